@@ -118,6 +118,15 @@ class LiveTensors:
         return elements.as_strided(meta.shape, meta.strides, meta.offset)
 
 
+def bytes_of(tensor: torch.Tensor) -> bytes:
+    """Return the elements of a tensor in C order."""
+    if not tensor.numel():
+        return b""
+    plain = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1)
+    data: bytes = plain.view(torch.uint8).numpy().tobytes()
+    return data
+
+
 def is_dense(meta: TensorMeta, storage_bytes: int) -> bool:
     """Tell whether a tensor is all of its storage, each element once."""
     wide = [(s, e) for s, e in zip(meta.strides, meta.shape, strict=True) if e != 1]

@@ -15,10 +15,12 @@ import torch
 
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
+from programs.replay.changed_inputs import ChangedInputs
 from programs.replay.kernel_launch import KernelLaunches
 from programs.replay.lifetimes import START, Lifetimes
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
+from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.written_storages import EMPTIES, WrittenStorages
 from programs.tape.forged import ForgedTape
 from programs.tape.output_paths import by_path
@@ -77,6 +79,9 @@ class ProgramRun:
         self._tape, self._needed, self._kernels, self._how = tape, needed, kernels, how
         self.tensors = LiveTensors(tape, CPU)
         self.written = WrittenStorages(tape, self.tensors)
+        self._inputs = ChangedInputs(tape, self.tensors)
+        self.inputs_left: Mapping[int, bytes] = {}
+        """By position, the inputs that the last call changed in place."""
         self.findings: list[Finding] = []
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
         self._next = 0
@@ -85,13 +90,18 @@ class ProgramRun:
     def run(self, phase: Phase) -> None:
         """Run the ops of a phase, if those before it ran. Raises `ReplayStopped`, `Failure`."""
         torch.manual_seed(self._how.seed + _SEED_OF[phase])
+        self._inputs.begin(phase)
         end = self._needed.ends[phase]
         with torch.no_grad():
             while self._next < end:
                 if self._next:  # what is there at the end of a phase can still be taken
+                    self._inputs.leave(self._needed.freed_after.get(self._next - 1, ()), phase)
                     self._free(self._next - 1)
                 self._step(self._next, self._tape.ops[self._next])
                 self._next += 1
+        self.inputs_left = self._inputs.end(phase)
+        if self._inputs.too_many:
+            raise _too_many_changed()
 
     def _take(self, given: Mapping[int, torch.Tensor]) -> None:
         for id_, content in self._tape.constants.items():
@@ -139,7 +149,7 @@ class ProgramRun:
                 self.tensors.bind(id_, found, may_copy=True)
         if op.op in EMPTIES:
             for id_ in op.outputs:
-                self.written.poison(_present(id_))
+                self.written.poison(_present(id_), with_numbers=op.phase == "run2")
         else:
             self.written.write_by(op)
 
@@ -183,6 +193,15 @@ def tensors_in(structure: Structure) -> Iterator[tuple[str, int]]:
     for path, value in by_path(structure).items():
         if isinstance(value, TensorRef):
             yield path, value.id
+
+
+def _too_many_changed() -> ReplayStopped:
+    message = (
+        f"The inputs that the program changes in place take more than {MOST_OUTPUT_BYTES:,} bytes, "
+        "which is the most that is compared: make the inputs smaller."
+    )
+    finding = Finding(kind="out_of_memory", message=message)
+    return ReplayStopped(finding, ending="out_of_memory")
 
 
 def _present(id_: int | None) -> int:

@@ -25,7 +25,7 @@ from programs.replay.derivation import NoMetaKernel, derive
 from programs.replay.given_inputs import given_inputs, inputs_only, makes_its_inputs
 from programs.replay.kernel_launch import KernelLaunches
 from programs.replay.lifetimes import START, Lifetimes, lifetimes
-from programs.replay.live_tensors import LiveTensors
+from programs.replay.live_tensors import LiveTensors, bytes_of
 from programs.replay.operators import DTYPES
 from programs.replay.program_run import (
     Ending,
@@ -40,6 +40,7 @@ from programs.replay.replay_order import (
     MOST_PARAMETERS,
     ReplayOrder,
     ReplayReport,
+    input_stage,
     op_stage,
     output_stage,
     unwritten_stage,
@@ -141,6 +142,8 @@ class _Replay:
             for call, phase in enumerate(CALLS):
                 run.run(phase)
                 found |= self._taken(run, call, is_sent=not backwards)
+                if not backwards:
+                    self._send_inputs(run, call)
         finally:
             if not backwards:
                 self._findings += run.findings
@@ -154,7 +157,7 @@ class _Replay:
         """Return a call's outputs, and send them."""
         found: Outputs = {}
         for position, (_, id_) in enumerate(tensors_in(outputs_of(self._tape, call))):
-            data = _bytes_of(run.tensors.get(id_))
+            data = bytes_of(run.tensors.get(id_))
             found[call, position] = data
             if not is_sent:
                 continue
@@ -165,6 +168,12 @@ class _Replay:
                 header = {"kind": "stage", "stage": unwritten_stage(call, position), "ms": 0.0}
                 self._send(header, bits)
         return found if "determinism" in self._order.checks else {}
+
+    def _send_inputs(self, run: ProgramRun, call: int) -> None:
+        """Send the inputs that a call changed in place, as it leaves them."""
+        for position, data in run.inputs_left.items():
+            stage = input_stage(call, position)
+            self._send({"kind": "stage", "stage": stage, "ms": 0.0}, data)
 
     def _compare(self, first: Outputs, second: Outputs) -> bool:
         """Say where two replays differ; return whether they do not."""
@@ -224,16 +233,7 @@ def _digests(tape: Tape, tensors: LiveTensors) -> list[str | None]:
 def _digest(tensor: torch.Tensor) -> str:
     """Return what tells values from others: a part is enough, of numbers that were drawn."""
     part_of = tensor.reshape(-1)[:_MOST_DIGESTED]
-    return blake2b(_bytes_of(part_of), digest_size=8).hexdigest()
-
-
-def _bytes_of(tensor: torch.Tensor) -> bytes:
-    """Return the elements of a tensor in C order."""
-    if not tensor.numel():
-        return b""
-    plain = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1)
-    data: bytes = plain.view(torch.uint8).numpy().tobytes()
-    return data
+    return blake2b(bytes_of(part_of), digest_size=8).hexdigest()
 
 
 def _nondeterministic(path: str, call: int) -> Finding:

@@ -68,6 +68,7 @@ class ReplayReport:
     """How a replay went. Outputs were sent as `output:<call>:<position>`, elements in C order.
 
     `unwritten:<call>:<position>` follows one with elements that nobody wrote: a bit for each.
+    `input:<call>:<position>` are inputs that a call changed in place, as it left them.
     """
 
     ending: Literal["finished", "out_of_memory", "crashed"]
@@ -93,6 +94,11 @@ def output_stage(call: int, position: int) -> str:
 def unwritten_stage(call: int, position: int) -> str:
     """Return the name under which is sent which of its elements nobody wrote."""
     return f"unwritten:{call}:{position}"
+
+
+def input_stage(call: int, position: int) -> str:
+    """Return the name under which is sent what a call left in an input that it changed."""
+    return f"input:{call}:{position}"
 
 
 def op_stage(index: int) -> str:

@@ -13,7 +13,7 @@ import torch
 from launch.buffers.element_types import Array, stored
 from launch.buffers.poison import poison_of
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.operators import aliased_arguments, changed_arguments, reads_values
+from programs.replay.operators import DTYPES, aliased_arguments, changed_arguments, reads_values
 from programs.tape.schema import AtenOp, Tape, tensors_of
 
 EMPTIES = frozenset(
@@ -23,6 +23,9 @@ EMPTIES = frozenset(
     }
 )  # fmt: skip
 """What returns memory as it is found."""
+_NUMBERS = (0x7B, 0xFB)
+"""Bytes that make large numbers of every type, above and below zero."""
+_TRUTHS = (0, 1)
 _COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
 
 
@@ -37,11 +40,20 @@ class WrittenStorages:
         """Tell whether a storage has bytes that nobody wrote."""
         return storage in self._flags
 
-    def poison(self, id_: int) -> None:
-        """Fill the storage of a tensor that was just made of memory as it was found."""
+    def poison(self, id_: int, *, with_numbers: bool = False) -> None:
+        """Fill the storage of a tensor that was just made of memory as it was found.
+
+        `with_numbers`: with large ones of both signs, as a maximum or a minimum passes NaN over.
+        """
         meta = self._tape.tensors[id_]
         octets = self._tensors.octets(meta.storage)
-        octets.fill_(poison_of(stored(_COMPLEX.get(meta.dtype, meta.dtype))))
+        kind = stored(_COMPLEX.get(meta.dtype, meta.dtype))
+        octets.fill_(poison_of(kind))
+        if with_numbers:
+            size = DTYPES[meta.dtype].itemsize
+            elements = octets[: octets.numel() // size * size].view(-1, size)
+            for first, octet in enumerate(_TRUTHS if meta.dtype == "i1" else _NUMBERS):
+                elements[first::2] = octet
         if octets.numel():
             self._flags[meta.storage] = np.zeros(octets.numel(), np.uint8)
 

@@ -166,3 +166,12 @@ def test_less_precision_than_the_reference_has_is_flagged_within_any_tolerance(
     [flag] = program["flags"]
     at = next(number for number, line in enumerate(text.split("\n"), 1) if "tl.dot" in line)
     assert (flag["kind"], flag["line"]) == ("precision_downgrade", at)
+
+
+def test_a_maximum_with_memory_that_nobody_wrote_does_not_match(programs: httpx.Client) -> None:
+    text = source("return relu(fused(x, self.weight))").replace(
+        "tl.maximum(tl.load(x + at), 0.0)", "tl.maximum(tl.load(x + at), tl.load(out + at))"
+    )
+    program = evaluate(programs, text, REFERENCE)
+    assert program["verdict"] == "mismatch", program
+    assert "memory that nobody wrote" in program["outputs"]["0"]["comparison"]["note"]

@@ -56,7 +56,9 @@ def test_two_kernels_that_one_function_makes(recorder: RecordingProcess) -> None
 
 
 def test_a_global_that_was_changed_after_loading(recorder: RecordingProcess) -> None:
-    changed = CALLED.replace("    out =", "    global SCALE\n    SCALE = tl.constexpr(3)\n    out =")
+    changed = CALLED.replace(
+        "    out =", "    global SCALE\n    SCALE = tl.constexpr(3)\n    out ="
+    )
     said = detail(recorder, f"SCALE = tl.constexpr(2)\n{SCALED}{changed}")
     assert "'SCALE', which the kernel 'kernel' reads, was changed" in said
     same = changed.replace("constexpr(3)", "constexpr(2)")
@@ -66,7 +68,9 @@ def test_a_global_that_was_changed_after_loading(recorder: RecordingProcess) -> 
 def test_a_global_of_what_the_kernel_calls(recorder: RecordingProcess) -> None:
     helper = "@triton.jit\ndef scaled(x):\n    return x * SCALE\n"
     kernel = COPY.replace("tl.load(x)", "scaled(tl.load(x))")
-    changed = CALLED.replace("    out =", "    global SCALE\n    SCALE = tl.constexpr(3)\n    out =")
+    changed = CALLED.replace(
+        "    out =", "    global SCALE\n    SCALE = tl.constexpr(3)\n    out ="
+    )
     said = detail(recorder, f"SCALE = tl.constexpr(2)\n{helper}{kernel}{changed}")
     assert "'SCALE'" in said
 

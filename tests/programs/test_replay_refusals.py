@@ -253,6 +253,20 @@ def test_what_was_made_empty_is_poison() -> None:
     assert found.sent["unwritten:0:0"] == bytes([0b11001100])
 
 
+def test_in_the_second_call_what_was_made_empty_is_large_numbers_of_both_signs() -> None:
+    def program(x: torch.Tensor) -> Sequence[torch.Tensor]:
+        kinds = torch.float16, torch.float64, torch.int32, torch.complex64
+        made = [torch.empty(4, dtype=kind) for kind in kinds]
+        return [*(one.real for one in made), torch.empty(4, dtype=torch.bool)]
+
+    *numbers, truths = failing(program).outputs(1)
+
+    for found in numbers:
+        assert found.double().abs().min() > 1e4
+        assert found.double().sign().tolist() == [1, -1, 1, -1]
+    assert truths.tolist() == [False, True, False, True]
+
+
 def test_before_each_op_its_number_is_sent_where_asked_for() -> None:
     found = failing(lambda x: x + 1, announce=True)
 

@@ -22,12 +22,25 @@ from worker.launch.mismatch_explanation import annotated
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
 from worker.pool.shared_bytes import SharedBytes
-from worker.programs.replayed import Replayed, ReplayedCall, ReplayedTensor
+from worker.programs.replayed import (
+    Replayed,
+    ReplayedCall,
+    ReplayedTensor,
+    is_input_path,
+    returns_tensors,
+)
 
 WRONG_SHAPE = "wrong_shape"
 WRONG_DTYPE = "wrong_dtype"
 WRONG_STRUCTURE = "wrong_structure"
+WARNING = "warning"
+INPUT_MODIFIED = str(Verdict.INPUT_MODIFIED)
 _CALLS = ("first", "second")
+_CHANGES_INPUT = (
+    "The {call} call changes {path} in place, and the reference leaves it as it was: compute in "
+    "memory of the program's own."
+)
+_LEAVES_INPUT = "The {call} call leaves {path} as it was, and the reference changes it in place."
 _MOST_FINDINGS = 20
 _PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
 
@@ -135,7 +148,10 @@ class _Comparison:
         comparison = output.comparison
         was_right = known.comparison is None or known.comparison.matches
         if was_right and comparison is not None and not comparison.matches:
-            note = "of the second call, which is given other values; the first one matches"
+            note = (
+                "of the second call, which is given other values, and finds others in memory that "
+                "nobody wrote; the first one matches"
+            )
             told = amended(comparison, note=comparison.note or note)
             self.compared.outputs[path] = amended(output, comparison=told)
 
@@ -161,27 +177,42 @@ class _Comparison:
     def _check_structure(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
         if expected is None:
             return
+        self._check_inputs(returned, expected)
         for path in expected.keys() - returned.keys():
-            self._refuse(WRONG_STRUCTURE, path, "not there", _told(expected[path]))
+            if not is_input_path(path):
+                self._refuse(WRONG_STRUCTURE, path, "not there", _told(expected[path]))
         for path in returned.keys() - expected.keys():
-            self._refuse(WRONG_STRUCTURE, path, _told(returned[path]), "not there")
+            if not is_input_path(path):
+                self._refuse(WRONG_STRUCTURE, path, _told(returned[path]), "not there")
         for path, item in returned.items():
             if path in expected and not isinstance(item, ReplayedTensor):
                 other = expected[path]
                 if isinstance(other, ReplayedTensor) or not _are_equal(item, other):
                     self._refuse(WRONG_STRUCTURE, path, _told(item), _told(other))
 
+    def _check_inputs(self, returned: ReplayedCall, expected: ReplayedCall) -> None:
+        """Say which inputs only one of the two changed in place."""
+        call = _CALLS[self.call]
+        for path in filter(is_input_path, returned.keys() - expected.keys()):
+            self._find(INPUT_MODIFIED, path, _CHANGES_INPUT.format(path=path, call=call))
+        for path in filter(is_input_path, expected.keys() - returned.keys()):
+            message = _LEAVES_INPUT.format(path=path, call=call)
+            if returns_tensors(expected):  # it may use its inputs up for what it returns
+                self._find(WARNING, path, message)
+            else:
+                self._mismatch(WRONG_STRUCTURE, path, message)
+
     def _refuse(self, kind: str, path: str, found: str, expected: str) -> None:
-        self.compared.matches.append(False)
-        told = any((one.kind, one.argument) == (kind, path) for one in self.compared.findings)
-        if told or len(self.compared.findings) >= _MOST_FINDINGS:
-            return
+        what = "" if is_input_path(path) else "Output "
         message = (
-            f"Output {path} of the {_CALLS[self.call]} call is {found}; the reference's is "
+            f"{what}{path} of the {_CALLS[self.call]} call is {found}; the reference's is "
             f"{expected}."
         )
-        self.compared.findings.append(Finding(kind=kind, argument=path, message=message))
-        if kind != WRONG_STRUCTURE:
+        self._mismatch(kind, path, message)
+
+    def _mismatch(self, kind: str, path: str, message: str) -> None:
+        self.compared.matches.append(False)
+        if self._find(kind, path, message) and kind != WRONG_STRUCTURE:
             comparison = Comparison(
                 matches=False,
                 max_abs_error=None,
@@ -191,6 +222,14 @@ class _Comparison:
                 note=message,
             )
             self._put(path, ProgramOutput(comparison=comparison))
+
+    def _find(self, kind: str, path: str, message: str) -> bool:
+        """Say what was found of an output, once; return whether that was new."""
+        told = any((one.kind, one.argument) == (kind, path) for one in self.compared.findings)
+        if told or len(self.compared.findings) >= _MOST_FINDINGS:
+            return False
+        self.compared.findings.append(Finding(kind=kind, argument=path, message=message))
+        return True
 
     def _order(
         self, bodies: "_Bodies", item: ReplayedTensor, expected: ReplayedTensor | None

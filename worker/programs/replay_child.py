@@ -22,12 +22,13 @@ from programs.replay.replay_order import (
     Check,
     KernelText,
     ReplayOrder,
+    input_stage,
     op_stage,
     output_stage,
     unwritten_stage,
 )
 from programs.tape.output_paths import by_path
-from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, tensors_of
+from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, TupleOf, tensors_of
 from programs.tape.tape_dtypes import ELEMENT_BYTES
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, FromObject, Malformed, Message, Report, read_report
@@ -36,7 +37,7 @@ from worker.launch.run import Deadline
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool
 from worker.pool.retry import killed_from_outside, run_task
-from worker.programs.replayed import Replayed, ReplayedCall, ReplayedTensor
+from worker.programs.replayed import Replayed, ReplayedCall, ReplayedTensor, input_path
 
 _MAX_FINDINGS = 64
 
@@ -178,6 +179,9 @@ def _stages(tape: Tape) -> set[str]:
     for call in range(len(CALLS)):
         for position in range(len(tensors_of((tape.outputs, tape.outputs2)[call]))):
             names |= {output_stage(call, position), unwritten_stage(call, position)}
+        given = tape.inputs2 if call else tape.inputs
+        for position in range(sum(len(tensors_of(structure)) for structure in given)):
+            names.add(input_stage(call, position))
     return names
 
 
@@ -211,6 +215,21 @@ def _call_of(tape: Tape, call: int, stages: Mapping[str, bytes]) -> ReplayedCall
         missing = stages.get(unwritten_stage(call, position))
         found[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
         position += 1
+    return found | _changed_inputs(tape, call, stages)
+
+
+def _changed_inputs(
+    tape: Tape, call: int, stages: Mapping[str, bytes]
+) -> dict[str, ReplayedTensor | Scalar]:
+    """Return what a call left in the inputs that it changed, by path. Raises Malformed."""
+    found: dict[str, ReplayedTensor | Scalar] = {}
+    given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
+    paths = [(path, value) for path, value in given.items() if isinstance(value, TensorRef)]
+    for position, (path, value) in enumerate(paths):
+        data = stages.get(input_stage(call, position))
+        if data is not None:
+            name = input_path(path)
+            found[name] = _tensor_of(name, tape.tensors[value.id], data, None)
     return found
 
 

@@ -20,7 +20,23 @@ class ReplayedTensor:
 
 
 ReplayedCall = Mapping[str, ReplayedTensor | Scalar]
-"""What a call returned, by path: `0`, `1.a`."""
+"""What a call returned, by path (`0`, `1.a`), and left in inputs that it changed (`inputs[0]`)."""
+
+
+def input_path(path: str) -> str:
+    """Return the path of an input that a call changed in place, from that among the inputs."""
+    return f"inputs[{path}]"
+
+
+def is_input_path(path: str) -> bool:
+    """Whether a path is of an input that was changed, and not of an output."""
+    return path.startswith("inputs[")
+
+
+def returns_tensors(call: ReplayedCall) -> bool:
+    """Whether a call returned a tensor, beside inputs that it changed."""
+    tensors = (path for path, item in call.items() if isinstance(item, ReplayedTensor))
+    return not all(map(is_input_path, tensors))
 
 
 @dataclass(slots=True)

@@ -1,0 +1,91 @@
+"""Inputs that a call changes in place: what it leaves in its caller's tensors is a result, too.
+
+Contents are told apart by digests, and kept only of what was changed, when it is used no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+from programs.replay.live_tensors import LiveTensors, bytes_of
+from programs.replay.operators import changed_arguments
+from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
+from programs.tape.schema import AtenOp, Launch, Op, Phase, Tape, tensors_of
+
+
+class ChangedInputs:
+    """Watches the inputs of one call after the other."""
+
+    def __init__(self, tape: Tape, tensors: LiveTensors) -> None:
+        self._tape, self._tensors = tape, tensors
+        self._before: dict[int, bytes] = {}
+        self._kept: dict[int, bytes] = {}
+        self._left_bytes = MOST_OUTPUT_BYTES
+        self.too_many = False
+        """Whether those that were changed are more than is compared."""
+
+    def begin(self, phase: Phase) -> None:
+        """Look at the inputs of a call before it begins: those that an op of it may write."""
+        self._before, self._kept = {}, {}
+        if phase not in CALLS:
+            return
+        written = _may_be_written(self._tape, phase)
+        for storage in {self._storage(id_) for id_ in input_ids(self._tape, phase)} & written:
+            if self._tensors.has(storage):
+                self._before[storage] = self._digest(storage)
+
+    def leave(self, storages: Iterable[int], phase: Phase) -> None:
+        """Look at storages after their last use, before they are freed."""
+        gone = {one for one in storages if one in self._before}
+        changed = {one for one in gone if self._digest(one) != self._before.pop(one)}
+        if not changed:
+            return
+        for position, id_ in enumerate(input_ids(self._tape, phase)):
+            if self._storage(id_) in changed:
+                self._keep(position, id_)
+
+    def end(self, phase: Phase) -> Mapping[int, bytes]:
+        """Return what a call left in the inputs that it changed, by their position."""
+        self.leave(tuple(self._before), phase)
+        return dict(self._kept)
+
+    def _keep(self, position: int, id_: int) -> None:
+        tensor = self._tensors.get(id_)
+        self._left_bytes -= tensor.numel() * tensor.itemsize
+        if self._left_bytes < 0:
+            self.too_many = True
+        else:
+            self._kept[position] = bytes_of(tensor)
+
+    def _storage(self, id_: int) -> int:
+        return self._tape.tensors[id_].storage
+
+    def _digest(self, storage: int) -> bytes:
+        return hashlib.blake2b(self._tensors.octets(storage).numpy()).digest()
+
+
+def input_ids(tape: Tape, phase: Phase) -> tuple[int, ...]:
+    """Return the tensors that a call is given, in order."""
+    given = tape.inputs if phase == CALLS[0] else tape.inputs2
+    return tuple([id_ for structure in given for id_ in tensors_of(structure)])
+
+
+def _may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:
+    ids = [id_ for op in tape.ops if op.phase == phase for id_ in _written(op)]
+    return frozenset([tape.tensors[id_].storage for id_ in ids])
+
+
+def _written(op: Op) -> Iterator[int]:
+    """Yield what an op changes; a launch may change all that it gets."""
+    if isinstance(op, Launch):
+        for argument in op.args.values():
+            yield from tensors_of(argument)
+    elif isinstance(op, AtenOp):
+        positions, names = changed_arguments(op.op)
+        for number, value in enumerate(op.args):
+            if number in positions:
+                yield from tensors_of(value)
+        for name, value in op.kwargs.items():
+            if name in names:
+                yield from tensors_of(value)
