@@ -14,7 +14,7 @@ from launch.request.tolerance import default_tolerance
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from programs.program_record import ProgramOutput
 from programs.program_request import ToleranceRequest
-from programs.tape.schema import Scalar, TensorMeta
+from programs.tape.schema import TensorMeta
 from worker.compile.reports import Malformed, read_report
 from worker.launch.comparison import COMPARE_DEADLINE_S, SHARED_FROM_BYTES, NotCompared
 from worker.launch.launch_reports import CompareReport
@@ -26,8 +26,10 @@ from worker.programs.replayed import (
     Replayed,
     ReplayedCall,
     ReplayedTensor,
+    are_equal,
     is_input_path,
     returns_tensors,
+    told,
 )
 
 WRONG_SHAPE = "wrong_shape"
@@ -163,7 +165,7 @@ class _Comparison:
             return None
         other = expected[path]
         if not isinstance(other, ReplayedTensor):
-            self._refuse(WRONG_STRUCTURE, path, "a tensor", _told(other))
+            self._refuse(WRONG_STRUCTURE, path, "a tensor", told(other))
             return None
         if item.meta.shape != other.meta.shape:
             shapes = f"of shape {list(item.meta.shape)}", f"of shape {list(other.meta.shape)}"
@@ -180,15 +182,15 @@ class _Comparison:
         self._check_inputs(returned, expected)
         for path in expected.keys() - returned.keys():
             if not is_input_path(path):
-                self._refuse(WRONG_STRUCTURE, path, "not there", _told(expected[path]))
+                self._refuse(WRONG_STRUCTURE, path, "not there", told(expected[path]))
         for path in returned.keys() - expected.keys():
             if not is_input_path(path):
-                self._refuse(WRONG_STRUCTURE, path, _told(returned[path]), "not there")
+                self._refuse(WRONG_STRUCTURE, path, told(returned[path]), "not there")
         for path, item in returned.items():
             if path in expected and not isinstance(item, ReplayedTensor):
                 other = expected[path]
-                if isinstance(other, ReplayedTensor) or not _are_equal(item, other):
-                    self._refuse(WRONG_STRUCTURE, path, _told(item), _told(other))
+                if isinstance(other, ReplayedTensor) or not are_equal(item, other):
+                    self._refuse(WRONG_STRUCTURE, path, told(item), told(other))
 
     def _check_inputs(self, returned: ReplayedCall, expected: ReplayedCall) -> None:
         """Say which inputs only one of the two changed in place."""
@@ -225,8 +227,8 @@ class _Comparison:
 
     def _find(self, kind: str, path: str, message: str) -> bool:
         """Say what was found of an output, once; return whether that was new."""
-        told = any((one.kind, one.argument) == (kind, path) for one in self.compared.findings)
-        if told or len(self.compared.findings) >= _MOST_FINDINGS:
+        known = any((one.kind, one.argument) == (kind, path) for one in self.compared.findings)
+        if known or len(self.compared.findings) >= _MOST_FINDINGS:
             return False
         self.compared.findings.append(Finding(kind=kind, argument=path, message=message))
         return True
@@ -299,14 +301,3 @@ def _stored(meta: TensorMeta) -> tuple[str, list[int]]:
     if meta.dtype in _PARTS_OF_COMPLEX:
         return _PARTS_OF_COMPLEX[meta.dtype], [*meta.shape, 2]
     return meta.dtype, list(meta.shape)
-
-
-def _are_equal(one: Scalar, other: Scalar | ReplayedTensor) -> bool:
-    both_nan = one != one and other != other
-    return type(one) is type(other) and (one == other or both_nan)
-
-
-def _told(item: ReplayedTensor | Scalar) -> str:
-    if isinstance(item, ReplayedTensor):
-        return f"a tensor of {item.meta.dtype} {list(item.meta.shape)}"
-    return f"{item!r:.80}"

@@ -39,6 +39,19 @@ def returns_tensors(call: ReplayedCall) -> bool:
     return not all(map(is_input_path, tensors))
 
 
+def are_equal(one: Scalar, other: Scalar | ReplayedTensor) -> bool:
+    """Whether plain values are one: NaN is itself, and True is not 1."""
+    both_nan = one != one and other != other
+    return type(one) is type(other) and (one == other or both_nan)
+
+
+def told(item: ReplayedTensor | Scalar) -> str:
+    """Return what a message calls it."""
+    if isinstance(item, ReplayedTensor):
+        return f"a tensor of {item.meta.dtype} {list(item.meta.shape)}"
+    return f"{item!r:.80}"
+
+
 @dataclass(slots=True)
 class Replayed:
     """What came of a replay. `calls` are those that got to their end, in order."""
