@@ -65,8 +65,7 @@ def warm_up() -> None:
     for program in PROGRAMS:
         with contextlib.suppress(NotRecordable):
             record(order, program, {})
-    gc.collect()
-    gc.freeze()
+    gc.collect()  # and no freeze, before the zygote's: paths of what is frozen cannot be hidden
 
 
 def _import_if_there(name: str) -> None:
