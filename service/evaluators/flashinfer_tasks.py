@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 from fastapi import Request
+from pydantic import TypeAdapter
 
 from service.caller import Caller
 from service.evaluators.flashinfer_solution import (
@@ -31,6 +32,8 @@ KIND = "flashinfer-bench"
 BATCHES = "/v1/batches"
 _FAILED = "failed-"
 _MAX_ID_CHARS = 2048
+_SAID = TypeAdapter(tuple[str, str, str])
+"""What the id of a failed task says: definition, solution, and why."""
 _POINTERS = {"/requests/0/source": "/solution/sources"}
 
 
@@ -149,9 +152,9 @@ def _failed(task_id: str) -> FlashInferTaskAnswer:
     encoded = task_id.removeprefix(_FAILED)
     try:
         padded = encoded[:_MAX_ID_CHARS] + "=" * (-len(encoded) % 4)
-        definition, solution, why = orjson.loads(base64.urlsafe_b64decode(padded))
+        definition, solution, why = _SAID.validate_json(base64.urlsafe_b64decode(padded))
         return FlashInferTaskAnswer(
             task_id=task_id, status="failed", definition=definition, solution=solution, error=why
         )
-    except ValueError:  # of each of the three, and of a name that is no text
+    except ValueError:  # no base64, no JSON, or not three texts
         raise ProblemRaised("not_found", f"Task not found: {task_id[:100]}") from None

@@ -71,8 +71,11 @@ async def post_tasks(request: Request) -> list[FlashInferTaskAnswer]:
     caller = await _caller(request)
     body = await read_body(request, state_of(request).settings.max_body_bytes)
     query = parse_body(body, FlashInferQuery)
+    if len(set(query.task_ids)) < len(query.task_ids):  # each answer may take megabytes
+        detail = "task_ids: a task is there twice; each is answered once"
+        raise ProblemRaised("invalid_request", detail, parameter="task_ids")
     deadline = time.monotonic() + query.timeout
-    for task_id in dict.fromkeys(query.task_ids):
+    for task_id in query.task_ids:
         await task_answer(request, caller, task_id, 0)
     return [
         await task_answer(request, caller, task_id, max(0.0, deadline - time.monotonic()))

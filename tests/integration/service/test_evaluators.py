@@ -5,6 +5,7 @@ What comes of tasks is tested where torch is (tests/programs/test_evaluators.py)
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -144,3 +145,19 @@ def test_a_task_without_a_workload_to_evaluate_fails_and_says_why(
 @pytest.mark.parametrize("task_id", ["failed-", "failed-%25", "failed-e30", "failed-WzEsMiwzXQ"])
 def test_an_id_that_was_not_given_out_is_not_found(http: httpx.Client, task_id: str) -> None:
     assert http.get(f"/tasks/{task_id}").status_code == 404
+
+
+def test_a_task_is_asked_for_once(http: httpx.Client) -> None:
+    answer = http.post("/tasks/batch", json={"task_ids": ["x", "y", "x"]})
+
+    assert answer.status_code == 422
+    assert "is there twice" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("said", [b"5", b"null", b"[1,2,3]", b'["a","b"]', b"[" * 900, b"\xff"])
+def test_an_id_that_says_something_else_than_why_is_not_found(
+    http: httpx.Client, said: bytes
+) -> None:
+    answer = http.get("/tasks/failed-" + base64.urlsafe_b64encode(said).decode().rstrip("="))
+
+    assert answer.status_code == 404, answer.text
