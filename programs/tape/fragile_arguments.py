@@ -101,6 +101,21 @@ def _legit_batch_norm(given: Arguments, tensors: Tensors) -> None:
     (_batch_norm_without_statistics if is_without else _batch_norm)(given, tensors)
 
 
+def _layer_norm_gradient(given: Arguments, tensors: Tensors) -> None:
+    gradient, data = _tensor(given, 0, tensors).shape, _tensor(given, 1, tensors).shape
+    normalized = given.integers(2, "normalized_shape")
+    rows = len(data) - len(normalized)
+    _need(gradient == data, "its gradient is of another shape than its input")
+    _need(bool(normalized) and data[max(rows, 0) :] == normalized, "it normalizes another shape")
+    for position in (3, 4):
+        elements = math.prod(_tensor(given, position, tensors).shape)
+        _need(elements == math.prod(data[:rows]), "its statistics are not one of each row")
+    for position in (5, 6):
+        if isinstance(given.any(position, "", None), TensorRef):
+            shape = _tensor(given, position, tensors).shape
+            _need(shape == normalized, "its weight or bias has another shape than it normalizes")
+
+
 def _group_norm(given: Arguments, tensors: Tensors) -> None:
     elements = math.prod(_tensor(given, 0, tensors).shape)
     batch, channels, rest, groups = (
@@ -197,6 +212,7 @@ _CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
     "native_batch_norm_backward": _batch_norm_gradient,
     "_native_batch_norm_legit": _legit_batch_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
+    "native_layer_norm_backward": _layer_norm_gradient,
     "native_group_norm": _group_norm,
     "avg_pool2d_backward": _average_pool_gradient,
     "avg_pool3d_backward": _average_pool_gradient,
