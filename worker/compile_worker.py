@@ -148,26 +148,8 @@ class CompileWorker:
             self._launch_memory.references,
         )
         gpus = self._gpus(contexts[0])
-        sweeps = SweepWorker(
-            self._name,
-            self._redis,
-            self._blocking,
-            Compilations(self._cache, self._budget),
-            Derived(self._cache, "derivation", self._budget),
-            contexts[0],
-            self._lease_s,
-        )
-        programs = ProgramWorker(
-            self._name,
-            self._redis,
-            self._blocking,
-            self._program_children,
-            self._children,
-            contexts[0],
-            Compilations(self._cache, self._budget),
-            self._slot_count,
-            self._lease_s,
-        )
+        sweeps = self._sweeps(contexts[0])
+        programs = self._programs(contexts[0])
         reaper = self._attempts(f"{self._name}.reaper")
         beat = partial(self._beat, toolchains, slots, programs)
         async with asyncio.TaskGroup() as group:
@@ -212,6 +194,30 @@ class CompileWorker:
             self._lease_s,
             self._expected,
             self._launch_memory,
+        )
+
+    def _sweeps(self, context: CompileContext) -> SweepWorker:
+        return SweepWorker(
+            self._name,
+            self._redis,
+            self._blocking,
+            Compilations(self._cache, self._budget),
+            Derived(self._cache, "derivation", self._budget),
+            context,
+            self._lease_s,
+        )
+
+    def _programs(self, context: CompileContext) -> ProgramWorker:
+        return ProgramWorker(
+            self._name,
+            self._redis,
+            self._blocking,
+            self._program_children,
+            self._children,
+            context,
+            Compilations(self._cache, self._budget),
+            self._slot_count,
+            self._lease_s,
         )
 
     async def _context_of(self, branch: ToolchainContext) -> CompileContext:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.messages.orders import Order
+from programs.tape.tape_bounds import MAX_TAPE_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class RecordOrder(Order):
     device: str = "cuda"
     max_ops: int = 50_000
     max_tensors: int = 150_000
-    max_tape_bytes: int = 32 << 20
+    max_tape_bytes: int = MAX_TAPE_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

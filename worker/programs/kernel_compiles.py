@@ -22,10 +22,10 @@ from store.jobs.types import Priority, SubmitOutcome, Submitted, Waiting, compil
 from store.jobs.waiting import ResultWaiter
 from worker.launch.kernel_ir import KernelIr, runtime_paths
 from worker.launch.run import Deadline
-from worker.programs.kernel_jobs import KernelUse
+from worker.programs.kernel_jobs import TTIR, KernelUse
 from worker.queue_room import when_there_is_room
 
-SOURCE, TTIR = "source", "ttir"
+SOURCE: Final = "source"
 COMPILED_AT_ONCE: Final = 64
 _GONE = "The IR of a kernel left the cache before the program could be run; post it again."
 
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledKernel:
+class BuiltKernel:
     """A compilation that is over; `problem` says why there is no `ir` of a kernel.
 
     `ttir` is the stage after Triton's first passes.
@@ -58,11 +58,11 @@ class KernelCompiles:
     priority: Priority
     deadline: Deadline
 
-    async def all(self, wanted: Mapping[str, KernelUse]) -> dict[str, CompiledKernel]:
+    async def all(self, wanted: Mapping[str, KernelUse]) -> dict[str, BuiltKernel]:
         """Return what became of each use's job, by key. Raises DeadlinePassed, CallerBytesFull."""
         room = asyncio.Semaphore(COMPILED_AT_ONCE)
 
-        async def one(use: KernelUse) -> CompiledKernel:
+        async def one(use: KernelUse) -> BuiltKernel:
             async with room:
                 return await self._compiled(use)
 
@@ -74,27 +74,27 @@ class KernelCompiles:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _compiled(self, use: KernelUse) -> CompiledKernel:
+    async def _compiled(self, use: KernelUse) -> BuiltKernel:
         job = use.job
         assert job is not None
         record = await self.compilations.read(job.key) or await self._made(job)
         compilation = Compilation.model_validate_json(record)
         if compilation.state != "succeeded":
             problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
-            return CompiledKernel(compilation, problem=problem)
+            return BuiltKernel(compilation, problem=problem)
         if SOURCE not in compilation.artifacts:  # Gluon says what each thread of a GPU does
-            return CompiledKernel(compilation)
+            return BuiltKernel(compilation)
         return await self._with_ir(job, use.parameters, compilation)
 
     async def _with_ir(
         self, job: CompileJob, names: Sequence[str], compilation: Compilation
-    ) -> CompiledKernel:
+    ) -> BuiltKernel:
         texts = {}
         for stage in {SOURCE, TTIR} & compilation.artifacts.keys():
             texts[stage] = await self.blobs.get(compilation.artifacts[stage].digest)
         source, ttir = texts.get(SOURCE), texts.get(TTIR)
         if source is None or (TTIR in texts and ttir is None):
-            return CompiledKernel(compilation, problem=failure_problem("worker_lost", _GONE))
+            return BuiltKernel(compilation, problem=failure_problem("worker_lost", _GONE))
         runtime = [item for item in compilation.parameters if item.role == "runtime"]
         runtime.sort(key=lambda item: names.index(item.name))
         ir = KernelIr(
@@ -108,7 +108,7 @@ class KernelCompiles:
             warnings=[item for item in compilation.diagnostics if item.is_warning],
             stdout=compilation.stdout,
         )
-        return CompiledKernel(compilation, ir, (ttir or b"").decode(errors="replace"))
+        return BuiltKernel(compilation, ir, (ttir or b"").decode(errors="replace"))
 
     async def _made(self, job: CompileJob) -> bytes:
         """Return the record of `job`, which is submitted and waited for."""

@@ -22,14 +22,12 @@ from launch.request.inference import infer
 from programs.tape.schema import Launch, LaunchValue, LaunchVariant, Tape, TapeKernel
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import KernelSources, detail_of
-from worker.programs.launch_arguments import LaunchArguments, launch_arguments
-from worker.programs.program_texts import KernelText, ProgramTexts
+from worker.programs.launch_arguments import RecordedArguments, launch_arguments
+from worker.programs.program_texts import PostedKernel, ProgramTexts
 
 TARGET = "cuda:90"
 """What the recorder stands in for."""
 TTIR: Final = "ttir"
-
-
 MOST_USES = 512
 """Kernels in all the ways in which one tape has them compiled."""
 _AT_ONCE = 1_000
@@ -142,7 +140,7 @@ class KernelJobs:
         return known[asked]
 
     async def _found(
-        self, kernel: TapeKernel, name: str, arguments: LaunchArguments, variant: LaunchVariant
+        self, kernel: TapeKernel, name: str, arguments: RecordedArguments, variant: LaunchVariant
     ) -> KernelUse:
         try:
             text = self.texts.of(kernel)
@@ -161,7 +159,7 @@ class KernelJobs:
         return KernelUse(name, None, problem, text.is_own)
 
     async def _job(
-        self, text: KernelText, arguments: LaunchArguments, variant: LaunchVariant
+        self, text: PostedKernel, arguments: RecordedArguments, variant: LaunchVariant
     ) -> tuple[CompileJob, Sequence[str]]:
         """Return the job of one launch, exactly as Triton's JIT would specialize it.
 
@@ -201,7 +199,7 @@ def _size(value: LaunchValue) -> int:
     return sum(map(_size, value)) + 1 if isinstance(value, tuple) else 1
 
 
-def _told(arguments: LaunchArguments) -> str:
+def _told(arguments: RecordedArguments) -> str:
     """Return the same text for arguments that are the same to a compiler."""
     bound = arguments.bound
     items = [item.model_dump_json() for item in bound.arguments.values()]

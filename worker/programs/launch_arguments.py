@@ -40,7 +40,7 @@ ALIGNED_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchArguments:
+class RecordedArguments:
     """What a launch gives its kernel: at run time, and as constants."""
 
     bound: BoundArguments
@@ -49,7 +49,7 @@ class LaunchArguments:
 
 def launch_arguments(
     tape: Tape, launch: Launch, constexprs: Mapping[str, LaunchValue]
-) -> LaunchArguments:
+) -> RecordedArguments:
     """Return the arguments of `launch`, with the `constexprs` of one of its variants.
 
     What Triton takes as a constant wherever it stands (a type, a text, a function) is one here,
@@ -71,7 +71,7 @@ def launch_arguments(
         name: SpecializedParameter(value=value, is_constexpr=True)
         for name, value in constants.items()
     }
-    return LaunchArguments(bound, named)
+    return RecordedArguments(bound, named)
 
 
 def _allocation(tape: Tape, storage: int) -> BoundAllocation:

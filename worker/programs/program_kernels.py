@@ -13,7 +13,7 @@ from programs.program_record import ProgramKernel, ProgramProblem
 from programs.tape.schema import Tape
 from worker.launch.cpu_device import warning_finding
 from worker.launch.kernel_ir import KernelIr
-from worker.programs.kernel_compiles import CompiledKernel, KernelCompiles
+from worker.programs.kernel_compiles import BuiltKernel, KernelCompiles
 from worker.programs.kernel_jobs import KernelJobs, KernelUse
 
 _MOST_WARNINGS = 64
@@ -32,7 +32,7 @@ class ProgramKernels:
 
     tape: Tape
     uses: Sequence[KernelUse]
-    compiled: Mapping[str, CompiledKernel]
+    compiled: Mapping[str, BuiltKernel]
     """By compile key."""
     of_launch: Mapping[int, KernelUse]
 
@@ -80,7 +80,7 @@ class ProgramKernels:
                 return self._at_its_line(use, problem, program)
         return None
 
-    def _of(self, use: KernelUse) -> CompiledKernel:
+    def _of(self, use: KernelUse) -> BuiltKernel:
         assert use.job is not None
         return self.compiled[use.job.key]
 
@@ -127,5 +127,5 @@ async def compile_kernels(
         for key, kernel in compiled.items():
             if kernel.ir is None and kernel.problem is None:
                 problem = failure_problem("needs_gpu", _NO_IR)
-                compiled[key] = CompiledKernel(kernel.compilation, problem=problem)
+                compiled[key] = BuiltKernel(kernel.compilation, problem=problem)
     return ProgramKernels(tape, found.all, compiled, found.of_launch)

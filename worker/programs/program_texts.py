@@ -10,7 +10,7 @@ from programs.tape.schema import TapeKernel
 
 
 @dataclass(frozen=True, slots=True)
-class KernelText:
+class PostedKernel:
     """A source that has a kernel called `name`, and the files that it imports.
 
     `is_own`: its lines are those of the program; else it only imports the kernel.
@@ -34,14 +34,14 @@ class ProgramTexts:
         """The texts as a record order's body has them."""
         return json.dumps({"source": self.source, "files": dict(self.files)}).encode()
 
-    def of(self, kernel: TapeKernel) -> KernelText:
+    def of(self, kernel: TapeKernel) -> PostedKernel:
         """Return the source to compile `kernel` from. Raises BindingFailed where it has none."""
         name = kernel.name.rpartition(".")[2]
         if not name.isidentifier():
             message = f"`{kernel.name}` is no name of a function, so no kernel of the program's"
             raise BindingFailed("unknown_kernel", message, kernel.name)
         if kernel.file == USER_FILE:
-            return KernelText(self.source, self.files, name, is_own=True)
+            return PostedKernel(self.source, self.files, name, is_own=True)
         if kernel.file not in self.files:
             message = (
                 f"the kernel `{kernel.name}` is defined in {kernel.file}, which is none of the "
@@ -49,4 +49,4 @@ class ProgramTexts:
             )
             raise BindingFailed("unknown_kernel", message, kernel.name)
         module = kernel.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        return KernelText(f"from {module} import {name}\n", self.files, name, is_own=False)
+        return PostedKernel(f"from {module} import {name}\n", self.files, name, is_own=False)
