@@ -23,7 +23,7 @@ REASONS = {
     "too_many_tensors": "it makes more tensors than a tape may have",
     "too_many_bytes": "its tape is larger than a tape may be",
     "missing_package": "it imports a package that is not installed beside the recorder",
-    "no_entry": "the class, function or outputs that the entry names are not there",
+    "no_entry": "what the entry names, or what makes its arguments, is not there",
     "bad_inputs": "what it returns as inputs or outputs is not made of tensors and plain values",
     "program_error": "it raised an error of its own",
 }
