@@ -175,7 +175,9 @@ class ProgramRequest(RequestPart):
         default=None, description="on GPUs only, where programs do not run yet"
     )
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] = Field(
-        default=DEFAULT_SEED, description="of torch's generators, before each program is made"
+        default=DEFAULT_SEED,
+        description="of torch's generators, before each program is made; values of inputs follow "
+        "from it, and a program that is recorded is not told it",
     )
     device: Annotated[JsonValue, WithJsonSchema({"enum": [CPU_DEVICE]})] = Field(
         default=CPU_DEVICE, description="the CPU device; programs do not run on GPUs yet"

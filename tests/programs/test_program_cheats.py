@@ -175,3 +175,14 @@ def test_a_maximum_with_memory_that_nobody_wrote_does_not_match(programs: httpx.
     program = evaluate(programs, text, REFERENCE)
     assert program["verdict"] == "mismatch", program
     assert "memory that nobody wrote" in program["outputs"]["0"]["comparison"]["note"]
+
+
+def test_a_program_is_not_told_what_its_inputs_are_made_from(programs: httpx.Client) -> None:
+    seeks = (
+        "import gc\n"
+        "raise ValueError([one.seed for one in gc.get_objects() "
+        "if type(one).__name__ == 'RecordOrder'])"
+    )
+    program = evaluate(programs, source(seeks), REFERENCE, seed=987654321)
+    detail = program["problem"]["detail"]
+    assert "ValueError: [42]" in detail, program

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from programs.program_job import CANDIDATE, REFERENCE, ProgramEntry, ProgramJob, entries_of
-from programs.program_request import InputsRequest, ProgramRequest
+from programs.program_request import DEFAULT_SEED, InputsRequest, ProgramRequest
 from programs.recorder.record_order import RecordOrder
 from worker.launch.kernel_source import KernelMemory
 from worker.launch.run import Deadline
@@ -95,13 +95,16 @@ class Recordings:
         inputs: ProgramTape | None = None,
         init_inputs: ProgramTape | None = None,
     ) -> RecordOrder:
-        """Return the order: of inputs, and what a model is made with, shapes alone are told."""
+        """Return the order: of inputs, and what a model is made with, shapes alone are told.
+
+        The request's seed stays out of it: the values of inputs follow from that.
+        """
         given, made_with = (None if one is None else one.tape for one in (inputs, init_inputs))
         return RecordOrder(
             entries=entries,
             inputs=None if given is None else specs(given, given.inputs),
             init_inputs=None if made_with is None else specs(made_with, made_with.init_inputs),
-            seed=self.request.seed,
+            seed=DEFAULT_SEED,
         )
 
     async def _remembered(
