@@ -7,21 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.compilation import amended
-from compiler.messages.wire import header_of
-from launch.messages import CompareOrder, Finding, OutputOrder, Place, Tolerance
+from launch.messages import CompareOrder, Finding, OutputOrder, Tolerance
 from launch.request.launch_record import Comparison
 from launch.request.tolerance import default_tolerance
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from programs.program_record import ProgramOutput
 from programs.program_request import ToleranceRequest
 from programs.tape.schema import TensorMeta
-from worker.compile.reports import Malformed, read_report
-from worker.launch.comparison import COMPARE_DEADLINE_S, SHARED_FROM_BYTES, NotCompared
 from worker.launch.launch_reports import CompareReport
 from worker.launch.mismatch_explanation import annotated
 from worker.pool.pool import Pool
-from worker.pool.retry import run_task
-from worker.pool.shared_bytes import SharedBytes
+from worker.programs.comparing_child import Bodies, compare_outputs
 from worker.programs.replayed import (
     Replayed,
     ReplayedCall,
@@ -114,7 +110,7 @@ class _Comparison:
     ir: bytes
 
     async def compare(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
-        bodies = _Bodies()
+        bodies = Bodies()
         ir = bodies.add(self.ir) if self.ir and expected is not None else None
         orders = {
             path: self._order(bodies, item, self._expected(path, item, expected))
@@ -124,7 +120,9 @@ class _Comparison:
         self._check_structure(returned, expected)
         order = CompareOrder(outputs=orders, ir=ir)
         report = (
-            await _report(self.pool, order, bodies.parts) if orders else CompareReport(outputs={})
+            await compare_outputs(self.pool, order, bodies.parts)
+            if orders
+            else CompareReport(outputs={})
         )
         for path, item in report.outputs.items():
             comparison = item.comparison
@@ -234,7 +232,7 @@ class _Comparison:
         return True
 
     def _order(
-        self, bodies: "_Bodies", item: ReplayedTensor, expected: ReplayedTensor | None
+        self, bodies: Bodies, item: ReplayedTensor, expected: ReplayedTensor | None
     ) -> OutputOrder:
         dtype, shape = _stored(item.meta)
         sides = [side for side in (item, expected) if side is not None]
@@ -263,37 +261,6 @@ def tolerance_of(dtype: str, asked: ToleranceRequest | None) -> Tolerance:
         return default
     given = {name: getattr(asked, name) for name in ("rtol", "atol")}
     return replace(default, **{name: one for name, one in given.items() if one is not None})
-
-
-class _Bodies:
-    """Parts of a body, one behind the other."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self._size = 0
-
-    def add(self, part: bytes) -> Place:
-        place = (self._size, len(part))
-        self.parts.append(part)
-        self._size += len(part)
-        return place
-
-
-async def _report(pool: Pool, order: CompareOrder, parts: Sequence[bytes]) -> CompareReport:
-    header, limit_s = header_of(order), COMPARE_DEADLINE_S
-    if sum(map(len, parts)) < SHARED_FROM_BYTES:
-        body = b"".join(parts)
-        outcome = await run_task(pool, order.profile, header, body, deadline_s=limit_s)
-    else:
-        with await SharedBytes.of(parts) as shared:
-            outcome = await run_task(pool, order.profile, header, shared, deadline_s=limit_s)
-    if outcome.result is None:
-        reason = outcome.detail or (outcome.failure or {}).get("message", "")
-        raise NotCompared(f"The outputs were not compared ({reason}).")
-    try:
-        return read_report(CompareReport, outcome.result)
-    except Malformed as error:
-        raise NotCompared(f"The comparison cannot be read: {error}") from error
 
 
 def _stored(meta: TensorMeta) -> tuple[str, list[int]]:
