@@ -77,7 +77,7 @@ test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
 		$(PYTHON) -m pytest tests/toolchains
 
-test-torch: $(TORCH)/.installed ## references and a naive evaluator in torch (an environment of 1 GB)
+test-torch: $(TORCH)/.installed ## references, programs and a naive evaluator in torch (an environment of 1 GB)
 	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references tests/programs \
 		tests/security/cheats/test_naive.py
 
