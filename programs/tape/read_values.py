@@ -29,6 +29,7 @@ from programs.tape.tape_bounds import (
     MAX_ARGUMENTS,
     MAX_DEPTH,
     MAX_NAME_CHARS,
+    MAX_PATH_CHARS,
     MAX_RANK,
     MAX_STRUCTURE_VALUES,
 )
@@ -51,6 +52,7 @@ class ValueReader:
         self._kernels = kernels
         self._left = MAX_ARGUMENTS
         self._structure_values = 0
+        self._path_chars = 0
         self._argument_tags: Mapping[str, Callable[[Any, str], Value]] = {
             "t": self.tensor,
             "dtype": lambda raw, where: DtypeName(
@@ -119,6 +121,10 @@ class ValueReader:
         self._structure_values += 1
         if self._structure_values > MAX_STRUCTURE_VALUES:
             what = f"a program takes and returns no more than {MAX_STRUCTURE_VALUES} values"
+            raise ForgedTape(where[:MAX_NAME_CHARS], what)
+        self._path_chars += len(where)
+        if self._path_chars > MAX_PATH_CHARS:
+            what = f"the paths of what it takes and returns have over {MAX_PATH_CHARS} characters"
             raise ForgedTape(where[:MAX_NAME_CHARS], what)
         if not isinstance(raw, (dict, list)):
             return a_scalar(raw, where)

@@ -28,6 +28,8 @@ MAX_ARGUMENTS = 100_000
 MAX_STRUCTURE_VALUES = 4_096
 """Of all that a program takes and returns together: outputs are compared and answered one by one,
 and what ops hang on is a bit for each input."""
+MAX_PATH_CHARS = 1 << 20
+"""Of the paths of all of these together: orders and records name each output by its own."""
 MAX_NAME_CHARS = 256
 MAX_TEXT_CHARS = 4_096
 MAX_LINE = 10_000_000

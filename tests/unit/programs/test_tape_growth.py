@@ -29,9 +29,8 @@ def refused(tape: dict[str, Any]) -> str:
     return str(raised.value)
 
 
-def of_dictionaries(name: str) -> dict[str, Any]:
+def of_dictionaries(name: str, value: dict[str, Any]) -> dict[str, Any]:
     """A structure as deep as they may be: the path of its value has all the names."""
-    value: dict[str, Any] = {"t": 2}
     for _ in range(14):
         value = {"dict": {name: value}}
     return value
@@ -67,11 +66,18 @@ def test_what_a_program_takes_and_returns_is_bounded_in_number(field: str) -> No
 
 def test_names_of_what_is_returned_are_bounded_as_paths_repeat_them() -> None:
     tape = vector_add()
-    tape["outputs"] = of_dictionaries("n" * MAX_NAME_CHARS)
+    tape["outputs"] = of_dictionaries("n" * MAX_NAME_CHARS, {"t": 2})
     read_tape(json.dumps(tape).encode())
-    tape["outputs"] = of_dictionaries("n" * (MAX_NAME_CHARS + 1))
+    tape["outputs"] = of_dictionaries("n" * (MAX_NAME_CHARS + 1), {"t": 2})
 
     assert f"at most {MAX_NAME_CHARS}" in refused(tape)
+
+
+def test_paths_of_all_that_is_returned_are_bounded_together() -> None:
+    tape = vector_add()
+    tape["outputs"] = of_dictionaries("n" * 200, {"list": [{"t": 2}] * 1_000})
+
+    assert "the paths" in refused(tape)
 
 
 def test_no_more_of_a_tape_is_put_into_words_than_is_shown(monkeypatch: Any) -> None:
