@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import triton.language as tl
@@ -76,17 +77,29 @@ def _globals_read(kernel: Any) -> Iterator[tuple[Globals, str, Any]]:
 def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:
     function = one.kernel.fn
     name = function.__qualname__.rpartition(".")[2]
-    defined = loaded.get(id(function.__globals__), {}).get(name)
-    while isinstance(defined, (Autotuner, Heuristics)):
-        defined = defined.fn
-    if not isinstance(defined, JITFunction) or defined is one.kernel:
+    module = loaded.get(id(function.__globals__), {})
+    named = _jitted(module.get(name))
+    defined = [named] if named is not None else _of_code(function.__code__, module)
+    if not defined or any(found is one.kernel for found in defined):
         return None
     detail = (
         f"it launches a kernel that is called {name!r}, which is not what its module has by that "
-        f"name (that begins at line {defined.fn.__code__.co_firstlineno}), and kernels are "
+        f"name (that begins at line {defined[0].fn.__code__.co_firstlineno}), and kernels are "
         "compiled by their names: give each kernel a name of its own"
     )
     return NotRecordable("unsupported_launch", detail)
+
+
+def _of_code(code: CodeType, module: Globals) -> list[Any]:
+    """Return the kernels of a module that one text made, with other values around it each."""
+    found = [_jitted(value) for value in module.values()]
+    return [kernel for kernel in found if kernel is not None and kernel.fn.__code__ is code]
+
+
+def _jitted(value: Any) -> Any | None:
+    while isinstance(value, (Autotuner, Heuristics)):
+        value = value.fn
+    return value if isinstance(value, JITFunction) else None
 
 
 def _changed(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:

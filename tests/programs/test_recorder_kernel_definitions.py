@@ -55,6 +55,15 @@ def test_two_kernels_that_one_function_makes(recorder: RecordingProcess) -> None
     assert "give each kernel a name of its own" in detail(recorder, source + called)
 
 
+def test_a_kernel_that_is_made_again_with_other_values(recorder: RecordingProcess) -> None:
+    made = "".join(f"    {line}\n" for line in SCALED.splitlines())
+    source = f"def make(SCALE):\n{made}    return kernel\ndoubled = make(2)\n"
+    called = CALLED.replace("    out =", "    kernel = doubled\n    out =")
+    assert "ops" in answered(recorder, source + called)
+    called = CALLED.replace("    out =", "    kernel = make(3)\n    out =")
+    assert "give each kernel a name of its own" in detail(recorder, source + called)
+
+
 def test_a_global_that_was_changed_after_loading(recorder: RecordingProcess) -> None:
     changed = CALLED.replace(
         "    out =", "    global SCALE\n    SCALE = tl.constexpr(3)\n    out ="

@@ -24,6 +24,7 @@ from programs.tape.schema import Launch, Tape
 from worker.programs.program_recordings import RecordedCase
 from worker.programs.recording import ProgramTape
 
+_MOST_WARNINGS = 100
 _MOST_FLAGS = 100
 """Of all cases together, as of one."""
 
@@ -137,7 +138,23 @@ def _with_tapes(program: Program, job: ProgramJob, run: CaseOutcome) -> Program:
         tape=_summary(run.recorded.candidate, tape_url(job.id)),
         kernels=run.kernels,
         reference=reference,
+        warnings=[] if run.verdict is None else _untried(run.recorded.candidate.tape),
     )
+
+
+def _untried(tape: Tape) -> list[str]:
+    """Return what autotuners have that the verdict says nothing of."""
+    most = dict[str, int]()
+    for op in tape.ops:
+        if isinstance(op, Launch) and len(op.variants) > 1:
+            most[op.kernel] = max(len(op.variants), most.get(op.kernel, 0))
+    kernels = [(tape.kernels[name], count) for name, count in most.items()]
+    return [
+        f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned: of its {count} configurations "
+        "the first alone was run, and a GPU takes the fastest; post it with each of the others "
+        "first to have them judged, too."
+        for kernel, count in kernels[:_MOST_WARNINGS]
+    ]
 
 
 def _summary(recorded: ProgramTape, url: str) -> TapeSummary:
