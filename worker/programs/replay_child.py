@@ -35,6 +35,7 @@ from worker.compile.reports import Count, FromObject, Malformed, Message, Report
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.run import Deadline
 from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.frame import FrameError
 from worker.pool.pool import Pool
 from worker.pool.retry import killed_from_outside, run_task
 from worker.programs.replayed import Replayed, ReplayedCall, ReplayedTensor, input_path
@@ -103,7 +104,13 @@ async def replay(
     Where the child crashes, another one tells where: the finding names that op's line.
     """
     limit_s = deadline.limit_s(timeout_s)
-    outcome = await _run(pool, program, settings, limit_s, announce=False)
+    try:
+        outcome = await _run(pool, program, settings, limit_s, announce=False)
+    except FrameError as error:
+        replayed = Replayed()
+        detail = f"Its kernels and their parameters are more than one replay is told ({error})."
+        replayed.fail(program_problem("invalid_argument", detail, program=program.role))
+        return replayed
     if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
         raise deadline.passed
     replayed = Replayed(stdout=outcome.stdout.decode(errors="replace"))
@@ -148,10 +155,12 @@ def _order_of(
     parts = [program.text, program.inputs_text or b""]
     size = sum(map(len, parts))
     kernels: dict[str, KernelText] = {}
+    names: dict[str, str] = {}  # short ones: there may be 200,000 launches
     for kernel in program.kernels.values():
-        if kernel.key not in kernels:
+        if kernel.key not in names:
+            names[kernel.key] = str(len(names))
             place = (size, len(kernel.text))
-            kernels[kernel.key] = KernelText(
+            kernels[names[kernel.key]] = KernelText(
                 ir=place, stage=kernel.stage, parameters=list(kernel.parameters)
             )
             parts.append(kernel.text)
@@ -161,7 +170,7 @@ def _order_of(
         tape=(0, len(program.text)),
         inputs_tape=None if inputs is None else (len(program.text), len(inputs)),
         kernels=kernels,
-        launches=[program.kernels[index].key for index in sorted(program.kernels)],
+        launches=[names[program.kernels[index].key] for index in sorted(program.kernels)],
         target=settings.target,
         files=list(program.files),
         seed=settings.seed,
