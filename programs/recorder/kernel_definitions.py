@@ -71,7 +71,7 @@ def _globals_read(kernel: Any) -> Iterator[tuple[Globals, str, Any]]:
             if isinstance(value, JITFunction):
                 waiting.append(value)
             if isinstance(value, (JITFunction, tl.constexpr, *_PLAIN)):
-                yield function.__globals__, name, value
+                yield function.__globals__, name, _plain(value)
 
 
 def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:
@@ -116,9 +116,16 @@ def _changed(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | N
     return None
 
 
+def as_loaded(module: Globals) -> Globals:
+    """Return the globals of a module as they are now, with the values that constexprs have."""
+    return {name: _plain(value) for name, value in module.items()}
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, tl.constexpr) else value
+
+
 def _is_same(one: Any, other: Any) -> bool:
-    if isinstance(one, tl.constexpr) and isinstance(other, tl.constexpr):
-        one, other = one.value, other.value
     if one is other:
         return True
     return type(one) is type(other) and isinstance(one, _PLAIN) and one == other

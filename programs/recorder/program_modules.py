@@ -13,6 +13,7 @@ from typing import Any
 
 from compiler.diagnostic import KERNEL_FOLDER
 from compiler.slice.posted_files import package_of, root_package
+from programs.recorder.kernel_definitions import as_loaded
 
 MODULE = "user"
 """The module, and the file's name, that a program's own source is."""
@@ -85,7 +86,7 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         text = self._files[path.removeprefix(KERNEL_FOLDER)]
         self._loaded[module.__name__] = text
         exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
-        self.globals_loaded[id(module.__dict__)] = dict(module.__dict__)
+        self.globals_loaded[id(module.__dict__)] = as_loaded(module.__dict__)
 
     def _run(self, name: str, file: str, package: str) -> types.ModuleType:
         module = importlib.util.module_from_spec(self._spec(name, file, None))

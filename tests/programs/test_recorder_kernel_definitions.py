@@ -70,6 +70,8 @@ def test_a_global_that_was_changed_after_loading(recorder: RecordingProcess) -> 
     )
     said = detail(recorder, f"SCALE = tl.constexpr(2)\n{SCALED}{changed}")
     assert "'SCALE', which the kernel 'kernel' reads, was changed" in said
+    within = CALLED.replace("    out =", "    SCALE.value = 3\n    out =")
+    assert "'SCALE'" in detail(recorder, f"SCALE = tl.constexpr(2)\n{SCALED}{within}")
     same = changed.replace("constexpr(3)", "constexpr(2)")
     assert "ops" in answered(recorder, f"SCALE = tl.constexpr(2)\n{SCALED}{same}")
 
