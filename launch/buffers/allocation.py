@@ -65,10 +65,15 @@ class Leaf:
         """How many elements it has."""
         return math.prod(self.shape)
 
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether its elements lie one behind the other, in C order."""
+        steps = [math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape))]
+        return list(self.strides) == steps
+
     def covers(self, elements: int) -> bool:
         """Whether it is plainly all of a memory of so many `elements`, one behind the other."""
-        steps = [math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape))]
-        return self.elements == elements and list(self.strides) == steps and not self.offset
+        return self.elements == elements and self.is_contiguous and not self.offset
 
 
 @dataclass(frozen=True)

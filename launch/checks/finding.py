@@ -227,8 +227,14 @@ def _elements(count: int) -> str:
 
 def _extent(leaf: Leaf) -> str:
     if len(leaf.shape) > 1:
-        return f"its shape is {list(leaf.shape)}"
-    return f"it has {_elements(leaf.elements)}"
+        said = f"its shape is {list(leaf.shape)}"
+    else:
+        said = f"it has {_elements(leaf.elements)}"
+    if leaf.is_contiguous:
+        return said
+    ends = [(count - 1) * abs(step) for count, step in zip(leaf.shape, leaf.strides, strict=True)]
+    memory = sum(ends) + 1
+    return f"{said} with strides {list(leaf.strides)}, in {_elements(memory)} of memory"
 
 
 def _also(lanes: int) -> str:

@@ -74,6 +74,28 @@ async def test_a_negative_index(pool):
     assert "reads x_ptr[-1], 1 element before its start" in finding["message"]
 
 
+async def test_elements_that_share_memory_are_said_to(pool):
+    """As torch's expand makes them: x_ptr[1] is there for a shape, but not for a pointer."""
+    arguments = {
+        "x_ptr": Buffer((32,), "fp32", ARANGE, strides=(0,), elements=1),
+        "out_ptr": out(32),
+    }
+    text = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes))
+"""
+    run = await interpret(pool, text, "kernel", arguments, constexprs={"BLOCK": 32})
+    assert (
+        "past its end: it has 32 elements with strides [0], in 1 element of memory."
+        in (run.findings[0]["message"])
+    )
+
+
 async def test_what_is_around_a_view_is_not_its_own(pool):
     arguments = {
         "x_ptr": Buffer((64,), "fp32", ARANGE, output=True),
