@@ -37,6 +37,10 @@ def in_torch(code: str) -> dict[str, str]:
     return {"language": "torch", "source": "import torch\n" + code}
 
 
+OF_AMD = {"fp8e4b8", "fp8e5b16"}
+"""Types that NVIDIA's GPUs do not have, so that Triton compiles no kernel with them for one."""
+
+
 def adding(code: str) -> dict[str, Any]:
     """A vector add whose reference runs `code` before it adds."""
     function = f"def reference(x_ptr, y_ptr, n_elements, BLOCK_SIZE):\n    {code}\n"
@@ -64,10 +68,12 @@ def test_a_tensor_has_its_own_type(client: httpx.Client, dtype: str) -> None:
     x = {"shape": [8], "dtype": dtype, "init": {"kind": "values", "values": [0, 1] * 4}}
     code = f"def reference(x_ptr):\n    assert x_ptr.dtype is torch.{DTYPES[dtype]}\n"
     body = bodies.written(COPY, {"x_ptr": x, "out_ptr": output(8, dtype=dtype)})
+    if dtype in OF_AMD:
+        body["compilation"]["target"] = "hip:gfx942"
 
     answer = launched(client, body | {"reference": in_torch(code + "    return x_ptr\n")})
 
-    assert answer["verdict"] == "passed", answer["findings"]
+    assert answer["verdict"] == "passed", answer["problem"] or answer["findings"]
 
 
 @pytest.mark.parametrize(
