@@ -1,7 +1,7 @@
 """Records one program: runs its Python on fake tensors, and returns the tape as JSON.
 
-Runs user code: only processes that may be lost call it, after `warming.prepare()`. What it returns
-was made beside that code, and nobody may believe it.
+Runs user code: only processes that may be lost call it, after `recorder_warming.prepare()`. What
+it returns was made beside that code, and nobody may believe it.
 """
 
 from __future__ import annotations

@@ -10,14 +10,14 @@ import torch
 import triton
 
 from compiler.messages.wire import Send, Task, task_of
-from programs.recorder import warming
+from programs.recorder import recorder_warming
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record import record
 from programs.recorder.record_order import RecordOrder, RecordReport, Unrecordable
 
 __all__ = ["TASKS", "libraries", "warm_up"]
 
-warm_up = warming.warm_up
+warm_up = recorder_warming.warm_up
 
 
 def record_program(order: RecordOrder, body: Any, send: Send) -> RecordReport:

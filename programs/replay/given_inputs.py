@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import torch
 
-from programs.replay.lifetimes import lifetimes, tensors_at
 from programs.replay.program_run import ProgramRun, ReplayOptions, tensors_in
+from programs.replay.storage_lifetimes import lifetimes, tensors_at
 from programs.tape.forged import ForgedTape
 from programs.tape.output_paths import by_path
 from programs.tape.overload_effects import tensors_made

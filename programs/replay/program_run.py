@@ -17,10 +17,10 @@ from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
 from programs.replay.changed_inputs import ChangedInputs
 from programs.replay.kernel_launch import KernelLaunches
-from programs.replay.lifetimes import START, Lifetimes
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
+from programs.replay.storage_lifetimes import START, Lifetimes
 from programs.replay.written_storages import EMPTIES, WrittenStorages
 from programs.tape.forged import ForgedTape
 from programs.tape.output_paths import by_path

@@ -21,11 +21,10 @@ from compiler.messages.wire import Send
 from launch.buffers.allocation import part
 from launch.checks.bounded_output import BoundedOutput
 from launch.messages import Finding
-from programs.replay.derivation import NoMetaKernel, derive
 from programs.replay.given_inputs import given_inputs, inputs_only, makes_its_inputs
 from programs.replay.kernel_launch import KernelLaunches
-from programs.replay.lifetimes import START, Lifetimes, lifetimes
 from programs.replay.live_tensors import LiveTensors, bytes_of
+from programs.replay.meta_derivation import NoMetaKernel, derive
 from programs.replay.operators import DTYPES
 from programs.replay.program_run import (
     Ending,
@@ -45,6 +44,7 @@ from programs.replay.replay_order import (
     output_stage,
     unwritten_stage,
 )
+from programs.replay.storage_lifetimes import START, Lifetimes, lifetimes
 from programs.tape.forged import ForgedTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Launch, Structure, Tape

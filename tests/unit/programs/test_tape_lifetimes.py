@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from programs.replay.lifetimes import START, lifetimes
+from programs.replay.storage_lifetimes import START, lifetimes
 from programs.tape.forged import ForgedTape
 from programs.tape.schema import (
     AtenOp,
