@@ -39,6 +39,8 @@ class DeviceKernel:
 
     cubin: bytes
     abi: Abi
+    scalars: Mapping[str, str]
+    """The Triton types of what is passed by value, by path: `n`, or `pair.1` of a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,10 @@ class ProgramOrder:
     kernels: Mapping[str, DeviceKernel]
     """By a short name that `launches` know."""
     launches: Sequence[Sequence[str]]
-    """For each launch of the tape in its order: the kernel of each of its variants."""
+    """For each launch of the tape in its order: the kernel of each of its variants.
+
+    Empty for a variant that does not compile, which is never run.
+    """
     seed: int
     memory_bytes: int
     """The most that all tensors may take at one time; the launcher has what is free as well."""
@@ -76,8 +81,7 @@ class ProgramOrder:
             "tape": parts.add(self.tape),
             "inputs_tape": None if inputs is None else parts.add(inputs),
             "kernels": {
-                name: {"cubin": parts.add(kernel.cubin), "abi": kernel.abi.to_json()}
-                for name, kernel in self.kernels.items()
+                name: _kernel_header(kernel, parts) for name, kernel in self.kernels.items()
             },
             "launches": [list(variants) for variants in self.launches],
             "seed": self.seed,
@@ -101,10 +105,7 @@ class ProgramOrder:
             order = cls(
                 tape=_part(body, header["tape"]),
                 inputs_tape=None if inputs is None else _part(body, inputs),
-                kernels={
-                    name: DeviceKernel(_part(body, one["cubin"]), Abi.from_json(one["abi"]))
-                    for name, one in header["kernels"].items()
-                },
+                kernels={name: _kernel(one, body) for name, one in header["kernels"].items()},
                 launches=[list(variants) for variants in header["launches"]],
                 seed=int(header["seed"]),
                 memory_bytes=int(header["memory_bytes"]),
@@ -132,6 +133,22 @@ class _Parts:
         return [self._size - len(part), len(part)]
 
 
+def _kernel_header(kernel: DeviceKernel, parts: _Parts) -> dict[str, Any]:
+    return {
+        "cubin": parts.add(kernel.cubin),
+        "abi": kernel.abi.to_json(),
+        "scalars": dict(kernel.scalars),
+    }
+
+
+def _kernel(header: Mapping[str, Any], body: bytes) -> DeviceKernel:
+    return DeviceKernel(
+        cubin=_part(body, header["cubin"]),
+        abi=Abi.from_json(header["abi"]),
+        scalars=dict(header["scalars"]),
+    )
+
+
 def _part(body: bytes, place: Sequence[int]) -> bytes:
     offset, size = (int(number) for number in place)
     if offset < 0 or size < 0 or offset + size > len(body):
@@ -142,9 +159,9 @@ def _part(body: bytes, place: Sequence[int]) -> bytes:
 
 def _check_launches(order: ProgramOrder) -> None:
     for number, variants in enumerate(order.launches):
-        if not variants:
+        if not any(variants):
             raise _malformed(f"launch {number} has no kernel")
-        if missing := [name for name in variants if name not in order.kernels]:
+        if missing := [name for name in variants if name and name not in order.kernels]:
             raise _malformed(f"launch {number} is of a kernel that did not come: {missing[0]!r}")
 
 

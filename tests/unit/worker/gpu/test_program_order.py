@@ -13,10 +13,13 @@ from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, Program
 
 
 def _kernel(name, cubin):
-    parameter = Parameter(name="x", type="*fp32", role="runtime", hints=[], value=None)
+    parameters = [
+        Parameter(name=name, type=kind, role="runtime", hints=[], value=None)
+        for name, kind in {"x": "*fp32", "by": "fp32"}.items()
+    ]
     target = Target("cuda", 90, 32)
     return DeviceKernel(
-        cubin, abi_of(target, [parameter], {"name": name, "num_warps": 4, "shared": 0})
+        cubin, abi_of(target, parameters, {"name": name, "num_warps": 4, "shared": 0})
     )
 
 
@@ -32,7 +35,7 @@ ORDER = ProgramOrder(
     tape=b'{"ops": []}',
     inputs_tape=b'{"ops": [1]}',
     kernels={"0": _kernel("scale", b"\x7fELF"), "1": _kernel("scale_wide", b"\x7fELF2")},
-    launches=[["0"], ["1", "0"]],
+    launches=[["0"], ["1", "", "0"]],
     seed=42,
     memory_bytes=1 << 30,
     timing=ProgramTimingOrder(max_ms=50.0, flush_l2=False),
@@ -86,7 +89,11 @@ def test_a_part_that_lies_outside_of_the_body_is_refused(place):
 
 @pytest.mark.parametrize(
     ("launches", "message"),
-    [([["0"], []], "launch 1 has no kernel"), ([["2"]], "launch 0 is of a kernel .* '2'")],
+    [
+        ([["0"], []], "launch 1 has no kernel"),
+        ([["", ""]], "launch 0 has no kernel"),
+        ([["2"]], "launch 0 is of a kernel .* '2'"),
+    ],
 )
 def test_a_launch_without_its_kernel_is_refused(launches, message):
     header, body = ORDER.to_frame()
