@@ -18,9 +18,8 @@ def _kernel(name, cubin):
         for name, kind in {"x": "*fp32", "by": "fp32"}.items()
     ]
     target = Target("cuda", 90, 32)
-    return DeviceKernel(
-        cubin, abi_of(target, parameters, {"name": name, "num_warps": 4, "shared": 0})
-    )
+    abi = abi_of(target, parameters, {"name": name, "num_warps": 4, "shared": 0})
+    return DeviceKernel(cubin, abi, {"by": "fp32"})
 
 
 REFERENCE = ProgramOrder(
