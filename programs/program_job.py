@@ -45,6 +45,8 @@ class ProgramJob(BaseModel):
     request: dict[str, Any]
     toolchain_id: str
     """Whose Triton records the program and compiles its kernels."""
+    device: Device | None = None
+    """The class of GPUs that it runs on; None: the CPU device, or it does not run."""
 
     def read_request(self) -> ProgramRequest:
         """Return the posted body."""
@@ -80,7 +82,7 @@ def new_program(
         url=program_url(job.id),
         state=state,
         queue_position=queue_position,
-        device=Device(target=None, interpreter=True),
+        device=job.device or Device(target=None, interpreter=True),
         reward=None if problem is None else Reward(compiled=False, correct=False),
         problem=problem,
     )

@@ -5,13 +5,14 @@ Only data; who records and replays a program, and how it is stored, is not known
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from compiler.compilation import Record
 from compiler.problem import Problem
 from launch.messages import Finding
-from launch.request.launch_record import Comparison, Device, LaunchState, Summary, Timing
+from launch.request.launch_record import Comparison, Device, LaunchState, Summary
 from launch.request.verdict import Verdict
+from programs.timing_record import MOST_ENTRIES, EntryTime, ProgramTiming
 
 FlagKind = Literal[
     "no_kernel",
@@ -54,6 +55,17 @@ class ProgramOutput(Record):
     comparison: Comparison | None = None
 
 
+class KernelConfiguration(Record):
+    """One of the configurations of an autotuned kernel."""
+
+    number: int = Field(description="from 0, as the autotuner has them")
+    constexprs: dict[str, JsonValue] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    is_fastest: bool | None = Field(
+        default=None, description="on the GPU, for some launch; null: none was timed"
+    )
+
+
 class ProgramKernel(Record):
     """A kernel as the program launches it: one for each way in which it is compiled."""
 
@@ -63,6 +75,9 @@ class ProgramKernel(Record):
     launches: int = Field(description="of it, in one call of the program")
     compilation_key: str | None = None
     compilation_url: str | None = None
+    configuration: KernelConfiguration | None = Field(
+        default=None, description="of an autotuned kernel; null: it is none"
+    )
     problem: Problem | None = Field(default=None, description="why it does not compile")
 
 
@@ -81,6 +96,7 @@ class ReferenceRecord(Record):
     tape: TapeSummary | None = None
     kernels: list[ProgramKernel] = Field(default_factory=list)
     peak_bytes: int | None = None
+    timing: ProgramTiming | None = Field(default=None, description="null on the CPU device")
 
 
 class Reward(Record):
@@ -88,7 +104,9 @@ class Reward(Record):
 
     compiled: bool = Field(description="it was recorded, and all of its kernels compile")
     correct: bool = Field(description="the verdict is `passed`")
-    speedup: float | None = None
+    speedup: float | None = Field(
+        default=None, description="over the reference; null unless correct, and on the CPU device"
+    )
     coverage: float | None = None
     flags: list[FlagKind] = Field(default_factory=list, description="the kinds, each once")
 
@@ -102,6 +120,12 @@ class ProgramCaseResult(Record):
     flags: list[ProgramFlag] = Field(default_factory=list)
     outputs: dict[str, ProgramOutput] = Field(default_factory=dict)
     findings: list[Finding] = Field(default_factory=list)
+    speedup: float | None = None
+    speedup_interval: tuple[float, float] | None = None
+    coverage: float | None = None
+    timing: ProgramTiming | None = None
+    reference_timing: ProgramTiming | None = None
+    entries: list[EntryTime] | None = Field(default=None, max_length=MOST_ENTRIES)
     peak_bytes: int | None = None
     problem: ProgramProblem | None = None
 
@@ -126,11 +150,27 @@ class Program(Record):
     )
     kernels: list[ProgramKernel] = Field(default_factory=list)
     tape: TapeSummary | None = None
-    speedup: float | None = Field(default=None, description="null on the CPU device")
-    coverage: float | None = Field(
-        default=None, description="share of the time in its own kernels; null on the CPU device"
+    speedup: float | None = Field(
+        default=None,
+        description="the reference's median by the program's own; with cases the geometric mean of "
+        "theirs; null on the CPU device",
     )
-    timing: Timing | None = Field(default=None, description="null on the CPU device")
+    speedup_interval: tuple[float, float] | None = Field(
+        default=None, description="around speedup, from the intervals of both medians"
+    )
+    coverage: float | None = Field(
+        default=None,
+        description="share of the time in its own kernels; with cases of theirs together; null on "
+        "the CPU device",
+    )
+    timing: ProgramTiming | None = Field(
+        default=None, description="of one call; null on the CPU device"
+    )
+    entries: list[EntryTime] | None = Field(
+        default=None,
+        max_length=MOST_ENTRIES,
+        description="what takes how long, the longest first; null on the CPU device",
+    )
     reference: ReferenceRecord | None = None
     reward: Reward | None = Field(default=None, description="null until it is over")
     cases: list[ProgramCaseResult] | None = None
@@ -154,11 +194,12 @@ def tape_url(program_id: str, *, of_reference: bool = False) -> str:
 
 
 def reward_of(program: Program, *, compiled: bool) -> Reward:
-    """Return the reward of a program that is over."""
+    """Return the reward of a program that is over: nothing for how fast it is wrong."""
+    correct = program.verdict is Verdict.PASSED
     return Reward(
         compiled=compiled,
-        correct=program.verdict is Verdict.PASSED,
-        speedup=program.speedup,
+        correct=correct,
+        speedup=program.speedup if correct else None,
         coverage=program.coverage,
         flags=list(dict.fromkeys(flag.kind for flag in program.flags)),
     )

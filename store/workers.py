@@ -44,7 +44,10 @@ class Worker:
     tools: list[str] | None = None
     """What can watch a launch on its device: checks of a sanitizer, and `profile`."""
     programs: list[str] | None = None
-    """The ids of the toolchains beside whose Triton it can record programs."""
+    """The ids of the toolchains beside whose Triton it can record programs.
+
+    Of a worker with a `device`: those whose programs run on that, not on the CPU device.
+    """
     ceilings: dict[str, Any] | None = None
     """What its device can do at most, as its launchers measured it."""
 
@@ -58,6 +61,13 @@ class Worker:
 def _parse(value: bytes) -> Worker:
     known = orjson.loads(value)  # of a worker that may be newer or older than we are
     return Worker(**{field.name: known.get(field.name) for field in fields(Worker)})
+
+
+def _known_programs(worker: Worker) -> dict[str, list[str]]:
+    toolchains = worker.programs or []
+    if worker.device is None:
+        return {keys.PROGRAMS: toolchains}
+    return {keys.PROGRAM_DEVICES: [f"{toolchain} {worker.device}" for toolchain in toolchains]}
 
 
 class Workers:
@@ -76,7 +86,7 @@ class Workers:
             keys.DEVICES: [worker.device] if worker.device is not None else [],
             keys.REFERENCES: [f"{language} {place}" for language in worker.references or ()],
             keys.TOOLS: [f"{tool} {place}" for tool in worker.tools or ()],
-            keys.PROGRAMS: worker.programs or [],
+            **_known_programs(worker),
         }
         await self._writes.write(
             ("SET", keys.WORKER + worker.id, description, "EX", str(HEARTBEAT_LIFE_S)),
@@ -121,9 +131,18 @@ class Workers:
         return frozenset(tool for tool, _, place in pairs if place == device)
 
     async def known_programs(self) -> frozenset[str]:
-        """Return the ids of the toolchains that programs could ever be recorded with."""
+        """Return the ids of the toolchains whose programs could ever run on the CPU device."""
         members: Any = await self._redis.smembers(keys.PROGRAMS)
         return frozenset(member.decode() for member in members)
+
+    async def known_program_devices(self) -> dict[str, Sequence[str]]:
+        """Return on which device classes programs could ever run, in order, by toolchain id."""
+        members: Any = await self._redis.smembers(keys.PROGRAM_DEVICES)
+        known: dict[str, Any] = {}
+        for member in sorted(members):
+            toolchain, _, device = member.decode().partition(" ")
+            known.setdefault(toolchain, []).append(device)
+        return known
 
     async def known_references(self) -> dict[str, Sequence[str]]:
         """Return what references may be written with: by device class, and by toolchain id.

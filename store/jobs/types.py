@@ -212,6 +212,11 @@ def programs_lane(toolchain_id: str) -> str:
     return f"{PROGRAM_LANES}{toolchain_id}"
 
 
+def program_device_lane(toolchain_id: str, target: str, model: str) -> str:
+    """Return the lane of programs of this toolchain that run on one class of GPUs."""
+    return f"{PROGRAM_LANES}{toolchain_id}:{target} {model}"
+
+
 def kind_of(lane: str) -> str:
     """Return what the jobs of a lane are: compile, inspect, launch, derive, programs or sweeps."""
     return lane.partition(":")[0]

@@ -39,3 +39,16 @@ async def test_where_programs_were_ever_recorded_stays_known(redis: StoreClient)
 
     assert await workers.known_programs() == {"t1", "t2"}
     assert await workers.list() == []
+
+
+async def test_programs_on_a_gpu_are_offered_for_its_class_alone(redis: StoreClient) -> None:
+    workers = Workers(redis)
+    gpus = ["cuda:90 NVIDIA H200", "cuda:100 NVIDIA B200"]
+    for number, gpu in enumerate(gpus):
+        await workers.beat(
+            Worker(f"w-gpu{number}", "launch", None, gpu, "launcher", 16, 0, programs=["t1"])
+        )
+    await workers.unregister("w-gpu0")
+
+    assert await workers.known_programs() == frozenset()
+    assert await workers.known_program_devices() == {"t1": sorted(gpus)}
