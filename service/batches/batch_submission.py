@@ -25,8 +25,8 @@ from service.compilations.retrieval import cancelled_record
 from service.compilations.submission import enqueue
 from service.http.body import parse_value
 from service.http.problems import RETRY_AFTER_S, ProblemRaised, as_raised, problem_of
-from service.launches.launch_submission import cancel_launch, submit_launch
-from service.programs.program_submission import cancel_program, submit_program
+from service.launches.launch_submission import LAUNCHES, submit_launch
+from service.programs.program_submission import PROGRAMS, submit_program
 from service.state import ServiceState
 from store.batches import EndedItems, PlannedItem, StoredBatch
 from store.errors import QueueFull, StoreUnavailable
@@ -220,9 +220,9 @@ async def cancel_batch(state: ServiceState, batch: StoredBatch, caller: Caller) 
     async def cancel(job_id: str) -> None:
         match batch.kind:
             case "launches":
-                done = await cancel_launch(state, caller, job_id)
+                done = await LAUNCHES.cancel(state, caller, job_id)
             case "programs":
-                done = await cancel_program(state, caller, job_id)
+                done = await PROGRAMS.cancel(state, caller, job_id)
             case _:
                 done = await _cancel_compilation(state, batch.id, job_id)
         if done:

@@ -1,8 +1,7 @@
-"""From a launch request to its job, and from a job to what its caller is answered."""
+"""From a launch request to its job, and what its caller is told before a worker has done it."""
 
 import asyncio
 import random
-from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
@@ -18,6 +17,7 @@ from launch.request.case import ARGUMENTS, with_seeds
 from launch.request.element import ITEM_BYTES
 from launch.request.hint_check import check_hints, compiled_hints
 from launch.request.launch_job import MAX_OUTPUT_BYTES, MAX_UPLOADED_BYTES, LaunchJob, new_launch
+from launch.request.launch_record import Launch, launch_url
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
 from launch.request.request_part import below
@@ -25,10 +25,27 @@ from service.caller import Caller
 from service.compilations.retrieval import read_compile_job
 from service.http.problems import ProblemRaised
 from service.launches.launch_device import check_tools, choose_device
+from service.owned_jobs import OwnedJobs
 from service.state import ServiceState
-from store.errors import JobLost
-from store.jobs.types import Cancellation, Membership, Priority, Submitted, Waiting
-from store.launches import LIFE_S
+from store.jobs.types import Membership, Priority, Submitted, Waiting
+from store.launches import StoredLaunch
+
+
+def _unfinished(payload: bytes, state: str, queue_position: int | None) -> Launch:
+    job = LaunchJob.model_validate_json(payload)
+    return new_launch(job, state, queue_position=queue_position)
+
+
+def _cancelled(payload: bytes) -> Launch:
+    problem = failure_problem("cancelled", "Its caller cancelled the launch.")
+    return new_launch(LaunchJob.model_validate_json(payload), "cancelled", problem=problem)
+
+
+async def _find(state: ServiceState, launch_id: str, caller: str) -> StoredLaunch | None:
+    return await state.launches.find(launch_id, caller)
+
+
+LAUNCHES = OwnedJobs("launch", launch_url, _find, _unfinished, _cancelled)
 
 
 async def submit_launch(
@@ -96,44 +113,6 @@ async def prepare_launch(
 def _resolve(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
     seeded = with_seeds(request, random.SystemRandom())
     return seeded, resolve_launch(seeded)
-
-
-async def wait_for_launch(state: ServiceState, launch_id: str, wait_s: float) -> bytes:
-    """Return the launch as it is once it is over, or after `wait_s`.
-
-    Raises ProblemRaised (404) when it is not kept any more.
-    """
-    with suppress(JobLost):
-        if wait_s and (result := await state.results.wait(launch_id, wait_s)):
-            return result.record
-    return await read_launch(state, launch_id)
-
-
-async def read_launch(state: ServiceState, launch_id: str) -> bytes:
-    """Return the launch as it is now. Raises ProblemRaised (404) when it is not kept any more."""
-    if result := await state.jobs.result(launch_id):
-        return result.record
-    payload, status = await state.jobs.payload(launch_id), await state.jobs.state(launch_id)
-    if payload is None or status is None:
-        if result := await state.jobs.result(launch_id):
-            return result.record
-        raise ProblemRaised("not_found", f"The launch {launch_id} is not kept any more")
-    job = LaunchJob.model_validate_json(payload)
-    launch = new_launch(job, status.state.value, queue_position=status.position)
-    return launch.model_dump_json().encode()
-
-
-async def cancel_launch(state: ServiceState, caller: Caller, launch_id: str) -> bool:
-    """Cancel the launch; False when it was over."""
-    payload = await state.jobs.payload(launch_id)
-    if payload is None:
-        return False
-    job = LaunchJob.model_validate_json(payload)
-    problem = failure_problem("cancelled", "Its caller cancelled the launch.")
-    launch = new_launch(job, "cancelled", problem=problem)
-    record = launch.model_dump_json().encode()
-    done = await state.jobs.cancel(launch_id, caller.id, record, LIFE_S)
-    return done in {Cancellation.CANCELLED, Cancellation.WITHDRAWN}
 
 
 def _check_outputs(resolved: Resolved) -> None:

@@ -1,33 +1,49 @@
-"""From a program request to its job, and from a job to what its caller is answered.
+"""From a program request to its job, and what its caller is told before a worker has done it.
 
 Nothing here parses, compiles or runs what was posted.
 """
 
 import asyncio
-from contextlib import suppress
 from typing import Final
 
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.resolution import offered_target
 from compiler.toolchain import Toolchain
 from programs.program_job import ProgramJob, new_program, program_problem
+from programs.program_record import Program, program_url
 from programs.program_request import ProgramRequest, check_program
 from service.caller import Caller
 from service.http.problems import ProblemRaised
+from service.owned_jobs import OwnedJobs
 from service.state import ServiceState
-from store.errors import JobLost
 from store.jobs.types import (
-    Cancellation,
     Membership,
     Priority,
     Submitted,
     Waiting,
     programs_lane,
 )
-from store.launches import LIFE_S
+from store.programs import StoredProgram
 
 _TRYING_S: Final = "5"
 """After how many seconds to ask again whether a worker records."""
+
+
+def _unfinished(payload: bytes, state: str, queue_position: int | None) -> Program:
+    job = ProgramJob.model_validate_json(payload)
+    return new_program(job, state, queue_position=queue_position)
+
+
+def _cancelled(payload: bytes) -> Program:
+    problem = program_problem("cancelled", "Its caller cancelled the program.")
+    return new_program(ProgramJob.model_validate_json(payload), "cancelled", problem=problem)
+
+
+async def _find(state: ServiceState, program_id: str, caller: str) -> StoredProgram | None:
+    return await state.programs.find(program_id, caller)
+
+
+PROGRAMS = OwnedJobs("program", program_url, _find, _unfinished, _cancelled)
 
 
 async def submit_program(
@@ -113,40 +129,3 @@ async def _refusal(state: ServiceState) -> RequestRejected | ProblemRaised:
         "`recording` why not"
     )
     return RequestRejected(Fault("", message))
-
-
-async def wait_for_program(state: ServiceState, program_id: str, wait_s: float) -> bytes:
-    """Return the program as it is once it is over, or after `wait_s`.
-
-    Raises ProblemRaised (404) when it is not kept any more.
-    """
-    with suppress(JobLost):
-        if wait_s and (result := await state.results.wait(program_id, wait_s)):
-            return result.record
-    return await read_program(state, program_id)
-
-
-async def read_program(state: ServiceState, program_id: str) -> bytes:
-    """Return the program as it is now. Raises ProblemRaised (404) when it is not kept any more."""
-    if result := await state.jobs.result(program_id):
-        return result.record
-    payload, status = await state.jobs.payload(program_id), await state.jobs.state(program_id)
-    if payload is None or status is None:
-        if result := await state.jobs.result(program_id):
-            return result.record
-        raise ProblemRaised("not_found", f"The program {program_id} is not kept any more")
-    job = ProgramJob.model_validate_json(payload)
-    program = new_program(job, status.state.value, queue_position=status.position)
-    return program.model_dump_json().encode()
-
-
-async def cancel_program(state: ServiceState, caller: Caller, program_id: str) -> bool:
-    """Cancel the program; False when it was over."""
-    payload = await state.jobs.payload(program_id)
-    if payload is None:
-        return False
-    job = ProgramJob.model_validate_json(payload)
-    problem = program_problem("cancelled", "Its caller cancelled the program.")
-    record = new_program(job, "cancelled", problem=problem).model_dump_json().encode()
-    done = await state.jobs.cancel(program_id, caller.id, record, LIFE_S)
-    return done in {Cancellation.CANCELLED, Cancellation.WITHDRAWN}

@@ -1,38 +1,25 @@
 """Launches: POST, GET, DELETE, their outputs, traces and events. A launch belongs to its caller."""
 
 import time
-from collections.abc import Mapping
-from functools import partial
 from typing import Annotated
 
-import orjson
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from launch.request.launch_record import Launch, launch_url
+from launch.request.launch_record import Launch
 from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE, LaunchRequest
-from service.caller import Caller
-from service.compilations.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
 from service.http.openapi import body_of, bytes_as, events_of, header, wait_parameter
 from service.http.problems import ProblemRaised
-from service.http.query import requested_wait
-from service.idempotency import KeyedSubmit
-from service.launches.launch_submission import (
-    cancel_launch,
-    read_launch,
-    submit_launch,
-    wait_for_launch,
-)
+from service.launches.launch_submission import LAUNCHES, submit_launch
 from service.routes.artifacts import blob_response
 from service.routes.events import RESUMED, event_stream
+from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
 from service.state import ServiceState, state_of
-from service.submit_and_wait import submit_and_wait
 from store.launches import StoredLaunch
 
 PATH = "/v1/launches"
-FINISHED = FINISHED_STATES | {"completed"}
 PRIVATE = {"Cache-Control": "private, no-cache"}
 
 router = APIRouter(prefix=PATH, tags=["launches"])
@@ -52,42 +39,7 @@ router = APIRouter(prefix=PATH, tags=["launches"])
 )
 async def post_launch(request: Request) -> Response:
     """Answer 200 with a finished launch, 202 with one under way."""
-    started = time.perf_counter()
-    state = state_of(request)
-    caller = await state.callers.identify(request, "launch")
-    wait = requested_wait(request, state.settings.max_wait_s)
-    body = await read_body(request, state.settings.max_body_bytes)
-    launch_request = parse_body(body, LaunchRequest)
-    submit = KeyedSubmit(
-        state,
-        caller,
-        request.headers.get("idempotency-key"),
-        body,
-        partial(submit_launch, state, launch_request, caller),
-        partial(_is_there, state, caller),
-    )
-    submitted, record = await submit_and_wait(state, submit, wait.seconds)
-    if record is None:
-        record = await read_launch(state, submitted.job_id)
-    return _response(record, started, wait.headers)
-
-
-async def _is_there(state: ServiceState, caller: Caller, launch_id: str) -> bool:
-    return await state.launches.find(launch_id, caller.id) is not None
-
-
-def _response(record: bytes, started: float, headers: Mapping[str, str]) -> Response:
-    launch = orjson.loads(record)
-    finished = launch["state"] in FINISHED
-    own = {"Location": launch_url(launch["id"]), "Server-Timing": server_timing(started)}
-    if not finished:
-        own["Retry-After"] = str(RETRY_AFTER_S)
-    return Response(
-        record,
-        status_code=200 if finished else 202,
-        headers=own | dict(headers),
-        media_type="application/json",
-    )
+    return await post_owned(request, LAUNCHES, LaunchRequest, submit_launch)
 
 
 class LaunchQuery(BaseModel):
@@ -114,16 +66,16 @@ class Launches(BaseModel):
 async def query_launches(request: Request) -> Response:
     """Answer when all of them are over, at the latest after `wait_s`; 404 if one is not there."""
     state = state_of(request)
-    caller = await state.callers.identify(request, "launch")
+    caller = await state.callers.identify(request, SCOPE)
     body = await read_body(request, state.settings.max_body_bytes)
     query = parse_body(body, LaunchQuery)
     deadline = time.monotonic() + min(query.wait_s, state.settings.max_wait_s)
     for launch_id in query.ids:
-        await _find_owned(state, caller, launch_id)
+        await LAUNCHES.find_owned(state, caller, launch_id)
     records = []
     for launch_id in query.ids:
         remaining_s = max(0.0, deadline - time.monotonic())
-        records.append(await wait_for_launch(state, launch_id, remaining_s))
+        records.append(await LAUNCHES.wait_for(state, launch_id, remaining_s))
     answer = b'{"launches":[' + b",".join(records) + b"]}"
     return Response(answer, media_type="application/json")
 
@@ -136,12 +88,7 @@ async def query_launches(request: Request) -> Response:
 )
 async def get_launch(request: Request, launch_id: str) -> Response:
     """Answer 200 whatever the state."""
-    state = state_of(request)
-    caller = await state.callers.identify(request, "launch")
-    await _find_owned(state, caller, launch_id)
-    wait = requested_wait(request, state.settings.max_wait_s)
-    record = await wait_for_launch(state, launch_id, wait.seconds)
-    return Response(record, headers=wait.headers, media_type="application/json")
+    return await get_owned(request, LAUNCHES, launch_id)
 
 
 @router.delete(
@@ -152,12 +99,7 @@ async def get_launch(request: Request, launch_id: str) -> Response:
 )
 async def delete_launch(request: Request, launch_id: str) -> Response:
     """Answer 202, or 200 when it was over."""
-    state = state_of(request)
-    caller = await state.callers.identify(request, "launch")
-    await _find_owned(state, caller, launch_id)
-    cancelled = await cancel_launch(state, caller, launch_id)
-    record = await read_launch(state, launch_id)
-    return Response(record, status_code=202 if cancelled else 200, media_type="application/json")
+    return await delete_owned(request, LAUNCHES, launch_id)
 
 
 @router.get(
@@ -169,8 +111,8 @@ async def delete_launch(request: Request, launch_id: str) -> Response:
 async def get_output(request: Request, launch_id: str, argument: str, case: int = 0) -> Response:
     """Answer the file of an output that was asked for as `tensor`."""
     state = state_of(request)
-    caller = await state.callers.identify(request, "launch")
-    stored = await _find_owned(state, caller, launch_id)
+    caller = await state.callers.identify(request, SCOPE)
+    stored = await LAUNCHES.find_owned(state, caller, launch_id)
     return await _answer_file(request, state, stored, f"{case}/{argument}", "application/x-npy")
 
 
@@ -185,8 +127,8 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
     name, type, shape and first elements.
     """
     state = state_of(request)
-    caller = await state.callers.identify(request, "launch")
-    stored = await _find_owned(state, caller, launch_id)
+    caller = await state.callers.identify(request, SCOPE)
+    stored = await LAUNCHES.find_owned(state, caller, launch_id)
     return await _answer_file(request, state, stored, f"{case}/", "application/json")
 
 
@@ -200,16 +142,9 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
 async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`, until the launch is over."""
     state = state_of(request)
-    caller = await state.callers.identify(request, "launch")
-    await _find_owned(state, caller, launch_id)
+    caller = await state.callers.identify(request, SCOPE)
+    await LAUNCHES.find_owned(state, caller, launch_id)
     return await event_stream(request, state, launch_id)
-
-
-async def _find_owned(state: ServiceState, caller: Caller, launch_id: str) -> StoredLaunch:
-    stored = await state.launches.find(launch_id, caller.id)
-    if stored is None:
-        raise ProblemRaised("not_found", f"You have no launch {launch_id}")
-    return stored
 
 
 async def _answer_file(

@@ -9,11 +9,11 @@ from fastapi.responses import StreamingResponse
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.compilations.derivations import DerivationRequest
 from service.http.openapi import bytes_as, wait_parameter
-from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
+from service.owned_jobs import OVER_STATES
 from service.programs.kernel_bundle import bundle_of_kernels
-from service.programs.program_submission import wait_for_program
-from service.routes.programs import FINISHED, SCOPE
+from service.programs.program_submission import PROGRAMS
+from service.routes.owned_job_routes import SCOPE
 from service.state import state_of
 from service.sweeps.winner_bundle import size_bytes, tar_of
 
@@ -36,13 +36,12 @@ async def get_bundle(request: Request, program_id: str) -> Response:
     started = time.perf_counter()
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
-    if await state.programs.find(program_id, caller.id) is None:
-        raise ProblemRaised("not_found", f"You have no program {program_id[:100]}")
+    await PROGRAMS.find_owned(state, caller, program_id)
     wait = requested_wait(request, state.settings.max_wait_s)
     deadline = time.monotonic() + wait.seconds
-    program = orjson.loads(await wait_for_program(state, program_id, wait.seconds))
+    program = orjson.loads(await PROGRAMS.wait_for(state, program_id, wait.seconds))
     members = None
-    if program["state"] in FINISHED:
+    if program["state"] in OVER_STATES:
         members = await bundle_of_kernels(DerivationRequest(state, caller, deadline), program)
     headers = wait.headers | {"Server-Timing": server_timing(started)}
     if members is None:

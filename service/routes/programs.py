@@ -1,39 +1,21 @@
 """Programs: POST, GET, DELETE, their tapes and events. A program belongs to its caller."""
 
-import time
-from collections.abc import Mapping
-from functools import partial
 from typing import Annotated
 
-import orjson
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from programs.program_record import Program, program_url
+from programs.program_record import Program
 from programs.program_request import EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE, ProgramRequest
 from programs.tape.json_schema import TAPE_SCHEMA
-from service.caller import Caller
-from service.compilations.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
-from service.http.body import parse_body, read_body
 from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
-from service.http.problems import ProblemRaised
-from service.http.query import requested_wait
-from service.idempotency import KeyedSubmit
 from service.programs.program_examples import ANSWERS, CANCELLED, TAPE, TAPE_TEXT, UNDER_WAY
-from service.programs.program_submission import (
-    cancel_program,
-    read_program,
-    submit_program,
-    wait_for_program,
-)
+from service.programs.program_submission import PROGRAMS, submit_program
 from service.programs.tape_answer import WhichTape, tape_answer
 from service.routes.events import RESUMED, event_stream
-from service.state import ServiceState, state_of
-from service.submit_and_wait import submit_and_wait
-from store.programs import StoredProgram
+from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
+from service.state import state_of
 
-SCOPE = "launch"
-FINISHED = FINISHED_STATES | {"completed"}
 EXAMPLES = {
     "a model and its reference": EXAMPLE,
     "a function on inputs of the request": FUNCTION_EXAMPLE,
@@ -62,42 +44,7 @@ async def post_program(request: Request) -> Response:
     It is recorded in a sandboxed process without data, and what was recorded is run by another
     one, which never sees its Python. A program that is wrong, or cannot be recorded, is a result.
     """
-    started = time.perf_counter()
-    state = state_of(request)
-    caller = await state.callers.identify(request, SCOPE)
-    wait = requested_wait(request, state.settings.max_wait_s)
-    body = await read_body(request, state.settings.max_body_bytes)
-    posted = parse_body(body, ProgramRequest)
-    submit = KeyedSubmit(
-        state,
-        caller,
-        request.headers.get("idempotency-key"),
-        body,
-        partial(submit_program, state, posted, caller),
-        partial(_is_there, state, caller),
-    )
-    submitted, record = await submit_and_wait(state, submit, wait.seconds)
-    if record is None:
-        record = await read_program(state, submitted.job_id)
-    return _response(record, started, wait.headers)
-
-
-async def _is_there(state: ServiceState, caller: Caller, program_id: str) -> bool:
-    return await state.programs.find(program_id, caller.id) is not None
-
-
-def _response(record: bytes, started: float, headers: Mapping[str, str]) -> Response:
-    program = orjson.loads(record)
-    is_over = program["state"] in FINISHED
-    own = {"Location": program_url(program["id"]), "Server-Timing": server_timing(started)}
-    if not is_over:
-        own["Retry-After"] = str(RETRY_AFTER_S)
-    return Response(
-        record,
-        status_code=200 if is_over else 202,
-        headers=own | dict(headers),
-        media_type="application/json",
-    )
+    return await post_owned(request, PROGRAMS, ProgramRequest, submit_program)
 
 
 @router.get(
@@ -108,12 +55,7 @@ def _response(record: bytes, started: float, headers: Mapping[str, str]) -> Resp
 )
 async def get_program(request: Request, program_id: str) -> Response:
     """Answer 200 whatever the state."""
-    state = state_of(request)
-    caller = await state.callers.identify(request, SCOPE)
-    await _find_owned(state, caller, program_id)
-    wait = requested_wait(request, state.settings.max_wait_s)
-    record = await wait_for_program(state, program_id, wait.seconds)
-    return Response(record, headers=wait.headers, media_type="application/json")
+    return await get_owned(request, PROGRAMS, program_id)
 
 
 @router.delete(
@@ -123,12 +65,7 @@ async def get_program(request: Request, program_id: str) -> Response:
 )
 async def delete_program(request: Request, program_id: str) -> Response:
     """Answer 202, or 200 when it was over."""
-    state = state_of(request)
-    caller = await state.callers.identify(request, SCOPE)
-    await _find_owned(state, caller, program_id)
-    cancelled = await cancel_program(state, caller, program_id)
-    record = await read_program(state, program_id)
-    return Response(record, status_code=202 if cancelled else 200, media_type="application/json")
+    return await delete_owned(request, PROGRAMS, program_id)
 
 
 @router.get(
@@ -153,7 +90,7 @@ async def get_tape(
     """Answer the tape as JSON, or told as text to who accepts that."""
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
-    stored = await _find_owned(state, caller, program_id)
+    stored = await PROGRAMS.find_owned(state, caller, program_id)
     return await tape_answer(request, state, program_id, stored, program)
 
 
@@ -170,12 +107,5 @@ async def get_program_events(request: Request, program_id: str) -> StreamingResp
     """Stream the events later than `Last-Event-ID`, until the program is over."""
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
-    await _find_owned(state, caller, program_id)
+    await PROGRAMS.find_owned(state, caller, program_id)
     return await event_stream(request, state, program_id)
-
-
-async def _find_owned(state: ServiceState, caller: Caller, program_id: str) -> StoredProgram:
-    stored = await state.programs.find(program_id, caller.id)
-    if stored is None:
-        raise ProblemRaised("not_found", f"You have no program {program_id[:100]}")
-    return stored

@@ -6,7 +6,7 @@ from compiler.problem import failure_problem
 from service.at_once import at_once
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
-from service.launches.launch_submission import cancel_launch
+from service.launches.launch_submission import LAUNCHES
 from service.state import ServiceState
 from store.jobs.types import Cancellation, interest_of_batch, kind_of
 from store.launches import LIFE_S
@@ -36,7 +36,7 @@ async def _withdraw(state: ServiceState, caller: Caller, sweep_id: str, job_id: 
         return  # it is over
     match kind_of(lane):
         case "launch":
-            await cancel_launch(state, caller, job_id)
+            await LAUNCHES.cancel(state, caller, job_id)
             return
         case "compile":
             job = CompileJob.model_validate_json(payload)
