@@ -5,12 +5,12 @@ Contents are told apart by digests, and kept only of what was changed, when it i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from programs.replay.live_tensors import LiveTensors, bytes_of
 from programs.replay.operators import changed_arguments
 from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
+from programs.replay.storage_digest import digest
 from programs.tape.schema import AtenOp, Launch, Op, Phase, Tape, tensors_of
 
 
@@ -30,7 +30,7 @@ class ChangedInputs:
         self._before, self._kept = {}, {}
         if phase not in CALLS:
             return
-        written = _may_be_written(self._tape, phase)
+        written = may_be_written(self._tape, phase)
         for storage in {self._storage(id_) for id_ in input_ids(self._tape, phase)} & written:
             if self._tensors.has(storage):
                 self._before[storage] = self._digest(storage)
@@ -62,7 +62,7 @@ class ChangedInputs:
         return self._tape.tensors[id_].storage
 
     def _digest(self, storage: int) -> bytes:
-        return hashlib.blake2b(self._tensors.octets(storage).numpy()).digest()
+        return digest(self._tensors.octets(storage))
 
 
 def input_ids(tape: Tape, phase: Phase) -> tuple[int, ...]:
@@ -71,7 +71,8 @@ def input_ids(tape: Tape, phase: Phase) -> tuple[int, ...]:
     return tuple([id_ for structure in given for id_ in tensors_of(structure)])
 
 
-def _may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:
+def may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:
+    """Return the storages that ops of a phase may write to."""
     ids = [id_ for op in tape.ops if op.phase == phase for id_ in _written(op)]
     return frozenset([tape.tensors[id_].storage for id_ in ids])
 

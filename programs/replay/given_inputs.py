@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import torch
 
+from programs.replay.launches import NoLaunches
 from programs.replay.program_run import ProgramRun, ReplayOptions, tensors_in
 from programs.replay.storage_lifetimes import lifetimes, tensors_at
 from programs.tape.forged import ForgedTape
@@ -72,7 +73,7 @@ def _inputs(tape: Tape) -> Iterator[int]:
 
 
 def _made(tape: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
-    run = ProgramRun(tape, lifetimes(tape), {}, how, {})
+    run = ProgramRun(tape, lifetimes(tape), NoLaunches(), how, {})
     run.run("init")
     run.run("inputs")
     return {id_: run.tensors.get(id_) for _, id_ in tensors_in(tape.outputs)}

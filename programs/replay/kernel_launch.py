@@ -19,6 +19,7 @@ from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.cpu.grid_run import run_grid
 from launch.cpu.translation import needs_gpu, translated
 from launch.messages import RunOrder
+from programs.replay.launches import LaunchReport, Written
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import KernelText, ReplayOrder
 from programs.replay.written_storages import WrittenStorages
@@ -41,7 +42,13 @@ class KernelLaunches:
     """Runs the launches of one tape; run forms are made once."""
 
     def __init__(self, order: ReplayOrder, body: bytes, tape: Tape) -> None:
+        """Raise `ForgedTape` where it has another number of launches than kernels came for."""
         self._order, self._body, self._tape = order, body, tape
+        ops = [index for index, op in enumerate(tape.ops) if isinstance(op, Launch)]
+        if len(ops) != len(order.launches):
+            what = f"it has {len(ops)} launches, but kernels came for {len(order.launches)}"
+            raise ForgedTape("/ops", what)
+        self._names = dict(zip(ops, order.launches, strict=True))
         self._forms: dict[str, RunForm] = {}
         self._written: dict[str, frozenset[str]] = {}
         """By kernel, the paths of what it may write to."""
@@ -51,17 +58,15 @@ class KernelLaunches:
     def run(
         self,
         index: int,
-        name: str,
         tensors: LiveTensors,
-        written: WrittenStorages,
+        written: Written,
         how: RunOptions,
-    ) -> KernelRun:
-        """Run the launch that is the op `index` by the kernel called `name`.
-
-        Raises `Failure`, `ForgedTape`.
-        """
+    ) -> LaunchReport:
+        """Run the launch that is the op `index`. Raises `Failure`, `ForgedTape`."""
+        name = self._names[index]
         launch, kernel = self._tape.ops[index], self._order.kernels[name]
         assert isinstance(launch, Launch)
+        assert isinstance(written, WrittenStorages)
         form = self._form(name, kernel)
         described = _Described(self._tape)
         arguments = {path: described.argument(value) for path, value in launch.args.items()}
@@ -75,7 +80,7 @@ class KernelLaunches:
             what = "its functions call each other more deeply than Python's may"
             raise needs_gpu(Untranslatable(what)) from None
         memory.keep_written(ran)
-        return ran
+        return LaunchReport(ran.watch.findings, ran.stopped)
 
     def _ran(
         self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory, how: RunOptions

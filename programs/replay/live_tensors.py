@@ -38,6 +38,11 @@ class LiveTensors:
         """Tell whether a storage is there."""
         return storage in self._octets
 
+    @property
+    def storages(self) -> frozenset[int]:
+        """Those that are there."""
+        return frozenset(self._octets)
+
     def octets(self, storage: int) -> torch.Tensor:
         """Return the bytes of a storage that is there."""
         return self._octets[storage]
@@ -123,7 +128,7 @@ def bytes_of(tensor: torch.Tensor) -> bytes:
     if not tensor.numel():
         return b""
     plain = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1)
-    data: bytes = plain.view(torch.uint8).numpy().tobytes()
+    data: bytes = plain.view(torch.uint8).cpu().numpy().tobytes()
     return data
 
 

@@ -1,13 +1,13 @@
-"""One run of a tape on CPU tensors: ops by ATen, launches by the CPU device, phase after phase.
+"""One run of a tape on one device: ops by ATen, launches as the device has them, phase by phase.
 
-`cuda` means this machine's memory. Each phase begins from the seed, so that programs which take the
-same inputs draw the same numbers.
+All tensors lie on that device, whatever the tape calls theirs. Each phase begins from the seed, so
+that programs which take the same inputs draw the same numbers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,16 +15,18 @@ import torch
 
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
-from programs.replay.changed_inputs import ChangedInputs
-from programs.replay.kernel_launch import KernelLaunches
+from programs.replay.changed_inputs import ChangedInputs, may_be_written
+from programs.replay.launches import Launches, Written
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
-from programs.replay.replay_order import MOST_OUTPUT_BYTES
+from programs.replay.poisoned_storages import PoisonedStorages
+from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes
 from programs.replay.written_storages import EMPTIES, WrittenStorages
 from programs.tape.forged import ForgedTape
 from programs.tape.output_paths import by_path
 from programs.tape.schema import (
+    PHASES,
     AtenOp,
     Launch,
     Op,
@@ -62,6 +64,12 @@ class ReplayOptions:
     backwards: bool = False
     """Run the programs of each grid in the opposite order."""
     before_op: Callable[[int], None] | None = None
+    after_op: Callable[[int], None] | None = None
+    device: torch.device = CPU
+    other_poison: bool = False
+    """Fill memory that nobody wrote with the other poison: for a second replay on a GPU."""
+    keeps: bool = False
+    """Free nothing in a call that was there before it: the call can be begun again."""
 
 
 class ProgramRun:
@@ -71,27 +79,41 @@ class ProgramRun:
         self,
         tape: Tape,
         needed: Lifetimes,
-        kernels: Mapping[int, tuple[str, KernelLaunches]],
+        launches: Launches,
         how: ReplayOptions,
         given: Mapping[int, torch.Tensor],
     ) -> None:
-        """`kernels` are those of launches, by op; `given` the tensors that come from outside."""
-        self._tape, self._needed, self._kernels, self._how = tape, needed, kernels, how
-        self.tensors = LiveTensors(tape, CPU)
-        self.written = WrittenStorages(tape, self.tensors)
+        """`given` are the tensors that come from outside."""
+        self._tape, self._needed, self._launches, self._how = tape, needed, launches, how
+        self.tensors = LiveTensors(tape, how.device)
+        self.written = self._memory_nobody_wrote()
         self._inputs = ChangedInputs(tape, self.tensors)
         self.inputs_left: Mapping[int, bytes] = {}
         """By position, the inputs that the last call changed in place."""
         self.findings: list[Finding] = []
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
         self._next = 0
+        self._kept: frozenset[int] = frozenset()
         self._take(given)
 
     def run(self, phase: Phase) -> None:
         """Run the ops of a phase, if those before it ran. Raises `ReplayStopped`, `Failure`."""
-        torch.manual_seed(self._how.seed + _SEED_OF[phase])
+        self.seed(phase)
         self._inputs.begin(phase)
+        self.step_through(phase)
+        self.inputs_left = self._inputs.end(phase)
+        if self._inputs.too_many:
+            raise _too_many_changed()
+
+    def seed(self, phase: Phase) -> None:
+        """Seed torch as a phase begins."""
+        torch.manual_seed(self._how.seed + _SEED_OF[phase])
+
+    def step_through(self, phase: Phase) -> None:
+        """Run the ops of a phase and nothing beside them. Raises `ReplayStopped`, `Failure`."""
         end = self._needed.ends[phase]
+        if self._how.keeps and phase in CALLS:
+            self._kept = self.tensors.storages
         with torch.no_grad():
             while self._next < end:
                 if self._next:  # what is there at the end of a phase can still be taken
@@ -99,9 +121,23 @@ class ProgramRun:
                     self._free(self._next - 1)
                 self._step(self._next, self._tape.ops[self._next])
                 self._next += 1
-        self.inputs_left = self._inputs.end(phase)
-        if self._inputs.too_many:
-            raise _too_many_changed()
+
+    def rewind(self, phase: Phase) -> None:
+        """Stand before the first op of a call again that `keeps`; let go of what it made.
+
+        What its ops wrote to memory that was there before stays written.
+        """
+        self._release(self.tensors.storages - self._kept)
+        self._next = self._needed.ends[PHASES[PHASES.index(phase) - 1]]
+
+    def changeable(self, phase: Phase) -> frozenset[int]:
+        """Return the storages that are there now, and that ops of a call may write to."""
+        return may_be_written(self._tape, phase) & self.tensors.storages
+
+    def _memory_nobody_wrote(self) -> Written:
+        if self._how.device.type == "cpu":
+            return WrittenStorages(self._tape, self.tensors)
+        return PoisonedStorages(self._tape, self.tensors, other=self._how.other_poison)
 
     def _take(self, given: Mapping[int, torch.Tensor]) -> None:
         for id_, content in self._tape.constants.items():
@@ -120,6 +156,9 @@ class ProgramRun:
 
     def _free(self, index: int) -> None:
         gone = self._needed.freed_after.get(index, ())
+        self._release([one for one in gone if one not in self._kept])
+
+    def _release(self, gone: Collection[int]) -> None:
         for storage in gone:
             self.tensors.free(storage)
         self.written.free(gone)
@@ -134,16 +173,18 @@ class ProgramRun:
                 self._launch(index, op)
             case Seeding():
                 torch.manual_seed(op.seed)
+        if self._how.after_op is not None:
+            self._how.after_op(index)
 
     def _call(self, op: AtenOp) -> None:
         if "initcheck" in self._how.checks:
             self._check_read(op)
         try:
-            results = called(op, self.tensors.get, CPU)
+            results = called(op, self.tensors.get, self._how.device)
         except ForgedTape:
             raise
         except Exception as error:
-            raise _stopped_by(op, error) from error
+            raise _stopped_by(op, error, self._how.device) from error
         for id_, found in zip(op.outputs, results, strict=True):
             if id_ is not None and found is not None:
                 self.tensors.bind(id_, found, may_copy=True)
@@ -154,7 +195,8 @@ class ProgramRun:
             self.written.write_by(op)
 
     def _check_read(self, op: AtenOp) -> None:
-        id_ = self.written.read_by(op)
+        written = self.written
+        id_ = written.read_by(op) if isinstance(written, WrittenStorages) else None
         if id_ is None:
             return
         message = (
@@ -164,11 +206,10 @@ class ProgramRun:
         self._add(_finding_at(op, "uninitialized", message))
 
     def _launch(self, index: int, op: Launch) -> None:
-        name, launches = self._kernels[index]
         self._zero(op)
         how = RunOptions(self._how.checks, backwards=self._how.backwards)
-        ran = launches.run(index, name, self.tensors, self.written, how)
-        for found in ran.watch.findings:
+        ran = self._launches.run(index, self.tensors, self.written, how)
+        for found in ran.findings:
             self._add(found)
         if ran.stopped is not None:
             raise ReplayStopped(ran.stopped)
@@ -210,10 +251,11 @@ def _present(id_: int | None) -> int:
     return id_
 
 
-def _stopped_by(op: AtenOp, error: Exception) -> ReplayStopped:
+def _stopped_by(op: AtenOp, error: Exception, device: torch.device) -> ReplayStopped:
     said = str(error).split("\nException raised from")[0][:_MOST_SAID]
-    message = f"{op.op} failed on the CPU device: {said or type(error).__name__}"
-    if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(said):
+    where = "the CPU device" if device.type == "cpu" else "the GPU"
+    message = f"{op.op} failed on {where}: {said or type(error).__name__}"
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _OUT_OF_MEMORY.search(said):
         return ReplayStopped(_finding_at(op, "out_of_memory", message), ending="out_of_memory")
     if isinstance(error, IndexError) or _OUT_OF_BOUNDS.search(said):
         return ReplayStopped(_finding_at(op, "out_of_bounds", message))

@@ -7,25 +7,21 @@ are at the end of each call, before the next one may change them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import replace
-from hashlib import blake2b
-from math import prod
 
 import numpy as np
-import torch
 
 from compiler.diagnostic import Failure
 from compiler.messages.wire import Send
 from launch.buffers.allocation import part
 from launch.checks.bounded_output import BoundedOutput
 from launch.messages import Finding
-from programs.replay.given_inputs import given_inputs, inputs_only, makes_its_inputs
+from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
+from programs.replay.given_inputs import given_inputs
 from programs.replay.kernel_launch import KernelLaunches
-from programs.replay.live_tensors import LiveTensors, bytes_of
-from programs.replay.meta_derivation import NoMetaKernel, derive
-from programs.replay.operators import DTYPES
+from programs.replay.live_tensors import bytes_of
+from programs.replay.meta_derivation import NoMetaKernel
 from programs.replay.program_run import (
     Ending,
     ProgramRun,
@@ -35,8 +31,6 @@ from programs.replay.program_run import (
 )
 from programs.replay.replay_order import (
     CALLS,
-    MOST_OUTPUT_BYTES,
-    MOST_PARAMETERS,
     ReplayOrder,
     ReplayReport,
     input_stage,
@@ -44,16 +38,13 @@ from programs.replay.replay_order import (
     output_stage,
     unwritten_stage,
 )
-from programs.replay.storage_lifetimes import START, Lifetimes, lifetimes
+from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.forged import ForgedTape
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Launch, Structure, Tape
+from programs.tape.schema import Tape
 
-_MOST_DIGESTED = 4096
-"""Elements of a parameter."""
 Outputs = dict[tuple[int, int], bytes]
 """Elements in C order, by call and position."""
-LaunchesByOp = Mapping[int, tuple[str, KernelLaunches]]
 
 
 def replay(order: ReplayOrder, body: bytes, send: Send) -> ReplayReport:
@@ -87,10 +78,11 @@ class _Replay:
         ending: Ending = "finished"
         deterministic = None
         try:
-            kernels, source = self._checked()
-            first = self._run(kernels, source, backwards=False)
+            source = self._checked()
+            launches = KernelLaunches(self._order, self._body, self._tape)
+            first = self._run(launches, source, backwards=False)
             if "determinism" in self._order.checks:
-                second = self._run(kernels, source, backwards=True)
+                second = self._run(launches, source, backwards=True)
                 deterministic = self._compare(first, second)
         except ReplayStopped as stopped:
             self._findings.append(stopped.finding)
@@ -104,40 +96,23 @@ class _Replay:
             parameters=self._parameters,
         )
 
-    def _checked(self) -> tuple[LaunchesByOp, Tape | None]:
-        """Refuse what must not be begun; return what runs launches, and what makes the inputs."""
-        tapes = [self._tape]
-        if self._order.inputs_tape is not None:
-            of = read_tape(part(self._body, self._order.inputs_tape))
-            tapes.append(inputs_only(of))
-        elif not makes_its_inputs(self._tape):
-            raise ForgedTape("/inputs", "nobody gives the tensors that it takes")
-        for tape in tapes:
-            needed = lifetimes(tape)
-            check_memory(tape, needed, self._order.memory_bytes)
-            derive(tape, needed)
-        _check_outputs(self._tape)
-        return self._launches_by_op(), (tapes[1] if len(tapes) > 1 else None)
+    def _checked(self) -> Tape | None:
+        """Refuse what must not be begun; return what makes the inputs."""
+        inputs = self._order.inputs_tape
+        text = None if inputs is None else part(self._body, inputs)
+        return check_tapes(self._tape, text, self._order.memory_bytes, "the CPU device")
 
-    def _launches_by_op(self) -> LaunchesByOp:
-        launches = KernelLaunches(self._order, self._body, self._tape)
-        ops = [index for index, op in enumerate(self._tape.ops) if isinstance(op, Launch)]
-        if len(ops) != len(self._order.launches):
-            what = f"it has {len(ops)} launches, but kernels came for {len(self._order.launches)}"
-            raise ForgedTape("/ops", what)
-        return {op: (name, launches) for op, name in zip(ops, self._order.launches, strict=True)}
-
-    def _run(self, kernels: LaunchesByOp, source: Tape | None, *, backwards: bool) -> Outputs:
+    def _run(self, launches: KernelLaunches, source: Tape | None, *, backwards: bool) -> Outputs:
         how = ReplayOptions(self._order.seed, self._order.checks, backwards)
         given = {} if source is None else given_inputs(self._tape, source, how)
         if self._order.announce:
             how = replace(how, before_op=self._announce)
-        run = ProgramRun(self._tape, self._needed, kernels, how, given)
+        run = ProgramRun(self._tape, self._needed, launches, how, given)
         del given  # what the program does not need any more is to be free
         found: Outputs = {}
         try:
             run.run("init")
-            self._parameters = _digests(self._tape, run.tensors)
+            self._parameters = parameter_digests(self._tape, run.tensors)
             run.run("inputs")
             for call, phase in enumerate(CALLS):
                 run.run(phase)
@@ -184,56 +159,6 @@ class _Replay:
                     same = False
                     self._findings.append(_nondeterministic(path, call))
         return same
-
-
-def outputs_of(tape: Tape, call: int) -> Structure:
-    """Return what a call of the program returned."""
-    return (tape.outputs, tape.outputs2)[call]
-
-
-def check_memory(tape: Tape, needed: Lifetimes, most_bytes: int) -> None:
-    """Raise `ReplayStopped` where a tape's tensors take more at one time."""
-    if needed.peak_bytes <= most_bytes:
-        return
-    op = tape.ops[needed.peak_at] if needed.peak_at != START else None
-    place = op.place if op is not None else None
-    message = (
-        f"The program's tensors take {needed.peak_bytes:,} bytes at one time, and a replay on the "
-        f"CPU device has {most_bytes:,}: make its inputs smaller."
-    )
-    file, line = (place.file, place.line) if place is not None else (None, None)
-    finding = Finding(kind="out_of_memory", file=file, line=line, message=message)
-    raise ReplayStopped(finding, ending="out_of_memory")
-
-
-def _check_outputs(tape: Tape) -> None:
-    total = 0
-    for call in range(len(CALLS)):
-        for _, id_ in tensors_in(outputs_of(tape, call)):
-            meta = tape.tensors[id_]
-            total += prod(meta.shape) * DTYPES[meta.dtype].itemsize
-    if total > MOST_OUTPUT_BYTES:
-        message = (
-            f"The outputs of both calls take {total:,} bytes, and no more than "
-            f"{MOST_OUTPUT_BYTES:,} are compared: make the inputs smaller."
-        )
-        finding = Finding(kind="out_of_memory", message=message)
-        raise ReplayStopped(finding, ending="out_of_memory")
-
-
-def _digests(tape: Tape, tensors: LiveTensors) -> list[str | None]:
-    """Return a digest of each parameter's first elements, None for those that nothing needs."""
-    alive = [
-        tensors.get(id_).detach() if tensors.has(tape.tensors[id_].storage) else None
-        for _, id_ in tape.params[:MOST_PARAMETERS]
-    ]
-    return [None if one is None else _digest(one) for one in alive]
-
-
-def _digest(tensor: torch.Tensor) -> str:
-    """Return what tells values from others: a part is enough, of numbers that were drawn."""
-    part_of = tensor.reshape(-1)[:_MOST_DIGESTED]
-    return blake2b(bytes_of(part_of), digest_size=8).hexdigest()
 
 
 def _nondeterministic(path: str, call: int) -> Finding:

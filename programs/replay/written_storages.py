@@ -26,7 +26,8 @@ EMPTIES = frozenset(
 _NUMBERS = (0x7B, 0xFB)
 """Bytes that make large numbers of every type, above and below zero."""
 _TRUTHS = (0, 1)
-_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
+COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
+"""What complex numbers consist of: Triton has no types for them."""
 
 
 class WrittenStorages:
@@ -47,13 +48,10 @@ class WrittenStorages:
         """
         meta = self._tape.tensors[id_]
         octets = self._tensors.octets(meta.storage)
-        kind = stored(_COMPLEX.get(meta.dtype, meta.dtype))
+        kind = stored(COMPLEX.get(meta.dtype, meta.dtype))
         octets.fill_(poison_of(kind))
         if with_numbers:
-            size = DTYPES[meta.dtype].itemsize
-            elements = octets[: octets.numel() // size * size].view(-1, size)
-            for first, octet in enumerate(_TRUTHS if meta.dtype == "i1" else _NUMBERS):
-                elements[first::2] = octet
+            fill_with_numbers(octets, meta.dtype)
         if octets.numel():
             self._flags[meta.storage] = np.zeros(octets.numel(), np.uint8)
 
@@ -129,3 +127,11 @@ class WrittenStorages:
     def _forget_whole(self, storage: int) -> None:
         if self._flags[storage].all():
             del self._flags[storage]
+
+
+def fill_with_numbers(octets: torch.Tensor, dtype: str) -> None:
+    """Fill bytes with large numbers of a type, of both signs in turn."""
+    size = DTYPES[dtype].itemsize
+    elements = octets[: octets.numel() // size * size].view(-1, size)
+    for first, octet in enumerate(_TRUTHS if dtype == "i1" else _NUMBERS):
+        elements[first::2] = octet

@@ -1,0 +1,94 @@
+"""What must hold of tapes before anything of them is run, on whatever device."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from math import prod
+
+import torch
+
+from launch.messages import Finding
+from programs.replay.given_inputs import inputs_only, makes_its_inputs
+from programs.replay.live_tensors import LiveTensors, bytes_of
+from programs.replay.meta_derivation import derive
+from programs.replay.operators import DTYPES
+from programs.replay.program_run import ReplayStopped, tensors_in
+from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES, MOST_PARAMETERS
+from programs.replay.storage_lifetimes import START, Lifetimes, lifetimes
+from programs.tape.forged import ForgedTape
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import Structure, Tape
+
+_MOST_DIGESTED = 4096
+"""Elements of a parameter."""
+
+
+def check_tapes(
+    tape: Tape, inputs_text: bytes | None, memory_bytes: int, device: str
+) -> Tape | None:
+    """Check a tape, and the one whose ops make its inputs, which is returned; None: its own do.
+
+    Raises `ForgedTape`, `NoMetaKernel`, and `ReplayStopped` for what takes too much.
+    """
+    tapes = [tape]
+    if inputs_text is not None:
+        tapes.append(inputs_only(read_tape(inputs_text)))
+    elif not makes_its_inputs(tape):
+        raise ForgedTape("/inputs", "nobody gives the tensors that it takes")
+    for one in tapes:
+        needed = lifetimes(one)
+        check_memory(one, needed, memory_bytes, device)
+        derive(one, needed)
+    check_outputs(tape)
+    return tapes[1] if len(tapes) > 1 else None
+
+
+def outputs_of(tape: Tape, call: int) -> Structure:
+    """Return what a call of the program returned."""
+    return (tape.outputs, tape.outputs2)[call]
+
+
+def check_memory(tape: Tape, needed: Lifetimes, most_bytes: int, device: str) -> None:
+    """Raise `ReplayStopped` where a tape's tensors take more at one time."""
+    if needed.peak_bytes <= most_bytes:
+        return
+    op = tape.ops[needed.peak_at] if needed.peak_at != START else None
+    place = op.place if op is not None else None
+    message = (
+        f"The program's tensors take {needed.peak_bytes:,} bytes at one time, and a replay on "
+        f"{device} has {most_bytes:,}: make its inputs smaller."
+    )
+    file, line = (place.file, place.line) if place is not None else (None, None)
+    finding = Finding(kind="out_of_memory", file=file, line=line, message=message)
+    raise ReplayStopped(finding, ending="out_of_memory")
+
+
+def check_outputs(tape: Tape) -> None:
+    """Raise `ReplayStopped` where the outputs of both calls are more than is compared."""
+    total = 0
+    for call in range(len(CALLS)):
+        for _, id_ in tensors_in(outputs_of(tape, call)):
+            meta = tape.tensors[id_]
+            total += prod(meta.shape) * DTYPES[meta.dtype].itemsize
+    if total > MOST_OUTPUT_BYTES:
+        message = (
+            f"The outputs of both calls take {total:,} bytes, and no more than "
+            f"{MOST_OUTPUT_BYTES:,} are compared: make the inputs smaller."
+        )
+        finding = Finding(kind="out_of_memory", message=message)
+        raise ReplayStopped(finding, ending="out_of_memory")
+
+
+def parameter_digests(tape: Tape, tensors: LiveTensors) -> list[str | None]:
+    """Return a digest of each parameter's first elements, None for those that nothing needs."""
+    alive = [
+        tensors.get(id_).detach() if tensors.has(tape.tensors[id_].storage) else None
+        for _, id_ in tape.params[:MOST_PARAMETERS]
+    ]
+    return [None if one is None else _digest(one) for one in alive]
+
+
+def _digest(tensor: torch.Tensor) -> str:
+    """Return what tells values from others: a part is enough, of numbers that were drawn."""
+    part_of = tensor.reshape(-1)[:_MOST_DIGESTED]
+    return blake2b(bytes_of(part_of), digest_size=8).hexdigest()

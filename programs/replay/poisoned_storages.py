@@ -1,0 +1,99 @@
+"""Memory that nobody wrote yet, where no access is seen: on a GPU it is told by what it holds.
+
+An element that holds the poison still was not written, or written with that very number: who wants
+to be sure replays over the other poison and takes what holds both. Nothing is kept on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+
+from launch.buffers.element_types import Array, stored
+from launch.buffers.poison import poison_of
+from programs.replay.live_tensors import LiveTensors
+from programs.replay.operators import DTYPES, changed_arguments
+from programs.replay.written_storages import COMPLEX, fill_with_numbers
+from programs.tape.schema import AtenOp, Tape, TensorMeta, tensors_of
+
+_AT_ONCE = 1 << 26
+"""Elements looked at: it takes memory beside them."""
+_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_LARGEST = 8
+
+
+class PoisonedStorages:
+    """The storages that were poisoned, and with what."""
+
+    def __init__(self, tape: Tape, tensors: LiveTensors, *, other: bool = False) -> None:
+        """`other`: fill with the other poison, in both calls."""
+        self._tape, self._tensors, self._other = tape, tensors, other
+        self._with_numbers: dict[int, bool] = {}
+        """By storage, whether it was filled with numbers."""
+
+    def poison(self, id_: int, *, with_numbers: bool = False) -> None:
+        """Fill the storage of a tensor that was just made of memory as it was found."""
+        meta = self._tape.tensors[id_]
+        octets = self._tensors.octets(meta.storage)
+        if octets.numel():
+            with_numbers = with_numbers and not self._other
+            self._fill(octets, meta.dtype, with_numbers=with_numbers)
+            self._with_numbers[meta.storage] = with_numbers
+
+    def write_by(self, op: AtenOp) -> None:
+        """Take note of what `op` writes: the tensors that it changes, as wholes."""
+        if not self._with_numbers:
+            return
+        positions, names = changed_arguments(op.op)
+        given = [value for n, value in enumerate(op.args) if n in positions]
+        given += [value for name, value in op.kwargs.items() if name in names]
+        for id_ in (id_ for value in given for id_ in tensors_of(value)):
+            self.write(id_)
+
+    def write(self, id_: int) -> None:
+        """Take note that all of a tensor was written."""
+        meta = self._tape.tensors[id_]
+        tensor = self._tensors.get(id_)
+        if tensor.numel() * tensor.itemsize >= self._tape.storages[meta.storage]:
+            self._with_numbers.pop(meta.storage, None)
+
+    def unwritten(self, id_: int) -> Array | None:
+        """Return which elements of a tensor hold the poison, in C order; None: not one does."""
+        meta = self._tape.tensors[id_]
+        with_numbers = self._with_numbers.get(meta.storage)
+        if with_numbers is None or 0 in meta.shape:
+            return None
+        octets, size = self._tensors.octets(meta.storage), DTYPES[meta.dtype].itemsize
+        poison = torch.empty(2 * size, dtype=torch.uint8, device=octets.device)
+        self._fill(poison, meta.dtype, with_numbers=with_numbers)
+        words = _Words(meta, octets, size)
+        holds = torch.cat([words.equal(some, poison) for some in words.found.split(_AT_ONCE)])
+        return holds.cpu().numpy() if bool(holds.any()) else None
+
+    def free(self, storages: Iterable[int]) -> None:
+        """Forget storages that are gone."""
+        for storage in storages:
+            self._with_numbers.pop(storage, None)
+
+    def _fill(self, octets: torch.Tensor, dtype: str, *, with_numbers: bool) -> None:
+        octets.fill_(poison_of(stored(COMPLEX.get(dtype, dtype)), other=self._other))
+        if with_numbers:
+            fill_with_numbers(octets, dtype)
+
+
+class _Words:
+    """The elements of a tensor as integers, a row for each: other types do not keep all bits."""
+
+    def __init__(self, meta: TensorMeta, octets: torch.Tensor, size: int) -> None:
+        self._kind = _WORDS[min(size, _LARGEST)]
+        self._each = max(1, size // _LARGEST)
+        words = octets[: octets.numel() // size * size].view(self._kind)
+        strides = [stride * self._each for stride in meta.strides]
+        shape, offset = [*meta.shape, self._each], meta.offset * self._each
+        self.found = words.as_strided(shape, [*strides, 1], offset).reshape(-1, self._each)
+
+    def equal(self, some: torch.Tensor, poison: torch.Tensor) -> torch.Tensor:
+        """Return which of some are one of the two that `poison` has."""
+        first, second = poison.view(self._kind).view(2, self._each)
+        return (some == first).all(dim=1) | (some == second).all(dim=1)
