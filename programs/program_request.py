@@ -3,7 +3,7 @@
 Nothing here reads a source: where an entry is left out, the recorder looks for it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -168,8 +168,10 @@ class ProgramRequest(RequestPart):
     cases: list[ProgramCase] = Field(
         default_factory=list, max_length=MAX_CASES, description="each a run on other inputs"
     )
-    checks: list[ProgramCheck] = Field(
-        default_factory=list, max_length=3, description="what else to look for"
+    checks: Annotated[list[ProgramCheck], Field(max_length=3)] | None = Field(
+        default=None,
+        description="what else to look for; default: `racecheck` on the CPU device, where it costs "
+        "next to nothing. An empty list: nothing",
     )
     timing: TimingRequest | None = Field(
         default=None, description="on GPUs only, where programs do not run yet"
@@ -204,6 +206,11 @@ class ProgramRequest(RequestPart):
     priority: Literal["interactive", "batch"] = Field(
         default="interactive", description="batch: behind everybody's interactive work"
     )
+
+
+def cpu_checks(request: ProgramRequest) -> Sequence[ProgramCheck]:
+    """Return what the CPU device looks for: races, where the request does not say what."""
+    return ("racecheck",) if request.checks is None else request.checks
 
 
 def check_program(request: ProgramRequest, limits: RequestLimits) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from compiler.target import parse_target
 from programs.program_job import CANDIDATE, REFERENCE, ProgramJob
-from programs.program_request import InputsRequest, ProgramRequest
+from programs.program_request import InputsRequest, ProgramRequest, cpu_checks
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
@@ -126,7 +126,7 @@ class ProgramAttempt:
                 target=parse_target(TARGET),
                 seed=request.seed,
                 memory_bytes=context.children.tensor_bytes,
-                checks=request.checks,
+                checks=cpu_checks(request),
                 batch_elements=context.batch_elements,
                 ir_bounds=context.compiling.ir_bounds,
             ),

@@ -7,7 +7,7 @@ from launch.messages import Finding
 from launch.request.verdict import Verdict
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
-from programs.program_request import InputsRequest
+from programs.program_request import InputsRequest, cpu_checks
 from worker.launch.comparison import NotCompared
 from worker.programs.kernel_jobs import TooManyKernels
 from worker.programs.parameter_values import differing_parameters
@@ -129,7 +129,7 @@ class _Case:
         outcome.outputs = compared.outputs
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)
-        outcome.verdict = judged(replayed, reference, compared, request.checks)
+        outcome.verdict = judged(replayed, reference, compared, cpu_checks(request))
 
     def _look_at_parameters(
         self, recorded: RecordedCase, replayed: Replayed, reference: Replayed | None

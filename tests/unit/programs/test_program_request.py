@@ -34,7 +34,7 @@ def test_what_is_not_said_has_a_default():
 
     assert (said.seed, said.device, said.priority) == (42, "interpreter", "interactive")
     assert (said.timeout_s, said.deadline_s) == (60, 300)
-    assert (said.cases, said.checks, said.files) == ([], [], {})
+    assert (said.cases, said.checks, said.files) == ([], None, {})
     assert (said.entry, said.inputs, said.reference, said.tolerance) == (None, None, None, None)
 
 
