@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from programs.tape import json_fields as fields
-from programs.tape.check_ops import check_ops
+from programs.tape.checks.check_ops import check_ops
 from programs.tape.forged import ForgedTape
 from programs.tape.read_ops import read_kernels, read_op
 from programs.tape.read_values import ValueReader, a_device

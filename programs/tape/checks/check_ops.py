@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from programs.tape.allowed_overloads import ALLOWED
-from programs.tape.check_launches import check_launch
-from programs.tape.derived_outputs import (
+from programs.tape.checks.check_launches import check_launch
+from programs.tape.checks.derived_outputs import (
     derived_dtype,
     derived_shape,
     derived_strides,
     possible_devices,
 )
-from programs.tape.derived_views import VIEWS, Arguments, Geometry, NotDerivable
+from programs.tape.checks.derived_views import VIEWS, Arguments, Geometry, NotDerivable
+from programs.tape.checks.fragile_arguments import check_fragile
 from programs.tape.forged import ForgedTape
-from programs.tape.fragile_arguments import check_fragile
 from programs.tape.overload_effects import (
     argument_tensors,
     kind_of,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from programs.tape.derived_views import Arguments, NotDerivable
+from programs.tape.checks.derived_views import Arguments, NotDerivable
 from programs.tape.overload_effects import name_of
 from programs.tape.schema import AtenOp, TensorMeta, TensorRef, tensors_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from programs.tape.allowed_overloads import ALLOWED
-from programs.tape.derived_views import Arguments, NotDerivable
+from programs.tape.checks.derived_views import Arguments, NotDerivable
 from programs.tape.overload_effects import argument_tensors, is_in_place, kind_of, name_of
 from programs.tape.schema import AtenOp, DeviceName, DtypeName, TensorMeta, TensorRef, tensors_of
 from programs.tape.tape_dtypes import ELEMENT_BYTES
