@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from worker.gpu.program.program_order import TASK
 from worker.pool import frame
 
 FACTS = {"target": "cuda:90", "model": "Fake", "uuid": "GPU-0", "num_sms": 132, "l2_bytes": 1,
@@ -40,15 +41,15 @@ def _perform(result: int, order: frame.Frame) -> None:
     def say(header, body=b""):
         os.write(result, frame.encode(order.nonce, header, body))
 
-    entry = order.header.get("abi", {}).get("entry", order.header["task"])
+    entry = _entry(order)
     say({"kind": "stage", "stage": "run", "ms": 0.0})
     match entry:
         case "endless" | "held":
             _wait(entry)
         case "crash":
             os.abort()
-        case "leave":
-            os._exit(3)
+        case "leave" | "leave in op 1":
+            _leave(say, ops=entry.count("op") * 2)
         case "garbage":
             os.write(result, b"no frame at all")
         case "hello" | "more":
@@ -66,6 +67,20 @@ def _perform(result: int, order: frame.Frame) -> None:
     say({"kind": "stage", "stage": "output:pid", "ms": 0.0, "offset": 0}, output)
     printed = {"printed_bytes": os.lseek(1, 0, os.SEEK_CUR)}
     say({"kind": "result", "fault": None, "clean": True, **printed})
+
+
+def _entry(order: frame.Frame) -> str:
+    """Return what to do: a launch has it as the name of its kernel, a program as its tape."""
+    if order.header["task"] == TASK:
+        offset, size = order.header["tape"]
+        return order.body[offset : offset + size].decode()
+    return order.header.get("abi", {}).get("entry", order.header["task"])
+
+
+def _leave(say, ops):
+    for index in range(ops):
+        say({"kind": "stage", "stage": f"op:{index}", "ms": 0.0})
+    os._exit(3)
 
 
 def _wait(entry: str) -> None:

@@ -10,6 +10,7 @@ from compiler.abi import abi_of
 from compiler.target import Target
 from tests.integration.worker.fake_launcher import BOOTSTRAP, HOLD, SICK
 from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.program.program_order import ProgramOrder
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers, LauncherSettings
 
 GOOD, SHORT_S, LONG_S = "good", 0.5, 20.0
@@ -41,8 +42,8 @@ def command(sick, hold):
 
 
 @contextlib.asynccontextmanager
-async def launchers_of(command, **settings):
-    launchers = Launchers([0], command, LauncherSettings(**settings))
+async def launchers_of(command, programs=None, **settings):
+    launchers = Launchers([0], command, LauncherSettings(**settings), programs=programs or command)
     await launchers.start()
     try:
         yield launchers
@@ -61,6 +62,17 @@ async def launch(launchers, entry=GOOD, caller="ada", isolation="caller", deadli
     return await launchers.run(
         0, job(entry), caller=caller, isolation=isolation, deadline_s=deadline_s
     )
+
+
+def program(entry):
+    """Return a program whose tape is what the fake launcher is to do."""
+    return ProgramOrder(
+        tape=entry.encode(), inputs_tape=None, kernels={}, launches=[], seed=0, memory_bytes=1
+    )
+
+
+async def replay(launchers, entry=GOOD, caller="ada", deadline_s=LONG_S, **how):
+    return await launchers.replay(0, program(entry), caller=caller, deadline_s=deadline_s, **how)
 
 
 async def pid(launchers, **how):

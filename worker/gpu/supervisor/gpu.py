@@ -1,7 +1,8 @@
 """One GPU as the worker uses it: one job at a time, a launcher per caller, spares for the next.
 
 After anything that was not clean the launcher is gone and the GPU is examined before the next job;
-a GPU that fails that is drained: it takes no job any more. Runs in the worker.
+a GPU that fails that is drained: it takes no job any more. Programs have launchers of their own,
+which take the same turns. Runs in the worker.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 
 from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.program.program_order import ProgramOrder
 from worker.gpu.supervisor.examination import Examined, examine
 from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherPool, LauncherSettings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherProcess, SentOrder
@@ -19,6 +21,8 @@ from worker.turns import Turns
 
 _UNWANTED_S = 1.0
 """What a job may take on the GPU that nobody waits for any more."""
+PROGRAM_SETTINGS = LauncherSettings(spares=1, most_processes=3, most_runs=1_000)
+"""Of program launchers, which begin with the first program: each has torch in it."""
 
 LimitNow = Callable[[], float]
 """How long a job may run, asked when it begins: what it raises ends the job before."""
@@ -35,12 +39,20 @@ class _SentAhead:
 class Gpu:
     """One GPU; the next job may be sent before its turn, so that the GPU does not wait for it."""
 
-    def __init__(self, ordinal: int, command: LauncherCommand, settings: LauncherSettings) -> None:
+    def __init__(
+        self,
+        ordinal: int,
+        command: LauncherCommand,
+        settings: LauncherSettings,
+        programs: LauncherCommand,
+    ) -> None:
+        """`programs` is how program launchers are started."""
         self.ordinal = ordinal
         self.tools: Tools = find_tools(command.environ())
         self._command = command
         self._settings = settings
         self._launchers = LauncherPool(ordinal, command, settings)
+        self._programs = LauncherPool(ordinal, programs, PROGRAM_SETTINGS, "programs")
         self._next = Turns()
         """Whose job is the next one."""
         self._turn = asyncio.Lock()
@@ -87,7 +99,8 @@ class Gpu:
         when the job is too big to send, TimeoutError when its turn does not come within `turn_s`.
         """
         async with asyncio.timeout(turn_s):
-            ahead = await self._take_turn(job, caller, is_batch=is_batch, may_send=not single_use)
+            sent = None if single_use else job
+            ahead = await self._take_turn(sent, caller, is_batch=is_batch)
         try:
             limit_s = deadline_s if isinstance(deadline_s, float | int) else deadline_s()
         except BaseException:
@@ -101,7 +114,7 @@ class Gpu:
         `limit_s` counts from its turn. Raises DeviceDrained, FrameError when the job is too big to
         send.
         """
-        await self._take_turn(job, "", is_batch=False, may_send=False)
+        await self._take_turn(None, "", is_batch=False)
         try:
             if self.drained is not None:
                 raise DeviceDrained(self.drained)
@@ -109,22 +122,71 @@ class Gpu:
         finally:
             self._launchers.in_background(self._recover(None))
 
+    async def try_programs(self) -> None:
+        """Start a program launcher, and end it: it is there again for the first program.
+
+        Raises DeviceDrained where none starts, with what it said.
+        """
+        await self._programs.warm("")
+        await self._programs.release()
+
+    async def replay(
+        self,
+        order: ProgramOrder,
+        *,
+        caller: str,
+        deadline_s: float | LimitNow,
+        turn_s: float | None = None,
+        is_batch: bool = False,
+    ) -> LaunchOutcome:
+        """Have a program launcher do `order` when it is its turn; as `run` in all else.
+
+        Raises DeviceDrained also where program launchers do not start.
+        """
+        async with asyncio.timeout(turn_s):
+            await self._programs.warm(caller)  # torch takes seconds, in which others may run
+            await self._take_turn(None, caller, is_batch=is_batch)
+        launcher = outcome = None
+        try:
+            limit_s = deadline_s if isinstance(deadline_s, float | int) else deadline_s()
+            if self.drained is not None:
+                raise DeviceDrained(self.drained)
+            launcher = await self._programs.take(caller, single_use=False)
+            outcome = await launcher.outcome_of(launcher.send(order), limit_s)
+            return outcome
+        finally:
+            self._end_program(launcher, outcome)
+
     async def until_drained(self) -> str:
         """Return why the GPU takes no jobs any more, once it does not."""
         return await self._launchers.until_drained()
 
+    async def until_without_programs(self) -> str:
+        """Return why the GPU takes no programs any more, once it does not."""
+        ends = [asyncio.ensure_future(pool.until_drained()) for pool in self._pools]
+        try:
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            return done.pop().result()
+        finally:
+            for end in ends:
+                end.cancel()
+
     async def close(self) -> None:
         """Kill all launchers and wait until they are gone."""
-        await self._launchers.close()
+        await asyncio.gather(*(pool.close() for pool in self._pools))
+
+    @property
+    def _pools(self) -> tuple[LauncherPool, LauncherPool]:
+        return self._launchers, self._programs
 
     async def _take_turn(
-        self, job: LauncherOrder, caller: str, *, is_batch: bool, may_send: bool
+        self, job: LauncherOrder | None, caller: str, *, is_batch: bool
     ) -> _SentAhead | None:
-        """Return when it is the job's turn; it is sent before if its launcher is at work."""
+        """Return when it is the caller's turn; `job` is sent before if its launcher is at work."""
         await self._next.take(caller, is_batch=is_batch)
         ahead = None
         try:
-            ahead = self._send_ahead(job, caller) if may_send else None
+            ahead = self._send_ahead(job, caller) if job is not None else None
             await self._turn.acquire()
         except BaseException:
             if ahead is None:
@@ -180,6 +242,21 @@ class Gpu:
         else:
             self._launchers.keep(launcher, single_use=single_use)
             self._turn.release()
+
+    def _end_program(self, launcher: LauncherProcess | None, outcome: LaunchOutcome | None) -> None:
+        if launcher is None:
+            self._turn.release()
+        elif outcome is None or not outcome.clean:
+            self._launchers.in_background(self._recover_from_program(launcher))
+        else:
+            self._programs.keep(launcher, single_use=False)
+            self._turn.release()
+
+    async def _recover_from_program(self, launcher: LauncherProcess) -> None:
+        if not await self._programs.retire(launcher):
+            self._launchers.drain(self._programs.drained or "")
+        await self._recover(None)
+        await self._programs.refill()
 
     async def _recover(self, launcher: LauncherProcess | None) -> None:
         try:

@@ -39,7 +39,14 @@ class LauncherSettings:
 class LauncherPool:
     """The launchers of the GPU `ordinal`."""
 
-    def __init__(self, ordinal: int, command: LauncherCommand, settings: LauncherSettings) -> None:
+    def __init__(
+        self,
+        ordinal: int,
+        command: LauncherCommand,
+        settings: LauncherSettings,
+        what: str = "jobs",
+    ) -> None:
+        """Start none yet; `what` is done in them, in the words of a log."""
         self.facts: LauncherFacts | None = None
         self.drained: str | None = None
         """Why it takes no jobs; None while it does."""
@@ -47,6 +54,7 @@ class LauncherPool:
         """What the GPU can do at most; None where that is not known."""
         self.settings = settings
         self._ordinal = ordinal
+        self._what = what
         self._command = command
         self._is_drained = asyncio.Event()
         self._living: set[LauncherProcess] = set()
@@ -54,6 +62,7 @@ class LauncherPool:
         self._bound: OrderedDict[str, LauncherProcess] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._refilling = False
+        self._warming = asyncio.Lock()
         self._closed = False
 
     async def start(self) -> None:
@@ -63,7 +72,7 @@ class LauncherPool:
                 self._spares.append(await self._new())
             await self._measure(self._spares[0])
         except LauncherError as error:
-            self._drain(str(error))
+            self.drain(str(error))
 
     async def _measure(self, launcher: LauncherProcess) -> None:
         """Learn the ceilings from a spare that has the GPU for itself. Raises LauncherError."""
@@ -75,7 +84,7 @@ class LauncherPool:
             _log.warning("the ceilings of GPU %d are not known: %s", self._ordinal, reason)
         if not outcome.clean:
             self._spares.remove(launcher)
-            await self._retire(launcher)
+            await self.retire(launcher)
             self._spares.append(await self._new())
 
     async def until_drained(self) -> str:
@@ -101,7 +110,7 @@ class LauncherPool:
             try:
                 return await self._find(caller, single_use)
             except LauncherError as error:
-                self._drain(str(error))
+                self.drain(str(error))
         raise DeviceDrained(self.drained)
 
     def take_own(self, caller: str, launcher: LauncherProcess) -> bool:
@@ -115,22 +124,42 @@ class LauncherPool:
         """Let a launcher whose job ended clean wait for its caller's next one, if it may."""
         caller = launcher.caller
         if single_use or caller is None or launcher.runs >= self.settings.most_runs:
-            self.in_background(self._retire(launcher))
+            self.in_background(self._let_go(launcher))
         else:
             self._bound[caller] = launcher  # the most recent is last
         most = max(1, self.settings.most_processes - self.settings.spares)
         while len(self._bound) > most:
             _, oldest = self._bound.popitem(last=False)
-            self.in_background(self._retire(oldest))
+            self.in_background(self._let_go(oldest))
         if len(self._spares) < self.settings.spares:
             self.in_background(self.refill())
 
     async def recover(self, launcher: LauncherProcess | None) -> None:
         """Let go of a launcher that ended badly, and see whether the GPU still works."""
         if launcher is not None:
-            await self._retire(launcher)
+            await self.retire(launcher)
         if self.drained is None and not self._closed:
             await self._examine()
+
+    async def warm(self, caller: str) -> None:
+        """Have a launcher wait that `caller` may take, if none does. Raises DeviceDrained."""
+        async with self._warming:
+            own = self._bound.get(caller)
+            if (own is not None and own.alive) or any(spare.alive for spare in self._spares):
+                return
+            if self.drained is None:
+                try:
+                    self._spares.append(await self._new())
+                except LauncherError as error:
+                    self.drain(str(error))
+            if self.drained is not None:
+                raise DeviceDrained(self.drained)
+
+    async def release(self) -> None:
+        """Let go of the spares; there are some again after the next job."""
+        spares, self._spares = self._spares, []
+        for spare in spares:
+            await self.retire(spare)
 
     async def refill(self) -> None:
         """Start spares until as many wait as are wanted."""
@@ -151,15 +180,16 @@ class LauncherPool:
                 failed += 1
                 _log.warning("%s", error)
                 if failed == _MOST_FAILED_STARTS:
-                    self._drain(str(error))
+                    self.drain(str(error))
                     return
                 await asyncio.sleep(_FIRST_PAUSE_S * 2**failed)
 
-    def _drain(self, why: str) -> None:
+    def drain(self, why: str) -> None:
+        """Take no job any more."""
         if self.drained is None:
             self.drained = why
             self._is_drained.set()
-            _log.error("GPU %d takes no more jobs: %s", self._ordinal, why)
+            _log.error("GPU %d takes no more %s: %s", self._ordinal, self._what, why)
 
     def in_background(self, work: Coroutine[None, None, None]) -> None:
         """Do `work` beside what comes next; it ends with `close`."""
@@ -182,12 +212,12 @@ class LauncherPool:
         if not single_use and (own := self._bound.pop(caller, None)) is not None:
             if own.alive:
                 return self._in_use(own, caller)
-            await self._retire(own)
+            await self.retire(own)
         while self._spares:
             spare = self._spares.pop(0)
             if spare.alive:
                 return self._in_use(spare, caller)
-            await self._retire(spare)
+            await self.retire(spare)
         await self._make_room()
         return self._in_use(await self._new(), caller)
 
@@ -198,16 +228,21 @@ class LauncherPool:
         launcher.runs += 1
         return launcher
 
+    async def _let_go(self, launcher: LauncherProcess) -> None:
+        await self.retire(launcher)
+
     async def _make_room(self) -> None:
         while self._bound and len(self._bound) + 1 > self.settings.most_processes - 1:
             _, oldest = self._bound.popitem(last=False)
-            await self._retire(oldest)
+            await self.retire(oldest)
 
-    async def _retire(self, launcher: LauncherProcess) -> None:
+    async def retire(self, launcher: LauncherProcess) -> bool:
+        """End a launcher. False: it is stuck in the driver, and the GPU is drained."""
         is_gone = await launcher.close()
         self._living.discard(launcher)
         if not is_gone:
-            self._drain(f"launcher {launcher.pid} was killed and is not gone")
+            self.drain(f"launcher {launcher.pid} was killed and is not gone")
+        return is_gone
 
     async def _examine(self) -> None:
         """Run the health kernel in a launcher that no job has used; drain the GPU if it fails."""
@@ -216,11 +251,11 @@ class LauncherPool:
             try:
                 fresh = await self._new()
             except LauncherError as error:
-                self._drain(str(error))
+                self.drain(str(error))
                 return
             self._spares.append(fresh)
         outcome = await fresh.examine(self.settings.health_s)
         if outcome.ending is not LaunchEnding.OK:
             self._spares.remove(fresh)
-            await self._retire(fresh)
-            self._drain(f"the health kernel failed: {outcome.ending}, {outcome.detail}")
+            await self.retire(fresh)
+            self.drain(f"the health kernel failed: {outcome.ending}, {outcome.detail}")

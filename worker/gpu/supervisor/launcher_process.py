@@ -16,6 +16,7 @@ from typing import Any
 from worker.code_digest import ROOT
 from worker.gpu.launcher.launcher import BOOTSTRAP
 from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.program.program_order import ProgramOrder
 from worker.gpu.supervisor.launcher_protocol import (
     LaunchEnding,
     LauncherFacts,
@@ -149,7 +150,7 @@ class LauncherProcess:
                 pass_fds=[theirs.fileno()],
             )
 
-    async def run(self, job: LauncherOrder, deadline_s: float) -> LaunchOutcome:
+    async def run(self, job: LauncherOrder | ProgramOrder, deadline_s: float) -> LaunchOutcome:
         """Run one job and return how it ended; never raises for anything the launcher does.
 
         Raises FrameError when the job is too big to send. When the caller is cancelled the
@@ -165,7 +166,7 @@ class LauncherProcess:
         """Measure the GPU's `ceilings`, which are in the result."""
         return await self.outcome_of(self._send({"task": "ceilings"}, b""), deadline_s)
 
-    def send(self, job: LauncherOrder) -> SentOrder:
+    def send(self, job: LauncherOrder | ProgramOrder) -> SentOrder:
         """Send a job, which it begins when it is done with the one before; see `outcome_of`.
 
         Raises FrameError when it is too big.

@@ -45,7 +45,8 @@ class LaunchOutcome:
     failure: dict[str, Any] | None = None
     """slug (malformed_job, module_not_loadable, device_error), message."""
     stages: tuple[str, ...] = ()
-    """What it had begun that may take long: inputs, run, unwritten, again, timing."""
+    """What it had begun that may take long: inputs, run, unwritten, again, timing; of a program's
+    ops (`op:<index>`) the last."""
     outputs: Mapping[str, Body] = field(default_factory=dict)
     """By name, elements in C order, of the first run."""
     unwritten: Mapping[str, Body] = field(default_factory=dict)
@@ -83,7 +84,8 @@ class LauncherFacts:
 
 
 MAX_RESULT_BYTES = 2 << 30
-MAX_FRAMES = 1 << 16
+MAX_FRAMES = 1 << 18
+"""A tape has 200,000 ops, each of which may be told of."""
 MAX_NAME_CHARS = 2048
 _Pieces = bytes | bytearray | SharedBytes
 MOST_REPEATS = 16
@@ -91,6 +93,7 @@ MOST_REPEATS = 16
 _REPEATS, _REPEATS_UNWRITTEN = (
     [f"{kind}-{index}" for index in range(MOST_REPEATS)] for kind in ("repeat", "repeat_unwritten")
 )
+_OP = "op"
 _OUTPUTS = ("output", "unwritten", *_REPEATS, *_REPEATS_UNWRITTEN)
 
 
@@ -103,6 +106,7 @@ class LauncherProtocol:
         self._left_bytes = max_result_bytes
         self._left_frames = MAX_FRAMES
         self._stages: list[str] = []
+        self._last_op: tuple[str, ...] = ()
         self._outputs: dict[str, dict[str, _Pieces]] = {kind: {} for kind in _OUTPUTS}
 
     def take(self, received: Received) -> None:
@@ -128,6 +132,8 @@ class LauncherProtocol:
         kind, is_output, argument = name.partition(":")
         if not is_output:
             self._stages.append(name)
+        elif kind == _OP:
+            self._last_op = (name,)
         elif kind not in _OUTPUTS:
             raise frame.FrameError(f"a stage of unknown kind {kind!r}")
         else:
@@ -176,7 +182,7 @@ class LauncherProtocol:
             result=last if ending is LaunchEnding.OK else None,
             fault=fault if ending is LaunchEnding.FAULT else None,
             failure=last if ending is LaunchEnding.FAILURE else None,
-            stages=tuple(self._stages),
+            stages=(*self._stages, *self._last_op),
             outputs=self._whole("output"),
             unwritten=self._whole("unwritten"),
             repeats=self._numbered(_REPEATS),

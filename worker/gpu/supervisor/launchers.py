@@ -10,6 +10,7 @@ from typing import Literal
 
 from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.program.program_order import ProgramOrder
 from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.gpu import Gpu, LimitNow
 from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherSettings
@@ -22,6 +23,17 @@ __all__ = [
 ]  # fmt: skip
 
 Isolation = Literal["caller", "process"]
+PROGRAM_BOOTSTRAP = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from worker.gpu.program.program_launcher import main; main(sys.argv[2:])"
+)
+PROGRAM_START_S = 120.0
+"""What a launcher with torch in it may take to start."""
+
+
+def program_command() -> LauncherCommand:
+    """Return how program launchers are started."""
+    return LauncherCommand(bootstrap=PROGRAM_BOOTSTRAP, start_s=PROGRAM_START_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +60,12 @@ class Launchers:
         ordinals: Sequence[int],
         command: LauncherCommand | None = None,
         settings: LauncherSettings | None = None,
+        programs: LauncherCommand | None = None,
     ) -> None:
+        """`programs` is how program launchers are started."""
         command, settings = command or LauncherCommand(), settings or LauncherSettings()
-        self._gpus = {ordinal: Gpu(ordinal, command, settings) for ordinal in ordinals}
+        programs = programs or program_command()
+        self._gpus = {ordinal: Gpu(ordinal, command, settings, programs) for ordinal in ordinals}
 
     @property
     def devices(self) -> list[DeviceState]:
@@ -109,9 +124,32 @@ class Launchers:
         """
         return await self._gpus[ordinal].examine(job, tool, limit_s)
 
+    async def try_programs(self, ordinal: int) -> None:
+        """Find out whether programs run on a GPU. Raises DeviceDrained, with the reason."""
+        await self._gpus[ordinal].try_programs()
+
+    async def replay(
+        self,
+        ordinal: int,
+        order: ProgramOrder,
+        *,
+        caller: str,
+        deadline_s: float | LimitNow,
+        turn_s: float | None = None,
+        is_batch: bool = False,
+    ) -> LaunchOutcome:
+        """Replay a program on one GPU, in turn with its launches; as `run` in all else."""
+        return await self._gpus[ordinal].replay(
+            order, caller=caller, deadline_s=deadline_s, turn_s=turn_s, is_batch=is_batch
+        )
+
     async def until_drained(self, ordinal: int) -> str:
         """Return why a GPU takes no jobs any more, once it does not."""
         return await self._gpus[ordinal].until_drained()
+
+    async def until_without_programs(self, ordinal: int) -> str:
+        """Return why a GPU takes no programs any more, once it does not."""
+        return await self._gpus[ordinal].until_without_programs()
 
     async def close(self) -> None:
         """Kill all launchers and wait until they are gone."""

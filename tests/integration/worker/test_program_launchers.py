@@ -1,0 +1,164 @@
+"""The worker's hold on launchers of programs: fakes, which share a GPU's turns with launches."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.integration.worker.launchers import (
+    SHORT_S,
+    children,
+    command,
+    hold,
+    launch,
+    launchers_of,
+    pid,
+    replay,
+    sick,
+)
+from tests.waiting import comes_true
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
+from worker.gpu.supervisor.launchers import DeviceDrained
+
+__all__ = ["command", "hold", "sick"]  # fixtures
+NO_CUDA = "import sys; sys.exit('this torch has no CUDA')"
+
+
+async def program_pid(launchers, **how):
+    return (await replay(launchers, **how)).outputs["pid"]
+
+
+async def test_no_launcher_of_programs_is_there_before_the_first_program(command):
+    async with launchers_of(command) as launchers:
+        await pid(launchers)
+        before = children()
+        own = int(await program_pid(launchers))
+
+        assert own not in before
+        assert own in children()
+
+
+async def test_a_launch_and_a_program_of_one_caller_are_never_in_one_process(command):
+    async with launchers_of(command) as launchers:
+        assert await pid(launchers) != await program_pid(launchers)
+
+
+async def test_a_caller_keeps_its_launcher_of_programs_and_shares_it_with_nobody(command):
+    async with launchers_of(command) as launchers:
+        seen = [await program_pid(launchers, caller=caller) for caller in ("ada", "bob", "ada")]
+
+        assert seen[0] == seen[2] != seen[1]
+
+
+async def test_a_program_waits_for_the_launch_that_has_the_gpu(command, hold):
+    async with launchers_of(command) as launchers:
+        await program_pid(launchers)
+        begun = asyncio.create_task(launch(launchers, "held"))
+        await comes_true(lambda: launchers.devices[0].busy)
+        waiting = asyncio.create_task(replay(launchers))
+        await asyncio.sleep(0.2)
+
+        assert not waiting.done()
+        hold.unlink()
+        assert (await begun).ending is LaunchEnding.OK
+        assert (await waiting).ending is LaunchEnding.OK
+
+
+async def test_a_program_whose_turn_does_not_come_gives_up(command, hold):
+    async with launchers_of(command) as launchers:
+        await program_pid(launchers)
+        begun = asyncio.create_task(launch(launchers, "held"))
+        await comes_true(lambda: launchers.devices[0].busy)
+        with pytest.raises(TimeoutError):
+            await replay(launchers, turn_s=SHORT_S)
+
+        hold.unlink()
+        assert (await begun).ending is LaunchEnding.OK
+        assert (await replay(launchers)).ending is LaunchEnding.OK
+
+
+@pytest.mark.parametrize(
+    ("entry", "ending"),
+    [
+        ("fault", LaunchEnding.FAULT),
+        ("crash", LaunchEnding.SIGNAL),
+        ("leave", LaunchEnding.SILENT),
+        ("garbage", LaunchEnding.GARBAGE),
+        ("endless", LaunchEnding.DEADLINE),
+    ],
+)
+async def test_after_a_program_that_was_not_clean_the_next_has_a_fresh_launcher(
+    command, entry, ending
+):
+    async with launchers_of(command) as launchers:
+        own = await program_pid(launchers)
+        outcome = await replay(launchers, entry, deadline_s=SHORT_S)
+
+        assert outcome.ending is ending
+        assert await program_pid(launchers) != own
+        assert (await launch(launchers)).ending is LaunchEnding.OK
+
+
+async def test_a_gpu_that_is_sick_after_a_program_takes_neither_launches_nor_programs(
+    command, sick
+):
+    async with launchers_of(command) as launchers:
+        sick.touch()
+        await replay(launchers, "fault")
+        why = await asyncio.wait_for(launchers.until_without_programs(0), 20)
+
+        assert "health kernel failed" in why
+        for ask in (launch, replay):
+            with pytest.raises(DeviceDrained, match="health kernel"):
+                await ask(launchers)
+
+
+async def test_where_programs_do_not_start_launches_go_on(command):
+    programs = replace(command, bootstrap=NO_CUDA)
+    async with launchers_of(command, programs) as launchers:
+        with pytest.raises(DeviceDrained, match="this torch has no CUDA"):
+            await launchers.try_programs(0)
+        with pytest.raises(DeviceDrained, match="this torch has no CUDA"):
+            await replay(launchers)
+
+        assert "no CUDA" in await asyncio.wait_for(launchers.until_without_programs(0), 20)
+        assert (await launch(launchers)).ending is LaunchEnding.OK
+
+
+async def test_trying_whether_programs_run_leaves_no_process(command):
+    async with launchers_of(command) as launchers:
+        before = children()
+        await launchers.try_programs(0)
+
+        assert children() == before
+
+
+async def test_of_the_ops_that_a_launcher_tells_the_last_is_known(command):
+    async with launchers_of(command) as launchers:
+        outcome = await replay(launchers, "leave in op 1")
+
+        assert outcome.ending is LaunchEnding.SILENT
+        assert outcome.stages == ("run", "op:1")
+
+
+async def test_a_program_whose_time_is_over_at_its_turn_begins_nothing(command):
+    async with launchers_of(command) as launchers:
+
+        def passed():
+            raise TimeoutError("the deadline of its program")
+
+        with pytest.raises(TimeoutError, match="of its program"):
+            await replay(launchers, deadline_s=passed)
+        assert (await replay(launchers)).ending is LaunchEnding.OK
+
+
+async def test_cancelling_a_program_ends_its_launcher(command):
+    async with launchers_of(command) as launchers:
+        own = int(await program_pid(launchers))
+        endless = asyncio.create_task(replay(launchers, "endless"))
+        await comes_true(lambda: launchers.devices[0].busy)
+        endless.cancel()
+        await asyncio.gather(endless, return_exceptions=True)
+
+        assert (await launch(launchers)).ending is LaunchEnding.OK
+        assert own not in children()
