@@ -83,7 +83,7 @@ async def compare(
     order = CompareOrder(
         outputs=outputs, ir=places.get("ir"), reference_ir=places.get("reference_ir")
     )
-    async with _body_of(list(parts.values())) as body:
+    async with body_of(list(parts.values())) as body:
         outcome = await run_task(
             pool,
             order.profile,
@@ -131,7 +131,7 @@ def _with_shared_first(parts: Mapping[str, Body]) -> dict[str, Body]:
 
 
 @asynccontextmanager
-async def _body_of(parts: Sequence[Body]) -> AsyncIterator[Body | SharedParts]:
+async def body_of(parts: Sequence[Body]) -> AsyncIterator[Body | SharedParts]:
     """Yield `parts` one behind the other: shared where they are large and the machine lets us.
 
     Those in front that are shared already are not copied.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from compiler.compilation import Compilation, cancelled_compilation
+from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.problem import Problem, failure_problem
 from compiler.specialization import plain_type
@@ -26,23 +27,32 @@ from worker.programs.kernel_jobs import TTIR, KernelUse
 from worker.queue_room import when_there_is_room
 
 SOURCE: Final = "source"
+CUBIN: Final = "cubin"
 COMPILED_AT_ONCE: Final = 64
-_GONE = "The IR of a kernel left the cache before the program could be run; post it again."
+_GONE = "What was made of a kernel left the cache before the program could be run; post it again."
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltKernel:
-    """A compilation that is over; `problem` says why there is no `ir` of a kernel.
+    """A compilation that is over; `problem` says why there is nothing of a kernel to run.
 
     `ttir` is the stage after Triton's first passes.
     """
 
     compilation: Compilation
     ir: KernelIr | None = None
+    """What the CPU device runs."""
     ttir: str = ""
     problem: Problem | None = None
+    cubin: bytes | None = None
+    """What a GPU runs, where that was asked for."""
+
+    @property
+    def warnings(self) -> Sequence[Diagnostic]:
+        """What its compiler warned of."""
+        return [item for item in self.compilation.diagnostics if item.is_warning]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,8 @@ class KernelCompiles:
     program_id: str
     priority: Priority
     deadline: Deadline
+    for_gpu: bool = False
+    """Whether cubins are to be run, and no IR."""
 
     async def all(self, wanted: Mapping[str, KernelUse]) -> dict[str, BuiltKernel]:
         """Return what became of each use's job, by key. Raises DeadlinePassed, CallerBytesFull."""
@@ -82,16 +94,29 @@ class KernelCompiles:
         if compilation.state != "succeeded":
             problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
             return BuiltKernel(compilation, problem=problem)
+        if self.for_gpu:
+            return await self._with_cubin(compilation)
         if SOURCE not in compilation.artifacts:  # Gluon says what each thread of a GPU does
             return BuiltKernel(compilation)
         return await self._with_ir(job, use.parameters, compilation)
 
+    async def _with_cubin(self, compilation: Compilation) -> BuiltKernel:
+        cubin, ttir = [
+            await self._text(compilation, stage) if stage in compilation.artifacts else None
+            for stage in (CUBIN, TTIR)
+        ]
+        if cubin is None or compilation.abi is None:
+            return BuiltKernel(compilation, problem=failure_problem("worker_lost", _GONE))
+        return BuiltKernel(compilation, ttir=(ttir or b"").decode(errors="replace"), cubin=cubin)
+
+    async def _text(self, compilation: Compilation, stage: str) -> bytes | None:
+        return await self.blobs.get(compilation.artifacts[stage].digest)
+
     async def _with_ir(
         self, job: CompileJob, names: Sequence[str], compilation: Compilation
     ) -> BuiltKernel:
-        texts = {}
-        for stage in {SOURCE, TTIR} & compilation.artifacts.keys():
-            texts[stage] = await self.blobs.get(compilation.artifacts[stage].digest)
+        stages = {SOURCE, TTIR} & compilation.artifacts.keys()
+        texts = {stage: await self._text(compilation, stage) for stage in stages}
         source, ttir = texts.get(SOURCE), texts.get(TTIR)
         if source is None or (TTIR in texts and ttir is None):
             return BuiltKernel(compilation, problem=failure_problem("worker_lost", _GONE))
@@ -105,7 +130,6 @@ class KernelCompiles:
             parameters=[
                 path for item in runtime for path in runtime_paths(item.name, plain_type(item.type))
             ],
-            warnings=[item for item in compilation.diagnostics if item.is_warning],
             stdout=compilation.stdout,
         )
         return BuiltKernel(compilation, ir, (ttir or b"").decode(errors="replace"))

@@ -69,6 +69,8 @@ class KernelUses:
     """All of them, and which one each launch of the tape is, by its index among the ops."""
 
     of_launch: dict[int, KernelUse] = field(default_factory=dict)
+    variants: dict[int, list[KernelUse]] = field(default_factory=dict)
+    """Of each launch, as far as they were asked for: of one that is not autotuned there is one."""
     _by_job: dict[tuple[str, str], KernelUse] = field(default_factory=dict)
 
     @property
@@ -115,6 +117,7 @@ class KernelJobs:
                     self.sources.deadline.check()
                     await asyncio.sleep(0)
                 use = await self._use(tape, launch, variant, found, known)
+                found.variants.setdefault(index, []).append(use)
                 if number == 0:
                     found.of_launch[index] = use
                     use.launches += launch.phase == "run"

@@ -20,6 +20,13 @@ from worker.compile.compile import CompileContext
 from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
+from worker.programs.device_replay import (
+    DeviceProgram,
+    DeviceReplay,
+    ProgramGpu,
+    replay_on,
+    timing_order,
+)
 from worker.programs.kernel_compiles import KernelCompiles
 from worker.programs.kernel_jobs import TARGET, TTIR, KernelJobs
 from worker.programs.program_children import ProgramChildren
@@ -51,6 +58,8 @@ class ProgramContext:
     batch_elements: int
     sources: KernelMemory[KernelSource]
     tapes: KernelMemory[ProgramTape]
+    gpu: ProgramGpu | None = None
+    """What programs run on; None: the CPU device."""
 
 
 @dataclass(slots=True)
@@ -89,16 +98,17 @@ class ProgramAttempt:
 
     def kernel_jobs(self, texts: ProgramTexts) -> KernelJobs:
         """Return what finds the compile jobs of the kernels in `texts`."""
-        stops = self.request.stop_after == "kernels"
-        context = self.context
+        context, gpu = self.context, self.runs_on
+        is_whole = gpu is not None or self.request.stop_after == "kernels"
+        target = TARGET if gpu is None else gpu.target
         return KernelJobs(
             texts=texts,
             toolchain=context.compiling.toolchain,
             namespace=self.job.namespace,
             sources=KernelSources(context.compiling, self.deadline, context.sources),
             timeout_s=self.request.timeout_s,
-            target=self.request.target or TARGET,
-            stop_after=None if stops else TTIR,
+            target=self.request.target or target,
+            stop_after=None if is_whole else TTIR,
         )
 
     async def replay(
@@ -136,6 +146,45 @@ class ProgramAttempt:
         await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
         return replayed
 
+    async def replay_on(
+        self,
+        gpu: ProgramGpu,
+        program: ProgramTape,
+        kernels: ProgramKernels,
+        inputs: ProgramTape | None,
+        role: str,
+    ) -> Replayed:
+        """Replay a program on a GPU, and time it. Raises DeadlinePassed, DeviceDrained."""
+        request = self.request
+        replayed = await replay_on(
+            gpu,
+            DeviceProgram(
+                tape=program.tape,
+                text=program.text,
+                kernels=kernels,
+                inputs_text=None if inputs is None or inputs is program else inputs.text,
+                role=role,
+            ),
+            DeviceReplay(
+                seed=request.seed,
+                # a reference may add up in no fixed order: it is believed all the same
+                determinism=role == CANDIDATE and "determinism" in (request.checks or ()),
+                timing=timing_order(request),
+                caller=self.job.caller,
+                is_batch=Priority(request.priority) is Priority.BATCH,
+                timeout_s=request.timeout_s,
+                turn_s=request.deadline_s,
+            ),
+            self.deadline,
+        )
+        await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
+        return replayed
+
+    @property
+    def runs_on(self) -> ProgramGpu | None:
+        """The GPU that this program runs on; None: the CPU device, or it does not run."""
+        return self.context.gpu if self.request.stop_after is None else None
+
     @property
     def compiles(self) -> KernelCompiles:
         """What compiles for this program."""
@@ -149,6 +198,7 @@ class ProgramAttempt:
             program_id=self.job.id,
             priority=Priority(self.request.priority),
             deadline=self.deadline,
+            for_gpu=self.runs_on is not None,
         )
 
     async def tell(self, kind: str, data: Mapping[str, Any]) -> None:

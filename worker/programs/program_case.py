@@ -9,6 +9,7 @@ from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from worker.launch.comparison import NotCompared
+from worker.programs.device_replay import ProgramGpu
 from worker.programs.kernel_jobs import TooManyKernels
 from worker.programs.parameter_values import differing_parameters
 from worker.programs.program_attempt import ProgramAttempt
@@ -69,17 +70,21 @@ class _Case:
         outcome.flags += await tape_flags(recorded, compiled)
         if attempt.request.stop_after == "kernels" or not outcome.is_compiled:
             return
-        await self._run(recorded, compiled)
+        gpu = attempt.runs_on
+        if gpu is None:
+            await self._run(recorded, compiled)
+        else:
+            await self._run_on(gpu, recorded, compiled)
 
     async def _compiled(self, recorded: ProgramTape, texts: ProgramTexts) -> ProgramKernels:
         attempt = self._attempt
-        with_variants = attempt.request.stop_after == "kernels"
+        with_variants = attempt.request.stop_after == "kernels" or attempt.runs_on is not None
         compiled = await compile_kernels(
             recorded.tape,
             attempt.kernel_jobs(texts),
             attempt.compiles,
             all_variants=with_variants,
-            runs=not with_variants,
+            on_cpu=not with_variants,
         )
         for kernel in compiled.answered:
             state = "succeeded" if kernel.problem is None else "failed"
@@ -96,6 +101,38 @@ class _Case:
             if outcome.problem is not None:
                 return
         replayed = await attempt.replay(recorded.candidate, compiled, recorded.inputs, CANDIDATE)
+        await self._take(recorded, compiled, replayed, reference)
+
+    async def _run_on(
+        self, gpu: ProgramGpu, recorded: RecordedCase, compiled: ProgramKernels
+    ) -> None:
+        """Replay the program on a GPU, and then its reference; judge.
+
+        In this order: a kernel can read whatever its process has mapped, so nothing that is
+        expected may have been there before.
+        """
+        attempt, outcome, program = self._attempt, self.outcome, recorded.reference
+        kernels = reference = None
+        if program is not None and (kernels := await self._reference_kernels(program)) is None:
+            return
+        inputs = recorded.inputs
+        replayed = await attempt.replay_on(gpu, recorded.candidate, compiled, inputs, CANDIDATE)
+        if program is not None and kernels is not None and replayed.is_whole:
+            reference = await attempt.replay_on(gpu, program, kernels, inputs, REFERENCE)
+            self._take_reference(reference)
+            if outcome.problem is not None:
+                return
+        await self._take(recorded, compiled, replayed, reference)
+
+    async def _take(
+        self,
+        recorded: RecordedCase,
+        compiled: ProgramKernels,
+        replayed: Replayed,
+        reference: Replayed | None,
+    ) -> None:
+        """Judge what came of both."""
+        outcome = self.outcome
         outcome.peak_bytes = replayed.peak_bytes
         outcome.findings += [*replayed.findings, *compiled.warnings]
         outcome.problem = replayed.problem
@@ -105,18 +142,25 @@ class _Case:
 
     async def _reference(self, recorded: RecordedCase, program: ProgramTape) -> Replayed | None:
         """Return what came of the reference; None: the outcome's problem says why nothing."""
-        attempt, outcome = self._attempt, self.outcome
-        texts = attempt.recordings.reference_texts
+        compiled = await self._reference_kernels(program)
+        if compiled is None:
+            return None
+        replayed = await self._attempt.replay(program, compiled, recorded.inputs, REFERENCE)
+        self._take_reference(replayed)
+        return replayed
+
+    async def _reference_kernels(self, program: ProgramTape) -> ProgramKernels | None:
+        """Return the kernels of the reference; None: the outcome's problem says why not."""
+        texts = self._attempt.recordings.reference_texts
         assert texts is not None
         compiled = await self._compiled(program, texts)
-        outcome.reference_kernels = compiled.answered
-        outcome.problem = compiled.problem(REFERENCE)
-        if outcome.problem is not None:
-            return None
-        replayed = await attempt.replay(program, compiled, recorded.inputs, REFERENCE)
-        outcome.reference_peak_bytes = replayed.peak_bytes
-        outcome.problem = replayed.problem
-        return replayed
+        self.outcome.reference_kernels = compiled.answered
+        self.outcome.problem = compiled.problem(REFERENCE)
+        return compiled if self.outcome.problem is None else None
+
+    def _take_reference(self, replayed: Replayed) -> None:
+        self.outcome.reference_peak_bytes = replayed.peak_bytes
+        self.outcome.problem = replayed.problem
 
     async def _judge(self, replayed: Replayed, reference: Replayed | None, ir: bytes) -> None:
         outcome, request = self.outcome, self._attempt.request

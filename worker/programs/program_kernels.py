@@ -1,7 +1,7 @@
 """The kernels of one tape, compiled: which IR each launch runs, and what is answered of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler.compilation import Compilation, compilation_url
 from compiler.diagnostic import USER_FILE, Diagnostic
@@ -17,6 +17,8 @@ from worker.programs.kernel_compiles import BuiltKernel, KernelCompiles
 from worker.programs.kernel_jobs import KernelJobs, KernelUse
 
 _MOST_WARNINGS = 64
+_STATIC_ASSERTION = "static assertion failed"
+_LEFT_OUT_BY_TUNERS = frozenset({"out_of_resources", "assembler_failed"})
 _NO_IR = (
     "It is a Gluon kernel, which says what each thread of a GPU does, and only Triton kernels run "
     "on the CPU device."
@@ -35,6 +37,8 @@ class ProgramKernels:
     compiled: Mapping[str, BuiltKernel]
     """By compile key."""
     of_launch: Mapping[int, KernelUse]
+    variants: Mapping[int, Sequence[KernelUse]] = field(default_factory=dict)
+    """Of each launch, by its index, where all were asked for."""
 
     @property
     def answered(self) -> list[ProgramKernel]:
@@ -54,8 +58,8 @@ class ProgramKernels:
     @property
     def warnings(self) -> list[Finding]:
         """What compilers warned of, each once, and not more than are read."""
-        irs = (kernel.ir for kernel in self.compiled.values())
-        found = [warning_finding(item) for ir in irs if ir is not None for item in ir.warnings]
+        kernels = self.compiled.values()
+        found = [warning_finding(item) for kernel in kernels for item in kernel.warnings]
         return list(dict.fromkeys(found))[:_MOST_WARNINGS]
 
     @property
@@ -74,11 +78,34 @@ class ProgramKernels:
 
     def problem(self, program: str) -> ProgramProblem | None:
         """Return why the first kernel that does not compile does not, at its line."""
+        left_out = self.left_out
         for use in self.uses:
             problem = self._problem(use)
-            if problem is not None:
+            if problem is not None and use not in left_out:
                 return self._at_its_line(use, problem, program)
         return None
+
+    @property
+    def left_out(self) -> frozenset[KernelUse]:
+        """What Triton's autotuner leaves out: it does not compile, and another variant does."""
+        found = set[KernelUse]()
+        needed = set[KernelUse]()
+        for uses in self.variants.values():
+            failed = {use for use in uses if self._is_left_out(use)}
+            found |= failed
+            if len(failed) == len(uses):
+                needed |= failed
+        return frozenset(found - needed)
+
+    def built(self, use: KernelUse) -> BuiltKernel | None:
+        """Return what became of a use, None where there was nothing to compile."""
+        return None if use.job is None else self._of(use)
+
+    def _is_left_out(self, use: KernelUse) -> bool:
+        problem = self._problem(use)
+        if problem is None:
+            return False
+        return problem.slug in _LEFT_OUT_BY_TUNERS or _STATIC_ASSERTION in problem.detail
 
     def _of(self, use: KernelUse) -> BuiltKernel:
         assert use.job is not None
@@ -114,18 +141,18 @@ def _first_error(compilation: Compilation) -> Diagnostic | None:
 
 
 async def compile_kernels(
-    tape: Tape, jobs: KernelJobs, compiles: KernelCompiles, *, all_variants: bool, runs: bool
+    tape: Tape, jobs: KernelJobs, compiles: KernelCompiles, *, all_variants: bool, on_cpu: bool
 ) -> ProgramKernels:
-    """Compile what the launches of `tape` need; `runs`: on the CPU device, afterwards.
+    """Compile what the launches of `tape` need; `on_cpu`: to be run there.
 
     Raises TooManyKernels, DeadlinePassed, CallerBytesFull.
     """
     found = await jobs.of(tape, all_variants=all_variants)
     wanted = {use.job.key: use for use in found.all if use.job is not None}
     compiled = await compiles.all(wanted)
-    if runs:
+    if on_cpu:
         for key, kernel in compiled.items():
             if kernel.ir is None and kernel.problem is None:
                 problem = failure_problem("needs_gpu", _NO_IR)
                 compiled[key] = BuiltKernel(kernel.compilation, problem=problem)
-    return ProgramKernels(tape, found.all, compiled, found.of_launch)
+    return ProgramKernels(tape, found.all, compiled, found.of_launch, found.variants)

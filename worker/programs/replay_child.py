@@ -3,9 +3,9 @@
 No user Python runs in it, but a tape is its author's: whatever the child does is their program's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -27,9 +27,7 @@ from programs.replay.replay_order import (
     output_stage,
     unwritten_stage,
 )
-from programs.tape.output_paths import by_path
-from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, TupleOf, tensors_of
-from programs.tape.tape_dtypes import ELEMENT_BYTES
+from programs.tape.schema import Tape, tensors_of
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, FromObject, Malformed, Message, Report, read_report
 from worker.launch.kernel_ir import KernelIr
@@ -38,7 +36,9 @@ from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.frame import FrameError
 from worker.pool.pool import Pool
 from worker.pool.retry import killed_from_outside, run_task
-from worker.programs.replayed import Replayed, ReplayedCall, ReplayedTensor, input_path
+from worker.pool.shared_bytes import Body
+from worker.programs.replayed import Replayed
+from worker.programs.replayed_calls import SentPlace, SentTensors, calls_of
 
 _MAX_FINDINGS = 64
 
@@ -123,7 +123,7 @@ async def replay(
         if outcome.result is not None:
             _take(replayed, read_report(ReportedReplay, outcome.result), outcome, program.tape)
         elif outcome.failure is not None:
-            _take_failure(replayed, read_report(ReplayFailure, outcome.failure), program.role)
+            take_failure(replayed, read_report(ReplayFailure, outcome.failure), program.role)
         else:
             _take_ending(replayed, outcome, timeout_s, program.role)
     except Malformed as error:
@@ -186,21 +186,14 @@ def _order_of(
 def _stages(tape: Tape) -> set[str]:
     names = set()
     for call in range(len(CALLS)):
-        for position in range(len(tensors_of((tape.outputs, tape.outputs2)[call]))):
+        for position in range(_returned(tape, call)):
             names |= {output_stage(call, position), unwritten_stage(call, position)}
-        given = tape.inputs2 if call else tape.inputs
-        for position in range(sum(len(tensors_of(structure)) for structure in given)):
-            names.add(input_stage(call, position))
+        names |= {input_stage(call, position) for position in range(_given(tape, call))}
     return names
 
 
 def _take(replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tape: Tape) -> None:
-    stages = {stage.name: stage.body for stage in outcome.stages}
-    for call in range(len(CALLS)):
-        returned = _call_of(tape, call, stages)
-        if returned is None:
-            break
-        replayed.calls.append(returned)
+    replayed.calls += calls_of(tape, _sent(tape, outcome))
     replayed.ending = RunEnding(report.ending)
     replayed.findings = list(report.findings)
     replayed.peak_bytes = report.peak_bytes
@@ -210,48 +203,32 @@ def _take(replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tap
         raise Malformed("it ended well, but some outputs are missing")
 
 
-def _call_of(tape: Tape, call: int, stages: Mapping[str, bytes]) -> ReplayedCall | None:
-    """Return what a call returned, None where not all of it came. Raises Malformed."""
-    found: dict[str, ReplayedTensor | Scalar] = {}
-    position = 0
-    for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
-        if not isinstance(value, TensorRef):
-            found[path] = value
-            continue
-        data = stages.get(output_stage(call, position))
-        if data is None:
-            return None
-        missing = stages.get(unwritten_stage(call, position))
-        found[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
-        position += 1
-    return found | _changed_inputs(tape, call, stages)
+def _sent(tape: Tape, outcome: ChildOutcome) -> SentTensors:
+    stages = {stage.name: stage.body for stage in outcome.stages}
+
+    def found(name: Callable[[int, int], str], most: Callable[[int], int]) -> dict[SentPlace, Body]:
+        places = ((call, place) for call in range(len(CALLS)) for place in range(most(call)))
+        return {place: stages[name(*place)] for place in places if name(*place) in stages}
+
+    returned, given = partial(_returned, tape), partial(_given, tape)
+    return SentTensors(
+        found(output_stage, returned), found(unwritten_stage, returned), found(input_stage, given)
+    )
 
 
-def _changed_inputs(
-    tape: Tape, call: int, stages: Mapping[str, bytes]
-) -> dict[str, ReplayedTensor | Scalar]:
-    """Return what a call left in the inputs that it changed, by path. Raises Malformed."""
-    found: dict[str, ReplayedTensor | Scalar] = {}
-    given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
-    paths = [(path, value) for path, value in given.items() if isinstance(value, TensorRef)]
-    for position, (path, value) in enumerate(paths):
-        data = stages.get(input_stage(call, position))
-        if data is not None:
-            name = input_path(path)
-            found[name] = _tensor_of(name, tape.tensors[value.id], data, None)
-    return found
+def _returned(tape: Tape, call: int) -> int:
+    """Return how many tensors a call returns."""
+    return len(tensors_of((tape.outputs, tape.outputs2)[call]))
 
 
-def _tensor_of(path: str, meta: TensorMeta, data: bytes, missing: bytes | None) -> ReplayedTensor:
-    count = prod(meta.shape)
-    if len(data) != count * ELEMENT_BYTES[meta.dtype]:
-        raise Malformed(f"the output {path} is of another size")
-    if missing is not None and len(missing) != -(-count // 8):
-        raise Malformed(f"what of the output {path} was not written is of another size")
-    return ReplayedTensor(meta, data, missing)
+def _given(tape: Tape, call: int) -> int:
+    """Return how many tensors a call is given."""
+    inputs = tape.inputs2 if call else tape.inputs
+    return sum(len(tensors_of(structure)) for structure in inputs)
 
 
-def _take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None:
+def take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None:
+    """Note why what was to replay a program did not."""
     match failure.slug:
         case "memory_exceeded":
             message = "The replay needs more memory than a process of a program may have."

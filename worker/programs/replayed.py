@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
 from programs.tape.schema import Scalar, TensorMeta
+from worker.pool.shared_bytes import Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +17,8 @@ class ReplayedTensor:
     """A tensor that a call returned: elements in C order, and a bit for each that nobody wrote."""
 
     meta: TensorMeta
-    data: bytes
-    unwritten: bytes | None = None
+    data: Body
+    unwritten: Body | None = None
 
 
 ReplayedCall = Mapping[str, ReplayedTensor | Scalar]
@@ -52,6 +54,16 @@ def told(item: ReplayedTensor | Scalar) -> str:
     return f"{item!r:.80}"
 
 
+@dataclass(frozen=True, slots=True)
+class TimedCall:
+    """A timed repeat that is to be looked at: which, on which call's inputs, what it returned."""
+
+    repeat: int
+    """From 0; below 0 it was one to warm up."""
+    call: int
+    returned: ReplayedCall
+
+
 @dataclass(slots=True)
 class Replayed:
     """What came of a replay. `calls` are those that got to their end, in order."""
@@ -63,6 +75,11 @@ class Replayed:
     deterministic: bool | None = None
     parameters: Sequence[str | None] = ()
     """A digest of each parameter of the tape, before the first call; None: no call needs it."""
+    repeats: list[TimedCall] = field(default_factory=list)
+    variants: Mapping[int, int] = field(default_factory=dict)
+    """Of autotuned launches on a GPU, by op: which variant was the fastest, and ran."""
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    """What a launcher says of times; read by `program_times`."""
     stdout: str = ""
     problem: ProgramProblem | None = None
     """Why it could not be replayed at all, where its ending is `NOT_RUN`."""

@@ -78,7 +78,7 @@ def _typed(argument: dict[str, Any], kind: Any) -> dict[str, Any]:
     return argument | {"dtype": kind} if is_scalar else argument
 
 
-_ENDINGS = {
+ENDINGS = {
     "does_not_fit": RunEnding.DOES_NOT_FIT,
     "out_of_memory": RunEnding.OUT_OF_MEMORY,
     "illegal_access": RunEnding.FAULT,
@@ -190,7 +190,7 @@ def _timing_of(measured: dict[str, Any], request: LaunchRequest) -> Timing:
 
 def _take_fault(result: RunResult, fault: dict[str, Any], cluster: int) -> None:
     kind = str(fault.get("kind"))
-    result.ending = _ENDINGS.get(kind, RunEnding.CRASHED)
+    result.ending = ENDINGS.get(kind, RunEnding.CRASHED)
     finding = Finding(kind=kind, message=str(fault.get("message")))
     if kind == "assertion_failed":
         finding = find_assertion(result.stdout, cluster) or finding

@@ -1,0 +1,165 @@
+"""What the outcome of a program's launcher amounts to. Pure.
+
+No user Python runs in a launcher, but a tape is its author's: what is told is checked before it is
+believed.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from launch.messages import Finding
+from launch.request.verdict import RunEnding
+from programs.program_job import program_problem
+from programs.tape.schema import Op, Tape
+from worker.compile.child_failure import misreported
+from worker.compile.reports import Count, Malformed, Report, read_report
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
+from worker.pool.shared_bytes import Body
+from worker.programs.replay_child import ReplayFailure, ReportedReplay, take_failure
+from worker.programs.replayed import Replayed, TimedCall
+from worker.programs.replayed_calls import SentPlace, SentTensors, call_of, calls_of
+
+_INPUT = "input:"
+_MOST_REPEATS = 16
+
+
+class _Repeat(Report):
+    """A timed repeat whose outputs were sent, and which call's inputs it had."""
+
+    repeat: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+    call: Literal[0, 1]
+
+
+class _DeviceReport(ReportedReplay):
+    """Of a launcher."""
+
+    variants: Annotated[dict[str, Count], Field(max_length=200_000)] = Field(default_factory=dict)
+    repeats: Annotated[list[_Repeat], Field(max_length=_MOST_REPEATS)] = Field(default_factory=list)
+
+
+class _Fault(Report):
+    """What a kernel did; `op` is the launch that was under way, best known."""
+
+    kind: Annotated[str, Field(max_length=64)]
+    message: Annotated[str, Field(max_length=4096)]
+    op: Count | None = None
+
+
+def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float) -> Replayed:
+    """Return what came of a replay that had `timeout_s`; `role` is whose a problem is."""
+    replayed = Replayed(stdout=outcome.stdout.decode(errors="replace"))
+    try:
+        _take(replayed, outcome, tape, role, timeout_s)
+    except Malformed as error:
+        detail = misreported(str(error))
+        replayed = Replayed()
+        replayed.fail(program_problem("replay_crashed", detail, program=role))
+    return replayed
+
+
+def _take(
+    replayed: Replayed, outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float
+) -> None:
+    """Take what an outcome says. Raises Malformed."""
+    match outcome.ending:
+        case LaunchEnding.OK:
+            _take_report(replayed, outcome, tape)
+        case LaunchEnding.FAULT:
+            _take_fault(replayed, read_report(_Fault, outcome.fault or {}), tape)
+        case LaunchEnding.DEADLINE:
+            message = f"The replay did not end within timeout_s = {timeout_s:g} s."
+            replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=message))
+        case LaunchEnding.FAILURE:
+            take_failure(replayed, read_report(ReplayFailure, outcome.failure or {}), role)
+        case _:
+            op = _last_op(outcome, tape)
+            message = f"The launcher of the program ended unexpectedly ({outcome.detail})"
+            where = f", in {_name(op)}." if op is not None else "."
+            replayed.end(RunEnding.CRASHED, _finding("crashed", message + where, op))
+
+
+def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None:
+    said = outcome.result or {}
+    report = read_report(_DeviceReport, said)
+    sent = SentTensors(*_by_place(outcome))
+    replayed.calls += calls_of(tape, sent)
+    replayed.ending = RunEnding(report.ending)
+    replayed.findings = list(report.findings)
+    replayed.peak_bytes = report.peak_bytes
+    replayed.deterministic = report.deterministic
+    replayed.parameters = report.parameters
+    replayed.variants = {int(op): number for op, number in report.variants.items() if op.isdigit()}
+    replayed.measured = said
+    for number, repeat in enumerate(report.repeats):
+        data: dict[SentPlace, Body] = {
+            (repeat.call, at): body for at, body in _positions(outcome.repeats.get(number, {}))
+        }
+        returned = call_of(tape, repeat.call, SentTensors(data))
+        if returned is None:
+            raise Malformed(f"outputs of the timed repeat {repeat.repeat} are missing")
+        replayed.repeats.append(TimedCall(repeat.repeat, repeat.call, returned))
+    if report.ending == "finished" and not report.findings and not replayed.is_whole:
+        raise Malformed("it ended well, but some outputs are missing")
+
+
+def _by_place(
+    outcome: LaunchOutcome,
+) -> tuple[dict[SentPlace, Body], dict[SentPlace, Body], dict[SentPlace, Body]]:
+    """Return outputs, which of their elements nobody wrote, and changed inputs. Raises Malformed.
+
+    They came as `0:1`, of the first call's second output, and `input:0:1`.
+    """
+    outputs = {name: body for name, body in outcome.outputs.items() if not name.startswith(_INPUT)}
+    inputs = {
+        name.removeprefix(_INPUT): body
+        for name, body in outcome.outputs.items()
+        if name.startswith(_INPUT)
+    }
+    return _placed(outputs), _placed(outcome.unwritten), _placed(inputs)
+
+
+def _placed(sent: Mapping[str, Body]) -> dict[SentPlace, Body]:
+    found = {}
+    for name, body in sent.items():
+        call, _, position = name.partition(":")
+        found[_number(call), _number(position)] = body
+    return found
+
+
+def _positions(sent: Mapping[str, Body]) -> list[tuple[int, Body]]:
+    return [(_number(name), body) for name, body in sent.items()]
+
+
+def _number(written: str) -> int:
+    if not (written.isascii() and written.isdigit() and len(written) < 10):
+        raise Malformed("an output of a name that says no place")
+    return int(written)
+
+
+def _take_fault(replayed: Replayed, fault: _Fault, tape: Tape) -> None:
+    replayed.ending = ENDINGS.get(fault.kind, RunEnding.CRASHED)
+    op = tape.ops[fault.op] if fault.op is not None and fault.op < len(tape.ops) else None
+    finding = _finding(fault.kind, fault.message, op)
+    if fault.kind == "assertion_failed":
+        finding = find_assertion(replayed.stdout, 1) or finding
+    replayed.findings.append(finding)
+
+
+def _last_op(outcome: LaunchOutcome, tape: Tape) -> Op | None:
+    """Return the op that a launcher said to begin last."""
+    told = [stage.removeprefix("op:") for stage in outcome.stages if stage.startswith("op:")]
+    index = _number(told[-1]) if told else len(tape.ops)
+    return tape.ops[index] if index < len(tape.ops) else None
+
+
+def _finding(kind: str, message: str, op: Op | None) -> Finding:
+    place = op.place if op is not None else None
+    file, line = (place.file, place.line) if place is not None else (None, None)
+    return Finding(kind=kind, file=file, line=line, message=message)
+
+
+def _name(op: Any) -> str:
+    return str(getattr(op, "op", "a launch"))

@@ -1,0 +1,222 @@
+"""One replay of a program on a GPU: what its launcher is told, and what its outcome amounts to.
+
+No user Python runs where the GPU and the clock are: a launcher gets a tape, cubins and a seed.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compiler.compilation import Compilation
+from compiler.specialization import plain_type
+from compiler.type_name import SCALARS
+from launch.request.launch_record import Device
+from programs.program_job import program_problem
+from programs.program_request import ProgramRequest
+from programs.tape.schema import Launch, Tape
+from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts, LaunchOutcome
+from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
+from worker.launch.run import Deadline
+from worker.pool.frame import FrameError
+from worker.programs.device_outcome import replayed_of
+from worker.programs.kernel_jobs import KernelUse
+from worker.programs.program_kernels import ProgramKernels
+from worker.programs.replayed import Replayed
+
+_MEMORY_SHARE = 0.85
+"""Of a GPU's memory that the tensors of a program may take."""
+_UNTOLD = frozenset({LaunchEnding.SIGNAL, LaunchEnding.SILENT})
+"""Endings of launchers that say nothing of where in the program it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramGpu:
+    """The GPU that a program is done on, `ordinal` among the `launchers`."""
+
+    launchers: Launchers
+    ordinal: int
+
+    @property
+    def facts(self) -> LauncherFacts | None:
+        """What is known of it."""
+        return next(d.facts for d in self.launchers.devices if d.ordinal == self.ordinal)
+
+    @property
+    def target(self) -> str:
+        """What its kernels are compiled for. Raises DeviceDrained where nothing started yet."""
+        if self.facts is None:
+            raise DeviceDrained("no launcher of it has started")
+        return self.facts.target
+
+    @property
+    def device(self) -> Device | None:
+        """It as a record says it."""
+        facts = self.facts
+        if facts is None:
+            return None
+        return Device(
+            target=facts.target, model=facts.model, driver=facts.driver, interpreter=False
+        )
+
+    @property
+    def memory_bytes(self) -> int:
+        """What all tensors of a program may take at one time."""
+        return int(self.facts.memory_bytes * _MEMORY_SHARE) if self.facts is not None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProgram:
+    """A tape that was read, and its kernels compiled for the GPU."""
+
+    tape: Tape
+    text: bytes
+    """The JSON that the tape was read from."""
+    kernels: ProgramKernels
+    inputs_text: bytes | None
+    """The tape whose ops make the inputs; None: its own do."""
+    role: str
+    """Whose a problem is: the candidate's or the reference's."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReplay:
+    """How a program is replayed on a GPU, and in whose turn."""
+
+    seed: int
+    determinism: bool
+    timing: ProgramTimingOrder | None
+    caller: str
+    is_batch: bool
+    timeout_s: float
+    turn_s: float
+    """How long the GPU's turn may be waited for."""
+
+
+def timing_order(request: ProgramRequest) -> ProgramTimingOrder:
+    """Return how a program is to be timed."""
+    asked = request.timing
+    if asked is None:
+        return ProgramTimingOrder()
+    return ProgramTimingOrder(
+        warmup_repeats=asked.warmup_repeats,
+        min_repeats=min(asked.min_repeats, asked.max_repeats or asked.min_repeats),
+        max_repeats=asked.max_repeats,
+        max_ms=asked.max_ms,
+        flush_l2=asked.flush_l2,
+        samples=asked.samples,
+    )
+
+
+async def replay_on(
+    gpu: ProgramGpu, program: DeviceProgram, how: DeviceReplay, deadline: Deadline
+) -> Replayed:
+    """Replay a program when it is its turn. Raises DeadlinePassed, DeviceDrained.
+
+    Where the launcher ends without a word, another one tells where: the finding names that op.
+    """
+    order = order_of(program, how, gpu.memory_bytes)
+    try:
+        outcome, limit_s = await _in_turn(gpu, order, how, deadline)
+        if outcome.ending in _UNTOLD:
+            told = replace(order, timing=None, determinism=False, announce=True)
+            again, _ = await _in_turn(gpu, told, how, deadline)
+            outcome = replace(outcome, stages=again.stages)
+    except FrameError as error:
+        replayed = Replayed()
+        detail = f"Its kernels and their parameters are more than one replay is told ({error})."
+        replayed.fail(program_problem("invalid_argument", detail, program=program.role))
+        return replayed
+    if outcome.ending is LaunchEnding.DEADLINE and limit_s < how.timeout_s:
+        raise deadline.passed
+    return replayed_of(outcome, program.tape, program.role, how.timeout_s)
+
+
+async def _in_turn(
+    gpu: ProgramGpu, order: ProgramOrder, how: DeviceReplay, deadline: Deadline
+) -> tuple[LaunchOutcome, float]:
+    """Return the outcome, and what it was given to run."""
+    limit_s = _Limit(deadline, how.timeout_s)
+    try:
+        outcome = await gpu.launchers.replay(
+            gpu.ordinal,
+            order,
+            caller=how.caller,
+            deadline_s=limit_s,
+            turn_s=deadline.limit_s(how.turn_s),
+            is_batch=how.is_batch,
+        )
+    except TimeoutError:
+        raise deadline.passed from None
+    return outcome, limit_s.asked_s
+
+
+class _Limit:
+    """What a replay may take, asked for when it begins."""
+
+    def __init__(self, deadline: Deadline, timeout_s: float) -> None:
+        self.asked_s = timeout_s
+        self._deadline, self._timeout_s = deadline, timeout_s
+
+    def __call__(self) -> float:
+        self.asked_s = self._deadline.limit_s(self._timeout_s)
+        return self.asked_s
+
+
+def order_of(program: DeviceProgram, how: DeviceReplay, memory_bytes: int) -> ProgramOrder:
+    """Return what the launcher is told."""
+    kernels = _Kernels(program.kernels)
+    launches = [
+        [kernels.name(use) for use in program.kernels.variants[index]]
+        for index, op in enumerate(program.tape.ops)
+        if isinstance(op, Launch)
+    ]
+    return ProgramOrder(
+        tape=program.text,
+        inputs_tape=program.inputs_text,
+        kernels=kernels.named,
+        launches=launches,
+        seed=how.seed,
+        memory_bytes=memory_bytes,
+        timing=how.timing,
+        determinism=how.determinism,
+    )
+
+
+class _Kernels:
+    """The kernels of a program by short names: there may be 200,000 launches."""
+
+    def __init__(self, kernels: ProgramKernels) -> None:
+        self._kernels = kernels
+        self._left_out = kernels.left_out
+        self._names: dict[str, str] = {}
+        self.named: dict[str, DeviceKernel] = {}
+
+    def name(self, use: KernelUse) -> str:
+        """Return the name of what a launch runs, "" for what does not compile."""
+        built = self._kernels.built(use)
+        if built is None or built.cubin is None or use in self._left_out:
+            return ""
+        key = built.compilation.key
+        if key not in self._names:
+            name = self._names[key] = str(len(self._names))
+            assert built.compilation.abi is not None
+            scalars = scalars_of(built.compilation)
+            self.named[name] = DeviceKernel(built.cubin, built.compilation.abi, scalars)
+        return self._names[key]
+
+
+def scalars_of(compilation: Compilation) -> dict[str, str]:
+    """Return the types of what a kernel takes by value, by path: `n`, or `pair.1` of a tuple."""
+    found: dict[str, str] = {}
+    for item in compilation.parameters:
+        if item.role == "runtime":
+            _add_scalars(found, item.name, plain_type(item.type))
+    return found
+
+
+def _add_scalars(found: dict[str, str], path: str, kind: Any) -> None:
+    if isinstance(kind, list):
+        for position, item in enumerate(kind):
+            _add_scalars(found, f"{path}.{position}", item)
+    elif kind in SCALARS:
+        found[path] = kind

@@ -1,0 +1,83 @@
+"""What a replay sent of its two calls, put where the tape says that it belongs.
+
+Whoever replayed worked on a tape of the program's author: nothing is taken that does not fit it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from programs.replay.replay_order import CALLS
+from programs.tape.output_paths import by_path
+from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, TupleOf
+from programs.tape.tape_dtypes import ELEMENT_BYTES
+from worker.compile.reports import Malformed
+from worker.pool.shared_bytes import Body
+from worker.programs.replayed import ReplayedCall, ReplayedTensor, input_path
+
+SentPlace = tuple[int, int]
+"""A call, and the position of a tensor among what it returned, or was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentTensors:
+    """Elements in C order, by place."""
+
+    outputs: Mapping[SentPlace, Body]
+    unwritten: Mapping[SentPlace, Body] = field(default_factory=dict)
+    """A bit for each element of an output that has some which nobody wrote."""
+    inputs: Mapping[SentPlace, Body] = field(default_factory=dict)
+    """Those that the call changed in place."""
+
+
+def calls_of(tape: Tape, sent: SentTensors) -> list[ReplayedCall]:
+    """Return the calls of which everything was sent, up to the first that is not whole.
+
+    Raises Malformed.
+    """
+    found = list[ReplayedCall]()
+    for call in range(len(CALLS)):
+        returned = call_of(tape, call, sent)
+        if returned is None:
+            break
+        found.append(returned)
+    return found
+
+
+def call_of(tape: Tape, call: int, sent: SentTensors) -> ReplayedCall | None:
+    """Return what a call returned, None where not all of it was sent. Raises Malformed."""
+    found: dict[str, ReplayedTensor | Scalar] = {}
+    position = 0
+    for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
+        if not isinstance(value, TensorRef):
+            found[path] = value
+            continue
+        data = sent.outputs.get((call, position))
+        if data is None:
+            return None
+        missing = sent.unwritten.get((call, position))
+        found[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
+        position += 1
+    return found | _changed_inputs(tape, call, sent)
+
+
+def _changed_inputs(tape: Tape, call: int, sent: SentTensors) -> dict[str, ReplayedTensor | Scalar]:
+    """Return what a call left in the inputs that it changed, by path. Raises Malformed."""
+    found: dict[str, ReplayedTensor | Scalar] = {}
+    given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
+    paths = [(path, value) for path, value in given.items() if isinstance(value, TensorRef)]
+    for position, (path, value) in enumerate(paths):
+        data = sent.inputs.get((call, position))
+        if data is not None:
+            name = input_path(path)
+            found[name] = _tensor_of(name, tape.tensors[value.id], data, None)
+    return found
+
+
+def _tensor_of(path: str, meta: TensorMeta, data: Body, missing: Body | None) -> ReplayedTensor:
+    count = prod(meta.shape)
+    if len(data) != count * ELEMENT_BYTES[meta.dtype]:
+        raise Malformed(f"the output {path} is of another size")
+    if missing is not None and len(missing) != -(-count // 8):
+        raise Malformed(f"what of the output {path} was not written is of another size")
+    return ReplayedTensor(meta, data, missing)
