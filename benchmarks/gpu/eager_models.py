@@ -1,0 +1,147 @@
+"""Models as anybody else runs them: eager torch on cuda:0 of this process, timed by CUDA events.
+
+`python eager_models.py request.json` in a fresh process, which is what programs.py starts. The
+request has `models`, each `{"name", "source", "class", "reference"}` (the last, or null, is a
+source with a class `Model` that the outputs are held against, within 0.01, as KernelBench does),
+`repeats` (0: one call, no times), and `limit_s` for all. Prints a JSON object for each, in a line.
+A source is executed here with all that this process may do: for public suites that are trusted.
+"""
+
+import gc
+import json
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+SEED = 42
+TOLERANCE = 1e-2
+WARMING = 5
+FLUSHED_BYTES = 256 << 20
+GATE_CYCLES = 2_000_000
+"""About a millisecond: what launching may take before the events around it show it."""
+
+Loaded = tuple[Callable[..., Any], list[Any]]
+
+
+def main() -> None:
+    request = json.loads(Path(sys.argv[1]).read_text())
+    until = time.monotonic() + request["limit_s"]
+    torch.set_default_device("cuda")
+    for model in request["models"]:
+        if time.monotonic() > until:
+            return
+        print(json.dumps({"name": model["name"], **outcome(model, request["repeats"])}), flush=True)
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def outcome(model: dict[str, Any], repeats: int) -> dict[str, Any]:
+    """Return what comes of one, or why nothing does; an illegal access ends the process."""
+    begun = time.monotonic()
+    torch.cuda.reset_peak_memory_stats()
+    found: dict[str, Any] = {}
+    try:
+        with torch.no_grad():
+            found |= judged(model)
+            found["peak_bytes"] = torch.cuda.max_memory_allocated()
+            if repeats:
+                found |= timed(*loaded(model["source"], model["class"], model), repeats)
+    except Exception as error:
+        if isinstance(error, torch.AcceleratorError):
+            raise
+        found["error"] = f"{type(error).__name__}: {error}"[:500]
+        found["where"] = traceback.format_exc(limit=-1)[:300]
+    return found | {"wall_s": round(time.monotonic() - begun, 2)}
+
+
+def loaded(source: str, name: str, model: dict[str, Any]) -> Loaded:
+    """Return a model on the GPU and its inputs, from the same seeds for each class."""
+    names = executed(source, name)
+    makers = executed(model["reference"], "reference") if model["reference"] else names
+    torch.manual_seed(SEED)
+    given = makers["get_init_inputs"]()
+    torch.manual_seed(SEED)
+    made = names[name](*given).cuda()
+    torch.manual_seed(SEED)
+    inputs = [
+        each.cuda() if isinstance(each, torch.Tensor) else each for each in makers["get_inputs"]()
+    ]
+    return made, inputs
+
+
+def executed(source: str, name: str) -> dict[str, Any]:
+    """Return what a module defines; Triton wants its source to be a file's."""
+    path = Path(sys.argv[1]).with_name(f"{name}_{abs(hash(source))}.py")
+    path.write_text(source)
+    names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
+    exec(compile(source, str(path), "exec"), names)
+    return names
+
+
+def judged(model: dict[str, Any]) -> dict[str, Any]:
+    """Call it once, and its reference if there is one; return whether they agree."""
+    made, inputs = loaded(model["source"], model["class"], model)
+    outputs = list(tensors(made(*inputs)))
+    torch.cuda.synchronize()
+    if not model["reference"]:
+        return {"agrees": None}
+    del made, inputs
+    reference, inputs = loaded(model["reference"], "Model", model)
+    expected = list(tensors(reference(*inputs)))
+    same = len(outputs) == len(expected) and all(
+        one.shape == two.shape
+        and torch.allclose(one.float(), two.float(), rtol=TOLERANCE, atol=TOLERANCE)
+        for one, two in zip(outputs, expected, strict=True)
+    )
+    return {"agrees": same}
+
+
+def tensors(result: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors of a result, whatever holds them."""
+    if isinstance(result, torch.Tensor):
+        yield result
+    elif isinstance(result, dict):
+        yield from tensors(list(result.values()))
+    elif isinstance(result, list | tuple):
+        for each in result:
+            yield from tensors(each)
+
+
+def timed(model: Callable[..., Any], inputs: list[Any], repeats: int) -> dict[str, float]:
+    """Return medians in microseconds, with a cold L2 cache.
+
+    `gated_us`: the stream waits until all of a call is queued. `plain_us`: it does not, so what
+    Python takes to launch is in it where that is longer than the GPU's work.
+    """
+    flushed = torch.empty(FLUSHED_BYTES, dtype=torch.int8)
+    for _ in range(WARMING):
+        model(*inputs)
+    found = {}
+    for name, cycles in (("gated_us", GATE_CYCLES), ("plain_us", 0)):
+        times = []
+        for _ in range(repeats):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda.synchronize()
+            flushed.zero_()
+            if cycles:
+                torch.cuda._sleep(cycles)
+            else:
+                torch.cuda.synchronize()
+            begin.record()
+            model(*inputs)
+            end.record()
+            torch.cuda.synchronize()
+            times.append(1000 * begin.elapsed_time(end))
+        found[name] = statistics.median(times)
+        found[name.replace("_us", "_spread")] = statistics.stdev(times) / found[name]
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Eager torch in a process of its own, without which benchmarks of programs have no baseline."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+class EagerProcess:
+    """Starts eager_models.py, as often as a model ends it."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._until = time.monotonic() + limit_s
+
+    def told(self, models: Sequence[dict[str, Any]], repeats: int) -> dict[str, dict[str, Any]]:
+        """Return what eager_models.py says of each, by name; goes on behind one that ends it."""
+        found: dict[str, dict[str, Any]] = {}
+        left = list(models)
+        while left and (seconds := self._until - time.monotonic()) > 0:
+            output = self._output({"models": left, "repeats": repeats, "limit_s": seconds}, seconds)
+            new = [json.loads(line) for line in output.splitlines() if line.startswith('{"name"')]
+            found |= {one["name"]: one for one in new}
+            left = left[len(new) :]
+            if left and self._until > time.monotonic():
+                found[left[0]["name"]] = {"error": "it ended the process"}
+                left = left[1:]
+        return found
+
+    @staticmethod
+    def _output(request: dict[str, Any], seconds: float) -> str:
+        script = str(Path(__file__).with_name("eager_models.py"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "request.json")
+            path.write_text(json.dumps(request))
+            try:
+                done = subprocess.run([sys.executable, script, str(path)], stdout=subprocess.PIPE,
+                                      text=True, timeout=seconds + 10, check=False)  # fmt: skip
+            except subprocess.TimeoutExpired as late:
+                return (late.stdout or b"").decode()
+        return done.stdout

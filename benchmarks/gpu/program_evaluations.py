@@ -1,0 +1,184 @@
+"""What benchmarks of programs ask of a tritond, and what they keep of its answers."""
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+SAMPLES = Path(__file__).parents[1] / "kernels" / "programs"
+WAIT_S = 60
+READY_S = 120
+UNDER_WAY = {"queued", "running"}
+NEW, OLD = ({"kind": "model", "class": name} for name in ("ModelNew", "Model"))
+KERNELBENCH_TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
+SMALLER = (
+    ("2048, 4096", "8, 64"), ("2048, 2048", "128, 128"), ("8, 32, 64, 64", "1, 32, 8, 8"),
+    ("1024, 1024", "8, 64"), ("[4096]", "[64]"), ("return [1024]", "return [64]"),
+    ("return [8, 64]", "return [64, 64]"),
+)  # fmt: skip
+"""Sizes of the samples, and what takes their place where the CPU device stands in for a GPU."""
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PostedModel:
+    """A model that is evaluated: the class `name` of `source`, beside `Model` of `reference`."""
+
+    name: str
+    source: str
+    entry: Body
+    reference: str
+
+    def body(self, device: Any, **more: Any) -> Body:
+        """Return the body of POST /v1/programs."""
+        return {
+            "source": self.source,
+            "entry": self.entry,
+            "reference": {"source": self.reference, "entry": OLD},
+            "tolerance": KERNELBENCH_TOLERANCE,
+            "device": device,
+            **more,
+        }
+
+    def eager(self) -> Body:
+        """Return what eager_models.py wants to know of it."""
+        is_new = self.entry is NEW
+        reference = self.reference if is_new else None
+        return {"name": self.name, "source": self.source, "class": self.entry["class"],
+                "reference": reference}  # fmt: skip
+
+
+def samples(small: bool = False) -> list[PostedModel]:
+    """Return the eight programs of `benchmarks/kernels/programs`."""
+    found = []
+    for path in sorted(SAMPLES.glob("*.py")):
+        text = path.read_text()
+        for size, smaller in SMALLER if small else ():
+            text = text.replace(size, smaller)
+        found.append(PostedModel(path.stem, text, NEW, text))
+    return found
+
+
+def kernelbench(folder: Path) -> list[PostedModel]:
+    """Return the references of levels 1 to 3 against themselves, the levels mixed."""
+    found = []
+    for path in folder.glob("KernelBench/level[123]/*.py"):
+        text, number = path.read_text(), int(path.stem.partition("_")[0])
+        name = f"{path.parent.name}/{path.stem}"
+        found.append((number * (2 if "level3" in name else 1), PostedModel(name, text, OLD, text)))
+    return [model for _, model in sorted(found, key=lambda one: (one[0], one[1].name))]
+
+
+def pairs(folder: Path) -> list[PostedModel]:
+    """Return each `<name>.py` with a `ModelNew` beside `<name>_reference.py`."""
+    found = []
+    for path in sorted(folder.glob("*.py")):
+        reference = path.with_name(f"{path.stem}_reference.py")
+        if reference.exists():
+            model = PostedModel(path.stem, path.read_text(), NEW, reference.read_text())
+            found.append(model)
+    return found
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A program that is over, and how long its request took."""
+
+    model: PostedModel
+    program: Body
+    wall_s: float
+
+    @property
+    def outcome(self) -> str:
+        """The verdict, or why there is none."""
+        problem = self.program.get("problem") or {}
+        slug = problem.get("reason") or problem.get("slug") or problem.get("type")
+        return str(self.program.get("verdict") or slug or self.program.get("title"))
+
+    @property
+    def why(self) -> str:
+        """What is said of a program that did not pass."""
+        problem = self.program.get("problem") or {}
+        findings = self.program.get("findings") or []
+        told = [f"{one['kind']} at {one['line']}: {one['message']}" for one in findings[:2]]
+        said = problem.get("detail") or self.program.get("detail") or "; ".join(told)
+        return " ".join(str(said).split())[:240]
+
+    @property
+    def flags(self) -> list[str]:
+        """The kinds of its flags."""
+        return [flag["kind"] for flag in self.program.get("flags") or []]
+
+    def median_us(self, of_reference: bool = False) -> float | None:
+        """Return the median of the whole program, None where it was not timed."""
+        found = (self.program.get("reference") or {}) if of_reference else self.program
+        timing = found.get("timing")
+        return timing["median_us"] if timing else None
+
+
+class Evaluator:
+    """A tritond that evaluates programs on one device."""
+
+    def __init__(self, client: httpx.AsyncClient, device: Any) -> None:
+        self._client = client
+        self.device = device
+
+    async def until_ready(self) -> None:
+        """Return when a program has an answer. Raises RuntimeError when none ever has."""
+        end = time.monotonic() + READY_S
+        sample = samples(small=True)[0]
+        answer: Body = {}
+        while time.monotonic() < end:
+            with contextlib.suppress(httpx.TransportError):
+                answer = (await self.evaluate(sample)).program
+            if "state" in answer:
+                return
+            await asyncio.sleep(0.5)
+        raise RuntimeError(f"no program is taken: {answer}")
+
+    async def evaluate(self, model: PostedModel, **more: Any) -> Evaluated:
+        """Return what comes of a model; `more` are further members of its request."""
+        begun = time.monotonic()
+        body = model.body(self.device, **more)
+        posted = await self._client.post("/v1/programs", json=body, params={"wait": WAIT_S})
+        program: Body = posted.json()
+        while program.get("state") in UNDER_WAY:
+            answer = await self._client.get(program["url"], params={"wait": WAIT_S})
+            program = answer.json()
+        return Evaluated(model, program, time.monotonic() - begun)
+
+    async def all(
+        self,
+        models: Sequence[PostedModel],
+        callers: int,
+        until: float,
+        seeds: Iterable[int] = itertools.repeat(42),
+        **more: Any,
+    ) -> AsyncIterator[Evaluated]:
+        """Yield what comes of models as they end, so many at once; none begins after `until`."""
+        waiting, ended = zip(models, seeds, strict=False), asyncio.Queue[Evaluated | None]()
+
+        async def call() -> None:
+            for model, seed in waiting:
+                if time.monotonic() > until:
+                    break
+                await ended.put(await self.evaluate(model, seed=seed, **more))
+            await ended.put(None)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(callers):
+                group.create_task(call())
+            going = callers
+            while going:
+                evaluated = await ended.get()
+                if evaluated is None:
+                    going -= 1
+                else:
+                    yield evaluated

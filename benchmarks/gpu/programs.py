@@ -1,0 +1,267 @@
+"""Programs over HTTP on a GPU, from request to verdict, against the bars.
+
+`python benchmarks/gpu/programs.py` starts a `tritond up` of its own and needs a GPU and torch.
+`--cpu` tries the script without a GPU, by the CPU device at small sizes: nothing is timed then, and
+its numbers say nothing of a GPU. Parts (`--parts`, all of those that need no corpus by default):
+
+- `medians`: eight programs of `benchmarks/kernels/programs`, the median of each and of its
+  reference beside eager torch in a fresh process, timed by CUDA events behind a gate.
+- `coverage`: of the same, the times of their entries beside the time of the whole.
+- `rate`: evaluations a second, candidate beside reference, of what is compiled, each with inputs
+  of its own seed.
+- `models`: public `ModelNew` programs beside their references (`<name>.py` and
+  `<name>_reference.py` in the folder `models` of `--corpus`), and what eager torch says of both.
+- `references`: KernelBench's references against themselves at full sizes (a checkout in the folder
+  `kernelbench` of `--corpus`), as many as `--limit-s` allows.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.gpu.eager_process import EagerProcess  # noqa: E402
+from benchmarks.gpu.launch_service import (  # noqa: E402
+    PORT,
+    URL,
+    Line,
+    Service,
+    show,
+    started,
+    until_ready,
+)
+from benchmarks.gpu.program_evaluations import (  # noqa: E402
+    Evaluated,
+    Evaluator,
+    PostedModel,
+    kernelbench,
+    pairs,
+    samples,
+)
+
+WITHIN_PERCENT = 5.0
+PER_S = 10.0
+TYPICAL = "linear_swish"
+CALLERS = 8
+EVALUATIONS = 80
+EAGER_REPEATS = 30
+FEW_REPEATS = {"warmup_repeats": 1, "min_repeats": 3, "max_repeats": 3, "max_ms": 200}
+LEAST_SHARE = 0.01
+READ = ("1_99_TripletMarginLoss", "1_96_HuberLoss", "2_26_ConvTranspose3d_Add_HardSwish",
+        "2_41_Gemm_BatchNorm_GELU_ReLU", "2_63_Gemm_ReLU_Divide", "3_40_GRUHidden",
+        "1_23_Softmax", "2_4_Conv2d_Mish_Mish", "2_37_Matmul_Swish_Sum_GroupNorm",
+        "1_80_conv_standard_2D_square_input_asymmetric_kernel___dilated____padded__")  # fmt: skip
+"""The public programs that come first: what is to be said of them is in docs/programs-corpus.md."""
+
+
+@dataclass
+class Run:
+    """What is asked for, the tritond that answers, and what it has said."""
+
+    asked: argparse.Namespace
+    evaluator: Evaluator
+    until: float
+    found: dict[str, Evaluated] = field(default_factory=dict)
+    """Of the samples."""
+    models: list[Evaluated] = field(default_factory=list)
+
+    def keep(self, part: str, evaluated: Evaluated) -> None:
+        """Append what came of one program to the file of outcomes."""
+        if self.asked.outcomes is None:
+            return
+        program = evaluated.program
+        told = {"part": part, "name": evaluated.model.name, "outcome": evaluated.outcome,
+                "why": evaluated.why, "wall_s": round(evaluated.wall_s, 3)}  # fmt: skip
+        names = ("flags", "speedup", "coverage", "peak_bytes", "timings_ms", "timing", "warnings")
+        told |= {name: program.get(name) for name in names}
+        with self.asked.outcomes.open("a") as file:
+            file.write(json.dumps(told) + "\n")
+
+
+async def evaluate_samples(run: Run) -> None:
+    """Evaluate each sample once; all must pass."""
+    for model in samples(run.asked.cpu):
+        evaluated = run.found[model.name] = await run.evaluator.evaluate(model)
+        run.keep("samples", evaluated)
+        if evaluated.outcome != "passed":
+            print(f"NOT PASSED {model.name}: {evaluated.outcome}: {evaluated.why}", flush=True)
+
+
+async def coverage(run: Run) -> None:
+    """Print how the entries of each sample add up to the whole."""
+    lines = []
+    for name, evaluated in run.found.items():
+        program, median_us = evaluated.program, evaluated.median_us()
+        entries = program.get("entries") or []
+        if median_us is None or not entries:
+            continue
+        total_us = sum(entry["us"] for entry in entries)
+        apart = 100 * abs(total_us / median_us - 1)
+        own = sum(entry["us"] for entry in entries if entry["is_kernel"]) / total_us
+        note = f"entries {total_us:.1f} us, whole {median_us:.1f} us; coverage "
+        note += f"{program['coverage']}, by the entries {own:.3f}"
+        lines.append(
+            Line(f"{name}: entries beside the whole", apart, "%", WITHIN_PERCENT, note=note)
+        )
+    show(lines)
+
+
+async def rate(run: Run) -> None:
+    """Print evaluations per second."""
+    mixed = list(samples(run.asked.cpu))
+    typical = [model for model in mixed if model.name == TYPICAL]
+    evaluations = CALLERS if run.asked.cpu else EVALUATIONS
+    lines = []
+    for name, models, bar in ((TYPICAL, typical, PER_S), ("all samples in turn", mixed, None)):
+        outcomes: Counter[str] = Counter()
+        walls, stages = [], Counter[str]()
+        models = [models[at % len(models)] for at in range(evaluations)]
+        begun = time.monotonic()
+        async for evaluated in run.evaluator.all(models, CALLERS, run.until, count(1)):
+            outcomes[evaluated.outcome] += 1
+            walls.append(evaluated.wall_s)
+            stages.update(evaluated.program.get("timings_ms") or {})
+        per_s = len(walls) / (time.monotonic() - begun)
+        middle = 1000 * sorted(walls)[len(walls) // 2]
+        mean = {stage: round(ms / len(walls)) for stage, ms in stages.items()}
+        note = f"{dict(outcomes)}; p50 {middle:.0f} ms; mean timings_ms {mean}"
+        label = f"{name}: evaluations, {CALLERS} at once"
+        lines.append(Line(label, per_s, "/s", bar, at_least=True, note=note))
+    show(lines)
+
+
+async def models(run: Run) -> None:
+    """Evaluate public programs, those first that a person has read."""
+    known = pairs(run.asked.corpus / "models")
+    known.sort(key=lambda model: model.name not in READ)
+    timing = {"timing": {"min_repeats": 10, "max_ms": 100}} if not run.asked.cpu else {}
+    async for evaluated in run.evaluator.all(
+        known[: run.asked.most], 3, run.until, timeout_s=60, **timing
+    ):
+        run.models.append(evaluated)
+        run.keep("models", evaluated)
+
+
+async def references(run: Run) -> None:
+    """Evaluate KernelBench's references against themselves; print what did not pass, and why."""
+    known = kernelbench(run.asked.corpus / "kernelbench")[: run.asked.most]
+    outcomes: Counter[str] = Counter()
+    walls = []
+    timing = {"timing": FEW_REPEATS} if not run.asked.cpu else {}
+    async for evaluated in run.evaluator.all(known, 3, run.until, timeout_s=60, **timing):
+        run.keep("references", evaluated)
+        outcomes[evaluated.outcome] += 1
+        walls.append(evaluated.wall_s)
+        if evaluated.outcome != "passed":
+            print(f"| {evaluated.model.name} | {evaluated.outcome} | {evaluated.why} |", flush=True)
+    middle = sorted(walls)[len(walls) // 2] if walls else 0.0
+    print(f"KernelBench's references, full sizes: {dict(outcomes)} of {len(known)}; "
+          f"p50 {middle:.2f} s, longest {max(walls, default=0):.1f} s", flush=True)  # fmt: skip
+
+
+def medians_beside_eager(run: Run, eager: EagerProcess) -> None:
+    """Print the medians of the samples and of their references beside those of eager torch."""
+    known = [found.model for found in run.found.values()]
+    references = [
+        PostedModel(f"{one.name} (Model)", one.source, {"class": "Model"}, "") for one in known
+    ]
+    told = eager.told([one.eager() for one in [*known, *references]], EAGER_REPEATS)
+    lines = []
+    for name, found in run.found.items():
+        for label, is_reference in ((name, False), (f"{name} (Model)", True)):
+            ours, beside = found.median_us(is_reference), told.get(label, {})
+            if ours is None or "gated_us" not in beside:
+                print(f"{label}: nothing to compare: {ours}, {beside}", flush=True)
+                continue
+            apart = 100 * abs(ours / beside["gated_us"] - 1)
+            note = f"{ours:.2f} us, eager {beside['gated_us']:.2f} us (not gated "
+            note += f"{beside['plain_us']:.2f} us); by {found.program.get('method')}"
+            lines.append(
+                Line(f"{label}: median beside eager", apart, "%", WITHIN_PERCENT, note=note)
+            )
+    show(lines)
+
+
+def models_beside_eager(run: Run, eager: EagerProcess) -> None:
+    """Print what is said of each public program, and what eager torch says of it."""
+    told = eager.told([found.model.eager() for found in run.models], 10)
+    print("| program | verdict | flags | speed-up | coverage | eager within 0.01 | why |")
+    print("|---|---|---|---|---|---|---|")
+    for found in sorted(run.models, key=lambda one: one.model.name not in READ):
+        beside, program = told.get(found.model.name, {}), found.program
+        agrees = beside.get("error") or beside.get("agrees")
+        print(f"| {found.model.name} | {found.outcome} | {', '.join(found.flags)} | "
+              f"{program.get('speedup')} | {program.get('coverage')} | {str(agrees)[:80]} | "
+              f"{found.why[:160]} |", flush=True)  # fmt: skip
+
+
+PARTS: dict[str, Callable[[Run], Coroutine[Any, Any, None]] | None] = {
+    "medians": None, "coverage": coverage, "rate": rate, "models": models, "references": references
+}  # fmt: skip
+NO_CORPUS = "medians,coverage,rate"
+AFTERWARDS = {"medians": medians_beside_eager, "models": models_beside_eager}
+"""What needs the GPU for another process: when tritond has ended."""
+
+
+async def asked_of(asked: argparse.Namespace, tritond: Sequence[Any]) -> Run:
+    """Do all parts that ask a service."""
+    async with httpx.AsyncClient(base_url=URL, timeout=180) as client:
+        service = Service(client)
+        device: Any = "interpreter"
+        if not asked.cpu:
+            await until_ready(service, tritond)
+            device = {"target": (await service.device())["target"]}
+        evaluator = Evaluator(client, device)
+        begun = time.monotonic()
+        await evaluator.until_ready()
+        print(f"device: {device}; programs offered after {time.monotonic() - begun:.1f} s\n")
+        run = Run(asked, evaluator, time.monotonic() + asked.limit_s)
+        if {"medians", "coverage", "rate"} & set(asked.parts):
+            await evaluate_samples(run)
+        for part in asked.parts:
+            do = PARTS[part]
+            if do is not None:
+                await do(run)
+        return run
+
+
+def main() -> int:
+    """Start tritond, do the parts, stop it; then what they are compared with."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--parts", default=NO_CORPUS, help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--corpus", type=Path, help="a folder with kernelbench/ and models/")
+    parser.add_argument("--limit-s", type=float, default=600, help="of all that is asked")
+    parser.add_argument("--eager-s", type=float, default=300, help="of eager torch")
+    parser.add_argument("--most", type=int, help="programs of a corpus")
+    parser.add_argument("--outcomes", type=Path, help="a file that gets a line for each program")
+    parser.add_argument("--cpu", action="store_true", help="without a GPU, to try the script")
+    asked = parser.parse_args()
+    asked.parts = asked.parts.split(",")
+    if unknown := set(asked.parts) - set(PARTS):
+        parser.error(f"no such parts: {', '.join(sorted(unknown))}")
+    with tempfile.TemporaryDirectory() as folder:
+        up = ["service.command", "up", "--port", str(PORT), "--data", folder]
+        with started(up) as parts:
+            run = asyncio.run(asked_of(asked, parts))
+    eager = EagerProcess(asked.eager_s)
+    for part in () if asked.cpu else asked.parts:
+        if part in AFTERWARDS:
+            AFTERWARDS[part](run, eager)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
