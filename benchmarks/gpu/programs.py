@@ -147,7 +147,9 @@ async def models(run: Run) -> None:
     """Evaluate public programs, those first that a person has read."""
     known = pairs(run.asked.corpus / "models")
     known.sort(key=lambda model: model.name not in READ)
-    timing = {"timing": {"min_repeats": 10, "max_ms": 100}} if not run.asked.cpu else {}
+    timing: dict[str, Any] = (
+        {"timing": {"min_repeats": 10, "max_ms": 100}} if not run.asked.cpu else {}
+    )
     async for evaluated in run.evaluator.all(
         known[: run.asked.most], 3, run.until, timeout_s=60, **timing
     ):
@@ -160,7 +162,7 @@ async def references(run: Run) -> None:
     known = kernelbench(run.asked.corpus / "kernelbench")[: run.asked.most]
     outcomes: Counter[str] = Counter()
     walls = []
-    timing = {"timing": FEW_REPEATS} if not run.asked.cpu else {}
+    timing: dict[str, Any] = {"timing": FEW_REPEATS} if not run.asked.cpu else {}
     async for evaluated in run.evaluator.all(known, 3, run.until, timeout_s=60, **timing):
         run.keep("references", evaluated)
         outcomes[evaluated.outcome] += 1
