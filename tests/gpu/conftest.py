@@ -53,6 +53,15 @@ def launch(figure):
     return run
 
 
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """Return a client of a tritond that runs programs on the GPU; needs torch with CUDA."""
+    from tests.gpu.programs_on_gpu import programs_on_gpu
+
+    with programs_on_gpu(tmp_path_factory.mktemp("programs")) as client:
+        yield client
+
+
 async def _run(jobs, deadline_s, after, command):
     from tests.gpu.bound import vector_add, vector_add_expected
 

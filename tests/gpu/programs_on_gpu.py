@@ -1,0 +1,106 @@
+"""A tritond whose programs run on a GPU, for the tests that post some, and what they post."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.gpu.serving import running
+
+GPU = {"target": "cuda:90"}
+WITHIN_S = 120
+KERNELS = """import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale_kernel(x_ptr, output_ptr, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(output_ptr + offsets, x * factor, mask=offsets < n)
+
+def scaled(x, factor):
+    output = torch.empty_like(x)
+    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, output, x.numel(), factor, BLOCK=1024)
+    return output
+"""
+MODEL = """
+class {name}(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+{made}
+    def forward(self, x):
+{forward}
+"""
+
+
+class ProgramsOnGpu(httpx.Client):
+    """A client whose programs run on a GPU where they do not say otherwise."""
+
+    def post(self, url: Any, **more: Any) -> httpx.Response:
+        """Post; a program gets a device."""
+        if str(url).startswith("/v1/programs") and "json" in more:
+            stays = {"device": None} if "stop_after" in more["json"] else {"device": GPU}
+            more["json"] = {**{name: one for name, one in stays.items() if one}, **more["json"]}
+        return super().post(url, **more)
+
+
+@contextmanager
+def programs_on_gpu(data: Path) -> Iterator[httpx.Client]:
+    """Yield a client of a tritond of its own once a program has run on its GPU."""
+    with running(data) as serving, ProgramsOnGpu(base_url=serving.base_url, timeout=150) as client:
+        _wait(client, data / "log")
+        yield client
+
+
+def _wait(client: httpx.Client, log: Path) -> None:
+    end = time.monotonic() + WITHIN_S
+    body = {"source": program("return scaled(x, 2.0)"), "inputs": inputs("torch.ones(8)")}
+    while True:
+        answer = client.post("/v1/programs", params={"wait": 60}, json=body)
+        if answer.is_success:
+            return
+        if time.monotonic() > end:
+            raise AssertionError(f"{answer.text}\n{log.read_text()[-3000:]}")
+        time.sleep(0.3)
+
+
+def program(forward: str, made: str = "pass", kernels: str = "", name: str = "ModelNew") -> str:
+    """Return a module with kernels and a model whose `forward(self, x)` is this."""
+    indented = {"made": made, "forward": forward}
+    indented = {part: textwrap.indent(text, " " * 8) for part, text in indented.items()}
+    return KERNELS + kernels + MODEL.format(name=name, **indented)
+
+
+def reference(forward: str, x: str, made: str = "pass") -> str:
+    """Return what it is held against, which makes `x` by an expression."""
+    makes = f"\ndef get_inputs():\n    return [{x}]\n\ndef get_init_inputs():\n    return []\n"
+    return program(forward, made, name="Model") + makes
+
+
+def inputs(x: str) -> dict[str, str]:
+    """Return inputs that neither program says."""
+    return {"source": f"import torch\n\ndef get_inputs():\n    return [{x}]\n"}
+
+
+def line_of(source: str, words: str) -> int:
+    """Return the first line that has these words."""
+    return next(at for at, line in enumerate(source.split("\n"), 1) if words in line)
+
+
+def told(answer: dict[str, Any]) -> str:
+    """Return an answer in the few words that a report of a run has room for."""
+    findings = [(one["kind"], one["line"]) for one in answer["findings"] or []]
+    flags = [flag["kind"] for flag in answer["flags"]]
+    timing = answer["timing"] or {}
+    problem = answer["problem"] and (answer["problem"]["slug"], answer["problem"]["detail"][:120])
+    return (
+        f"{answer['verdict'] or problem} {findings} {flags} median {timing.get('median_us')} "
+        f"by {timing.get('method')}, speed-up {answer['speedup']}, coverage {answer['coverage']}"
+    )

@@ -1,0 +1,121 @@
+"""Programs whose kernels cheat with what only a GPU has: state that outlives a run, and memory.
+
+The kernels are those of `tests/kernels/cheats`, which launches are tried with.
+"""
+
+import pytest
+
+from tests.gpu.programs_on_gpu import GPU, program, reference, told
+from tests.programs.evaluating import evaluate
+from tests.security.cheats.cheat import FILES
+
+REFERENCE = """import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+def get_inputs():
+    return [torch.randn(98432, device="cuda"), torch.randn(98432, device="cuda")]
+"""
+LAUNCHING = """
+
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, y):
+        output = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, y, output, x.numel(), BLOCK=1024)
+        return output
+"""
+GAINS_NOTHING = {"keeps_an_output_that_looks_right", "begins_before_its_turn"}
+"""What comes of them is right in every repeat, and they take their time for it."""
+STATE = sorted(path.stem for path in (FILES / "state").glob("*.py"))
+MEMORY = ("copies_what_lies_before", "scans_for_the_answer", "reads_what_others_left",
+          "does_nothing", "zeroes_its_inputs", "spoils_an_input", "spreads_nan")  # fmt: skip
+LEFT = 1234.5
+READS_ALL = """
+@triton.jit
+def reads_all_kernel(x_ptr, output_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(output_ptr + offsets, tl.load(x_ptr + offsets))
+"""
+
+
+@pytest.fixture
+def run(programs, figure):
+    """Return a function that evaluates a program on the GPU and notes how it came out."""
+
+    def post(source, beside=REFERENCE, **more):
+        answer = evaluate(programs, source, beside, **more)
+        figure(told(answer))
+        return answer
+
+    return post
+
+
+def cheat(folder: str, name: str) -> str:
+    """Return a program that launches the kernel of a file once."""
+    return (FILES / folder / f"{name}.py").read_text() + LAUNCHING
+
+
+@pytest.mark.parametrize("name", [name for name in STATE if name not in GAINS_NOTHING])
+def test_a_kernel_that_keeps_state_is_caught(run, name):
+    timing = {"min_repeats": 60, "warmup_repeats": 11}
+    answer = run(cheat("state", name), timing=timing)
+    kinds = {one["kind"] for one in answer["findings"]}
+
+    assert answer["state"] == "completed", answer["problem"]
+    assert answer["verdict"] != "passed" or "state_kept" in kinds, answer
+
+
+@pytest.mark.parametrize("name", sorted(GAINS_NOTHING))
+def test_a_kernel_that_gains_nothing_by_it_may_pass(run, name):
+    assert run(cheat("state", name))["verdict"] == "passed"
+
+
+@pytest.mark.parametrize("name", MEMORY)
+def test_a_kernel_that_reaches_for_memory_does_not_pass(run, name):
+    answer = run(cheat("memory", name))
+
+    assert answer["state"] == "completed", answer["problem"]
+    assert answer["verdict"] != "passed", answer
+
+
+def test_an_honest_kernel_passes_behind_them_all(run):
+    answer = run((FILES / "honest" / "adds.py").read_text() + LAUNCHING)
+
+    assert (answer["verdict"], answer["findings"]) == ("passed", [])
+
+
+def test_what_a_program_left_in_memory_is_not_there_for_the_next(run):
+    leaves = f"kept = torch.full((1 << 20,), {LEFT}, device=x.device)\nreturn kept + x[0, 0]"
+    ones = reference("return x", "torch.zeros(4, 4, device='cuda')")
+    run(program(leaves), ones)
+    reading = (
+        "output = torch.empty(1 << 16, device=x.device)\n"
+        "reads_all_kernel[(64,)](x, output, x.numel(), BLOCK=1024)\nreturn output"
+    )
+    answer = run(program(reading, kernels=READS_ALL), ones)
+    summary = (answer["outputs"] or {}).get("0", {}).get("summary") or {}
+
+    assert summary.get("max") != LEFT, answer
+
+
+def test_the_same_program_is_as_fast_as_itself(run):
+    """Neither of the two has an advantage by its place."""
+    answer = run(REFERENCE.replace("class Model", "class ModelNew"))
+
+    assert answer["verdict"] == "passed", answer
+    assert answer["speedup"] == pytest.approx(1, abs=0.15)
+    assert "no_kernel" in answer["reward"]["flags"]
+
+
+def test_the_device_is_one_of_those_that_are_offered(programs):
+    offered = programs.get("/v1/devices").json()["devices"]
+    assert GPU["target"] in [device["target"] for device in offered]
+    refused = programs.post("/v1/programs", json={
+        "source": program("return x"), "device": {"target": "cuda:75"}, "reference": None,
+    })  # fmt: skip
+    assert refused.status_code in {422, 503}, refused.text
+    assert "/device" in refused.text or "cuda:75" in refused.text
