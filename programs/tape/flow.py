@@ -1,7 +1,8 @@
 """What hangs on what in a tape: from its inputs onwards, and from its outputs backwards.
 
 Storages stand for their tensors, since whoever writes a view writes all that share its memory. A
-write by a kernel is never taken to cover what was there before; nothing is run to find out.
+write by a kernel is never taken to cover what was there before, as nothing is run to find out; but
+for what a first call left: whether a second one writes less shows in its ops.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ class _Forward:
     """The sources of each storage, as the ops go by.
 
     What a first call leaves in parameters and buffers is a module's state, as running statistics
-    are: for the second call it was there before.
+    are: for the second call it was there before. What it leaves in other memory is gone where the
+    second call writes there and has not read it: it does the same work, or is flagged for less.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -134,6 +136,9 @@ class _Forward:
             for id_ in tensors_of(structure):
                 storage = tape.tensors[id_].storage
                 self.input_bits.setdefault(storage, _FIRST_INPUT << len(self.input_bits))
+        given = [id_ for structure in tape.inputs2 for id_ in tensors_of(structure)]
+        new = sum(self.input_bits[storage] for storage in _storages(tape, given))
+        self._of_first_call = sum(self.input_bits.values()) & ~new
 
     def take(self, op: Op, access: OpAccess) -> int:
         """Return what the results of the next op hang on."""
@@ -153,6 +158,8 @@ class _Forward:
         empty = isinstance(op, AtenOp) and kind_of(op) == "uninitialized"
         for storage in access.writes:
             before = 0 if storage in access.renews else self._sources.get(storage, 0)
+            if op.phase == "run2" and storage not in access.reads:
+                before &= ~self._of_first_call
             self._sources[storage] = UNWRITTEN if empty else (before & ~UNWRITTEN) | sources
         return sources
 

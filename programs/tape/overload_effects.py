@@ -72,7 +72,8 @@ def _trains(op: AtenOp) -> bool:
 def overwritten_tensors(op: AtenOp) -> tuple[int, ...]:
     """Return the tensors all of whose values are new after the op, whatever they were before."""
     is_overwritten = kind_of(op) in ("constant", "random", "overwrite") and is_in_place(op)
-    return tensors_of(op.args[:1]) if is_overwritten else ()
+    outs = tensors_of(op.kwargs.get("out"))
+    return outs + (tensors_of(op.args[:1]) if is_overwritten else ())
 
 
 def read_tensors(op: AtenOp) -> tuple[int, ...]:

@@ -50,7 +50,7 @@ def _work(tape: Tape, flow: Flow, phase: Phase) -> list[AtenOp | Launch]:
 def _signature(op: AtenOp | Launch, tape: Tape) -> object:
     if isinstance(op, Launch):
         ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
-        named: str = op.kernel
+        named: object = (op.kernel, op.grid)
     else:
         ids = [*argument_tensors(op), *[id_ for id_ in op.outputs if id_ is not None]]
         named = op.op
@@ -59,5 +59,5 @@ def _signature(op: AtenOp | Launch, tape: Tape) -> object:
 
 def _told(op: Op | None, tape: Tape) -> str:
     if isinstance(op, Launch):
-        return f"a launch of {tape.kernels[op.kernel].name}"
+        return f"a launch of {tape.kernels[op.kernel].name}{list(op.grid)}"
     return op.op if isinstance(op, AtenOp) else "nothing more"

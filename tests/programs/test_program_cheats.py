@@ -76,6 +76,16 @@ def test_an_honest_program_is_neither_flagged_nor_found_at_fault(programs: httpx
     assert (program["verdict"], program["flags"]) == ("passed", []), program
 
 
+def test_a_buffer_that_is_kept_and_written_anew_is_no_cache(programs: httpx.Client) -> None:
+    forward = """
+        out = CACHE.setdefault("out", torch.empty_like(x))
+        matmul_kernel[(1,)](x.contiguous(), self.weight, out, N=64)
+        return out
+    """
+    program = evaluate(programs, source(forward), REFERENCE)
+    assert (program["verdict"], program["flags"]) == ("passed", []), program
+
+
 @pytest.mark.parametrize(
     ("forward", "verdict", "flag"),
     [

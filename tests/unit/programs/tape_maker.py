@@ -33,13 +33,21 @@ class TapeMaker:
         self.tensors.append(["fp32", "cuda", [size], [1], 0, storage])
         return len(self.tensors) - 1
 
-    def op(self, name: str, *args: Any, into: int | None = None, size: int = 64) -> int:
+    def op(
+        self, name: str, *args: Any, into: int | None = None, size: int = 64, **named: Any
+    ) -> int:
         """Call an overload; tensors among its arguments are given as `t(id)`."""
         output = self.tensor(size) if into is None else into
         is_new = name in ("empty.memory_format", "zeros.default", "randn.default")
-        kwargs = {"device": {"device": "cuda"}} if is_new else {}
+        kwargs = {"device": {"device": "cuda"}} if is_new else named
         self._add({"op": f"aten.{name}", "a": list(args), "k": kwargs, "o": [output]})
         return output
+
+    def part(self, of: int, first: int, size: int) -> int:
+        """Return a slice of a vector."""
+        part = self.tensor(size, of)
+        self.tensors[part][4] = first
+        return self.op("slice.Tensor", t(of), 0, first, first + size, into=part)
 
     def empty(self) -> int:
         return self.op("empty.memory_format", {"list": [64]})
