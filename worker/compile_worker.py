@@ -41,6 +41,7 @@ from worker.compile.derive_job import do_derivation
 from worker.compile.inspect_job import do_inspection
 from worker.compile.toolchain_identity import identify
 from worker.gpu.supervisor.launcher_process import InputsBudget
+from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu.gpu_worker import GpuWorker, LaunchMemory
 from worker.launch.launch_children import Children
@@ -89,6 +90,7 @@ class CompileWorker:
         self._expected = ExpectedOutputs(self._cache, self._budget, expected_bytes)
         self._registry = workers.Workers(self._redis)
         self._drain_s = settings.drain_s
+        self._shared_gpus = SharedGpus()
         self._launch_memory = LaunchMemory(
             ExpectedMemory(settings.references_memory_bytes),
             settings.launch_memory_bytes,
@@ -194,6 +196,7 @@ class CompileWorker:
             self._lease_s,
             self._expected,
             self._launch_memory,
+            self._shared_gpus,
         )
 
     def _sweeps(self, context: CompileContext) -> SweepWorker:
@@ -218,6 +221,7 @@ class CompileWorker:
             Compilations(self._cache, self._budget),
             self._slot_count,
             self._lease_s,
+            self._shared_gpus,
         )
 
     async def _context_of(self, branch: ToolchainContext) -> CompileContext:

@@ -22,7 +22,7 @@ from worker.programs.replay_child import ReplayFailure, ReportedReplay, take_fai
 from worker.programs.replayed import Replayed, TimedCall
 from worker.programs.replayed_calls import SentPlace, SentTensors, call_of, calls_of
 
-_INPUT = "input:"
+_INPUT, _OP = "input:", "op-"
 _MOST_REPEATS = 16
 
 
@@ -150,7 +150,7 @@ def _take_fault(replayed: Replayed, fault: _Fault, tape: Tape) -> None:
 
 def _last_op(outcome: LaunchOutcome, tape: Tape) -> Op | None:
     """Return the op that a launcher said to begin last."""
-    told = [stage.removeprefix("op:") for stage in outcome.stages if stage.startswith("op:")]
+    told = [stage.removeprefix(_OP) for stage in outcome.stages if stage.startswith(_OP)]
     index = _number(told[-1]) if told else len(tape.ops)
     return tape.ops[index] if index < len(tape.ops) else None
 

@@ -15,6 +15,7 @@ from programs.program_request import InputsRequest
 from store.errors import CallerBytesFull, StoreUnavailable
 from store.jobs.types import Claim
 from store.launches import LIFE_S
+from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.launch.run import Deadline, DeadlinePassed
 from worker.pool.zygote_client import ZygoteError
 from worker.programs.program_attempt import ProgramAttempt, ProgramContext
@@ -30,8 +31,8 @@ logger = logging.getLogger(__name__)
 async def do_program(claim: Claim, context: ProgramContext) -> None:
     """Do the program of `claim` and finish it.
 
-    Raises StoreUnavailable and ZygoteError: another attempt may have more luck. Whatever happens to
-    the program itself becomes its record.
+    Raises StoreUnavailable, ZygoteError, DeviceDrained: another attempt may have more luck.
+    Whatever happens to the program itself becomes its record.
     """
     job = ProgramJob.model_validate_json(claim.payload)
     queue_ms = float(claim.started_at_ms - claim.submitted_at_ms)
@@ -48,7 +49,7 @@ async def do_program(claim: Claim, context: ProgramContext) -> None:
 async def _done(claim: Claim, job: ProgramJob, context: ProgramContext, spent_s: float) -> Program:
     try:
         return await _program(claim, job, context, spent_s)
-    except (StoreUnavailable, ZygoteError, asyncio.CancelledError):
+    except (StoreUnavailable, ZygoteError, DeviceDrained, asyncio.CancelledError):
         raise
     except DeadlinePassed as passed:
         problem = program_problem("deadline_exceeded", str(passed))

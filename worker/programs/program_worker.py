@@ -17,12 +17,16 @@ from store.jobs.types import Claim, QueueLimits, programs_lane
 from store.jobs.waiting import ResultWaiter
 from store.programs import Programs
 from worker.compile.compile import CompileContext
+from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
+from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.kernel_source import KernelMemory, KernelSource
 from worker.launch.launch_children import Children
 from worker.pool.zygote_client import ZygoteError
+from worker.programs.device_replay import ProgramGpu
 from worker.programs.do_program import do_program
 from worker.programs.program_attempt import ProgramContext
 from worker.programs.program_children import ProgramChildren
+from worker.programs.program_station import ProgramStation, ProgramStationContext, offer
 from worker.programs.recorder_test import recorder_fault
 from worker.programs.recording import ProgramTape
 from worker.replaced_toolchains import ReplacedToolchains
@@ -66,7 +70,14 @@ class ProgramWorker:
         compilations: Compilations,
         slots: int,
         lease_s: float,
+        gpus: SharedGpus,
     ) -> None:
+        """Begin nothing yet; `gpus` are those that programs run on, once they are there."""
+        self._name, self._gpus = name, gpus
+        self._stations: list[ProgramStation] = []
+        self._station_context = ProgramStationContext(
+            redis, blocking, compiling, self._do_on, slots, lease_s
+        )
         limits = QueueLimits(lease_ms=int(lease_s * 1000))
         attempts = JobConsumer(redis, blocking, f"{name}-programs", limits)
         self._replaced = ReplacedToolchains(redis, "compile", [compiling], _lanes_of)
@@ -104,11 +115,28 @@ class ProgramWorker:
             group.create_task(self._slots.run())
             group.create_task(Revocations(self._blocking, self._slots.revoke).run())
             group.create_task(every(HEARTBEAT_S, self._replaced.look))
+            group.create_task(self._on_gpus(group))
 
     async def drain(self) -> None:
         """Take no further program, and return when those that run have ended."""
         if self.offered:
-            await self._slots.drain()
+            stations = (station.drain() for station in self._stations)
+            await asyncio.gather(self._slots.drain(), *stations)
+
+    async def _on_gpus(self, group: asyncio.TaskGroup) -> None:
+        """Do programs on each GPU on which a launcher of programs starts."""
+        gpus = await self._gpus.started()
+        for facts in gpus.facts:
+            ordinal = facts["ordinal"]
+            fault = await _gpu_fault(gpus.launchers, ordinal)
+            if fault is not None:
+                logger.error("programs do not run on GPU %d: %s", ordinal, fault)
+                continue
+            name = f"{self._name}-gpu{ordinal}-programs"
+            gpu = ProgramGpu(gpus.launchers, ordinal)
+            station = ProgramStation(name, gpu, facts["model"], self._station_context)
+            self._stations.append(station)
+            group.create_task(offer(station, self._gpus, ordinal, self._toolchain_id))
 
     async def _fault(self, children: ProgramChildren) -> str | None:
         try:
@@ -123,6 +151,10 @@ class ProgramWorker:
             await children.recorder.close()  # until somebody posts a program
 
     async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
+        await self._do_on(claim, attempts, None)
+
+    async def _do_on(self, claim: Claim, attempts: JobConsumer, gpu: ProgramGpu | None) -> None:
+        """Do a program on a GPU, None: on the CPU device."""
         assert self._children is not None
         programs, events, jobs, compilations = self._stores
         context = ProgramContext(
@@ -138,8 +170,18 @@ class ProgramWorker:
             batch_elements=self._launch_children.batch_elements,
             sources=self._sources,
             tapes=self._tapes,
+            gpu=gpu,
         )
         await do_program(claim, context)
+
+
+async def _gpu_fault(launchers: Launchers, ordinal: int) -> str | None:
+    """Return why programs do not run on a GPU, None where they do."""
+    try:
+        await launchers.try_programs(ordinal)
+    except DeviceDrained as drained:
+        return str(drained)
+    return None
 
 
 def _lanes_of(toolchain_id: str) -> list[str]:

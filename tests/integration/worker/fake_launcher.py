@@ -79,7 +79,7 @@ def _entry(order: frame.Frame) -> str:
 
 def _leave(say, ops):
     for index in range(ops):
-        say({"kind": "stage", "stage": f"op:{index}", "ms": 0.0})
+        say({"kind": "stage", "stage": f"op-{index}", "ms": 0.0})
     os._exit(3)
 
 

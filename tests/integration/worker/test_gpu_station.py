@@ -18,6 +18,7 @@ from tests.waiting import comes_true
 from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
+from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu import gpu_station
 from worker.launch.gpu.gpu_run import GpuContext
@@ -59,7 +60,9 @@ async def station(name, redis, blocking, **environment):
     await launchers.start()
     memory = ExpectedMemory(0), BytesInFlight(1 << 20), Turns(2)
     compiling = SimpleNamespace(blobs=None)
-    shop = StationContext(redis, blocking, Children(None), compiling, 5, None, *memory)
+    shop = StationContext(
+        redis, blocking, Children(None), compiling, 5, None, *memory, SharedGpus()
+    )
     desk = GpuContext(launchers, 0, JobProducer(redis), None, None)
     running = asyncio.create_task(GpuStation(name, FAKE, desk, shop).run())
     try:

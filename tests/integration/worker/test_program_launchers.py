@@ -133,12 +133,12 @@ async def test_trying_whether_programs_run_leaves_no_process(command):
         assert children() == before
 
 
-async def test_of_the_ops_that_a_launcher_tells_the_last_is_known(command):
+async def test_what_ops_a_launcher_began_is_known(command):
     async with launchers_of(command) as launchers:
         outcome = await replay(launchers, "leave in op 1")
 
         assert outcome.ending is LaunchEnding.SILENT
-        assert outcome.stages == ("run", "op:1")
+        assert outcome.stages == ("run", "op-0", "op-1")
 
 
 async def test_a_program_whose_time_is_over_at_its_turn_begins_nothing(command):

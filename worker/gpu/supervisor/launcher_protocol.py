@@ -45,8 +45,8 @@ class LaunchOutcome:
     failure: dict[str, Any] | None = None
     """slug (malformed_job, module_not_loadable, device_error), message."""
     stages: tuple[str, ...] = ()
-    """What it had begun that may take long: inputs, run, unwritten, again, timing; of a program's
-    ops (`op:<index>`) the last."""
+    """What it had begun that may take long: inputs, run, unwritten, again, timing; and ops of a
+    program (`op-<index>`), where that was asked for."""
     outputs: Mapping[str, Body] = field(default_factory=dict)
     """By name, elements in C order, of the first run."""
     unwritten: Mapping[str, Body] = field(default_factory=dict)
@@ -93,7 +93,6 @@ MOST_REPEATS = 16
 _REPEATS, _REPEATS_UNWRITTEN = (
     [f"{kind}-{index}" for index in range(MOST_REPEATS)] for kind in ("repeat", "repeat_unwritten")
 )
-_OP = "op"
 _OUTPUTS = ("output", "unwritten", *_REPEATS, *_REPEATS_UNWRITTEN)
 
 
@@ -106,7 +105,6 @@ class LauncherProtocol:
         self._left_bytes = max_result_bytes
         self._left_frames = MAX_FRAMES
         self._stages: list[str] = []
-        self._last_op: tuple[str, ...] = ()
         self._outputs: dict[str, dict[str, _Pieces]] = {kind: {} for kind in _OUTPUTS}
 
     def take(self, received: Received) -> None:
@@ -132,8 +130,6 @@ class LauncherProtocol:
         kind, is_output, argument = name.partition(":")
         if not is_output:
             self._stages.append(name)
-        elif kind == _OP:
-            self._last_op = (name,)
         elif kind not in _OUTPUTS:
             raise frame.FrameError(f"a stage of unknown kind {kind!r}")
         else:
@@ -182,7 +178,7 @@ class LauncherProtocol:
             result=last if ending is LaunchEnding.OK else None,
             fault=fault if ending is LaunchEnding.FAULT else None,
             failure=last if ending is LaunchEnding.FAILURE else None,
-            stages=(*self._stages, *self._last_op),
+            stages=tuple(self._stages),
             outputs=self._whole("output"),
             unwritten=self._whole("unwritten"),
             repeats=self._numbered(_REPEATS),

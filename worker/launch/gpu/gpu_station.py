@@ -29,6 +29,7 @@ from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
 from worker.gpu.launcher.launcher_walls import LAYERS
 from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState
+from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.do_launch import LaunchContext, do_launch
 from worker.launch.expected_memory import ExpectedMemory
@@ -70,6 +71,7 @@ class StationContext:
     in_flight: BytesInFlight
     places: Places
     """Of the children that launches wait for: about as many as there are processors."""
+    gpus: SharedGpus
     sources: KernelMemory[KernelSource] = field(default_factory=KernelMemory)
 
 
@@ -154,6 +156,7 @@ class GpuStation:
             sandbox_report={"level": "launcher", "layers": list(layers), "missing": missing},
             references=self._context.children.languages,
             tools=list(state.tools),
+            programs=self._context.gpus.programs_of(self._gpu.ordinal),
             ceilings=state.ceilings.to_json() if state.ceilings is not None else None,
         )
         await self._registry.beat(worker)

@@ -17,6 +17,7 @@ from worker.compile.compile import CompileContext
 from worker.gpu.supervisor.devices import NoDevices, find_devices
 from worker.gpu.supervisor.launcher_process import InputsBudget
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
+from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu.compiled_kernels import CompiledKernels
 from worker.launch.gpu.gpu_run import GpuContext
@@ -63,7 +64,9 @@ class GpuWorker:
         lease_s: float,
         expected: ExpectedOutputs,
         memory: LaunchMemory,
+        gpus: SharedGpus,
     ) -> None:
+        """`gpus` is told of the launchers that programs take, too."""
         self._name = name
         self._inputs = memory.inputs
         self._context = StationContext(
@@ -76,6 +79,7 @@ class GpuWorker:
             remembered=memory.references,
             in_flight=BytesInFlight(memory.in_flight_bytes),
             places=Places(len(os.sched_getaffinity(0))),
+            gpus=gpus,
         )
         self._kernels = CompiledKernels(compilations, compiling.blobs, blocking)
         self._stations: list[GpuStation] = []
@@ -91,6 +95,7 @@ class GpuWorker:
         finished = ResultWaiter(self._context.redis, self._context.blocking)
         try:
             await launchers.start()
+            self._context.gpus.start(launchers, gpus)
             async with asyncio.TaskGroup() as group:
                 listening = [
                     group.create_task(part()) for part in (finished.run, self._kernels.run)

@@ -1,0 +1,44 @@
+"""The GPUs of this machine, as its launches and its programs share them. Never imports CUDA."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from worker.gpu.supervisor.launchers import Launchers
+
+
+@dataclass(frozen=True, slots=True)
+class StartedGpus:
+    """The launchers of all GPUs, and what is known of each: ordinal, target, model."""
+
+    launchers: Launchers
+    facts: Sequence[Mapping[str, Any]]
+
+
+class SharedGpus:
+    """The GPUs once their launchers are there, and which programs each of them takes."""
+
+    def __init__(self) -> None:
+        self._started: StartedGpus | None = None
+        self._is_started = asyncio.Event()
+        self._programs: dict[int, list[str]] = {}
+
+    def start(self, launchers: Launchers, facts: Sequence[Mapping[str, Any]]) -> None:
+        """Say that there are launchers."""
+        self._started = StartedGpus(launchers, facts)
+        self._is_started.set()
+
+    async def started(self) -> StartedGpus:
+        """Return the GPUs once there are launchers: never, on a machine without."""
+        await self._is_started.wait()
+        assert self._started is not None
+        return self._started
+
+    def offer_programs(self, ordinal: int, toolchains: Sequence[str]) -> None:
+        """Say that programs recorded beside these toolchains run on a GPU; [] takes it back."""
+        self._programs[ordinal] = list(toolchains)
+
+    def programs_of(self, ordinal: int) -> list[str]:
+        """Return the toolchains beside which programs are recorded that run on a GPU."""
+        return self._programs.get(ordinal, [])
