@@ -1,30 +1,23 @@
-"""The body of POST /v1/programs, and what its JSON alone shows to be wrong with it.
+"""The body of POST /v1/programs: shape and types only.
 
 Nothing here reads a source: where an entry is left out, the recorder looks for it.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
-from compiler.inspection import InspectRequest
-from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
 from compiler.request.compile_request import FILES_SCHEMA, MAX_TIMEOUT_S, TARGET_SCHEMA
-from compiler.request.limits import RequestLimits
-from compiler.request.limits import check as check_sizes
-from compiler.request.resolution import check_texts
 from launch.request.initializer import MAX_SEED
-from launch.request.launch_request import MAX_DEADLINE_S, TimingRequest
-from launch.request.request_part import RequestPart, below
+from launch.request.launch_request import MAX_DEADLINE_S, RepeatsRequest, RequestDevice
+from launch.request.request_part import ReadLater, RequestPart
 
 ProgramCheck = Literal["determinism", "initcheck", "racecheck"]
 EntryKind = Literal["model", "function", "script"]
 MAX_CASES = 32
 MAX_OUTPUTS = 64
 DEFAULT_SEED = 42
-CPU_DEVICE = "interpreter"
 
 _ADD_MODEL = (
     "import torch\nimport triton\nimport triton.language as tl\n\n\n"
@@ -75,6 +68,11 @@ WARMING_EXAMPLE: dict[str, Any] = {
     "target": "cuda:90",
 }
 """What it launches is compiled, and nothing runs."""
+TIMED_EXAMPLE: dict[str, Any] = EXAMPLE | {
+    "device": {"target": "cuda:90"},
+    "timing": {"min_repeats": 50},
+}
+"""On a GPU, and timed there beside its reference."""
 
 _NULL: JsonValue = {"const": None}
 _ENTRY_SCHEMA: dict[str, JsonValue] = {
@@ -145,7 +143,7 @@ class ProgramRequest(RequestPart):
     """A host program that launches kernels, and what it is held against."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE]}
+        json_schema_extra={"examples": [EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE, TIMED_EXAMPLE]}
     )
 
     source: _Source = Field(description="Python text: a model, a wrapper function, or a script")
@@ -173,16 +171,20 @@ class ProgramRequest(RequestPart):
         description="what else to look for; default: `racecheck` on the CPU device, where it costs "
         "next to nothing. An empty list: nothing",
     )
-    timing: TimingRequest | None = Field(
-        default=None, description="on GPUs only, where programs do not run yet"
+    timing: RepeatsRequest | None = Field(
+        default=None,
+        description="how calls of the program and of its reference are timed, on GPUs only; there "
+        "also where this is null",
     )
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] = Field(
         default=DEFAULT_SEED,
         description="of torch's generators, before each program is made; values of inputs follow "
         "from it, and a program that is recorded is not told it",
     )
-    device: Annotated[JsonValue, WithJsonSchema({"enum": [CPU_DEVICE]})] = Field(
-        default=CPU_DEVICE, description="the CPU device; programs do not run on GPUs yet"
+    device: Annotated[JsonValue, ReadLater(lambda: RequestDevice)] = Field(
+        default="auto",
+        description='"auto" (a GPU that programs run on if there is one, else the CPU device), '
+        '"interpreter" (the CPU device) or {"target": ..., "model": ...}',
     )
     triton: str | None = Field(
         default=None, max_length=64, description="a Triton version that the deployment offers"
@@ -211,98 +213,3 @@ class ProgramRequest(RequestPart):
 def cpu_checks(request: ProgramRequest) -> Sequence[ProgramCheck]:
     """Return what the CPU device looks for: races, where the request does not say what."""
     return ("racecheck",) if request.checks is None else request.checks
-
-
-def check_program(request: ProgramRequest, limits: RequestLimits) -> None:
-    """Check all that can be checked without a worker. Raises RequestRejected, RequestTooLarge."""
-    for text in _texts(request):
-        with below(text.at):
-            check_sizes(InspectRequest(source=text.source, files=text.files), limits)
-    faults: list[Fault] = []
-    for text in _texts(request):
-        with collecting(faults), below(text.at):
-            check_texts(text.source, text.files)
-    faults += _device_faults(request)
-    faults += _entry_faults(request.entry, "/entry")
-    if request.reference is not None:
-        faults += _entry_faults(request.reference.entry, "/reference/entry")
-    faults += _script_faults(request)
-    faults += _stop_faults(request)
-    if faults:
-        raise RequestRejected(*faults)
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    at: str
-    source: str
-    files: dict[str, str]
-
-
-def _texts(request: ProgramRequest) -> Iterator[_Text]:
-    """Yield every text of the request, by the pointer of what holds its `source`."""
-    yield _Text("", request.source, request.files)
-    if request.reference is not None:
-        yield _Text("/reference", request.reference.source, request.reference.files)
-    if request.inputs is not None:
-        yield _Text("/inputs", request.inputs.source, {})
-    for index, case in enumerate(request.cases):
-        yield _Text(pointer("cases", index, "inputs"), case.inputs.source, {})
-
-
-def _device_faults(request: ProgramRequest) -> Iterator[Fault]:
-    if request.device != CPU_DEVICE:
-        message = (
-            f"programs run on the CPU device only as yet, not on {shown(request.device)}; leave "
-            f'`device` out, or say "{CPU_DEVICE}"'
-        )
-        yield Fault("/device", message)
-    elif request.timing is not None:
-        message = "only runs on GPUs are timed; this is the CPU device, so leave `timing` out"
-        yield Fault("/timing", message)
-
-
-_OF_KIND = {"class": "model", "name": "function", "outputs": "script"}
-
-
-def _entry_faults(entry: EntryRequest | None, at: str) -> Iterator[Fault]:
-    if entry is None:
-        return
-    said = {"class": entry.class_, "name": entry.name, "outputs": entry.outputs}
-    for name, value in said.items():
-        if value is not None and _OF_KIND[name] != entry.kind:
-            yield Fault(f"{at}/{name}", f"a {entry.kind} has none; a {_OF_KIND[name]} has")
-
-
-def _script_faults(request: ProgramRequest) -> Iterator[Fault]:
-    """Find what asks for other inputs than those that a script makes itself."""
-    reference = request.reference
-    if _is_script(request.entry):
-        if request.inputs is not None:
-            yield Fault("/inputs", "a script makes its own; name a function or a model in `entry`")
-        if request.cases:
-            yield Fault("/cases", "a script runs on its own inputs alone")
-        if reference is not None and not _is_script(reference.entry):
-            message = 'a script is compared with a script; say `"kind": "script"` here, too'
-            yield Fault("/reference/entry", message)
-    elif reference is not None and _is_script(reference.entry):
-        message = "a script takes no inputs; name the model or the function that this one replaces"
-        yield Fault("/reference/entry", message)
-
-
-def _stop_faults(request: ProgramRequest) -> Iterator[Fault]:
-    """Find what asks for more than is done before the program stops."""
-    if request.target is not None and request.stop_after != "kernels":
-        message = 'only what stops after its kernels has one; say `"stop_after": "kernels"`'
-        yield Fault("/target", message)
-    if request.stop_after is None:
-        return
-    # a reference also says what the program is made and called with
-    for name, value in {"cases": request.cases, "checks": request.checks}.items():
-        if value:
-            message = f"nothing runs after {request.stop_after}; leave `{name}` or `stop_after` out"
-            yield Fault(f"/{name}", message)
-
-
-def _is_script(entry: EntryRequest | None) -> bool:
-    return entry is not None and entry.kind == "script"

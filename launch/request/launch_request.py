@@ -72,8 +72,8 @@ RequestDevice = Literal["auto", "interpreter"] | DeviceClass
 """How a request says where to run."""
 
 
-class TimingRequest(RequestPart):
-    """How to time the kernel; all repeats end after `max_ms`."""
+class RepeatsRequest(RequestPart):
+    """How often to time what runs, and for how long; all repeats end after `max_ms`."""
 
     warmup_repeats: Annotated[int, Field(ge=0, le=10_000, description="runs before the clock")] = 10
     min_repeats: Annotated[int, Field(ge=1, le=100_000, description="timed runs at least")] = 20
@@ -83,6 +83,12 @@ class TimingRequest(RequestPart):
     )
     max_ms: Annotated[float, Field(gt=0, le=60_000, description="of all timed runs")] = 500
     flush_l2: bool = Field(default=True, description="overwrite the L2 cache before each run")
+    samples: bool = Field(default=False, description="answer the time of every repeat too")
+
+
+class TimingRequest(RepeatsRequest):
+    """How to time the kernel; all repeats end after `max_ms`."""
+
     fresh_inputs: Literal[False, True, "values"] = Field(
         default=False,
         description="true: give each repeat buffers that no run has touched before; values: and "
@@ -96,7 +102,6 @@ class TimingRequest(RequestPart):
         alias="bytes",
         description="read and written by one run, each once: for bytes_per_s and floor_us",
     )
-    samples: bool = Field(default=False, description="answer the time of every repeat too")
 
 
 class TraceRequest(RequestPart):

@@ -18,7 +18,7 @@ from launch.request.buffer import MAX_BYTES
 from launch.request.case import ARGUMENTS, Case, cases_of, seeds_of
 from launch.request.grid import NUM_SMS
 from launch.request.hint_check import HintViolated, check_hints
-from launch.request.launch_request import FUZZ, DeviceClass, LaunchRequest
+from launch.request.launch_request import FUZZ, DeviceClass, LaunchRequest, RepeatsRequest
 from launch.request.launched_kernel import LaunchedKernel
 from launch.request.request_part import below, read
 
@@ -111,7 +111,11 @@ def _contradictions(request: LaunchRequest) -> Iterator[Fault]:
         yield Fault("", "give either `compilation`, or the `compilation_key` of a finished one")
     if isinstance(request.arguments, list) and request.compilation and request.compilation.source:
         yield Fault("/arguments", "must be an object by name; by position is for IR")
-    timing = request.timing
+    yield from repeats_faults(request.timing)
+
+
+def repeats_faults(timing: RepeatsRequest | None) -> Iterator[Fault]:
+    """Find what `timing` says against itself."""
     if timing is not None and timing.max_repeats is not None:
         least = timing.min_repeats if "min_repeats" in timing.model_fields_set else 1
         if timing.max_repeats < least:

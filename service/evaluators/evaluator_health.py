@@ -5,14 +5,14 @@ from typing import Literal
 from fastapi import Request
 from pydantic import BaseModel, Field
 
+from service.program_places import known_places
 from service.state import state_of
-from store.jobs.types import programs_lane
 
 
 class EvaluatorWorker(BaseModel):
     """A kind of worker that evaluates programs."""
 
-    device: str
+    device: str = Field(description="`cpu` and a toolchain, or a class of GPUs")
     healthy: bool
 
 
@@ -30,10 +30,11 @@ async def health_of(request: Request) -> EvaluatorHealth:
     """Return how the evaluation of programs is, in KernelGYM's words."""
     state = state_of(request)
     await state.callers.identify(request, "launch")
-    toolchains = sorted(await state.workers.known_programs())
-    queued = [await state.jobs.queued(programs_lane(toolchain)) for toolchain in toolchains]
+    places = await known_places(state)
+    devices = dict.fromkeys(place.device_class or f"cpu {place.toolchain_id}" for place in places)
+    queued = [await state.jobs.queued(place.lane) for place in places]
     return EvaluatorHealth(
-        status="healthy" if toolchains else "unhealthy",
-        workers=[EvaluatorWorker(device=f"cpu {name}", healthy=True) for name in toolchains],
+        status="healthy" if places else "unhealthy",
+        workers=[EvaluatorWorker(device=device, healthy=True) for device in devices],
         queue_size=sum(queued),
     )

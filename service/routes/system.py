@@ -13,10 +13,11 @@ from service import VERSION
 from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
 from service.launches.launch_device import WITHOUT_TOOLS
+from service.program_places import known_places
 from service.state import ServiceState, state_of
 from store.connection import probe
 from store.errors import StoreUnavailable
-from store.jobs.types import SWEEPS_LANE, compile_lane, programs_lane
+from store.jobs.types import SWEEPS_LANE, compile_lane
 from store.workers import OVERRULED
 
 WITHIN_S = 3.0
@@ -70,6 +71,7 @@ async def get_devices(request: Request) -> dict[str, Any]:
     references = await state.workers.known_references()
     devices = [name.partition(" ") for name in counts]
     tools = {name: await state.workers.known_tools(name) for name in counts}
+    programs = {place.device_class for place in await known_places(state)}
     return {
         "devices": [
             {
@@ -77,6 +79,7 @@ async def get_devices(request: Request) -> dict[str, Any]:
                 "model": model,
                 "count": counts[f"{target} {model}"],
                 "references": references.get(f"{target} {model}", []),
+                "programs": f"{target} {model}" in programs,
                 "checks": [*WITHOUT_TOOLS, *sorted(tools[f"{target} {model}"] - {"profile"})],
                 "profile": "profile" in tools[f"{target} {model}"],
                 "ceilings": ceilings.get(f"{target} {model}"),
@@ -116,7 +119,7 @@ async def get_system(request: Request) -> dict[str, Any]:
 async def _queue_lengths(state: ServiceState) -> dict[str, int]:
     toolchains = await state.toolchains.all()
     lanes = [compile_lane(toolchain.id) for toolchain in toolchains]
-    lanes += map(programs_lane, sorted(await state.workers.known_programs()))
+    lanes += [place.lane for place in await known_places(state)]
     lanes.append(SWEEPS_LANE)
     return {lane: await state.jobs.queued(lane) for lane in lanes}
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from compiler.rejection import RequestRejected
 from compiler.request.limits import RequestLimits
 from programs.program_job import CANDIDATE, ProgramJob, entries_of
-from programs.program_request import EXAMPLE, ProgramRequest, check_program
+from programs.program_request import EXAMPLE, ProgramRequest
+from programs.request_checks import check_program
 from service.http.body import parse_body
 from service.http.problems import ProblemRaised, problem_of_rejection
 

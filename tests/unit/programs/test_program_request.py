@@ -8,7 +8,8 @@ import pytest
 from compiler.rejection import RequestRejected
 from compiler.request.limits import RequestLimits, RequestTooLarge
 from programs.program_job import CANDIDATE, REFERENCE, ProgramEntry, ProgramJob, entries_of
-from programs.program_request import EXAMPLE, FUNCTION_EXAMPLE, ProgramRequest, check_program
+from programs.program_request import EXAMPLE, FUNCTION_EXAMPLE, ProgramRequest
+from programs.request_checks import check_program
 from service.http.body import parse_body
 
 LIMITS = RequestLimits()
@@ -32,7 +33,7 @@ def test_the_examples_of_the_documentation_are_programs(example):
 def test_what_is_not_said_has_a_default():
     said = read(SOURCE)
 
-    assert (said.seed, said.device, said.priority) == (42, "interpreter", "interactive")
+    assert (said.seed, said.device, said.priority) == (42, "auto", "interactive")
     assert (said.timeout_s, said.deadline_s) == (60, 300)
     assert (said.cases, said.checks, said.files) == ([], None, {})
     assert (said.entry, said.inputs, said.reference, said.tolerance) == (None, None, None, None)
@@ -101,12 +102,40 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "case without inputs": (SOURCE | {"cases": [{}]}, "/cases/0/inputs", "Field required"),
     "tolerance": (SOURCE | {"tolerance": {"rtol": -1}}, "/tolerance/rtol", "greater than or equal"),
-    "device": (SOURCE | {"device": {"target": "cuda:90"}}, "/device", "on the CPU device only"),
-    "auto": (SOURCE | {"device": "auto"}, "/device", 'not on "auto"'),
-    "timing": (SOURCE | {"timing": {}}, "/timing", "only runs on GPUs are timed"),
+    "device": (SOURCE | {"device": "gpu"}, "/device", '"gpu" is no device; write "auto"'),
+    "target of a device": (
+        SOURCE | {"device": {"target": "cuda"}},
+        "/device/target",
+        "is not a target",
+    ),
+    "slip in a device": (
+        SOURCE | {"device": {"target": "cuda:90", "modl": "x"}},
+        "/device/modl",
+        "Did you mean `model`?",
+    ),
+    "repeats": (
+        SOURCE | {"timing": {"min_repeats": 5, "max_repeats": 4}},
+        "/timing/max_repeats",
+        "is less than min_repeats, 5",
+    ),
+    "timing of launches": (
+        SOURCE | {"timing": {"fresh_inputs": True}},
+        "/timing/fresh_inputs",
+        "unknown field",
+    ),
     "seed": (SOURCE | {"seed": -1}, "/seed", "greater than or equal to 0"),
     "check": (SOURCE | {"checks": ["spam"]}, "/checks/0", "'racecheck'"),
     "target": (SOURCE | {"target": "cuda:90"}, "/target", '"stop_after": "kernels"'),
+    "stopped before the clock": (
+        SOURCE | {"stop_after": "kernels", "timing": {}},
+        "/timing",
+        "nothing runs after kernels",
+    ),
+    "stopped before the GPU": (
+        SOURCE | {"stop_after": "tape", "device": {"target": "cuda:90"}},
+        "/device",
+        "nothing runs after tape",
+    ),
     "stopped before comparing": (
         SOURCE | {"stop_after": "tape", "checks": ["racecheck"]},
         "/checks",
@@ -132,7 +161,7 @@ def test_a_fault_names_its_place_and_what_is_wrong(body, pointer, message):
 
 
 def test_all_faults_are_named_at_once():
-    body = SOURCE | {"device": "auto", "entry": SCRIPT | {"name": "f"}, "inputs": INPUTS}
+    body = SOURCE | {"device": "gpu", "entry": SCRIPT | {"name": "f"}, "inputs": INPUTS}
 
     with pytest.raises(RequestRejected) as rejected:
         read(body)

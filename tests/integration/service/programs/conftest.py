@@ -19,7 +19,7 @@ from store.blobs import Blobs
 from store.connection import connect, connect_blocking
 from store.events import Events
 from store.jobs.consumer import JobConsumer
-from store.jobs.types import Claim, programs_lane
+from store.jobs.types import Claim, program_device_lane, programs_lane
 from store.launches import LIFE_S
 from store.programs import Programs
 from store.workers import Toolchains, Worker, Workers
@@ -27,6 +27,8 @@ from tests.integration.service.conftest import remember, without_worker
 from tests.integration.service.running import Deployment
 
 PROGRAMS = "/v1/programs"
+GPU = "cuda:90 NVIDIA H200 of a test"
+"""A class of GPUs that there is none of."""
 WITHIN_S = 60
 QUOTAS = {"TRITOND_MAX_QUEUED_PER_CALLER": "3", "TRITOND_MAX_BODY_BYTES": "20000"}
 
@@ -34,20 +36,31 @@ QUOTAS = {"TRITOND_MAX_QUEUED_PER_CALLER": "3", "TRITOND_MAX_BODY_BYTES": "20000
 class ScriptedRecorder:
     """In the place of a worker with torch: it claims programs and ends them as it is told.
 
-    It records nothing. What really becomes of programs is for tests/programs.
+    It records nothing, and has no GPU, whatever `device` it says that it has ("<target> <model>").
+    What really becomes of programs is for tests/programs.
     """
 
-    def __init__(self, redis_url: str) -> None:
+    def __init__(self, redis_url: str, device: str | None = None) -> None:
         self.redis_url = redis_url
+        self.device = device
         self.toolchain_id = asyncio.run(self._offer())
-        self.lane = programs_lane(self.toolchain_id)
+        self.lane = (
+            programs_lane(self.toolchain_id)
+            if device is None
+            else program_device_lane(self.toolchain_id, *device.split(" ", 1))
+        )
 
     async def _offer(self) -> str:
         async with connect(self.redis_url) as redis:
             toolchain_id = await Toolchains(redis).default()
             assert toolchain_id is not None
-            worker = Worker(
-                "scripted", "compile", toolchain_id, None, "none", 1, 0, programs=[toolchain_id]
+            programs = [toolchain_id]
+            worker = (
+                Worker("scripted", "compile", toolchain_id, None, "none", 1, 0, programs=programs)
+                if self.device is None
+                else Worker(
+                    "scripted", "launch", None, self.device, "none", 1, 0, programs=programs
+                )
             )
             await Workers(redis).beat(worker)
             await Workers(redis).unregister("scripted")
@@ -150,6 +163,21 @@ def offered(recording: Deployment) -> ScriptedRecorder:
 def recorder(offered: ScriptedRecorder) -> Iterator[ScriptedRecorder]:
     yield offered
     offered.drain()
+
+
+@pytest.fixture
+def gpu_recorder(recording: Deployment) -> Iterator[ScriptedRecorder]:
+    """A script that says that it runs programs on a GPU; afterwards nobody ever did."""
+    scripted = ScriptedRecorder(recording.redis_url, GPU)
+    yield scripted
+    scripted.drain()
+
+    async def forget() -> None:
+        async with connect(recording.redis_url) as redis:
+            await redis.delete(keys.PROGRAM_DEVICES)
+            await redis.srem(keys.DEVICES, GPU)
+
+    asyncio.run(forget())
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a GPU": (
         SMALL | {"device": {"target": "cuda:90"}},
         "/device",
-        "programs run on the CPU device only as yet",
+        "no worker has ever run programs on such a device; they run on none, only the CPU device",
     ),
-    "a time": (SMALL | {"timing": {}}, "/timing", "only runs on GPUs are timed"),
+    "a time": (
+        SMALL | {"timing": {}},
+        "/timing",
+        "only runs on GPUs are timed, and no worker runs programs on one here",
+    ),
+    "a time on the CPU": (
+        SMALL | {"timing": {}, "device": "interpreter"},
+        "/timing",
+        "only runs on GPUs are timed, and this is the CPU device",
+    ),
     "a Triton": (SMALL | {"triton": "1.0"}, "/triton", "Triton 1.0 is not offered here"),
     "a target": (WARMING_EXAMPLE | {"target": "cuda:10"}, "/target", "cannot compile for cuda:10"),
     "a slip": (SMALL | {"sorce": "x"}, "/sorce", "Did you mean `source`?"),

@@ -1,0 +1,43 @@
+"""Where programs run, as workers told it: toolchains, classes of GPUs, and the lanes of both."""
+
+from dataclasses import dataclass
+
+from launch.request.launch_record import Device
+from service.state import ServiceState
+from store.jobs.types import program_device_lane, programs_lane
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPlace:
+    """Whose Triton records a program, and the class of GPUs that it runs on, as workers tell it.
+
+    `device_class` None: the CPU device.
+    """
+
+    toolchain_id: str
+    device_class: str | None = None
+
+    @property
+    def device(self) -> Device | None:
+        """The GPU, None for the CPU device."""
+        if self.device_class is None:
+            return None
+        target, _, model = self.device_class.partition(" ")
+        return Device(target=target, model=model, interpreter=False)
+
+    @property
+    def lane(self) -> str:
+        """The lane of programs whose workers have both."""
+        if self.device_class is None:
+            return programs_lane(self.toolchain_id)
+        target, _, model = self.device_class.partition(" ")
+        return program_device_lane(self.toolchain_id, target, model)
+
+
+async def known_places(state: ServiceState) -> list[ProgramPlace]:
+    """Return where programs could ever run."""
+    on_gpus = await state.workers.known_program_devices()
+    places = [ProgramPlace(toolchain) for toolchain in sorted(await state.workers.known_programs())]
+    return places + [
+        ProgramPlace(toolchain, name) for toolchain, names in on_gpus.items() for name in names
+    ]

@@ -1,0 +1,154 @@
+"""Where a program runs: the Triton that records it, the device asked for, and the lane of both."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from compiler.rejection import Fault, RequestRejected
+from compiler.request.resolution import offered_target
+from compiler.target import parse_target
+from compiler.toolchain import Toolchain
+from launch.request.launch_request import DeviceClass
+from launch.request.launch_resolution import AUTO, INTERPRETER, read_device
+from programs.program_request import ProgramRequest
+from programs.request_checks import device_faults
+from service.http.problems import ProblemRaised
+from service.program_places import ProgramPlace
+from service.state import ServiceState
+
+_TRYING_S: Final = "5"
+"""After how many seconds to ask again whether a worker records."""
+
+
+async def choose_place(state: ServiceState, request: ProgramRequest) -> ProgramPlace:
+    """Return where the program runs, or where it is recorded if it stops after that.
+
+    Raises RequestRejected for a device that programs never ran on, and for what it cannot do;
+    ProblemRaised (503) while a worker finds out whether it records.
+    """
+    wanted = read_device(request.device)
+    chosen = await state.toolchains.choose(request.triton)
+    place = None
+    if wanted != INTERPRETER and request.stop_after is None:
+        place = await _on_a_gpu(state, request, chosen, wanted)
+    if place is None:
+        toolchain = await _recording(state, request, chosen)
+        if request.target is not None:
+            offered_target(request.target, toolchain)
+        place = ProgramPlace(toolchain.id)
+    if faults := list(device_faults(request, place.device)):
+        raise RequestRejected(*faults)
+    return place
+
+
+async def _on_a_gpu(
+    state: ServiceState, request: ProgramRequest, chosen: Toolchain, wanted: str | DeviceClass
+) -> ProgramPlace | None:
+    """Return the place on a GPU; None where any device will do and programs run on no GPU."""
+    known = await state.workers.known_program_devices()
+    fitting = {
+        toolchain: name
+        for toolchain, names in known.items()
+        if (name := _matching(names, wanted)) is not None
+    }
+    toolchain = await _instead(state, request, chosen, fitting)
+    if toolchain is None:
+        if wanted == AUTO:
+            return None
+        raise await _no_such_device(state, known, fitting)
+    return ProgramPlace(toolchain.id, fitting[toolchain.id])
+
+
+def _matching(names: Sequence[str], wanted: str | DeviceClass) -> str | None:
+    """Return the first device class that is as `wanted`; every one is as "auto"."""
+    if not isinstance(wanted, DeviceClass):
+        return names[0]
+    wanted_target = str(parse_target(wanted.target))
+    for name in names:
+        target, _, model = name.partition(" ")
+        if target == wanted_target and wanted.model in {None, model}:
+            return name
+    return None
+
+
+async def _no_such_device(
+    state: ServiceState, known: Mapping[str, Sequence[str]], fitting: Collection[str]
+) -> RequestRejected | ProblemRaised:
+    """Return why no GPU that was asked for runs the program."""
+    if await _of(state, fitting):
+        return RequestRejected(Fault("/triton", await _offered(state, fitting, "such a GPU")))
+    if await _is_being_tried(state):
+        return _try_again()
+    offered = ", ".join(sorted({name for names in known.values() for name in names}))
+    message = (
+        "no worker has ever run programs on such a device; they run on "
+        f"{offered or 'none, only the CPU device'}. A worker runs them on the GPUs of its machine "
+        "where a CUDA build of torch is installed beside its Triton"
+    )
+    return RequestRejected(Fault("/device", message))
+
+
+async def _recording(state: ServiceState, request: ProgramRequest, chosen: Toolchain) -> Toolchain:
+    """Return the toolchain that records the program for the CPU device.
+
+    Raises RequestRejected where there is none, or the request names the Triton that it wants, and
+    ProblemRaised (503) while a worker finds out whether it records.
+    """
+    recording = await state.workers.known_programs()
+    toolchain = await _instead(state, request, chosen, recording)
+    if toolchain is not None:
+        return toolchain
+    if await _of(state, recording):
+        message = await _offered(state, recording, "the CPU device")
+        raise RequestRejected(Fault("/triton", message))
+    raise await _refusal(state)
+
+
+async def _instead(
+    state: ServiceState, request: ProgramRequest, chosen: Toolchain, offering: Collection[str]
+) -> Toolchain | None:
+    """Return `chosen` if it is among those `offering`, else one of the same Triton.
+
+    One of another Triton where the request names none; None where nothing is left.
+    """
+    if chosen.id in offering:
+        return chosen
+    others = await _of(state, offering)
+    alike = [each for each in others if each.triton == chosen.triton]
+    if alike or (others and request.triton is None):
+        return (alike or others)[-1]
+    return None
+
+
+async def _of(state: ServiceState, ids: Collection[str]) -> list[Toolchain]:
+    return [each for each in await state.toolchains.all() if each.id in ids]
+
+
+async def _offered(state: ServiceState, ids: Collection[str], device: str) -> str:
+    tritons = ", ".join(sorted({each.triton for each in await _of(state, ids)}))
+    return f"no worker runs programs of this Triton on {device}; there is one of {tritons}"
+
+
+async def _is_being_tried(state: ServiceState) -> bool:
+    reports = [worker.sandbox_report or {} for worker in await state.workers.list()]
+    return any((report.get("recording") or {}).get("is_being_tried") for report in reports)
+
+
+def _try_again() -> ProblemRaised:
+    detail = (
+        "A worker that started a moment ago is trying whether it can record programs, which takes "
+        "some seconds; post again"
+    )
+    return ProblemRaised("no_toolchain", detail, headers={"Retry-After": _TRYING_S})
+
+
+async def _refusal(state: ServiceState) -> RequestRejected | ProblemRaised:
+    """Return why no worker records programs."""
+    if await _is_being_tried(state):
+        return _try_again()
+    message = (
+        "no worker of this deployment records programs: they are offered where torch is installed "
+        "beside a worker's Triton (a CPU build is enough). Install it there and start that worker "
+        "again; GET /v1/targets says under `programs` where they are, GET /v1/system under "
+        "`recording` why not"
+    )
+    return RequestRejected(Fault("", message))

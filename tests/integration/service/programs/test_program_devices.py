@@ -1,0 +1,185 @@
+"""Where programs run: the device that is asked for, and the worker that gets them.
+
+The worker with a GPU is a script that says that it has one; nothing runs on a GPU here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from launch.request.verdict import Verdict
+from programs.program_record import ReferenceRecord, Reward
+from programs.program_request import EXAMPLE, TIMED_EXAMPLE, WARMING_EXAMPLE
+from programs.timing_record import EntryTime, ProgramTiming
+from store.connection import connect
+from store.workers import Worker, Workers
+from tests.integration.service.programs.conftest import GPU, PROGRAMS, ScriptedRecorder
+from tests.integration.service.running import Deployment
+
+MODEL = GPU.partition(" ")[2]
+ON_THE_GPU = {"target": "cuda:90", "model": MODEL, "driver": None, "interpreter": False}
+ON_THE_CPU = {"target": None, "model": None, "driver": None, "interpreter": True}
+SMALL = {"source": "pass"}
+
+
+@pytest.mark.parametrize(
+    "device",
+    ["auto", None, {"target": "cuda:90"}, {"target": "cuda:90", "model": MODEL}],
+    ids=["auto", "nothing said", "target", "target and model"],
+)
+def test_a_program_goes_to_a_worker_with_such_a_gpu(
+    alice: httpx.Client, gpu_recorder: ScriptedRecorder, device: Any
+) -> None:
+    posted = alice.post(PROGRAMS, json=EXAMPLE | {"device": device}).json()
+    _, job = gpu_recorder.claim()
+
+    assert posted["device"] == ON_THE_GPU
+    assert (job.id, job.device and job.device.model) == (posted["id"], MODEL)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [EXAMPLE | {"device": "interpreter"}, WARMING_EXAMPLE, EXAMPLE | {"stop_after": "tape"}],
+    ids=["asked for", "compiled only", "recorded only"],
+)
+def test_what_needs_no_gpu_goes_to_the_cpu_device(
+    alice: httpx.Client,
+    recorder: ScriptedRecorder,
+    gpu_recorder: ScriptedRecorder,
+    body: dict[str, Any],
+) -> None:
+    posted = alice.post(PROGRAMS, json=body).json()
+    _, job = recorder.claim()
+
+    assert (job.id, job.device) == (posted["id"], None)
+    assert posted["device"] == ON_THE_CPU
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "another target": (
+        SMALL | {"device": {"target": "cuda:100"}},
+        "/device",
+        f"no worker has ever run programs on such a device; they run on {GPU}",
+    ),
+    "another model": (
+        SMALL | {"device": {"target": "cuda:90", "model": "NVIDIA H100"}},
+        "/device",
+        "such a device",
+    ),
+    "a check of the CPU device": (
+        SMALL | {"checks": ["determinism", "racecheck"]},
+        "/checks/1",
+        f"racecheck is made on the CPU device only, and this runs on the GPU {MODEL} (cuda:90)",
+    ),
+    "a time on the CPU device": (
+        SMALL | {"device": "interpreter", "timing": {}},
+        "/timing",
+        "this is the CPU device",
+    ),
+}
+
+
+@pytest.mark.usefixtures("gpu_recorder")
+@pytest.mark.parametrize(("body", "pointer", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_its_device_cannot_do_is_refused(
+    alice: httpx.Client, body: dict[str, Any], pointer: str, message: str
+) -> None:
+    answer = alice.post(PROGRAMS, json=body)
+
+    assert (answer.status_code, answer.json()["slug"]) == (422, "invalid_request")
+    told = {error["pointer"]: error["message"] for error in answer.json()["errors"]}
+    assert message in told[pointer]
+
+
+def test_a_gpu_is_waited_for_while_its_worker_finds_out_whether_it_records(
+    alice: httpx.Client, recording: Deployment
+) -> None:
+    """The one that is trying only says so."""
+    report = {"recording": {"offered": False, "reason": "being tried", "is_being_tried": True}}
+    trying = Worker("trying", "compile", None, None, "none", 1, 0, sandbox_report=report)
+
+    async def post() -> httpx.Response:
+        async with connect(recording.redis_url) as redis:
+            await Workers(redis).beat(trying)
+            try:
+                return await asyncio.to_thread(alice.post, PROGRAMS, json=TIMED_EXAMPLE)
+            finally:
+                await Workers(redis).unregister(trying.id)
+
+    answer = asyncio.run(post())
+
+    assert (answer.status_code, answer.json()["slug"]) == (503, "no_toolchain")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_program_is_answered_with_its_times(
+    alice: httpx.Client, gpu_recorder: ScriptedRecorder
+) -> None:
+    posted = alice.post(PROGRAMS, json=TIMED_EXAMPLE).json()
+    entry = EntryTime(op=1, name="add_kernel", us=11.0, share=0.9, is_kernel=True)
+
+    gpu_recorder.do(
+        verdict=Verdict.PASSED,
+        timing=_times(12.5),
+        reference=ReferenceRecord(timing=_times(25)),
+        speedup=2.0,
+        speedup_interval=(1.9, 2.1),
+        coverage=0.9,
+        entries=[entry],
+        reward=Reward(compiled=True, correct=True, speedup=2.0, coverage=0.9),
+    )
+
+    program = alice.get(posted["url"], params={"wait": 30}).json()
+    assert (program["timing"]["median_us"], program["timing"]["method"]) == (12.5, "graph")
+    assert program["reference"]["timing"]["median_us"] == 25
+    assert (program["speedup"], program["speedup_interval"]) == (2.0, [1.9, 2.1])
+    assert program["entries"] == [entry.model_dump()]
+    assert program["reward"]["speedup"] == 2.0
+
+
+def _times(median_us: float) -> ProgramTiming:
+    return ProgramTiming(
+        median_us=median_us,
+        interval_us=(median_us * 0.98, median_us * 1.02),
+        mean_us=median_us,
+        min_us=median_us,
+        p20_us=median_us,
+        p80_us=median_us,
+        std_us=0.0,
+        repeats=20,
+        noisy=False,
+        method="graph",
+    )
+
+
+def test_a_deployment_says_on_which_gpus_programs_run(
+    asking, recording: Deployment, gpu_recorder: ScriptedRecorder
+) -> None:
+    other = "cuda:90 NVIDIA H100 of a test"
+
+    async def look() -> tuple[httpx.Response, httpx.Response]:
+        async with connect(recording.redis_url) as redis:
+            registry, compiler = Workers(redis), asking("compiler")
+            toolchains = {GPU: [gpu_recorder.toolchain_id], other: None}
+            for name, programs in toolchains.items():
+                worker = Worker(name, "launch", None, name, "none", 1, 0, programs=programs)
+                await registry.beat(worker)
+            try:
+                return (
+                    await asyncio.to_thread(compiler.get, "/v1/devices"),
+                    await asyncio.to_thread(compiler.get, "/v1/system"),
+                )
+            finally:
+                for name in toolchains:
+                    await registry.unregister(name)
+                await redis.srem("tritond:devices", other)
+
+    devices, system = asyncio.run(look())
+
+    told = {device["model"]: device["programs"] for device in devices.json()["devices"]}
+    assert told == {MODEL: True, other.partition(" ")[2]: False}
+    assert system.json()["queues"][gpu_recorder.lane] == 0
