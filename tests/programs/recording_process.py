@@ -12,12 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ENVIRONMENT = {
-    "CUDA_VISIBLE_DEVICES": "",
-    "MKL_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
+from worker.programs.program_children import ENVIRONMENT
 
 
 class RecordingProcess:

@@ -16,8 +16,13 @@ from worker.pool.idle_time import IdleTime
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 
-ENVIRONMENT = TORCH_ENVIRONMENT | {"CUDA_VISIBLE_DEVICES": ""}
-"""One thread, and no GPU: a build of torch for CUDA looks for none."""
+ENVIRONMENT = TORCH_ENVIRONMENT | {
+    "CUDA_VISIBLE_DEVICES": "",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+}
+"""One thread, and no GPU. A build of torch for CUDA looks for none: what asks whether there is one
+would start the driver, and with it a thread, unless it may go by what is visible.
+"""
 RECORDER_TASKS = "programs.recorder.record_tasks"
 REPLAY_TASKS = "programs.replay.replay_tasks"
 _BESIDE_BYTES = 1 << 20

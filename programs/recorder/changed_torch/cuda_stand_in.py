@@ -175,10 +175,14 @@ def install() -> None:
     for name, answer in _answers().items():
         setattr(torch.cuda, name, answer)
     core: Any = torch._C
+    for name in [name for name in vars(core) if name.startswith("_cuda_")]:
+        delattr(core, name)  # a CPU build has none of those that reach a driver
     core._cuda_getCurrentRawStream = _zero
     core._cuda_getDevice = _zero
     core._cuda_setDevice = _only_first
     core._cuda_getDeviceCount = _answering(1)
+    cuda: Any = torch.cuda
+    cuda._cudart = None
     version: Any = torch.version
     version.cuda = version.cuda or "13.0"
     triton.runtime.driver.set_active(Driver())

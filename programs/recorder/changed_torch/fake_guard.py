@@ -3,6 +3,7 @@
 Autograd asks C++ for a guard and for hooks of the device of each tensor; where there is none it
 ends the process. torch has a guard that does nothing, but gives it only to CUDA builds. Here it is
 given to CPU builds, too, through exported symbols and tables of methods of our own: no compiler.
+A CUDA build is made to know as little of its own GPUs as a CPU build: nothing may reach a driver.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ _REGISTER = "_ZN3c104impl19registerDeviceGuardENS_10DeviceTypeEPKNS0_24DeviceGua
 _REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
 _HOOKS = "_ZN2at6detail12getCUDAHooksEv"
 _DEFAULT_HOOKS = "_ZTVN2at18CUDAHooksInterfaceE"
+_ATTENTION = "_ZN2at6native22_fused_sdp_choice_stubE"
+_ATTENTION_ON_CUDA = (
+    "_ZN2at6native22_fused_sdp_choice_cudaERKNS_6TensorES3_S3_RKSt8optionalIS1_EdbS4_IdEb"
+)
+_DEVICES_OF_STUB = 8
+"""Words of a stub that are looked at: a function for each type of device that torch knows."""
 _METHODS = 64
 _HEAD = 2
 """Words before the first method of a table: offset to top, and type information."""
@@ -50,6 +57,8 @@ def install() -> None:
         cpu = ctypes.CDLL(str(libraries / "libtorch_cpu.so"))
         _install_guard(core)
         _answer_hooks(cpu)
+        if torch.version.cuda is not None:
+            _forget_attention(cpu, ctypes.CDLL(str(libraries / "libtorch_cuda.so")))
     except (OSError, AttributeError, ValueError) as error:
         raise FakeGuardError(f"torch {torch.__version__} has no fake CUDA guard: {error}") from None
     if str(torch._C._accelerator_getAccelerator()) != "cuda":
@@ -94,18 +103,32 @@ def _install_guard(core: ctypes.CDLL) -> None:
 
 
 def _answer_hooks(cpu: ctypes.CDLL) -> None:
-    """Let torch's CUDA hooks say that there is one device, and do nothing."""
+    """Let torch's CUDA hooks say that there is one device, and do nothing.
+
+    A CUDA build's own hooks ask the driver: in their place come those of a build without CUDA.
+    """
     hooks = getattr(cpu, _HOOKS)
     hooks.restype, hooks.argtypes = ctypes.c_void_p, []
     instance = ctypes.c_void_p.from_address(hooks())
     default = ctypes.addressof(ctypes.c_char.in_dll(cpu, _DEFAULT_HOOKS)) + _HEAD * _WORD
     if torch.version.cuda is None and instance.value != default:
         raise FakeGuardError("the CUDA hooks are not torch's default ones")
-    table = _copy_of_table(ctypes.addressof(instance), _METHODS - _HEAD)
+    own = ctypes.c_void_p(default)
+    table = _copy_of_table(ctypes.addressof(own), _METHODS - _HEAD)
     for answer, slots in ((1, _YES), (0, _NOTHING)):
         for slot in slots:
             table[_HEAD + slot] = _callback(partial(int, answer))
     instance.value = ctypes.addressof(table) + _HEAD * _WORD
+
+
+def _forget_attention(cpu: ctypes.CDLL, cuda: ctypes.CDLL) -> None:
+    """Take away how a CUDA build chooses a kernel for attention: it asks for the GPU's model."""
+    stub = (ctypes.c_void_p * _DEVICES_OF_STUB).in_dll(cpu, _ATTENTION)
+    chooser = ctypes.cast(getattr(cuda, _ATTENTION_ON_CUDA), ctypes.c_void_p).value
+    places = [place for place in range(_DEVICES_OF_STUB) if stub[place] == chooser]
+    if len(places) != 1:
+        raise FakeGuardError(f"torch {torch.__version__} chooses attention in another way")
+    stub[places[0]] = None
 
 
 def _copy_of_table(address: int, words: int) -> Any:

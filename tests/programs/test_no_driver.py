@@ -1,0 +1,40 @@
+"""Preparing for recording and for replaying asks no driver whether there is a GPU.
+
+A build of torch for CUDA starts the driver with that question, and the driver starts a thread: no
+zygote could fork then. Builds for CPUs cannot ask; here the question is one that fails.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from worker.programs.program_children import ENVIRONMENT, RECORDER_TASKS, REPLAY_TASKS
+
+_ASKED = """
+import importlib, os, sys, torch
+def asked(*_):
+    raise SystemExit("the driver is asked for the number of its devices")
+for name in ("getCurrentRawStream", "getDeviceCount", "init"):
+    setattr(torch._C, f"_cuda_{name}", asked)
+assert not torch.cuda.is_available(), "torch goes by what is visible"
+importlib.import_module(sys.argv[1]).warm_up()
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.parametrize("tasks", [RECORDER_TASKS, REPLAY_TASKS])
+def test_a_zygote_of_programs_asks_for_no_gpu_where_torch_is_built_for_them(tasks: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _ASKED, tasks],
+        env=os.environ | ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1"]
