@@ -1,0 +1,227 @@
+"""How calls of programs are timed: what is put back, what is compared, and whose time it is.
+
+On the CPU in place of a GPU, so nothing here says how long anything takes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+
+from programs.replay.live_tensors import LiveTensors
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import Launch, tensors_of
+from tests.programs.eager_recording import recorded
+from tests.programs.timed_programs import StandInDevice, prepared
+from tests.unit.programs.tape_maker import TapeMaker
+from worker.gpu.program.program_order import ProgramTimingOrder
+from worker.gpu.program.program_timing import TimedProgram, timed
+
+QUICK = ProgramTimingOrder(warmup_repeats=2, min_repeats=8, max_repeats=8, max_ms=2000)
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What came of timing a program, and what was sent."""
+
+    result: dict[str, Any]
+    sent: dict[str, torch.Tensor]
+    device: StandInDevice
+
+    @property
+    def timing(self) -> dict[str, Any]:
+        """The times of the whole call."""
+        found: dict[str, Any] = self.result["timing"]
+        return found
+
+
+def time_program(program: TimedProgram, *, captures: bool = True) -> Timed:
+    """Time a program on a stand-in."""
+    sent: dict[str, torch.Tensor] = {}
+    device = StandInDevice(captures=captures)
+    result = timed(program, QUICK, lambda stage, one: sent.update({stage: one.clone()}), device)
+    return Timed(result, sent, device)
+
+
+def rows() -> Sequence[torch.Tensor]:
+    return [torch.randn(6, 8)]
+
+
+def doubled_and_added(x: torch.Tensor) -> torch.Tensor:
+    return (x * 2).t() + 1
+
+
+def test_each_repeat_of_either_call_gives_what_was_checked() -> None:
+    found = time_program(prepared(recorded(rows, doubled_and_added).tape, CPU))
+
+    assert found.result["method"] == "graph"
+    assert found.result["timing_note"] is None
+    assert found.timing["input_sets"] == 2
+    assert found.timing["checked_repeats"] == found.timing["repeats"] == 8
+    assert found.timing["differing_repeats"] == 0
+    assert found.device.is_closed
+
+
+def test_only_ops_that_give_a_device_something_to_do_are_entries() -> None:
+    recording = recorded(rows, doubled_and_added)
+    found = time_program(prepared(recording.tape, CPU))
+
+    ops = [recording.tape["ops"][entry["op"]] for entry in found.result["entries"]]
+    assert [(op["op"], op["phase"]) for op in ops] == [
+        ("aten.mul.Tensor", "run2"),
+        ("aten.add.Tensor", "run2"),
+    ]
+
+
+def test_repeats_that_are_sent_are_those_that_are_told() -> None:
+    recording = recorded(rows, doubled_and_added)
+    found = time_program(prepared(recording.tape, CPU))
+
+    told = found.result["repeats"]
+    assert 1 <= len(told) <= 3
+    assert sorted(found.sent) == [f"repeat-{at}:0" for at in range(len(told))]
+    for at, one in enumerate(told):
+        assert torch.equal(found.sent[f"repeat-{at}:0"], recording.outputs[one["call"]][0])
+
+
+@pytest.mark.parametrize("captures", [True, False])
+def test_a_call_that_changes_its_state_begins_each_repeat_with_the_same(*, captures: bool) -> None:
+    def counted(state: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        state.add_(1)
+        return x * state
+
+    recording = recorded(rows, counted, lambda: torch.ones(1))
+    found = time_program(prepared(recording.tape, CPU), captures=captures)
+
+    assert found.timing["differing_repeats"] == 0
+
+
+@pytest.mark.parametrize("captures", [True, False])
+def test_repeats_draw_the_same_random_numbers(*, captures: bool) -> None:
+    def noisy(x: torch.Tensor) -> torch.Tensor:
+        return x + torch.rand_like(x)
+
+    found = time_program(prepared(recorded(rows, noisy).tape, CPU), captures=captures)
+
+    assert found.timing["differing_repeats"] == 0
+
+
+def test_a_second_call_that_finds_weights_made_ready_is_timed_alone() -> None:
+    ready: list[torch.Tensor] = []
+
+    def prepares_once(weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        if not ready:
+            ready.append(weight * 3)
+        return x * ready[0]
+
+    recording = recorded(rows, prepares_once, lambda: torch.randn(8))
+    found = time_program(prepared(recording.tape, CPU))
+
+    assert found.timing["input_sets"] == 1
+    assert {one["call"] for one in found.result["repeats"]} == {1}
+    assert len(found.result["entries"]) == 1
+    assert "the time is the second's" in found.result["timing_note"]
+    assert found.timing["differing_repeats"] == 0
+
+
+def test_a_call_that_no_graph_can_hold_is_timed_op_by_op_and_says_so() -> None:
+    program = prepared(recorded(rows, doubled_and_added).tape, CPU)
+
+    found = time_program(program, captures=False)
+
+    assert found.result["method"] == "events"
+    assert "No CUDA graph can hold" in found.result["timing_note"]
+    assert "this one captures nothing" in found.result["timing_note"]
+    assert len(found.result["entries"]) == 2
+
+
+def test_what_a_run_made_is_overwritten_before_the_next() -> None:
+    found = time_program(prepared(recorded(rows, doubled_and_added).tape, CPU))
+
+    assert found.device.overwritten
+    assert all(one.size_bytes for one in found.device.overwritten)
+
+
+class FirstRunsOnly:
+    """A kernel that fills its output in so many runs, and then does nothing."""
+
+    def __init__(self, works: int, device: StandInDevice) -> None:
+        self._left, self._device = works, device
+
+    def launch(self, index: int, tensors: LiveTensors) -> None:
+        """Run, or be captured to be run."""
+        op = LAUNCHING.ops[index]
+        assert isinstance(op, Launch)
+        out = tensors.get(*tensors_of(op.args["out"]))
+        if self._device.graph is not None:
+            self._device.graph.add(lambda: self._run(out))
+        else:
+            self._run(out)
+
+    def _run(self, out: torch.Tensor) -> None:
+        if self._left > 0:
+            ctypes.memset(out.data_ptr(), 1, out.numel() * out.itemsize)
+        self._left -= 1
+
+
+def launching() -> dict[str, Any]:
+    """A tape of calls that launch `copy_kernel(a, out)`."""
+    maker = TapeMaker()
+    maker.phase = "inputs"
+    taken = [maker.op("randn.default", {"list": [64]}) for _ in range(2)]
+    given = []
+    for phase, x in zip(("run", "run2"), taken, strict=True):
+        maker.phase = phase
+        given.append(maker.empty())
+        maker.launch(x, given[-1])
+    return maker.json([taken[0]], [given[0]], [taken[1]], [given[1]])
+
+
+LAUNCHING = read_tape(json.dumps(launching()).encode())
+
+
+def of_first_runs_only(works: int, device: StandInDevice) -> dict[str, Any]:
+    """Time a kernel that works in so many runs."""
+    program = prepared(launching(), CPU, FirstRunsOnly(works, device))
+    return timed(program, QUICK, lambda *_: None, device)
+
+
+def test_a_kernel_that_does_its_work_in_its_first_runs_alone_leaves_nothing_in_others() -> None:
+    result = of_first_runs_only(10, StandInDevice())  # two are checked, and some warm up
+
+    assert 0 < result["timing"]["differing_repeats"] <= result["timing"]["checked_repeats"]
+    assert any(one["differing_bytes"] == 256 for one in result["repeats"])
+
+
+def test_a_kernel_that_works_in_every_run_leaves_what_was_checked() -> None:
+    result = of_first_runs_only(10_000, StandInDevice())
+
+    assert result["timing"]["differing_repeats"] == 0
+
+
+def test_what_does_not_fit_is_not_timed_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: StandInDevice, run: Callable[[], None]) -> Callable[[], None]:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+
+    monkeypatch.setattr(StandInDevice, "capture", full)
+    found = time_program(prepared(recorded(rows, doubled_and_added).tape, CPU))
+
+    assert found.result["timing"] is None
+    assert "not timed" in found.result["timing_note"]
+    assert found.device.is_closed
+
+
+def test_samples_are_told_where_they_are_asked_for() -> None:
+    program = prepared(recorded(rows, doubled_and_added).tape, CPU)
+    order = replace(QUICK, samples=True)
+
+    result = timed(program, order, lambda *_: None, StandInDevice())
+
+    assert len(result["timing"]["samples_us"]) == 8

@@ -1,0 +1,189 @@
+"""Programs made ready to be timed, and a device of this machine that tells times, which says so."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+
+from programs.replay.live_tensors import LiveTensors
+from programs.replay.operators import DTYPES, called
+from programs.replay.program_run import tensors_in
+from programs.replay.storage_lifetimes import lifetimes
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import AtenOp, Tape
+from tests.programs.eager_recording import SEED
+from worker.gpu.program.program_timing import TimedProgram
+from worker.gpu.program.timed_call import CallLaunches, MemoryRange, NotCapturable, TimedCall
+
+
+class NoLaunches:
+    """Of a tape without kernels."""
+
+    def launch(self, index: int, tensors: LiveTensors) -> None:
+        raise AssertionError(f"op {index} is a launch")
+
+
+def prepared(
+    tape: Mapping[str, Any], device: torch.device, launches: CallLaunches | None = None
+) -> TimedProgram:
+    """Return a program at the start of its first call, and what its calls give when run once."""
+    read = read_tape(json.dumps(tape).encode())
+    launches = launches or NoLaunches()
+    tensors, needed = at_first_call(read, device), lifetimes(read)
+    checked: dict[tuple[int, int], torch.Tensor] = {}
+    for number in (0, 1):
+        call = TimedCall(read, needed, number, tensors, launches, device)
+        torch.manual_seed(SEED + number)
+        call.run()
+        checked |= {(number, at): one.clone() for at, one in enumerate(call.outputs())}
+    return TimedProgram(read, at_first_call(read, device), launches, checked, SEED, device)
+
+
+def at_first_call(tape: Tape, device: torch.device) -> LiveTensors:
+    """Return the tensors that are there when the first call begins."""
+    tensors = LiveTensors(tape, device)
+    for id_, content in tape.constants.items():
+        meta = tape.tensors[id_]
+        elements = torch.frombuffer(bytearray(content), dtype=torch.uint8).view(DTYPES[meta.dtype])
+        tensors.make(id_).copy_(elements.reshape(meta.shape))
+    for phase in ("init", "inputs"):
+        torch.manual_seed(SEED)
+        for op in tape.ops:
+            if op.phase == phase and isinstance(op, AtenOp):
+                results = called(op, tensors.get, device)
+                for id_, found in zip(op.outputs, results, strict=True):
+                    if id_ is not None and found is not None:
+                        tensors.bind(id_, found, may_copy=True)
+    return tensors
+
+
+def outputs_of(tape: Tape, call: int) -> list[int]:
+    """Return the tensors that a call returns."""
+    return [id_ for _, id_ in tensors_in((tape.outputs, tape.outputs2)[call])]
+
+
+class GraphOfCpuOps(TorchDispatchMode):
+    """Does the same ops of the CPU again, into the same memory, as a CUDA graph does on a GPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps: list[Callable[[], None]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        result = func(*args, **named)
+        made = [one for one in tree_flatten(result)[0] if isinstance(one, torch.Tensor)]
+        is_work = func.overloadpacket not in _NO_WORK
+
+        def again() -> None:
+            for kept, found in zip(made, tree_flatten(func(*args, **named))[0], strict=True):
+                if kept.data_ptr() != found.data_ptr():
+                    kept.copy_(found)
+
+        if is_work:
+            self._steps.append(again)
+        return result
+
+    def add(self, step: Callable[[], None]) -> None:
+        """Do this, too, in its place."""
+        self._steps.append(step)
+
+    def replay(self) -> None:
+        """Do all of it."""
+        for step in self._steps:
+            step()
+
+
+_NO_WORK = {torch.ops.aten.empty, torch.ops.aten.set_}
+
+
+class HostMarks:
+    """Marks of this machine's clock: ops of the CPU are over when they return."""
+
+    def __init__(self, device: StandInDevice) -> None:
+        self._device = device
+        self._times_ns: list[int] = []
+        self._used = 0
+
+    def begin(self) -> None:
+        self._used = 0
+
+    def mark(self) -> None:
+        at = self._used
+        self._used += 1
+        self._times_ns[at:] = [0]
+        if self._device.graph is not None:
+            self._device.graph.add(lambda: self._stamp(at))
+        self._stamp(at)
+
+    def intervals_us(self) -> list[float]:
+        return [(later - one) / 1000 for one, later in pairwise(self._times_ns)]
+
+    def close(self) -> None:
+        self._times_ns = []
+
+    def _stamp(self, at: int) -> None:
+        self._times_ns[at] = time.perf_counter_ns()
+
+
+class StandInDevice:
+    """The CPU of this machine in place of a GPU: it proves nothing about times of a GPU."""
+
+    def __init__(self, *, captures: bool = True) -> None:
+        self.captures = captures
+        self.overwritten: list[MemoryRange] = []
+        self.flushes = 0
+        self.is_closed = False
+        self.graph: GraphOfCpuOps | None = None
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        yield
+
+    def marks(self) -> HostMarks:
+        return HostMarks(self)
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        if not self.captures:
+            raise NotCapturable("this one captures nothing")
+        self.graph = graph = GraphOfCpuOps()
+        try:
+            with graph:
+                run()
+        finally:
+            self.graph = None
+        return graph.replay
+
+    @contextmanager
+    def no_waiting(self) -> Iterator[None]:
+        yield
+
+    def head_start(self, duration_us: float, *, flush_l2: bool) -> None:
+        assert duration_us >= 0
+        self.flushes += flush_l2
+
+    def overwrite(self, ranges: Sequence[MemoryRange]) -> None:
+        for one in ranges:
+            ctypes.memset(one.address, 0xFF, one.size_bytes)
+            self.overwritten.append(one)
+
+    def overwrite_free(self) -> None:
+        """Nothing is known of what torch keeps for the CPU."""
+
+    def mhz(self) -> int | None:
+        return None
+
+    def reasons(self) -> set[str]:
+        return set()
+
+    def close(self) -> None:
+        self.is_closed = True

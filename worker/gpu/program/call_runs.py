@@ -1,0 +1,168 @@
+"""A call made ready to be timed again and again: as one graph, or op by op.
+
+Whatever a run could find of the runs before it is put back or overwritten first, outside of its
+time. Knows torch, and no CUDA.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal, Protocol
+
+import torch
+
+from worker.gpu.program.timed_call import MemoryRange, TimedCall
+
+Method = Literal["graph", "events"]
+_LEAST_HEAD_START_US = 20.0
+_MOST_HEAD_START_US = 100_000.0
+_HEAD_START_RATIO = 1.5
+"""Of what the host took to queue the run before."""
+
+
+class Marks(Protocol):
+    """Places along a run between which a device tells times."""
+
+    def begin(self) -> None:
+        """Forget the marks of the run before."""
+        ...
+
+    def mark(self) -> None:
+        """Set the next mark."""
+        ...
+
+    def intervals_us(self) -> list[float]:
+        """Return the times between marks, after the last of them was passed."""
+        ...
+
+    def close(self) -> None:
+        """Give what they take back."""
+        ...
+
+
+class TimingDevice(Protocol):
+    """What calls are timed on: `cuda_timing.CudaTiming`."""
+
+    def stream(self) -> AbstractContextManager[None]:
+        """Queue everything in an order of its own, behind what was queued before."""
+        ...
+
+    def marks(self) -> Marks:
+        """Return marks for one call."""
+        ...
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        """Return what queues all that `run` queues. Raises NotCapturable."""
+        ...
+
+    def no_waiting(self) -> AbstractContextManager[None]:
+        """Have torch raise RuntimeError where an op waits for the device."""
+        ...
+
+    def head_start(self, duration_us: float, *, flush_l2: bool) -> None:
+        """Keep the device busy for so long, then overwrite its L2 cache."""
+        ...
+
+    def overwrite(self, ranges: Sequence[MemoryRange]) -> None:
+        """Fill memory with poison."""
+        ...
+
+    def overwrite_free(self) -> None:
+        """Fill memory with poison that is kept for tensors to come."""
+        ...
+
+    def mhz(self) -> int | None:
+        """Return the clock now."""
+        ...
+
+    def reasons(self) -> set[str]:
+        """Return why the clock is below what it could be now."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back."""
+        ...
+
+
+class CallRuns:
+    """Runs of one call on one device, each on the same inputs and the same random numbers."""
+
+    def __init__(
+        self,
+        call: TimedCall,
+        device: TimingDevice,
+        seed: int,
+        *,
+        is_graph: bool,
+        each_op: bool = False,
+    ) -> None:
+        """Capture the call, if it is to be a graph. Raises NotCapturable.
+
+        `each_op`: time every op that gives the device something to do, and not the whole.
+        """
+        self._call, self._device, self._seed, self._each_op = call, device, seed, each_op
+        self._marks = device.marks()
+        self._host_us = 0.0
+        self._replay: Callable[[], None] | None = None
+        self._outputs: list[torch.Tensor] = []
+        self._made: list[MemoryRange] = []
+        if is_graph:
+            self._seed_numbers()
+            self._replay = device.capture(self._queue)
+            self._outputs, self._made = call.outputs(), merged(call.made)
+            call.release()
+
+    @property
+    def number(self) -> int:
+        """Which call it is: 0 or 1."""
+        return self._call.call
+
+    def time_us(self, *, flush_l2: bool) -> list[float]:
+        """Run it once; return the time of the whole, or of each op, in the order of the ops."""
+        self._make_ready()
+        start_us = min(self._host_us * _HEAD_START_RATIO, _MOST_HEAD_START_US)
+        self._device.head_start(max(start_us, _LEAST_HEAD_START_US), flush_l2=flush_l2)
+        began = time.perf_counter()
+        (self._replay or self._queue)()
+        self._host_us = (time.perf_counter() - began) * 1e6
+        return self._marks.intervals_us()
+
+    def outputs(self) -> list[torch.Tensor]:
+        """Return what the last run returned; valid until the next."""
+        return self._call.outputs() if self._replay is None else self._outputs
+
+    def _make_ready(self) -> None:
+        if self._replay is None:
+            self._call.release()
+            self._device.overwrite_free()
+        else:
+            self._device.overwrite(self._made)
+        self._call.restore()
+        self._seed_numbers()
+
+    def _seed_numbers(self) -> None:
+        torch.manual_seed(self._seed + self._call.call)
+
+    def _queue(self) -> None:
+        self._marks.begin()
+        self._marks.mark()
+        if self._each_op:
+            self._call.run(after=lambda _: self._marks.mark())
+        else:
+            self._call.run()
+            self._marks.mark()
+
+
+def merged(ranges: Sequence[MemoryRange]) -> list[MemoryRange]:
+    """Return the same bytes as few ranges that do not overlap, in order."""
+    found: list[MemoryRange] = []
+    for one in sorted(ranges, key=lambda each: each.address):
+        last = found[-1] if found else None
+        if last is None or one.address > last.address + last.size_bytes:
+            found.append(one)
+            continue
+        end = max(last.address + last.size_bytes, one.address + one.size_bytes)
+        found[-1] = MemoryRange(last.address, end - last.address)
+    return found

@@ -1,0 +1,156 @@
+"""What times a program's calls on a GPU: marks on a stream, CUDA graphs, the L2 cache, the clock.
+
+A mark is a CUDA event. In a graph it is a node of its own, so no host and no start of a graph lies
+between two of them. Imported in program launchers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import torch
+from cuda.bindings import driver as cu
+
+from worker.gpu.launcher.device import CudaError, check
+from worker.gpu.launcher.timing import Clocks
+from worker.gpu.program.timed_call import MemoryRange, NotCapturable
+
+_FLUSHED_BY_L2 = 2
+"""How many times the L2 cache is overwritten before each run, as before runs of one kernel."""
+_CYCLES_A_US = 2000
+"""Of a GPU's clock at most, roughly: a head start need not be exact."""
+_POISON = 0xFF
+"""NaN in every float, -1 in every integer."""
+
+
+class CudaMarks:
+    """Events along a call, on the stream that is torch's current one. Raises CudaError."""
+
+    def __init__(self) -> None:
+        self._events: list[Any] = []
+        self._used = 0
+
+    def begin(self) -> None:
+        """Forget the marks of the run before."""
+        self._used = 0
+
+    def mark(self) -> None:
+        """Set the next mark behind what is queued, or captured, so far."""
+        if self._used == len(self._events):
+            flags = int(cu.CUevent_flags.CU_EVENT_DEFAULT)
+            self._events.append(check(cu.cuEventCreate(flags), "making an event"))
+        kinds = cu.CUevent_record_flags
+        capturing = torch.cuda.is_current_stream_capturing()
+        kind = kinds.CU_EVENT_RECORD_EXTERNAL if capturing else kinds.CU_EVENT_RECORD_DEFAULT
+        stream = torch.cuda.current_stream().cuda_stream
+        recorded = cu.cuEventRecordWithFlags(self._events[self._used], stream, int(kind))
+        check(recorded, "recording an event")
+        self._used += 1
+
+    def intervals_us(self) -> list[float]:
+        """Return the times between marks, after the last of them was passed."""
+        events = self._events[: self._used]
+        check(cu.cuEventSynchronize(events[-1]), "waiting for the timed run")
+        return [
+            1000 * float(check(cu.cuEventElapsedTime(one, other), "reading a time"))
+            for one, other in pairwise(events)
+        ]
+
+    def close(self) -> None:
+        """Give the events back."""
+        for event in self._events:
+            cu.cuEventDestroy(event)
+        self._events, self._used = [], 0
+
+
+class CudaTiming:
+    """The GPU of this process, as `program_timing` sees it."""
+
+    def __init__(self, uuid: str) -> None:
+        self._stream = torch.cuda.Stream()
+        self._clocks = Clocks(uuid)
+        self._pool: Any = None
+        self._graphs: list[torch.cuda.CUDAGraph] = []
+        self._flushed: torch.Tensor | None = None
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """Queue everything on a stream of its own, behind what was queued before."""
+        torch.cuda.synchronize()
+        with torch.cuda.stream(self._stream):
+            yield
+        torch.cuda.synchronize()
+
+    def marks(self) -> CudaMarks:
+        """Return marks for one call."""
+        return CudaMarks()
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        """Return what queues all that `run` queues, as one graph. Raises NotCapturable."""
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(
+                graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
+            ):
+                run()
+        except (RuntimeError, CudaError) as error:
+            raise NotCapturable(str(error)) from error
+        self._pool = graph.pool()
+        self._graphs.append(graph)
+        replay: Callable[[], None] = graph.replay
+        return replay
+
+    @contextmanager
+    def no_waiting(self) -> Iterator[None]:
+        """Have torch raise RuntimeError where an op waits for the GPU: no graph can hold it."""
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    def head_start(self, duration_us: float, *, flush_l2: bool) -> None:
+        """Keep the GPU busy for so long, so that the host is ahead; then overwrite the L2 cache."""
+        torch.cuda._sleep(int(duration_us * _CYCLES_A_US))
+        if not flush_l2:
+            return
+        if self._flushed is None:
+            size = torch.cuda.get_device_properties().L2_cache_size
+            self._flushed = torch.empty(_FLUSHED_BY_L2 * size, dtype=torch.uint8, device="cuda")
+        self._flushed.zero_()
+
+    def overwrite(self, ranges: Sequence[MemoryRange]) -> None:
+        """Fill memory with poison, in the order of the stream. Raises CudaError."""
+        stream = torch.cuda.current_stream().cuda_stream
+        for one in ranges:
+            filled = cu.cuMemsetD8Async(one.address, _POISON, one.size_bytes, stream)
+            check(filled, "overwriting memory")
+
+    def overwrite_free(self) -> None:
+        """Fill all memory with poison that torch keeps for tensors to come."""
+        free = [
+            MemoryRange(block["address"], block["size"])
+            for segment in torch.cuda.memory_snapshot()
+            if tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)
+            for block in segment["blocks"]
+            if block["state"] == "inactive"
+        ]
+        self.overwrite(free)
+
+    def mhz(self) -> int | None:
+        """Return the clock of the multiprocessors now."""
+        return self._clocks.mhz()
+
+    def reasons(self) -> set[str]:
+        """Return why the clock is below what it could be now."""
+        return self._clocks.reasons()
+
+    def close(self) -> None:
+        """Give graphs and memory back."""
+        torch.cuda.synchronize()
+        for graph in self._graphs:
+            graph.reset()
+        self._graphs, self._pool, self._flushed = [], None, None
