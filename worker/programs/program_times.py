@@ -1,0 +1,148 @@
+"""What a program's times on a GPU say: of a call, of each op, and beside the reference's. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from programs.tape.schema import AtenOp, Launch, Op, Tape
+from programs.timing_record import MOST_ENTRIES, EntryTime, ProgramTiming
+from worker.gpu.launcher.fault import JobFailed
+
+_SUM_RATIO, _SUM_US = 0.05, 2.0
+"""How far apart the time of a call and the sum of its ops' may be, the larger of both."""
+_LEAST_RATIO = 0.1
+"""Of a median: of times below a microsecond, intervals reach down to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTimes:
+    """The times of one program on one GPU."""
+
+    timing: ProgramTiming
+    entries: Sequence[EntryTime] = ()
+    """The longest first, as many as are answered."""
+    coverage: float | None = None
+    """Of all ops' time, the share of launches of the program's kernels; None: ops were not timed
+    one by one."""
+    warnings: Sequence[str] = ()
+    entries_us: float = 0.0
+    """The sum of all ops' times."""
+    kernels_us: float = 0.0
+    """Of launches of the program's kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """How many times faster a candidate is than its reference."""
+
+    ratio: float
+    interval: tuple[float, float]
+    """Around it: another pair of runs has its ratio within it in 19 of 20 tries."""
+    warnings: Sequence[str] = ()
+
+
+def times_of(tape: Tape, result: Mapping[str, Any]) -> ProgramTimes | None:
+    """Return the times that a launcher's last frame tells; None where it timed nothing.
+
+    Raises JobFailed for members that are none of `program_timing`'s.
+    """
+    timing = result.get("timing")
+    if timing is None:
+        return None
+    try:
+        read = ProgramTiming.model_validate({**timing, "method": result.get("method")})
+        entries = _entries(tape, result)
+    except (ValidationError, KeyError, TypeError, IndexError, ValueError) as error:
+        message = f"the times of a program cannot be read: {error!r}"
+        raise JobFailed("malformed_job", message[:500]) from error
+    note = result.get("timing_note")
+    warnings = [str(note)] if note else []
+    total_us = sum(one.us for one in entries)
+    kernels_us = sum(one.us for one in entries if one.is_kernel)
+    if entries and abs(total_us - read.median_us) > max(_SUM_US, _SUM_RATIO * read.median_us):
+        warnings.append(
+            f"The ops' times sum to {total_us:.1f} us, and the whole call takes "
+            f"{read.median_us:.1f} us: shares and coverage are rough."
+        )
+    longest = sorted(entries, key=lambda one: -one.us)[:MOST_ENTRIES]
+    coverage = kernels_us / total_us if total_us > 0 else None
+    return ProgramTimes(read, longest, coverage, warnings, total_us, kernels_us)
+
+
+def speedup_of(candidate: ProgramTimes, reference: ProgramTimes) -> Speedup | None:
+    """Return the ratio of both medians; None where one is no time.
+
+    Both intervals are of independent runs, so the squares of what they allow add, in logarithms, as
+    a ratio's do.
+    """
+    fast, slow = candidate.timing, reference.timing
+    if fast.median_us <= 0 or slow.median_us <= 0:
+        return None
+    ratio = slow.median_us / fast.median_us
+    low = math.exp(-math.hypot(_below(slow), _above(fast)))
+    high = math.exp(math.hypot(_above(slow), _below(fast)))
+    return Speedup(ratio, (ratio * low, ratio * high), _warnings(fast, slow))
+
+
+def _below(timing: ProgramTiming) -> float:
+    """Return the logarithm of how many times the median the lower end of its interval is below."""
+    low = timing.interval_us[0] if timing.interval_us else timing.min_us
+    return math.log(timing.median_us / max(low, _LEAST_RATIO * timing.median_us))
+
+
+def _above(timing: ProgramTiming) -> float:
+    high = timing.interval_us[1] if timing.interval_us else timing.p80_us
+    return math.log(max(high, timing.median_us) / timing.median_us)
+
+
+def _warnings(fast: ProgramTiming, slow: ProgramTiming) -> list[str]:
+    warnings = []
+    if fast.method != slow.method:
+        warnings.append(
+            f"The program's time is of a {_RUN_AS[fast.method]}, and its reference's of a "
+            f"{_RUN_AS[slow.method]}: the speed-up has what the host takes in one of them."
+        )
+    noisy = [name for name, one in (("program", fast), ("reference", slow)) if one.noisy]
+    if noisy:
+        warnings.append(f"Times are noisy, of the {' and the '.join(noisy)}: see speedup_interval.")
+    return warnings
+
+
+_RUN_AS = {"graph": "CUDA graph", "events": "call op by op", None: "call of another kind"}
+
+
+def _entries(tape: Tape, result: Mapping[str, Any]) -> list[EntryTime]:
+    found = result.get("entries") or []
+    total_us = sum(float(one["us"]) for one in found)
+    chosen = {int(index): int(number) for index, number in (result.get("variants") or {}).items()}
+    return [_entry(tape, one, total_us, chosen) for one in found]
+
+
+def _entry(
+    tape: Tape, told: Mapping[str, Any], total_us: float, chosen: Mapping[int, int]
+) -> EntryTime:
+    index, us = int(told["op"]), float(told["us"])
+    if index < 0 or not (math.isfinite(us) and us >= 0):
+        raise ValueError(f"op {index} took {us} us")
+    op = tape.ops[index]
+    return EntryTime(
+        op=index,
+        name=_name(tape, op),
+        file=op.place.file if op.place else None,
+        line=op.place.line if op.place else None,
+        us=round(us, 3),
+        share=us / total_us if total_us else 0.0,
+        is_kernel=isinstance(op, Launch),
+        configuration=chosen.get(index) if isinstance(op, Launch) and op.variants else None,
+    )
+
+
+def _name(tape: Tape, op: Op) -> str:
+    if isinstance(op, Launch):
+        return tape.kernels[op.kernel].name
+    return op.op if isinstance(op, AtenOp) else "seed"
