@@ -39,6 +39,8 @@ async def do_program(claim: Claim, context: ProgramContext) -> None:
     started = time.monotonic()
     program = await _done(claim, job, context, queue_ms / 1000)
     run_ms = (time.monotonic() - started) * 1000
+    if context.gpu is not None and context.gpu.device is not None:
+        program = amended(program, device=context.gpu.device)
     timings_ms = {"queue": queue_ms, "run": run_ms, "total": queue_ms + run_ms}
     program = amended(program, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
     record = program.model_dump_json(by_alias=True).encode()

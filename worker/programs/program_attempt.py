@@ -20,10 +20,10 @@ from worker.compile.compile import CompileContext
 from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
-from worker.programs.device_replay import (
+from worker.programs.gpu.gpu_replay import (
     DeviceProgram,
-    DeviceReplay,
     ProgramGpu,
+    ReplayTurn,
     replay_on,
     timing_order,
 )
@@ -165,7 +165,7 @@ class ProgramAttempt:
                 inputs_text=None if inputs is None or inputs is program else inputs.text,
                 role=role,
             ),
-            DeviceReplay(
+            ReplayTurn(
                 seed=request.seed,
                 # a reference may add up in no fixed order: it is believed all the same
                 determinism=role == CANDIDATE and "determinism" in (request.checks or ()),

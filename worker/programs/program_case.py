@@ -1,19 +1,22 @@
 """One case of a program: recorded, its kernels compiled, replayed beside its reference, judged."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from compiler.compilation import amended
 from launch.messages import Finding
 from launch.request.verdict import Verdict
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from worker.launch.comparison import NotCompared
-from worker.programs.device_replay import ProgramGpu
+from worker.programs.gpu.gpu_replay import ProgramGpu
+from worker.programs.gpu.program_repeats import compare_repeats
 from worker.programs.kernel_jobs import TooManyKernels
 from worker.programs.parameter_values import differing_parameters
 from worker.programs.program_attempt import ProgramAttempt
-from worker.programs.program_comparison import compare, is_sound, judged
+from worker.programs.program_comparison import ComparedProgram, compare, is_sound, judged
 from worker.programs.program_kernels import ProgramKernels, compile_kernels
 from worker.programs.program_outcome import CaseOutcome
 from worker.programs.program_recordings import RecordedCase
@@ -117,9 +120,14 @@ class _Case:
             return
         inputs = recorded.inputs
         replayed = await attempt.replay_on(gpu, recorded.candidate, compiled, inputs, CANDIDATE)
+        outcome.kernels = compiled.answered_with(replayed.variants)
+        outcome.times = replayed.times
+        outcome.warnings += compiled.left_out_warnings
         if program is not None and kernels is not None and replayed.is_whole:
             reference = await attempt.replay_on(gpu, program, kernels, inputs, REFERENCE)
             self._take_reference(reference)
+            outcome.reference_kernels = kernels.answered_with(reference.variants)
+            outcome.reference_times = reference.times
             if outcome.problem is not None:
                 return
         await self._take(recorded, compiled, replayed, reference)
@@ -170,10 +178,27 @@ class _Case:
             believed = None
         pool = self._attempt.context.comparing
         compared = await compare(pool, replayed, believed, request.tolerance, ir)
+        if believed is not None and all(compared.matches):
+            await self._compare_repeats(replayed, believed, compared)
         outcome.outputs = compared.outputs
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)
-        outcome.verdict = judged(replayed, reference, compared, cpu_checks(request))
+        is_on_gpu = self._attempt.runs_on is not None
+        checks = request.checks or () if is_on_gpu else cpu_checks(request)
+        outcome.verdict = judged(replayed, reference, compared, checks)
+
+    async def _compare_repeats(
+        self, replayed: Replayed, reference: Replayed, compared: ComparedProgram
+    ) -> None:
+        """Compare the timed repeats that came of a GPU, too."""
+        if not replayed.repeats or replayed.times is None:
+            return
+        pool, tolerance = self._attempt.context.comparing, self._attempt.request.tolerance
+        found = await compare_repeats(pool, replayed.repeats, reference, tolerance)
+        compared.matches += found.matches
+        compared.findings += found.findings
+        timing = amended(replayed.times.timing, compared_repeats=found.compared)
+        self.outcome.times = replace(replayed.times, timing=timing)
 
     def _look_at_parameters(
         self, recorded: RecordedCase, replayed: Replayed, reference: Replayed | None

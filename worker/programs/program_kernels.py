@@ -1,9 +1,10 @@
 """The kernels of one tape, compiled: which IR each launch runs, and what is answered of each."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compiler.compilation import Compilation, compilation_url
+from compiler.compilation import Compilation, amended, compilation_url
 from compiler.diagnostic import USER_FILE, Diagnostic
 from compiler.problem import Problem, failure_problem
 from launch.checks.precision_causes import questionable
@@ -14,6 +15,7 @@ from programs.tape.schema import Tape
 from worker.launch.cpu_device import warning_finding
 from worker.launch.kernel_ir import KernelIr
 from worker.programs.kernel_compiles import BuiltKernel, KernelCompiles
+from worker.programs.kernel_configurations import configurations_of
 from worker.programs.kernel_jobs import KernelJobs, KernelUse
 
 _MOST_WARNINGS = 64
@@ -43,7 +45,28 @@ class ProgramKernels:
     @property
     def answered(self) -> list[ProgramKernel]:
         """The kernels as the record says them."""
-        return [self._answered(use) for use in self.uses]
+        return self.answered_with({})
+
+    def answered_with(self, fastest: Mapping[int, int]) -> list[ProgramKernel]:
+        """Return the kernels as the record says them, and of autotuned ones which ran.
+
+        `fastest` is the variant of a launch that was the fastest, by the launch's index.
+        """
+        configurations = configurations_of(self.tape, self.variants, fastest)
+        return [
+            amended(self._answered(use), configuration=configurations.get(use)) for use in self.uses
+        ]
+
+    @property
+    def left_out_warnings(self) -> list[str]:
+        """Say which kernels have configurations that do not compile, and are left out."""
+        counts = Counter(use.kernel for use in self.left_out)
+        kernels = ((self.tape.kernels[name], count) for name, count in counts.items())
+        return [
+            f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned: of what it tries {count} "
+            "did not compile and was left out, as Triton's autotuner does; see `kernels`."
+            for kernel, count in kernels
+        ]
 
     @property
     def irs(self) -> dict[int, KernelIr]:

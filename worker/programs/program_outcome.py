@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import geometric_mean
+from typing import Any
 
 from compiler.compilation import amended
 from launch.messages import Finding
@@ -22,6 +24,7 @@ from programs.program_record import (
 )
 from programs.tape.schema import Launch, Tape
 from worker.programs.program_recordings import RecordedCase
+from worker.programs.program_times import ProgramTimes, Speedup, speedup_of
 from worker.programs.recording import ProgramTape
 
 _MOST_WARNINGS = 100
@@ -42,9 +45,41 @@ class CaseOutcome:
     verdict: Verdict | None = None
     peak_bytes: int | None = None
     reference_peak_bytes: int | None = None
+    times: ProgramTimes | None = None
+    reference_times: ProgramTimes | None = None
+    warnings: list[str] = field(default_factory=list)
     problem: ProgramProblem | None = None
     is_compiled: bool = False
     """Whether it was recorded, and all of its kernels compile."""
+
+    @property
+    def speedup(self) -> Speedup | None:
+        """How many times faster it is than its reference; None: not both were timed."""
+        if self.times is None or self.reference_times is None:
+            return None
+        return speedup_of(self.times, self.reference_times)
+
+    @property
+    def timed(self) -> dict[str, Any]:
+        """What a record says of its times."""
+        if self.times is None:
+            return {}
+        speedup = self.speedup
+        return {
+            "timing": self.times.timing,
+            "entries": list(self.times.entries),
+            "coverage": self.times.coverage,
+            "speedup": None if speedup is None else speedup.ratio,
+            "speedup_interval": None if speedup is None else speedup.interval,
+        }
+
+    @property
+    def all_warnings(self) -> list[str]:
+        """What to say beside the verdict."""
+        times = [one for one in (self.times, self.reference_times) if one is not None]
+        said = [*self.warnings, *(warning for one in times for warning in one.warnings)]
+        speedup = self.speedup
+        return said if speedup is None else [*said, *speedup.warnings]
 
     def result(self, index: int, name: str | None) -> ProgramCaseResult:
         """Return the case as the record says it."""
@@ -56,7 +91,9 @@ class CaseOutcome:
             outputs=self.outputs,
             findings=self.findings,
             peak_bytes=self.peak_bytes,
+            reference_timing=self.reference_times.timing if self.reference_times else None,
             problem=self.problem,
+            **self.timed,
         )
 
 
@@ -80,6 +117,7 @@ def with_run(job: ProgramJob, run: CaseOutcome) -> Program:
             peak_bytes=run.peak_bytes,
             counts=counts,
             problem=run.problem,
+            **run.timed,
         ),
         compiled=run.is_compiled,
     )
@@ -109,6 +147,8 @@ def with_cases(
             counts=counted(runs),
             peak_bytes=max(peaks, default=None),
             problem=None if ran else runs[0].problem,
+            speedup=_mean_speedup(runs),
+            coverage=_coverage(runs),
         ),
         compiled=all(run.is_compiled for run in runs),
     )
@@ -117,6 +157,19 @@ def with_cases(
 def counted(runs: Sequence[CaseOutcome]) -> dict[str, int]:
     """Return how many runs had which verdict; `failed` are those that have none."""
     return dict(Counter(str(run.verdict or "failed") for run in runs))
+
+
+def _mean_speedup(runs: Sequence[CaseOutcome]) -> float | None:
+    """Return the geometric mean; None where not every case has a speed-up."""
+    found = [run.speedup.ratio for run in runs if run.speedup is not None]
+    return geometric_mean(found) if found and len(found) == len(runs) else None
+
+
+def _coverage(runs: Sequence[CaseOutcome]) -> float | None:
+    """Return the share of all cases' time that is in kernels of the program."""
+    times = [run.times for run in runs if run.times is not None]
+    total_us = sum(one.entries_us for one in times)
+    return sum(one.kernels_us for one in times) / total_us if total_us > 0 else None
 
 
 def _rewarded(program: Program, *, compiled: bool) -> Program:
@@ -132,14 +185,21 @@ def _with_tapes(program: Program, job: ProgramJob, run: CaseOutcome) -> Program:
             tape=_summary(run.recorded.reference, tape_url(job.id, of_reference=True)),
             kernels=run.reference_kernels,
             peak_bytes=run.reference_peak_bytes,
+            timing=run.reference_times.timing if run.reference_times else None,
         )
     return amended(
         program,
         tape=_summary(run.recorded.candidate, tape_url(job.id)),
         kernels=run.kernels,
         reference=reference,
-        warnings=[] if run.verdict is None else _untried(run.recorded.candidate.tape),
+        warnings=_warnings(job, run, run.recorded.candidate.tape),
     )
+
+
+def _warnings(job: ProgramJob, run: CaseOutcome, tape: Tape) -> list[str]:
+    if job.device is not None:
+        return run.all_warnings[:_MOST_WARNINGS]
+    return [] if run.verdict is None else _untried(tape)
 
 
 def _untried(tape: Tape) -> list[str]:

@@ -22,11 +22,11 @@ from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.kernel_source import KernelMemory, KernelSource
 from worker.launch.launch_children import Children
 from worker.pool.zygote_client import ZygoteError
-from worker.programs.device_replay import ProgramGpu
 from worker.programs.do_program import do_program
+from worker.programs.gpu.gpu_replay import ProgramGpu
+from worker.programs.gpu.program_station import ProgramStation, ProgramStationContext, offer
 from worker.programs.program_attempt import ProgramContext
 from worker.programs.program_children import ProgramChildren
-from worker.programs.program_station import ProgramStation, ProgramStationContext, offer
 from worker.programs.recorder_test import recorder_fault
 from worker.programs.recording import ProgramTape
 from worker.replaced_toolchains import ReplacedToolchains

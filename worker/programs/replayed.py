@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
@@ -10,6 +9,7 @@ from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
 from programs.tape.schema import Scalar, TensorMeta
 from worker.pool.shared_bytes import Body
+from worker.programs.program_times import ProgramTimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class Replayed:
     repeats: list[TimedCall] = field(default_factory=list)
     variants: Mapping[int, int] = field(default_factory=dict)
     """Of autotuned launches on a GPU, by op: which variant was the fastest, and ran."""
-    measured: Mapping[str, Any] = field(default_factory=dict)
-    """What a launcher says of times; read by `program_times`."""
+    times: ProgramTimes | None = None
+    """On a GPU, where it was timed."""
     stdout: str = ""
     problem: ProgramProblem | None = None
     """Why it could not be replayed at all, where its ending is `NOT_RUN`."""

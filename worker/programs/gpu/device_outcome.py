@@ -15,9 +15,11 @@ from programs.program_job import program_problem
 from programs.tape.schema import Op, Tape
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Report, read_report
+from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
 from worker.pool.shared_bytes import Body
+from worker.programs.program_times import ProgramTimes, times_of
 from worker.programs.replay_child import ReplayFailure, ReportedReplay, take_failure
 from worker.programs.replayed import Replayed, TimedCall
 from worker.programs.replayed_calls import SentPlace, SentTensors, call_of, calls_of
@@ -73,7 +75,7 @@ def _take(
             message = f"The replay did not end within timeout_s = {timeout_s:g} s."
             replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=message))
         case LaunchEnding.FAILURE:
-            take_failure(replayed, read_report(ReplayFailure, outcome.failure or {}), role)
+            _take_failure(replayed, read_report(ReplayFailure, outcome.failure or {}), role)
         case _:
             op = _last_op(outcome, tape)
             message = f"The launcher of the program ended unexpectedly ({outcome.detail})"
@@ -92,7 +94,7 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
     replayed.variants = {int(op): number for op, number in report.variants.items() if op.isdigit()}
-    replayed.measured = said
+    replayed.times = _times(tape, said)
     for number, repeat in enumerate(report.repeats):
         data: dict[SentPlace, Body] = {
             (repeat.call, at): body for at, body in _positions(outcome.repeats.get(number, {}))
@@ -103,6 +105,13 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
         replayed.repeats.append(TimedCall(repeat.repeat, repeat.call, returned))
     if report.ending == "finished" and not report.findings and not replayed.is_whole:
         raise Malformed("it ended well, but some outputs are missing")
+
+
+def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:
+    try:
+        return times_of(tape, said)
+    except JobFailed as error:
+        raise Malformed(str(error)) from error
 
 
 def _by_place(
@@ -146,6 +155,19 @@ def _take_fault(replayed: Replayed, fault: _Fault, tape: Tape) -> None:
     if fault.kind == "assertion_failed":
         finding = find_assertion(replayed.stdout, 1) or finding
     replayed.findings.append(finding)
+
+
+def _take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None:
+    match failure.slug:
+        case "out_of_memory":
+            finding = Finding(kind="out_of_memory", message=failure.message)
+            replayed.end(RunEnding.OUT_OF_MEMORY, finding)
+        case "malformed_job":
+            replayed.fail(program_problem("invalid_argument", failure.message, program=role))
+        case "device_error" | "module_not_loadable":
+            replayed.fail(program_problem("worker_lost", failure.message, program=role))
+        case _:
+            take_failure(replayed, failure, role)
 
 
 def _last_op(outcome: LaunchOutcome, tape: Tape) -> Op | None:

@@ -18,7 +18,7 @@ from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts,
 from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
 from worker.launch.run import Deadline
 from worker.pool.frame import FrameError
-from worker.programs.device_outcome import replayed_of
+from worker.programs.gpu.device_outcome import replayed_of
 from worker.programs.kernel_jobs import KernelUse
 from worker.programs.program_kernels import ProgramKernels
 from worker.programs.replayed import Replayed
@@ -79,7 +79,7 @@ class DeviceProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceReplay:
+class ReplayTurn:
     """How a program is replayed on a GPU, and in whose turn."""
 
     seed: int
@@ -108,7 +108,7 @@ def timing_order(request: ProgramRequest) -> ProgramTimingOrder:
 
 
 async def replay_on(
-    gpu: ProgramGpu, program: DeviceProgram, how: DeviceReplay, deadline: Deadline
+    gpu: ProgramGpu, program: DeviceProgram, how: ReplayTurn, deadline: Deadline
 ) -> Replayed:
     """Replay a program when it is its turn. Raises DeadlinePassed, DeviceDrained.
 
@@ -132,7 +132,7 @@ async def replay_on(
 
 
 async def _in_turn(
-    gpu: ProgramGpu, order: ProgramOrder, how: DeviceReplay, deadline: Deadline
+    gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
 ) -> tuple[LaunchOutcome, float]:
     """Return the outcome, and what it was given to run."""
     limit_s = _Limit(deadline, how.timeout_s)
@@ -162,7 +162,7 @@ class _Limit:
         return self.asked_s
 
 
-def order_of(program: DeviceProgram, how: DeviceReplay, memory_bytes: int) -> ProgramOrder:
+def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> ProgramOrder:
     """Return what the launcher is told."""
     kernels = _Kernels(program.kernels)
     launches = [

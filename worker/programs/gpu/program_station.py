@@ -18,7 +18,7 @@ from store.jobs.types import Claim, QueueLimits, program_device_lane
 from worker.compile.compile import CompileContext
 from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.gpu.supervisor.shared_gpus import SharedGpus
-from worker.programs.device_replay import ProgramGpu
+from worker.programs.gpu.gpu_replay import ProgramGpu
 from worker.replaced_toolchains import ReplacedToolchains
 from worker.slots import HEARTBEAT_S, Slots, every
 

@@ -1,0 +1,67 @@
+"""Timed repeats of a program that a launcher sent, held against the reference.
+
+Which ones is chosen when all have run, so a program that does its work only while somebody looks
+cannot know when that is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from launch.messages import Finding
+from launch.request.launch_record import ComparedRepeat
+from launch.request.verdict import Verdict
+from programs.program_request import ToleranceRequest
+from worker.pool.pool import Pool
+from worker.programs.program_comparison import compare
+from worker.programs.replayed import Replayed, ReplayedCall, TimedCall, is_input_path
+
+
+@dataclass(slots=True)
+class ComparedRepeats:
+    """What came of comparing repeats: `matches` has an entry for each compared output."""
+
+    compared: list[ComparedRepeat] = field(default_factory=list)
+    matches: list[bool] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+async def compare_repeats(
+    pool: Pool,
+    sent: Sequence[TimedCall],
+    reference: Replayed,
+    tolerance: ToleranceRequest | None = None,
+) -> ComparedRepeats:
+    """Compare what was sent, one after the other, until one does not match. Raises NotCompared."""
+    found = ComparedRepeats()
+    for one in sent:
+        if found.findings:
+            break
+        expected = _outputs(reference.calls[one.call])
+        returned = Replayed(calls=[_outputs(one.returned)])
+        compared = await compare(pool, returned, Replayed(calls=[expected]), tolerance)
+        matches = all(compared.matches) if compared.matches else None
+        found.compared.append(ComparedRepeat(repeat=one.repeat, matches=matches))
+        found.matches += compared.matches
+        if matches is False:
+            wrong = [
+                path
+                for path, output in compared.outputs.items()
+                if output.comparison is not None and not output.comparison.matches
+            ]
+            found.findings.append(_mismatch(one, wrong))
+    return found
+
+
+def _outputs(call: ReplayedCall) -> ReplayedCall:
+    return {path: item for path, item in call.items() if not is_input_path(path)}
+
+
+def _mismatch(one: TimedCall, paths: Sequence[str]) -> Finding:
+    which = f"Timed run {one.repeat}" if one.repeat >= 0 else "A run to warm up"
+    message = (
+        f"{which} does not match the reference, though the {('first', 'second')[one.call]} call, "
+        f"whose inputs it had, does: output {', '.join(paths)} is another. The program keeps "
+        "something from call to call, or its kernels race."
+    )
+    path = paths[0] if paths else None
+    return Finding(kind=str(Verdict.MISMATCH), argument=path, message=message)
