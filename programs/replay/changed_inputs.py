@@ -30,7 +30,7 @@ class ChangedInputs:
         self._before, self._kept = {}, {}
         if phase not in CALLS:
             return
-        written = may_be_written(self._tape, phase)
+        written = _may_be_written(self._tape, phase)
         for storage in {self._storage(id_) for id_ in input_ids(self._tape, phase)} & written:
             if self._tensors.has(storage):
                 self._before[storage] = self._digest(storage)
@@ -71,8 +71,7 @@ def input_ids(tape: Tape, phase: Phase) -> tuple[int, ...]:
     return tuple([id_ for structure in given for id_ in tensors_of(structure)])
 
 
-def may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:
-    """Return the storages that ops of a phase may write to."""
+def _may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:
     ids = [id_ for op in tape.ops if op.phase == phase for id_ in _written(op)]
     return frozenset([tape.tensors[id_].storage for id_ in ids])
 

@@ -38,11 +38,6 @@ class LiveTensors:
         """Tell whether a storage is there."""
         return storage in self._octets
 
-    @property
-    def storages(self) -> frozenset[int]:
-        """Those that are there."""
-        return frozenset(self._octets)
-
     def octets(self, storage: int) -> torch.Tensor:
         """Return the bytes of a storage that is there."""
         return self._octets[storage]

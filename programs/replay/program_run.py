@@ -7,7 +7,7 @@ that programs which take the same inputs draw the same numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,18 +15,17 @@ import torch
 
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
-from programs.replay.changed_inputs import ChangedInputs, may_be_written
+from programs.replay.changed_inputs import ChangedInputs
 from programs.replay.launches import Launches, Written
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
 from programs.replay.poisoned_storages import PoisonedStorages
-from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
+from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes
 from programs.replay.written_storages import EMPTIES, WrittenStorages
 from programs.tape.forged import ForgedTape
 from programs.tape.output_paths import by_path
 from programs.tape.schema import (
-    PHASES,
     AtenOp,
     Launch,
     Op,
@@ -43,7 +42,7 @@ _OUT_OF_BOUNDS = re.compile(r"out of (range|bounds)", re.IGNORECASE)
 _MOST_FINDINGS = 20
 _MOST_SAID = 500
 Ending = Literal["finished", "out_of_memory", "crashed"]
-_SEED_OF: Mapping[Phase, int] = {"init": 0, "inputs": 0, "run": 0, "run2": 1}
+SEED_OF: Mapping[Phase, int] = {"init": 0, "inputs": 0, "run": 0, "run2": 1}
 """What is added to the seed: calls draw other numbers each."""
 
 
@@ -68,8 +67,6 @@ class ReplayOptions:
     device: torch.device = CPU
     other_poison: bool = False
     """Fill memory that nobody wrote with the other poison: for a second replay on a GPU."""
-    keeps: bool = False
-    """Free nothing in a call that was there before it: the call can be begun again."""
 
 
 class ProgramRun:
@@ -93,27 +90,13 @@ class ProgramRun:
         self.findings: list[Finding] = []
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
         self._next = 0
-        self._kept: frozenset[int] = frozenset()
         self._take(given)
 
     def run(self, phase: Phase) -> None:
         """Run the ops of a phase, if those before it ran. Raises `ReplayStopped`, `Failure`."""
-        self.seed(phase)
+        torch.manual_seed(self._how.seed + SEED_OF[phase])
         self._inputs.begin(phase)
-        self.step_through(phase)
-        self.inputs_left = self._inputs.end(phase)
-        if self._inputs.too_many:
-            raise _too_many_changed()
-
-    def seed(self, phase: Phase) -> None:
-        """Seed torch as a phase begins."""
-        torch.manual_seed(self._how.seed + _SEED_OF[phase])
-
-    def step_through(self, phase: Phase) -> None:
-        """Run the ops of a phase and nothing beside them. Raises `ReplayStopped`, `Failure`."""
         end = self._needed.ends[phase]
-        if self._how.keeps and phase in CALLS:
-            self._kept = self.tensors.storages
         with torch.no_grad():
             while self._next < end:
                 if self._next:  # what is there at the end of a phase can still be taken
@@ -121,18 +104,9 @@ class ProgramRun:
                     self._free(self._next - 1)
                 self._step(self._next, self._tape.ops[self._next])
                 self._next += 1
-
-    def rewind(self, phase: Phase) -> None:
-        """Stand before the first op of a call again that `keeps`; let go of what it made.
-
-        What its ops wrote to memory that was there before stays written.
-        """
-        self._release(self.tensors.storages - self._kept)
-        self._next = self._needed.ends[PHASES[PHASES.index(phase) - 1]]
-
-    def changeable(self, phase: Phase) -> frozenset[int]:
-        """Return the storages that are there now, and that ops of a call may write to."""
-        return may_be_written(self._tape, phase) & self.tensors.storages
+        self.inputs_left = self._inputs.end(phase)
+        if self._inputs.too_many:
+            raise _too_many_changed()
 
     def _memory_nobody_wrote(self) -> Written:
         if self._how.device.type == "cpu":
@@ -156,9 +130,6 @@ class ProgramRun:
 
     def _free(self, index: int) -> None:
         gone = self._needed.freed_after.get(index, ())
-        self._release([one for one in gone if one not in self._kept])
-
-    def _release(self, gone: Collection[int]) -> None:
         for storage in gone:
             self.tensors.free(storage)
         self.written.free(gone)

@@ -6,16 +6,18 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch.nn import functional
 
+META, CPU = torch.device("meta"), torch.device("cpu")
 
-def run_all() -> None:
-    """Run every one of them on the meta device and on the CPU."""
+
+def run_all(devices: Sequence[torch.device] = (META, CPU)) -> None:
+    """Run every one of them on each device."""
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        for device in (torch.device("meta"), torch.device("cpu")):
+        for device in devices:
             for network in _NETWORKS:
                 network(device)
 

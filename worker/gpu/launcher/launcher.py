@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> NoReturn:
     except BaseException:  # noqa: BLE001 - the worker sees exit status 1 and this text
         traceback.print_exc()
     finally:
-        _flush()
+        flush_printed()
         os._exit(status)
 
 
@@ -88,7 +88,7 @@ def _serve(channel: ResultChannel, context: LauncherContext) -> int:
     orders.start()
     while (order := orders.next()) is not None:
         last = _perform(channel, context, order)
-        _flush()
+        flush_printed()
         last["printed_bytes"] = os.lseek(1, 0, os.SEEK_CUR)  # a next order may be here already
         channel.send(order.nonce, last)
         if not last["clean"]:
@@ -143,7 +143,7 @@ def _failure(slug: str, message: str, *, clean: bool) -> dict[str, Any]:
     return {"kind": "failure", "slug": slug, "message": message, "clean": clean}
 
 
-def _flush() -> None:
+def flush_printed() -> None:
     """Write out what kernels printed: CUDA prints through the C library's buffers."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -4,7 +4,7 @@ Launches as Triton's own launcher does (third_party/nvidia/backend/driver.c): th
 CTAs of a cluster, 32 threads a warp, and its launch attributes. Imported in launchers only.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -39,6 +39,12 @@ class LoadedKernel:
         if not self.empty:
             check(cu.cuLaunchKernelEx(self.config, self.function, parameters, 0), "launching")
 
+    def at(self, device: GpuDevice, abi: Abi, grid: tuple[int, int, int]) -> "LoadedKernel":
+        """Return the same kernel for another grid. Raises KernelFault when there is none such."""
+        blocks = _blocks(abi, grid)
+        config = _config(device, abi, blocks, self.attributes)
+        return replace(self, config=config, empty=prod(blocks) == 0)
+
     def unload(self) -> None:
         """Remove the code from the GPU. Raises CudaError."""
         check(cu.cuModuleUnload(self.module), "unloading the module")
@@ -50,9 +56,7 @@ def load(device: GpuDevice, cubin: bytes, abi: Abi, grid: tuple[int, int, int]) 
     Raises KernelFault when it can never run on this GPU, JobFailed when it was built for another,
     CudaError.
     """
-    cluster = abi.cluster[0]
-    blocks = (grid[0] * cluster, grid[1], grid[2])
-    _check_grid(blocks)
+    blocks = _blocks(abi, grid)
     module, function = _find(device, cubin, abi.entry)
     try:
         resources = _resources(function)
@@ -77,10 +81,12 @@ def _find(device: GpuDevice, cubin: bytes, entry: str) -> tuple[Any, Any]:
         raise
 
 
-def _check_grid(blocks: tuple[int, int, int]) -> None:
+def _blocks(abi: Abi, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    blocks = (grid[0] * abi.cluster[0], grid[1], grid[2])
     if any(extent > most for extent, most in zip(blocks, _MAX_GRID, strict=True)):
         message = f"a grid of {blocks} blocks; at most {_MAX_GRID} are possible"
         raise KernelFault(GpuFault.DOES_NOT_FIT, message)
+    return blocks
 
 
 def _resources(function: Any) -> dict[str, int]:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.program.program_launcher import BOOTSTRAP
 from worker.gpu.program.program_order import ProgramOrder
 from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.gpu import Gpu, LimitNow
@@ -23,17 +24,13 @@ __all__ = [
 ]  # fmt: skip
 
 Isolation = Literal["caller", "process"]
-PROGRAM_BOOTSTRAP = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from worker.gpu.program.program_launcher import main; main(sys.argv[2:])"
-)
 PROGRAM_START_S = 120.0
 """What a launcher with torch in it may take to start."""
 
 
 def program_command() -> LauncherCommand:
     """Return how program launchers are started."""
-    return LauncherCommand(bootstrap=PROGRAM_BOOTSTRAP, start_s=PROGRAM_START_S)
+    return LauncherCommand(bootstrap=BOOTSTRAP, start_s=PROGRAM_START_S)
 
 
 @dataclass(frozen=True, slots=True)

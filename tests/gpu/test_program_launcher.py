@@ -1,0 +1,198 @@
+"""Program launchers on a GPU: programs replayed by cubins and ATen, and what they do wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import numpy as np
+import pytest
+
+from tests.gpu.program_tapes import program, t
+from worker.gpu.program.program_launcher import BOOTSTRAP
+from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherProcess
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
+
+pytest.importorskip("torch")
+COUNT = 98_432
+
+
+class Launcher:
+    """One program launcher, started again where it has ended."""
+
+    def __init__(self) -> None:
+        path = os.environ.get("PYTHONPATH")
+        environment = {"PYTHONPATH": path} if path else {}
+        self.command = LauncherCommand(bootstrap=BOOTSTRAP, environment=environment)
+        self.loop = asyncio.new_event_loop()
+        self.process: LauncherProcess | None = None
+        self.starts = 0
+
+    def run(self, order, deadline_s=30.0):
+        return self.loop.run_until_complete(self._run(order, deadline_s))
+
+    async def _run(self, order, deadline_s):
+        if self.process is None:
+            self.process = LauncherProcess(self.command, 0)
+            await self.process.start()
+            self.starts += 1
+        outcome = await self.process.run(order, deadline_s)
+        if not outcome.clean:
+            await self.process.close()
+            self.process = None
+        return outcome
+
+    def close(self):
+        if self.process is not None:
+            self.loop.run_until_complete(self.process.close())
+        self.loop.close()
+
+
+@pytest.fixture(scope="module")
+def launcher():
+    launcher = Launcher()
+    yield launcher
+    launcher.close()
+
+
+def floats(outcome, name):
+    return np.frombuffer(outcome.outputs[name], np.float32)
+
+
+def adding(tape, inputs):
+    x, y = inputs
+    out = tape.empty([COUNT])
+    args = {"x_ptr": t(x), "y_ptr": t(y), "output_ptr": t(out), "n_elements": COUNT}
+    tape.launch("add", args, -(-COUNT // 1024), n_elements="i32")
+    return [out, x, y]
+
+
+def test_a_kernel_runs_in_both_calls(launcher):
+    outcome = launcher.run(program(adding, [[COUNT], [COUNT]], determinism=True))
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    assert outcome.result["ending"] == "finished"
+    assert outcome.result["findings"] == []
+    assert outcome.result["deterministic"] is True
+    assert outcome.clean
+    for call in "01":
+        total, x, y = (floats(outcome, f"{call}:{position}") for position in range(3))
+        assert np.array_equal(total, x + y)
+    assert outcome.unwritten == {}
+    assert not np.array_equal(floats(outcome, "0:1"), floats(outcome, "1:1"))
+
+
+def test_ops_of_torch_run_on_the_gpu(launcher):
+    def call(tape, inputs):
+        made = tape.made("mm.default", [64, 64], t(inputs[0]), t(inputs[1]))
+        return [tape.made("relu.default", [64, 64], t(made)), *inputs]
+
+    outcome = launcher.run(program(call, [[64, 64], [64, 64]]))
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    out, x, y = (floats(outcome, f"1:{position}").reshape(64, 64) for position in range(3))
+    assert np.allclose(out, np.maximum(x @ y, 0), rtol=1e-4, atol=1e-4)
+
+
+def test_an_input_that_a_kernel_changes_is_sent(launcher):
+    def call(tape, inputs):
+        before = tape.made("clone.default", [1024], t(inputs[0]))
+        args = {"x_ptr": t(inputs[0]), "n_elements": 1024}
+        tape.launch("increment", args, n_elements="i32")
+        return [before]
+
+    outcome = launcher.run(program(call, [[1024]]))
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    assert np.array_equal(floats(outcome, "input:0:0"), floats(outcome, "0:0") + 1)
+
+
+def test_what_nobody_wrote_is_told(launcher):
+    outcome = launcher.run(program(lambda tape, _: [tape.empty([100])], [[4]]))
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    missing = np.unpackbits(np.frombuffer(outcome.unwritten["1:0"], np.uint8), count=100)
+    assert missing.all()
+
+
+def test_nothing_of_a_program_is_left_for_the_next(launcher):
+    def full(tape, inputs):
+        return [tape.made("add.Scalar", [4], t(one), 1.0) for one in inputs[:1]]
+
+    def reading(tape, inputs):
+        found = []
+        for index in (0, 1000, 5000, 100_000):
+            out = tape.empty([1])
+            args = {"x_ptr": t(inputs[0]), "output_ptr": t(out), "index": index}
+            tape.launch("load_at", args, index="i32")
+            found.append(out)
+        return [*found, inputs[0]]
+
+    first = launcher.run(program(full, [[4]] + [[1024]] * 300))
+    starts = launcher.starts
+    outcome = launcher.run(program(reading, [[256]]))
+
+    assert first.clean
+    assert launcher.starts == starts
+    assert outcome.ending is LaunchEnding.OK, outcome
+    assert floats(outcome, "0:0")[0] == floats(outcome, "0:4")[0]
+    assert floats(outcome, "0:3")[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("build", "args", "scalars", "kind"),
+    [
+        ("store_far", {"distance": 1 << 40}, {"distance": "i64"}, "illegal_access"),
+        ("misaligned", {}, {}, "misaligned_access"),
+        ("matmul_too_much_shared", {"K": 64}, {"K": "i32"}, "does_not_fit"),
+    ],
+)
+def test_a_fault_is_told_with_its_op(launcher, build, args, scalars, kind):
+    names = ("a_ptr", "b_ptr", "c_ptr") if build.startswith("matmul") else ("output_ptr",)
+
+    def call(tape, inputs):
+        made = tape.made("add.Scalar", [4096], t(inputs[0]), 1.0)
+        pointers = {name: t(made) for name in names}
+        tape.launch(build, pointers | args, **scalars)
+        return [made]
+
+    outcome = launcher.run(program(call, [[4096]]))
+
+    assert outcome.ending is LaunchEnding.FAULT, outcome
+    assert outcome.fault["kind"] == kind
+    assert outcome.fault["op"] == 3
+    assert outcome.clean is (kind == "does_not_fit")
+
+
+def test_an_index_out_of_range_of_an_op_is_told(launcher):
+    def call(tape, inputs):
+        index = tape.full([2], 99, "i64")
+        return [tape.made("index_select.default", [2], t(inputs[0]), 0, t(index))]
+
+    outcome = launcher.run(program(call, [[4]]))
+
+    assert outcome.ending is LaunchEnding.FAULT, outcome
+    assert outcome.fault["kind"] == "out_of_bounds"
+    assert outcome.fault["op"] == 3
+
+
+def test_too_much_memory_is_refused_before_it_is_taken(launcher):
+    outcome = launcher.run(program(adding, [[COUNT], [COUNT]], memory_bytes=1000))
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    assert outcome.result["ending"] == "out_of_memory"
+    assert "and a replay on the GPU has 1,000" in outcome.result["findings"][0]["message"]
+
+
+def test_an_endless_kernel_is_ended(launcher):
+    def call(tape, inputs):
+        flags = [tape.full([1], 0, "i32") for _ in range(2)]
+        tape.launch("endless", {"x_ptr": t(flags[0]), "output_ptr": t(flags[1])})
+        return [flags[1]]
+
+    outcome = launcher.run(program(call, [[4]]), deadline_s=2.0)
+
+    assert outcome.ending is LaunchEnding.DEADLINE
+    assert outcome.stages[-1] == "run"
+    after = launcher.run(program(adding, [[COUNT], [COUNT]]))
+    assert after.ending is LaunchEnding.OK, after

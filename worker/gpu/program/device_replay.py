@@ -1,0 +1,218 @@
+"""One program from its order to its result: both calls on the GPU, outputs, faults, timing.
+
+The checked replay waits for the GPU behind each op, so that what went wrong is known by its op.
+Imported in program launchers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from launch.buffers.element_types import Array
+from launch.messages import Finding
+from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
+from programs.replay.given_inputs import given_inputs
+from programs.replay.program_run import (
+    Ending,
+    ProgramRun,
+    ReplayOptions,
+    ReplayStopped,
+    tensors_in,
+)
+from programs.replay.replay_order import CALLS
+from programs.replay.storage_lifetimes import START, lifetimes
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import Tape
+from worker.gpu.launcher.device import CudaError
+from worker.gpu.launcher.fault import KernelFault, leaves_context
+from worker.gpu.launcher.run_outputs import Send, send_output
+from worker.gpu.program.device_launches import DeviceLaunches
+from worker.gpu.program.op_fault import OpFault, op_fault
+from worker.gpu.program.program_context import ProgramContext
+from worker.gpu.program.program_order import ProgramOrder
+
+Place = tuple[int, int]
+"""An output: the number of its call, and its position there."""
+
+
+class DeviceReplay:
+    """One order in a program launcher. `send` takes frames."""
+
+    def __init__(self, context: ProgramContext, order: ProgramOrder, send: Send) -> None:
+        """Read the tape. Raises `ForgedTape`."""
+        self._context, self._order, self._send = context, order, send
+        self._tape = read_tape(order.tape)
+        self._needed = lifetimes(self._tape)
+        self._launches = DeviceLaunches(context, order, self._tape)
+        self._findings: list[Finding] = []
+        self._parameters: list[str | None] = []
+        self._restrided = 0
+        self._op: int | None = None
+        """The op that is under way."""
+
+    def perform(self) -> dict[str, Any]:
+        """Return the result. Raises OpFault, KernelFault, JobFailed, `ForgedTape`, `NoMetaKernel`.
+
+        Also CudaError, where no op is under way.
+        """
+        ending: Ending = "finished"
+        found: dict[str, Any] = {}
+        try:
+            with self._faults():
+                self._source = self._checked()
+                found = self._replays()
+        except ReplayStopped as stopped:
+            self._findings.append(stopped.finding)
+            ending = stopped.ending
+        report: dict[str, Any] = {
+            "ending": ending,
+            "findings": [asdict(one) for one in self._findings],
+            "peak_bytes": self._needed.peak_bytes,
+            "restrided": self._restrided,
+            "parameters": self._parameters,
+            "variants": {str(op): number for op, number in self._launches.chosen.items()},
+        }
+        return report | {"deterministic": None, "timing": None} | found
+
+    def _checked(self) -> Tape | None:
+        most_bytes = min(self._order.memory_bytes, self._context.free_bytes)
+        return check_tapes(self._tape, self._order.inputs_tape, most_bytes, "the GPU")
+
+    def _replays(self) -> dict[str, Any]:
+        """Replay as often as is asked for, first of all for what is sent."""
+        self._stage("run")
+        checked, suspects = self._first()
+        self._unwritten(suspects)
+        if self._findings:
+            return {}
+        found: dict[str, Any] = {}
+        if self._order.determinism:
+            self._stage("again")
+            found["deterministic"] = self._repeats(checked)
+        return found
+
+    def _first(self) -> tuple[dict[Place, torch.Tensor], dict[Place, Array]]:
+        """Send outputs; return copies of them, and which elements may be unwritten."""
+        checked: dict[Place, torch.Tensor] = {}
+        suspects: dict[Place, Array] = {}
+        for run, call in self._calls():
+            for place, id_ in self._outputs(call):
+                tensor = run.tensors.get(id_)
+                self._context.send_tensor(self._send, _name(place), tensor)
+                checked[place] = _octets(tensor)
+                if (missing := run.written.unwritten(id_)) is not None:
+                    suspects[place] = missing
+            for position, data in run.inputs_left.items():
+                send_output(self._send, "output", f"input:{call}:{position}", data)
+            self._restrided = run.tensors.restrided
+        return checked, suspects
+
+    def _unwritten(self, suspects: dict[Place, Array]) -> None:
+        """Send what nobody wrote: what holds the other poison, too, where that was there."""
+        if not suspects:
+            return
+        self._stage("unwritten")
+        for run, call in self._calls(other_poison=True):
+            for place, id_ in self._outputs(call):
+                missing = run.written.unwritten(id_)
+                if missing is None or place not in suspects:
+                    continue
+                if (both := suspects[place] & missing).any():
+                    bits = np.packbits(both).tobytes()
+                    send_output(self._send, "unwritten", _name(place), bits)
+
+    def _repeats(self, checked: dict[Place, torch.Tensor]) -> bool:
+        """Replay again; say where outputs differ, and return whether they do not."""
+        same = True
+        for run, call in self._calls():
+            for (place, id_), path in zip(self._outputs(call), self._paths(call), strict=True):
+                if not torch.equal(_octets(run.tensors.get(id_)), checked[place]):
+                    same = False
+                    self._findings.append(_nondeterministic(path, call))
+        return same
+
+    def _calls(self, *, other_poison: bool = False) -> Iterator[tuple[ProgramRun, int]]:
+        """Yield a replay at the end of each of its calls."""
+        how = ReplayOptions(
+            self._order.seed, device=self._context.torch_device, other_poison=other_poison
+        )
+        given = {} if self._source is None else self._given(self._source, how)
+        how = replace(how, before_op=self._begin, after_op=self._end)
+        run = ProgramRun(self._tape, self._needed, self._launches, how, given)
+        del given  # what the program does not need any more is to be free
+        run.run("init")
+        self._parameters = parameter_digests(self._tape, run.tensors)
+        run.run("inputs")
+        for call, phase in enumerate(CALLS):
+            run.run(phase)
+            self._op = None
+            yield run, call
+
+    def _given(self, source: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
+        given = given_inputs(self._tape, source, how)
+        self._context.wait()
+        return given
+
+    def _begin(self, index: int) -> None:
+        self._op = index
+        if self._order.announce:
+            self._stage(f"op-{index}")
+
+    def _end(self, _: int) -> None:
+        self._context.wait()
+
+    def _outputs(self, call: int) -> list[tuple[Place, int]]:
+        ids = [id_ for _, id_ in tensors_in(outputs_of(self._tape, call))]
+        return [((call, position), id_) for position, id_ in enumerate(ids)]
+
+    def _paths(self, call: int) -> list[str]:
+        return [path for path, _ in tensors_in(outputs_of(self._tape, call))]
+
+    def _stage(self, name: str) -> None:
+        """Tell the worker what is being done, so that it knows where a deadline struck."""
+        self._send({"kind": "stage", "stage": name, "ms": 0.0}, b"")
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Turn CUDA's errors into the faults of the op under way that they are."""
+        try:
+            yield
+        except CudaError as error:
+            raise self._fault(error) from error
+        except KernelFault as fault:
+            index = self._op if self._op is not None else START
+            left = leaves_context(fault.fault)
+            raise OpFault(fault, index, leaves_context=left) from fault
+        except ReplayStopped:
+            try:  # torch's words for an error of the GPU say less than the driver's name of it
+                self._context.wait()
+            except CudaError as error:
+                raise self._fault(error) from error
+            raise
+
+    def _fault(self, error: CudaError) -> OpFault | CudaError:
+        if self._op is None:
+            return error
+        return op_fault(error, self._op, self._tape.ops[self._op])
+
+
+def _name(place: Place) -> str:
+    return f"{place[0]}:{place[1]}"
+
+
+def _octets(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a copy of a tensor's bytes, elements in C order."""
+    plain = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1)
+    return plain.view(torch.uint8).clone() if plain.numel() else plain.new_empty(0).byte()
+
+
+def _nondeterministic(path: str, call: int) -> Finding:
+    which = ("first", "second")[call]
+    message = f"Output {path} of the {which} call differs between two replays with equal inputs."
+    return Finding(kind="nondeterministic", argument=path, message=message)

@@ -1,0 +1,43 @@
+"""What an error of the GPU says of the op of a tape that was under way. Knows no CUDA."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from programs.tape.schema import AtenOp, Op
+from worker.gpu.launcher.fault import MESSAGES, GpuFault, KernelFault, fault_of, leaves_context
+
+
+class NamedError(Protocol):
+    """An error of the driver; `name` is CUDA's own, such as CUDA_ERROR_ASSERT."""
+
+    name: str
+
+
+class OpFault(Exception):
+    """Ends a replay with a fault of the op `index`; `leaves_context`: the GPU takes others."""
+
+    def __init__(self, fault: KernelFault, index: int, *, leaves_context: bool) -> None:
+        super().__init__(str(fault))
+        self.fault, self.index, self.leaves_context = fault, index, leaves_context
+
+
+def op_fault(error: NamedError, index: int, op: Op) -> OpFault:
+    """Return the fault that an error is, of the op `index` that was under way."""
+    kind = fault_of(error.name)
+    leaves = kind is not None and leaves_context(kind)
+    kind = kind or GpuFault.CRASHED
+    words = MESSAGES[kind]
+    if isinstance(op, AtenOp):
+        kind, words = _of_aten(kind, op)
+    elif kind is GpuFault.CRASHED:
+        words = f"{words} ({error.name})"
+    return OpFault(KernelFault(kind, words, error.name), index, leaves_context=leaves)
+
+
+def _of_aten(kind: GpuFault, op: AtenOp) -> tuple[GpuFault, str]:
+    if kind is GpuFault.ASSERTION_FAILED:
+        return GpuFault.OUT_OF_BOUNDS, f"{op.op} was given an index that is out of range."
+    if kind in (GpuFault.ILLEGAL_ACCESS, GpuFault.MISALIGNED_ACCESS):
+        return kind, f"{op.op} touched memory that is none of its tensors'."
+    return kind, f"{op.op} ended with an error of the GPU."

@@ -1,0 +1,123 @@
+"""What a program launcher keeps between the programs of its caller: a GPU as torch has it.
+
+torch's stream is the device's, so that kernels, checks and clocks queue behind torch's own work.
+Imported in program launchers only.
+"""
+
+from __future__ import annotations
+
+import gc
+from contextlib import suppress
+from typing import Any
+
+import torch
+from cuda.bindings import driver as cu
+
+from compiler.abi import Abi
+from programs.replay import warming_networks
+from worker.gpu.launcher.device import GpuDevice, check
+from worker.gpu.launcher.loaded_kernel import LoadedKernel, load
+from worker.gpu.launcher.output_memory import OutputMemory, is_shared
+from worker.gpu.launcher.run_outputs import Output, Send, send_output
+from worker.gpu.launcher.tensor_map import TensorMaps
+from worker.gpu.launcher.timing import Clocks
+
+_OF_THIS_PROCESS = 0
+"""It sees one GPU."""
+
+
+class ProgramContext:
+    """A GPU, its stream, and the host's memory that outputs are read into."""
+
+    def __init__(self, device: GpuDevice) -> None:
+        self.device = device
+        self.torch_device = torch.device("cuda", _OF_THIS_PROCESS)
+        self.maps = TensorMaps(device.driver_version)
+        self.clocks = Clocks(device.uuid)
+        self._outputs = OutputMemory()
+        self._loaded: list[LoadedKernel] = []
+        torch.cuda.init()
+        stream = torch.cuda.ExternalStream(int(device.stream), device=self.torch_device)
+        torch.cuda.set_stream(stream)
+        self._lasting_bytes = 0
+
+    def warm_up(self) -> None:
+        """Load what most programs need, so that none of them waits for it. Raises CudaError."""
+        torch.set_num_threads(1)
+        warming_networks.run_all((torch.device("meta"), self.torch_device))
+        self._give_back()
+        self._lasting_bytes = torch.cuda.memory_allocated()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the worker wants to know of the GPU, as JSON."""
+        return self.device.facts() | {"driver": self.clocks.driver, "torch": torch.__version__}
+
+    def load(self, cubin: bytes, abi: Abi, grid: tuple[int, int, int]) -> LoadedKernel:
+        """Load a kernel for as long as the program lasts; see `loaded_kernel.load`."""
+        loaded = load(self.device, cubin, abi, grid)
+        self._loaded.append(loaded)
+        return loaded
+
+    def wait(self) -> None:
+        """Wait for all work queued so far. Raises CudaError."""
+        check(cu.cuStreamSynchronize(self.device.stream), "waiting for the GPU")
+
+    @property
+    def free_bytes(self) -> int:
+        """How much memory a program can have now. Raises CudaError."""
+        free, _ = check(cu.cuMemGetInfo(), "asking for free memory")
+        return int(free)
+
+    def tidy(self) -> bool:
+        """Leave nothing of a program on the GPU; tell whether that is so. Raises CudaError.
+
+        What torch keeps of memory is zeroed and given back to the driver: the next program may be
+        given the same pages, and its kernels can read whatever is mapped.
+        """
+        while self._loaded:
+            self._loaded.pop().unload()
+        self._give_back()
+        left_bytes: int = torch.cuda.memory_allocated()
+        return left_bytes <= self._lasting_bytes
+
+    def _give_back(self) -> None:
+        gc.collect()
+        with suppress(AttributeError):  # not all versions of torch have it
+            torch._C._cuda_clearCublasWorkspaces()
+        self.wait()
+        for segment in torch.cuda.memory_snapshot():
+            _zero(segment, self.device)
+        self.wait()
+        torch.cuda.empty_cache()
+
+    def send_tensor(self, send: Send, name: str, tensor: torch.Tensor) -> None:
+        """Send the elements of a tensor in C order, as an output of this name. Raises CudaError."""
+        send_output(send, "output", name, self._read(tensor))
+
+    def _read(self, tensor: torch.Tensor) -> Output:
+        plain = tensor.resolve_conj().resolve_neg().contiguous()
+        size_bytes = plain.numel() * plain.itemsize
+        if not is_shared(size_bytes):
+            octets = plain.reshape(-1).view(torch.uint8) if size_bytes else plain
+            data: bytes = octets.cpu().numpy().tobytes()
+            return data
+
+        def fill(address: int) -> None:
+            copied = cu.cuMemcpyDtoHAsync(address, plain.data_ptr(), size_bytes, self.device.stream)
+            check(copied, "reading an output")
+            self.wait()
+
+        return self._outputs.fill(size_bytes, fill)
+
+
+def _zero(segment: dict[str, object], device: GpuDevice) -> None:
+    """Zero what no tensor lies in of a piece of memory that torch keeps."""
+    address = int(str(segment["address"]))
+    blocks = segment["blocks"]
+    assert isinstance(blocks, list)
+    for block in blocks:
+        size_bytes = int(block["size"])
+        if block["state"] == "inactive":
+            filled = cu.cuMemsetD8Async(address, 0, size_bytes, device.stream)
+            check(filled, "zeroing memory")
+        address += size_bytes
