@@ -10,6 +10,7 @@ import pytest
 
 from tests.gpu.program_tapes import program, t
 from worker.gpu.program.program_launcher import BOOTSTRAP
+from worker.gpu.program.program_order import ProgramTimingOrder
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherProcess
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 
@@ -80,6 +81,19 @@ def test_a_kernel_runs_in_both_calls(launcher):
         assert np.array_equal(total, x + y)
     assert outcome.unwritten == {}
     assert not np.array_equal(floats(outcome, "0:1"), floats(outcome, "1:1"))
+
+
+def test_a_program_is_timed_and_its_repeats_give_the_same(launcher):
+    order = program(adding, [[COUNT], [COUNT]], timing=ProgramTimingOrder(max_ms=200.0))
+
+    outcome = launcher.run(order)
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    assert outcome.clean
+    assert outcome.result["method"] == "graph", outcome.result
+    assert outcome.result["timing"]["differing_repeats"] == 0
+    assert 0 < outcome.result["timing"]["median_us"] < 1000
+    assert [entry["op"] for entry in outcome.result["entries"]]
 
 
 def test_ops_of_torch_run_on_the_gpu(launcher):

@@ -18,6 +18,7 @@ from launch.buffers.element_types import Array
 from launch.messages import Finding
 from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
 from programs.replay.given_inputs import given_inputs
+from programs.replay.live_tensors import LiveTensors
 from programs.replay.program_run import (
     Ending,
     ProgramRun,
@@ -28,14 +29,17 @@ from programs.replay.program_run import (
 from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import START, lifetimes
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Tape
+from programs.tape.schema import Launch, Tape
 from worker.gpu.launcher.device import CudaError
 from worker.gpu.launcher.fault import KernelFault, leaves_context
 from worker.gpu.launcher.run_outputs import Send, send_output
-from worker.gpu.program.device_launches import DeviceLaunches
+from worker.gpu.program.cuda_timing import CudaTiming
+from worker.gpu.program.device_launches import ChosenLaunches, DeviceLaunches
 from worker.gpu.program.op_fault import OpFault, op_fault
 from worker.gpu.program.program_context import ProgramContext
-from worker.gpu.program.program_order import ProgramOrder
+from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
+from worker.gpu.program.program_timing import TimedProgram, timed
+from worker.gpu.program.variant_choice import VariantChoice
 
 Place = tuple[int, int]
 """An output: the number of its call, and its position there."""
@@ -50,11 +54,14 @@ class DeviceReplay:
         self._tape = read_tape(order.tape)
         self._needed = lifetimes(self._tape)
         self._launches = DeviceLaunches(context, order, self._tape)
+        self._launches.choice = self._choose
+        self._timing = CudaTiming(context.device.uuid)
+        self._variants = VariantChoice(self._tape, self._timing)
         self._findings: list[Finding] = []
         self._parameters: list[str | None] = []
         self._restrided = 0
         self._op: int | None = None
-        """The op that is under way."""
+        """The op that is under way; `START` while all are timed."""
 
     def perform(self) -> dict[str, Any]:
         """Return the result. Raises OpFault, KernelFault, JobFailed, `ForgedTape`, `NoMetaKernel`.
@@ -70,6 +77,7 @@ class DeviceReplay:
         except ReplayStopped as stopped:
             self._findings.append(stopped.finding)
             ending = stopped.ending
+        self._timing.close()
         report: dict[str, Any] = {
             "ending": ending,
             "findings": [asdict(one) for one in self._findings],
@@ -95,7 +103,29 @@ class DeviceReplay:
         if self._order.determinism:
             self._stage("again")
             found["deterministic"] = self._repeats(checked)
+        if self._order.timing is not None and not self._findings:
+            self._stage("timing")
+            found |= self._timed(checked, self._order.timing)
         return found
+
+    def _timed(
+        self, checked: dict[Place, torch.Tensor], order: ProgramTimingOrder
+    ) -> dict[str, Any]:
+        """Return the members of the result that times are in."""
+        run = self._begun(ReplayOptions(self._order.seed, device=self._context.torch_device))
+        self._op = START
+        program = TimedProgram(
+            tape=self._tape,
+            tensors=run.tensors,
+            launches=ChosenLaunches(self._launches),
+            checked=checked,
+            seed=self._order.seed,
+            device=self._context.torch_device,
+        )
+        return timed(program, order, self._send_tensor, self._timing)
+
+    def _send_tensor(self, stage: str, tensor: torch.Tensor) -> None:
+        self._context.send_tensor(self._send, stage, tensor)
 
     def _first(self) -> tuple[dict[Place, torch.Tensor], dict[Place, Array]]:
         """Send outputs; return copies of them, and which elements may be unwritten."""
@@ -104,7 +134,7 @@ class DeviceReplay:
         for run, call in self._calls():
             for place, id_ in self._outputs(call):
                 tensor = run.tensors.get(id_)
-                self._context.send_tensor(self._send, _name(place), tensor)
+                self._context.send_tensor(self._send, f"output:{_name(place)}", tensor)
                 checked[place] = _octets(tensor)
                 if (missing := run.written.unwritten(id_)) is not None:
                     suspects[place] = missing
@@ -112,6 +142,13 @@ class DeviceReplay:
                 send_output(self._send, "output", f"input:{call}:{position}", data)
             self._restrided = run.tensors.restrided
         return checked, suspects
+
+    def _choose(self, index: int, tensors: LiveTensors) -> int:
+        op, names = self._tape.ops[index], self._launches.variants(index)
+        assert isinstance(op, Launch)
+        return self._variants.variant_of(
+            op, names, tensors, lambda variant: self._launches.launch(index, variant, tensors)
+        )
 
     def _unwritten(self, suspects: dict[Place, Array]) -> None:
         """Send what nobody wrote: what holds the other poison, too, where that was there."""
@@ -142,6 +179,14 @@ class DeviceReplay:
         how = ReplayOptions(
             self._order.seed, device=self._context.torch_device, other_poison=other_poison
         )
+        run = self._begun(how)
+        for call, phase in enumerate(CALLS):
+            run.run(phase)
+            self._op = None
+            yield run, call
+
+    def _begun(self, how: ReplayOptions) -> ProgramRun:
+        """Return a replay that stands before its first call."""
         given = {} if self._source is None else self._given(self._source, how)
         how = replace(how, before_op=self._begin, after_op=self._end)
         run = ProgramRun(self._tape, self._needed, self._launches, how, given)
@@ -149,10 +194,7 @@ class DeviceReplay:
         run.run("init")
         self._parameters = parameter_digests(self._tape, run.tensors)
         run.run("inputs")
-        for call, phase in enumerate(CALLS):
-            run.run(phase)
-            self._op = None
-            yield run, call
+        return run
 
     def _given(self, source: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
         given = given_inputs(self._tape, source, how)
@@ -199,7 +241,7 @@ class DeviceReplay:
     def _fault(self, error: CudaError) -> OpFault | CudaError:
         if self._op is None:
             return error
-        return op_fault(error, self._op, self._tape.ops[self._op])
+        return op_fault(error, self._op, self._tape.ops[self._op] if self._op >= 0 else None)
 
 
 def _name(place: Place) -> str:

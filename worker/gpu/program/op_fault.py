@@ -22,8 +22,11 @@ class OpFault(Exception):
         self.fault, self.index, self.leaves_context = fault, index, leaves_context
 
 
-def op_fault(error: NamedError, index: int, op: Op) -> OpFault:
-    """Return the fault that an error is, of the op `index` that was under way."""
+def op_fault(error: NamedError, index: int, op: Op | None) -> OpFault:
+    """Return the fault that an error is, of the op `index` that was under way.
+
+    No `op`: of several.
+    """
     kind = fault_of(error.name)
     leaves = kind is not None and leaves_context(kind)
     kind = kind or GpuFault.CRASHED

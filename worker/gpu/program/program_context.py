@@ -90,9 +90,10 @@ class ProgramContext:
         self.wait()
         torch.cuda.empty_cache()
 
-    def send_tensor(self, send: Send, name: str, tensor: torch.Tensor) -> None:
-        """Send the elements of a tensor in C order, as an output of this name. Raises CudaError."""
-        send_output(send, "output", name, self._read(tensor))
+    def send_tensor(self, send: Send, stage: str, tensor: torch.Tensor) -> None:
+        """Send a tensor's elements in C order; a `stage` is `output:0:1`. Raises CudaError."""
+        kind, _, name = stage.partition(":")
+        send_output(send, kind, name, self._read(tensor))
 
     def _read(self, tensor: torch.Tensor) -> Output:
         plain = tensor.resolve_conj().resolve_neg().contiguous()
