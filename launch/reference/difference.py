@@ -82,13 +82,17 @@ class Comparer:
         """
         self._was_equal = self._was_equal and _are_equal_and_finite(actual, expected, missing)
         if self._was_equal:
-            self._compared += actual.size
+            self.add_equal(actual.size)
             return
         for part in pieces(actual.size, PIECE):
             left, right, gone = actual[part], expected[part], missing.of(part)
             known = gone.actual is None and gone.expected is None
             if not (known and self._take_ordinary(start + part.start, left, right)):
                 self._take(start + part.start, left, right, gone, stored[part])
+
+    def add_equal(self, count: int) -> None:
+        """Take so many elements that are known to be finite, written and equal."""
+        self._compared += count
 
     @property
     def all_finite(self) -> bool:

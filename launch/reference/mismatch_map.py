@@ -25,23 +25,32 @@ class MismatchMap:
         self._down, self._across = min(self._rows, CELLS), min(self._columns, CELLS)
         self._counts: Array | None = None
 
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return self._down * self._across
+
+    def count(self, counts: Array) -> None:
+        """Take how many mismatches more there are in each cell."""
+        if self._counts is None:
+            self._counts = np.zeros(self.size, np.int64)
+        self._counts += counts
+
     def note(self, start: int, mismatched: Array) -> None:
         """Take whether each of the elements behind the first `start` is a mismatch."""
-        if self._counts is None:
-            self._counts = np.zeros(self._down * self._across, np.int64)
         first, last = start // self._columns, (start + mismatched.size - 1) // self._columns
         if (last - first + 1) * self._across < mismatched.size // 4:
             cells, counts = self._stretches(start, mismatched, np.arange(first, last + 1))
         else:
-            cells, counts = self._cells_of(start + np.flatnonzero(mismatched)), None
-        self._counts += np.bincount(cells, counts, self._counts.size).astype(np.int64)
+            cells, counts = self.cells_of(start + np.flatnonzero(mismatched)), None
+        self.count(np.bincount(cells, counts, self.size).astype(np.int64))
 
-    def _cells_of(self, places: Array) -> Array:
-        """Return the cell of each element of these flat places."""
-        rows, columns = np.divmod(places, self._columns)
-        cells: Array = rows * self._down // self._rows * self._across
-        cells += columns * self._across // self._columns
-        return cells
+    def cells_of(self, places: Any) -> Any:
+        """Return the cell of each element of these flat places: of an array, or of a tensor."""
+        rows, columns = places // self._columns, places % self._columns
+        return rows * self._down // self._rows * self._across + (
+            columns * self._across // self._columns
+        )
 
     def _stretches(self, start: int, mismatched: Array, rows: Array) -> tuple[Array, Array]:
         """Return the cells of the stretches of `rows` that lie in one cell each, and their counts.
@@ -53,7 +62,7 @@ class MismatchMap:
         begins = np.maximum(begins[np.searchsorted(begins, start, "right") - 1 :], start)
         begins = begins[: np.searchsorted(begins, start + mismatched.size)]
         counts = np.add.reduceat(mismatched, begins - start, dtype=np.int64)
-        return self._cells_of(begins), counts
+        return self.cells_of(begins), counts
 
     def result(self) -> dict[str, Any] | None:
         """Return the map as a launch's record has it, None where all elements match."""

@@ -1,0 +1,230 @@
+"""Two outputs of one shape compared where they lie, as the comparing child compares what is sent.
+
+The rules are those of `launch.reference.comparison`, whose results these equal: for outputs that
+are too large to leave a device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from compiler.json_number import written_number
+from launch.buffers.element_types import Array, readable
+from launch.messages import Tolerance
+from launch.reference.difference import Comparer, Unwritten
+from launch.reference.mismatch_map import MismatchMap
+
+STRETCH = 1 << 23
+"""Elements looked at a time; some numbers of each are made in float64."""
+_NUMPYS = {torch.uint16: np.uint16, torch.uint32: np.uint32, torch.uint64: np.uint64}
+"""Integers of which torch tells no extremes."""
+
+
+@dataclass(frozen=True)
+class DeviceUnwritten:
+    """Which elements nobody wrote, flat, on the device; None: every element was written."""
+
+    actual: torch.Tensor | None = None
+    expected: torch.Tensor | None = None
+
+    def of(self, part: slice) -> DeviceUnwritten:
+        """Return the same of some of the elements."""
+        sides = (None if one is None else one[part] for one in (self.actual, self.expected))
+        return DeviceUnwritten(*sides)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some elements of both sides, flat; the first of them is the element `start`."""
+
+    start: int
+    actual: torch.Tensor
+    expected: torch.Tensor
+    missing: DeviceUnwritten
+
+
+def compare_on_device(
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    dtype: str,
+    tolerance: Tolerance,
+    missing: DeviceUnwritten | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return summary and comparison of an output, as the comparing child's report has them.
+
+    Both are of one shape and of the Triton type `dtype`; a complex number is two of its parts.
+    """
+    if actual.is_complex():
+        actual, expected = (torch.view_as_real(one.resolve_conj()) for one in (actual, expected))
+        dtype, missing = f"fp{actual.itemsize * 8}", None
+    missing = missing or DeviceUnwritten()
+    shape = tuple(actual.shape)
+    floats = actual.dtype.is_floating_point
+    comparer = _Floats(shape, tolerance) if floats else _Integers(shape, tolerance, dtype)
+    summed = _Summary()
+    ours, theirs = (one.resolve_neg().contiguous().reshape(-1) for one in (actual, expected))
+    for start in range(0, ours.numel(), STRETCH):
+        part = slice(start, start + STRETCH)
+        comparer.add(_Piece(start, ours[part], theirs[part], missing.of(part)))
+        summed.add(ours[part])
+    unwritten = 0 if missing.actual is None else int(missing.actual.sum())
+    return summed.result(shape, dtype) | {"unwritten": unwritten}, comparer.result()
+
+
+class _Floats:
+    """A comparison so far, in float64 on the device."""
+
+    def __init__(self, shape: tuple[int, ...], tolerance: Tolerance) -> None:
+        self._shape, self._tolerance = shape, tolerance
+        self._mismatched = self._nonfinite = self._unwritten = self._compared = 0
+        self._absolute = self._relative = 0.0
+        self._first: dict[str, Any] | None = None
+        self._map = MismatchMap(shape)
+
+    def add(self, piece: _Piece) -> None:
+        """Take the next elements."""
+        ours, theirs = piece.actual.double(), piece.expected.double()
+        finite = ours.isfinite() & theirs.isfinite()
+        same = ours == theirs
+        if self._tolerance.equal_nan:
+            same |= ours.isnan() & theirs.isnan()
+        size = theirs.abs()
+        absolute = torch.where(finite, (ours - theirs).abs(), 0.0)
+        close = absolute <= (size * self._tolerance.rtol) + self._tolerance.atol
+        wrong = torch.where(finite, ~close, ~same)
+        one, known = _written_once(piece)
+        wrong = (wrong | one) & known
+        relative = torch.where(finite & (size != 0), absolute / size, 0.0)
+        self._absolute = max(self._absolute, _largest(absolute, known))
+        self._relative = max(self._relative, _largest(relative, known))
+        self._compared += int(known.sum())
+        self._unwritten += int(one.sum())
+        self._nonfinite += int((wrong & ~finite).sum())
+        self._note(piece, wrong)
+
+    def result(self) -> dict[str, Any]:
+        """Return what all elements come to, as a launch's record has it."""
+        within = self._mismatched <= self._tolerance.max_mismatched_ratio * self._compared
+        return {
+            "matches": self._nonfinite == self._unwritten == 0 and within,
+            "max_abs_error": written_number(self._absolute),
+            "max_rel_error": written_number(self._relative),
+            "compared": self._compared,
+            "mismatched": self._mismatched,
+            "nonfinite_mismatched": self._nonfinite,
+            "unwritten": self._unwritten,
+            "first_mismatch": self._first,
+            "mismatch_map": self._map.result(),
+        }
+
+    def _note(self, piece: _Piece, wrong: torch.Tensor) -> None:
+        count = int(wrong.sum())
+        if not count:
+            return
+        self._mismatched += count
+        places = wrong.nonzero().reshape(-1)
+        cells = self._map.cells_of(piece.start + places)
+        self._map.count(torch.bincount(cells, minlength=self._map.size).cpu().numpy())
+        if self._first is None:
+            at = int(places[0])
+            index = np.unravel_index(piece.start + at, self._shape)
+            self._first = {
+                "index": [int(position) for position in index],
+                "actual": written_number(piece.actual[at].double()),
+                "expected": written_number(piece.expected[at].double()),
+            }
+
+
+class _Integers:
+    """A comparison so far: what is not the same bit by bit is looked at on the host, exactly."""
+
+    def __init__(self, shape: tuple[int, ...], tolerance: Tolerance, dtype: str) -> None:
+        self._comparer, self._dtype = Comparer(shape, tolerance), dtype
+
+    def add(self, piece: _Piece) -> None:
+        """Take the next elements."""
+        one, known = _written_once(piece)
+        same = torch.equal(_octets(piece.actual), _octets(piece.expected))
+        if same and bool(known.all()) and not bool(one.any()):
+            self._comparer.add_equal(piece.actual.numel())
+            return
+        stored = [_on_host(side) for side in (piece.actual, piece.expected)]
+        numbers = [readable(side, self._dtype) for side in stored]
+        bits = (piece.missing.actual, piece.missing.expected)
+        missing = Unwritten(*(None if side is None else side.cpu().numpy() for side in bits))
+        self._comparer.add(piece.start, numbers[0], numbers[1], missing, stored[0])
+
+    def result(self) -> dict[str, Any]:
+        """Return what all elements come to, as a launch's record has it."""
+        return self._comparer.result()
+
+
+class _Summary:
+    """What can be said of the finite elements so far."""
+
+    def __init__(self) -> None:
+        self._count = self._nan = self._inf = 0
+        self._total = 0.0
+        self._extremes: list[Any] = []
+
+    def add(self, elements: torch.Tensor) -> None:
+        """Take more elements."""
+        if elements.dtype is torch.bool:
+            elements = (elements.view(torch.uint8) != 0).to(torch.uint8)
+        if elements.dtype.is_floating_point:
+            numbers = elements.double()
+            self._nan += int(numbers.isnan().sum())
+            self._inf += int(numbers.isinf().sum())
+            elements = numbers[numbers.isfinite()]
+        if not elements.numel():
+            return
+        self._count += elements.numel()
+        if elements.dtype in _NUMPYS:
+            numbers_of = _on_host(elements)
+            self._total += float(numbers_of.sum(dtype=np.float64))
+            self._extremes += [numbers_of.min().item(), numbers_of.max().item()]
+        else:
+            self._total += float(elements.sum(dtype=torch.float64))
+            self._extremes += [one.item() for one in torch.aminmax(elements)]
+
+    def result(self, shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
+        """Return it with shape and type."""
+        count = self._count
+        return {
+            "shape": list(shape),
+            "dtype": dtype,
+            "min": written_number(min(self._extremes)) if count else None,
+            "max": written_number(max(self._extremes)) if count else None,
+            "mean": written_number(self._total / count) if count else None,
+            "nan": self._nan,
+            "inf": self._inf,
+        }
+
+
+def _written_once(piece: _Piece) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return which elements only one side wrote, and which at least one did."""
+    ours, theirs = (
+        torch.zeros_like(piece.actual, dtype=torch.bool) if side is None else side
+        for side in (piece.missing.actual, piece.missing.expected)
+    )
+    return ours ^ theirs, ~(ours & theirs)
+
+
+def _largest(numbers: torch.Tensor, known: torch.Tensor) -> float:
+    return float(torch.where(known, numbers, 0.0).max())
+
+
+def _octets(elements: torch.Tensor) -> torch.Tensor:
+    return elements.view(torch.uint8)
+
+
+def _on_host(elements: torch.Tensor) -> Array:
+    """Return integers as NumPy stores them, a truth as the byte that it is."""
+    octets = _octets(elements).cpu().numpy()
+    kind: Any = _NUMPYS.get(elements.dtype) or str(elements.dtype).removeprefix("torch.")
+    found: Array = octets if elements.dtype is torch.bool else octets.view(kind)
+    return found
