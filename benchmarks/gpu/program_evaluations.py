@@ -116,6 +116,11 @@ class Evaluated:
         """The kinds of its flags."""
         return [flag["kind"] for flag in self.program.get("flags") or []]
 
+    @property
+    def method(self) -> str | None:
+        """How the whole program was timed."""
+        return (self.program.get("timing") or {}).get("method")
+
     def median_us(self, of_reference: bool = False) -> float | None:
         """Return the median of the whole program, None where it was not timed."""
         found = (self.program.get("reference") or {}) if of_reference else self.program
