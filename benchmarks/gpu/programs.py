@@ -229,7 +229,7 @@ async def asked_of(asked: argparse.Namespace, tritond: Sequence[Any]) -> Run:
             device = {"target": (await service.device())["target"]}
         evaluator = Evaluator(client, device)
         begun = time.monotonic()
-        await evaluator.until_ready()
+        await evaluator.until_ready(asked.ready_s)
         print(f"device: {device}; programs offered after {time.monotonic() - begun:.1f} s\n")
         run = Run(asked, evaluator, time.monotonic() + asked.limit_s)
         if {"medians", "coverage", "rate"} & set(asked.parts):
@@ -247,6 +247,7 @@ def main() -> int:
     parser.add_argument("--parts", default=NO_CORPUS, help=f"of {', '.join(PARTS)}")
     parser.add_argument("--corpus", type=Path, help="a folder with kernelbench/ and models/")
     parser.add_argument("--limit-s", type=float, default=600, help="of all that is asked")
+    parser.add_argument("--ready-s", type=float, default=120, help="until programs are taken")
     parser.add_argument("--eager-s", type=float, default=300, help="of eager torch")
     parser.add_argument("--most", type=int, help="programs of a corpus")
     parser.add_argument("--outcomes", type=Path, help="a file that gets a line for each program")
