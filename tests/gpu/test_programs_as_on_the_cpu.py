@@ -5,7 +5,6 @@ from tests.programs.test_program_cheats import (
     test_a_maximum_with_memory_that_nobody_wrote_does_not_match,
     test_a_program_is_not_told_what_its_inputs_are_made_from,
     test_an_honest_program_is_neither_flagged_nor_found_at_fault,
-    test_less_precision_than_the_reference_has_is_flagged_within_any_tolerance,
     test_what_a_program_does_to_its_own_process_changes_no_verdict,
     test_what_looks_at_values_is_refused_at_its_line,
     test_what_only_looks_like_a_kernel_s_work_is_flagged,
