@@ -19,6 +19,8 @@ class CollectedLaunch:
     options: dict[str, Any]
     tensors: list[Any]
     """The tensors that it was given."""
+    unprepared: bool = False
+    """It needs a `pre_hook` that is not written down."""
 
 
 class LaunchCollection:

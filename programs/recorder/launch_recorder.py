@@ -6,6 +6,7 @@ An autotuned launch is recorded with every configuration that Triton would try.
 from __future__ import annotations
 
 import linecache
+from dataclasses import replace
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ import triton.language as tl
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
+from programs.recorder.config_hooks import prepare_alike
 from programs.recorder.launch_collection import CollectedLaunch
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording, current, refused
@@ -117,14 +119,16 @@ def _write(
         "args": launch.args,
         "constexprs": launch.constexprs,
         "options": launch.options,
-        "variants": [
-            {"grid": item.grid, "constexprs": item.constexprs, "options": item.options}
-            for item in variants
-        ],
+        "variants": [_variant(item) for item in variants],
         "reset_to_zero": list(getattr(tuner, "reset_to_zero", ())),
         "restore_value": list(getattr(tuner, "restore_value", ())),
     }
     recording.tape.write(entry)
+
+
+def _variant(item: CollectedLaunch) -> dict[str, Any]:
+    said = {"grid": item.grid, "constexprs": item.constexprs, "options": item.options}
+    return {**said, "unprepared": True} if item.unprepared else said
 
 
 def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
@@ -140,7 +144,11 @@ def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
     first_time = len(configs) > 1 and _is_first_of_key(self, kwargs)
     tried = _tried(recording, self, configs, args, kwargs)
     self.best_config, first = tried[0]
-    same = [launch for _, launch in tried if launch.args == first.args][:MAX_VARIANTS]
+    same = [
+        replace(launch, unprepared=not prepare_alike(self.best_config, config))
+        for config, launch in tried
+        if launch.args == first.args
+    ][:MAX_VARIANTS]
     self.nargs = None
     if recording.tries.is_open:
         for launch in same:

@@ -49,6 +49,7 @@ class KernelLaunches:
             what = f"it has {len(ops)} launches, but kernels came for {len(order.launches)}"
             raise ForgedTape("/ops", what)
         self._names = dict(zip(ops, order.launches, strict=True))
+        self._grids = _grids(order, tape, ops)
         self._forms: dict[str, RunForm] = {}
         self._written: dict[str, frozenset[str]] = {}
         """By kernel, the paths of what it may write to."""
@@ -73,7 +74,7 @@ class KernelLaunches:
         memory = StorageMemory(
             described.places, _allocations(self._written[name], arguments), tensors, written
         )
-        order = self._run_order(kernel, arguments, launch.grid)
+        order = self._run_order(kernel, arguments, self._grids.get(index, launch.grid))
         try:
             ran = self._ran(index, form, order, memory, how)
         except RecursionError:
@@ -225,6 +226,19 @@ class _Described:
             "output": True,
             "whole": True,
         }
+
+
+def _grids(order: ReplayOrder, tape: Tape, ops: Sequence[int]) -> dict[int, Sequence[int]]:
+    """Return the grids of launches that run another variant than their first, by op."""
+    found: dict[int, Sequence[int]] = {}
+    for index, number in zip(ops, order.variants, strict=bool(order.variants)):
+        launch = tape.ops[index]
+        assert isinstance(launch, Launch)
+        if number >= max(1, len(launch.variants)):
+            raise ForgedTape(f"/ops/{index}", f"it has no variant {number}")
+        if number:
+            found[index] = launch.variants[number].grid
+    return found
 
 
 def _written(kernel: KernelText, text: str) -> frozenset[str]:

@@ -49,6 +49,8 @@ class ReplayOrder(Order):
     """By a name that `launches` know."""
     launches: Sequence[str]
     """For each launch of the tape, in its order, the name of its kernel."""
+    variants: Sequence[int] = ()
+    """For each launch the number of its variant; none: each runs as it was recorded."""
     target: Target
     files: Sequence[str]
     """The user's, by path: findings name places in them."""

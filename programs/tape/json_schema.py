@@ -85,6 +85,12 @@ _CONFIGURATION: Schema = {
     "constexprs": _by_name(_KERNEL_ARGUMENT, "by parameter"),
     "options": _by_name({"type": ["integer", "boolean", "string"]}, "num_warps and the like"),
 }
+_UNPREPARED: Schema = {
+    "unprepared": {
+        "type": "boolean",
+        "description": "its `pre_hook` is not in the tape, so it is compiled and never run",
+    }
+}
 _ATEN = _object(
     {
         "op": {"type": "string", "pattern": r"^aten\.\w+\.\w+$"},
@@ -106,7 +112,7 @@ _LAUNCH = _object(
         "phase": _PHASE,
     },
     {
-        "variants": _list(_object(_CONFIGURATION), maxItems=MAX_VARIANTS),
+        "variants": _list(_object(_CONFIGURATION, _UNPREPARED), maxItems=MAX_VARIANTS),
         "reset_to_zero": _list(_TEXT),
         "restore_value": _list(_TEXT),
         "line": _PLACE,

@@ -35,6 +35,7 @@ from programs.tape.tape_bounds import (
 _LAUNCH_FIELDS = ("op", "kernel", "grid", "args", "constexprs", "options", "phase")
 _LAUNCH_OPTIONAL = ("variants", "reset_to_zero", "restore_value", "line")
 _VARIANT_FIELDS = ("grid", "constexprs", "options")
+_VARIANT_OPTIONAL = ("unprepared",)
 _OVERLOAD = re.compile(r"aten\.\w{1,100}\.\w{1,60}", re.ASCII)
 _PLACE = re.compile(r"([^\x00-\x1f]{1,200}):(\d{1,8})", re.ASCII)
 
@@ -134,11 +135,12 @@ def _launch(raw: Any, where: str, values: ValueReader) -> Launch:
 
 
 def _variant(raw: Any, where: str, values: ValueReader) -> LaunchVariant:
-    found = fields.record(raw, where, _VARIANT_FIELDS)
+    found = fields.record(raw, where, _VARIANT_FIELDS, _VARIANT_OPTIONAL)
     return LaunchVariant(
         _grid(found["grid"], f"{where}/grid"),
         _by_parameter(found["constexprs"], f"{where}/constexprs", values),
         _options(found["options"], f"{where}/options"),
+        fields.boolean(found.get("unprepared", False), f"{where}/unprepared"),
     )
 
 

@@ -6,7 +6,7 @@ Tensors are named by their index in `Tape.tensors`, storages by theirs in `Tape.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -175,6 +175,11 @@ class LaunchVariant:
     grid: tuple[int, int, int]
     constexprs: Mapping[str, LaunchValue]
     options: Mapping[str, int | bool | str]
+    unprepared: bool = False
+    """Its `pre_hook` does something else than the first's, which the tape does not hold.
+
+    So it is compiled, and never run.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +199,22 @@ class Launch:
     restore_value: tuple[str, ...]
     phase: Phase
     place: Place | None
+
+
+def variant_on_cpu(launch: Launch, left_out: Collection[int] = ()) -> int:
+    """Return which of its variants a launch runs where nothing is timed.
+
+    The first, and in a second call the last, so that one that is wrong shows. `left_out` are those
+    that an autotuner would leave out as well, since they do not compile.
+    """
+    ready = [
+        number
+        for number, variant in enumerate(launch.variants)
+        if not variant.unprepared and number not in left_out
+    ]
+    if not ready:
+        return 0
+    return ready[-1 if launch.phase == "run2" else 0]
 
 
 Op = AtenOp | Launch | Seeding

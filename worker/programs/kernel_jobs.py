@@ -6,6 +6,7 @@ source says of a kernel's parameters is found out in children.
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,7 +20,14 @@ from compiler.request.resolution import resolve, specialized_job
 from compiler.specialization import Specialization
 from compiler.toolchain import Toolchain
 from launch.request.inference import infer
-from programs.tape.schema import Launch, LaunchValue, LaunchVariant, Tape, TapeKernel
+from programs.tape.schema import (
+    Launch,
+    LaunchValue,
+    LaunchVariant,
+    Tape,
+    TapeKernel,
+    variant_on_cpu,
+)
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import KernelSources, detail_of
 from worker.programs.launch_arguments import RecordedArguments, launch_arguments
@@ -72,11 +80,17 @@ class KernelUses:
     variants: dict[int, list[KernelUse]] = field(default_factory=dict)
     """Of each launch, as far as they were asked for: of one that is not autotuned there is one."""
     _by_job: dict[tuple[str, str], KernelUse] = field(default_factory=dict)
+    _made: Counter[tuple[KernelUse, str]] = field(default_factory=Counter)
 
     @property
     def all(self) -> Sequence[KernelUse]:
         """Each of them once, in the order of the first launches."""
         return list(self._by_job.values())
+
+    def count(self, use: KernelUse, phase: str) -> None:
+        """Count a launch; the two calls of a program may use a kernel in different ways."""
+        self._made[use, phase] += 1
+        use.launches = max(self._made[use, "run"], self._made[use, "run2"])
 
     def same(self, use: KernelUse) -> KernelUse:
         """Return the one that is known already and is the same. Raises TooManyKernels."""
@@ -110,17 +124,19 @@ class KernelJobs:
         for index, launch in launches:
             values = _number_of_values(launch)
             variants = _variants(launch)
-            for number, variant in enumerate(variants if all_variants else variants[:1]):
+            runs = variant_on_cpu(launch)
+            for number in range(len(variants)) if all_variants else (runs,):
                 looked_at += values
                 if looked_at >= _AT_ONCE:
                     looked_at = 0
                     self.sources.deadline.check()
                     await asyncio.sleep(0)
-                use = await self._use(tape, launch, variant, found, known)
+                use = await self._use(tape, launch, variants[number], found, known)
                 found.variants.setdefault(index, []).append(use)
-                if number == 0:
+                if number == runs:
                     found.of_launch[index] = use
-                    use.launches += launch.phase == "run"
+                if number == (0 if all_variants else runs):
+                    found.count(use, launch.phase)
         return found
 
     async def _use(

@@ -130,6 +130,7 @@ class ProgramAttempt:
                 kernels=irs,
                 inputs_text=None if inputs is None or inputs is program else inputs.text,
                 files=sorted({path for ir in irs.values() for path in ir.files}),
+                variants=kernels.numbers,
                 role=role,
             ),
             ReplaySettings(

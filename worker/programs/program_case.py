@@ -24,6 +24,7 @@ from worker.programs.program_texts import ProgramTexts
 from worker.programs.recording import NotRecorded, ProgramTape
 from worker.programs.replayed import Replayed
 from worker.programs.tape_flags import tape_flags
+from worker.programs.tuned_kernels import tuned_warnings
 
 VALUE_DEPENDENT: Final = "value_dependent"
 PRECISION: Final = "precision_downgrade"
@@ -104,6 +105,7 @@ class _Case:
             if outcome.problem is not None:
                 return
         replayed = await attempt.replay(recorded.candidate, compiled, recorded.inputs, CANDIDATE)
+        outcome.warnings += tuned_warnings(compiled.tape, compiled.numbers)
         await self._take(recorded, compiled, replayed, reference)
 
     async def _run_on(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compiler.compilation import Compilation, amended, compilation_url
 from compiler.diagnostic import USER_FILE, Diagnostic
@@ -11,7 +11,7 @@ from launch.checks.precision_causes import questionable
 from launch.messages import Finding
 from programs.program_job import program_problem
 from programs.program_record import ProgramKernel, ProgramProblem
-from programs.tape.schema import Tape
+from programs.tape.schema import Launch, Tape, variant_on_cpu
 from worker.launch.cpu_device import warning_finding
 from worker.launch.kernel_ir import KernelIr
 from worker.programs.kernel_compiles import BuiltKernel, KernelCompiles
@@ -41,6 +41,8 @@ class ProgramKernels:
     of_launch: Mapping[int, KernelUse]
     variants: Mapping[int, Sequence[KernelUse]] = field(default_factory=dict)
     """Of each launch, by its index, where all were asked for."""
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    """Which of its variants the CPU device runs in each launch that is autotuned."""
 
     @property
     def answered(self) -> list[ProgramKernel]:
@@ -113,12 +115,35 @@ class ProgramKernels:
         """What Triton's autotuner leaves out: it does not compile, and another variant does."""
         found = set[KernelUse]()
         needed = set[KernelUse]()
-        for uses in self.variants.values():
+        for index, uses in self.variants.items():
             failed = {use for use in uses if self._is_left_out(use)}
             found |= failed
-            if len(failed) == len(uses):
+            if failed.issuperset(_runnable(self.tape, index, uses)):
                 needed |= failed
         return frozenset(found - needed)
+
+    def on_cpu(self) -> "ProgramKernels":
+        """Return them with the variants that the CPU device runs, of those that compile."""
+        numbers = {}
+        for index, op in enumerate(self.tape.ops):
+            if not isinstance(op, Launch) or len(op.variants) < 2:
+                continue
+            uses = self.variants.get(index, ())
+            fail = [number for number, use in enumerate(uses) if self._is_left_out(use)]
+            numbers[index] = variant_on_cpu(op, fail if len(uses) == len(op.variants) else ())
+        chosen = {
+            index: self.variants[index][number]
+            for index, number in numbers.items()
+            if len(self.variants.get(index, ())) > 1
+        }
+        compiled = {key: _for_cpu(kernel) for key, kernel in self.compiled.items()}
+        launches = {**self.of_launch, **chosen}
+        return replace(self, compiled=compiled, numbers=numbers, of_launch=launches)
+
+    @property
+    def lacks_variants(self) -> bool:
+        """Whether another variant has to stand in for one that an autotuner would leave out."""
+        return any(map(self._is_left_out, self.of_launch.values()))
 
     def built(self, use: KernelUse) -> BuiltKernel | None:
         """Return what became of a use, None where there was nothing to compile."""
@@ -159,6 +184,22 @@ class ProgramKernels:
         return program_problem(problem.slug, detail, program=program, file=file, line=line)
 
 
+def _for_cpu(kernel: BuiltKernel) -> BuiltKernel:
+    """Return a kernel, or why the CPU device cannot run it."""
+    if kernel.ir is not None or kernel.problem is not None:
+        return kernel
+    return BuiltKernel(kernel.compilation, problem=failure_problem("needs_gpu", _NO_IR))
+
+
+def _runnable(tape: Tape, index: int, uses: Sequence[KernelUse]) -> Sequence[KernelUse]:
+    """Return those variants of a launch whose hooks the tape holds."""
+    launch = tape.ops[index]
+    assert isinstance(launch, Launch)
+    if len(uses) != len(launch.variants):
+        return uses
+    return [use for use, one in zip(uses, launch.variants, strict=True) if not one.unprepared]
+
+
 def _first_error(compilation: Compilation) -> Diagnostic | None:
     return next((one for one in compilation.diagnostics if one.severity == "error"), None)
 
@@ -170,12 +211,18 @@ async def compile_kernels(
 
     Raises TooManyKernels, DeadlinePassed, CallerBytesFull.
     """
+    kernels = await _compiled(tape, jobs, compiles, all_variants=all_variants)
+    if not on_cpu:
+        return kernels
+    if kernels.lacks_variants:
+        kernels = await _compiled(tape, jobs, compiles, all_variants=True)
+    return kernels.on_cpu()
+
+
+async def _compiled(
+    tape: Tape, jobs: KernelJobs, compiles: KernelCompiles, *, all_variants: bool
+) -> ProgramKernels:
     found = await jobs.of(tape, all_variants=all_variants)
     wanted = {use.job.key: use for use in found.all if use.job is not None}
     compiled = await compiles.all(wanted)
-    if on_cpu:
-        for key, kernel in compiled.items():
-            if kernel.ir is None and kernel.problem is None:
-                problem = failure_problem("needs_gpu", _NO_IR)
-                compiled[key] = BuiltKernel(kernel.compilation, problem=problem)
     return ProgramKernels(tape, found.all, compiled, found.of_launch, found.variants)

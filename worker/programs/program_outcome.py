@@ -192,29 +192,8 @@ def _with_tapes(program: Program, job: ProgramJob, run: CaseOutcome) -> Program:
         tape=_summary(run.recorded.candidate, tape_url(job.id)),
         kernels=run.kernels,
         reference=reference,
-        warnings=_warnings(job, run, run.recorded.candidate.tape),
+        warnings=run.all_warnings[:_MOST_WARNINGS],
     )
-
-
-def _warnings(job: ProgramJob, run: CaseOutcome, tape: Tape) -> list[str]:
-    if job.device is not None:
-        return run.all_warnings[:_MOST_WARNINGS]
-    return [] if run.verdict is None else _untried(tape)
-
-
-def _untried(tape: Tape) -> list[str]:
-    """Return what autotuners have that the verdict says nothing of."""
-    most = dict[str, int]()
-    for op in tape.ops:
-        if isinstance(op, Launch) and len(op.variants) > 1:
-            most[op.kernel] = max(len(op.variants), most.get(op.kernel, 0))
-    kernels = [(tape.kernels[name], count) for name, count in most.items()]
-    return [
-        f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned: of its {count} configurations "
-        "the first alone was run, and a GPU takes the fastest; post it with each of the others "
-        "first to have them judged, too."
-        for kernel, count in kernels[:_MOST_WARNINGS]
-    ]
 
 
 def _summary(recorded: ProgramTape, url: str) -> TapeSummary:

@@ -57,6 +57,8 @@ class ProgramToReplay:
     files: Sequence[str]
     role: str
     """Whose a problem is: the candidate's or the reference's."""
+    variants: Mapping[int, int] = field(default_factory=dict)
+    """By the index of each launch that is autotuned, the number of the variant that runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ def _order_of(
         inputs_tape=None if inputs is None else (len(program.text), len(inputs)),
         kernels=kernels,
         launches=[names[program.kernels[index].key] for index in sorted(program.kernels)],
+        variants=_variants(program),
         target=settings.target,
         files=list(program.files),
         seed=settings.seed,
@@ -181,6 +184,12 @@ def _order_of(
         announce=announce,
     )
     return order, b"".join(parts)
+
+
+def _variants(program: ProgramToReplay) -> Sequence[int]:
+    if not any(program.variants.values()):
+        return ()
+    return [program.variants.get(index, 0) for index in sorted(program.kernels)]
 
 
 def _stages(tape: Tape) -> set[str]:

@@ -62,7 +62,8 @@ def _check_variants(launch: Launch, where: str) -> None:
 def _is_first(launch: Launch, known: Mapping[str, LaunchValue]) -> bool:
     first = launch.variants[0]
     return (
-        first.grid == launch.grid
+        not first.unprepared
+        and first.grid == launch.grid
         and first.options == launch.options
         and all(
             (type(known[name]), repr(known[name])) == (type(value), repr(value))

@@ -130,13 +130,15 @@ async def test_options_are_the_launch_s(uses):
     assert (use.job.options["num_warps"], use.job.options["num_stages"]) == (8, 1)
 
 
-async def test_the_first_variant_of_an_autotuner_runs_and_all_are_known_where_asked(uses):
+async def test_each_call_runs_another_variant_of_an_autotuner_and_all_are_known_where_asked(uses):
     variants = [
         {"grid": [4, 1, 1], "constexprs": {"BLOCK": 256}, "options": {"num_warps": 4}},
         {"grid": [8, 1, 1], "constexprs": {"BLOCK": 128}, "options": {"num_warps": 2}},
     ]
     tape = with_launch(variants=variants)
-    assert len((await uses(tape)).all) == 1
+    found = await uses(tape)
+    ran = [found.of_launch[index].job.options["num_warps"] for index in (1, 3)]
+    assert (ran, [use.launches for use in found.all]) == ([4, 2], [1, 1])
     both = (await uses(tape, all_variants=True)).all
     assert [use.job.options["num_warps"] for use in both] == [4, 2]
     assert [use.launches for use in both] == [1, 0]

@@ -3,6 +3,7 @@
 No user Python runs where the GPU and the clock are: a launcher gets a tape, cubins and a seed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -166,7 +167,7 @@ def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> Prog
     """Return what the launcher is told."""
     kernels = _Kernels(program.kernels)
     launches = [
-        [kernels.name(use) for use in program.kernels.variants[index]]
+        kernels.of_launch(op, program.kernels.variants[index])
         for index, op in enumerate(program.tape.ops)
         if isinstance(op, Launch)
     ]
@@ -190,6 +191,14 @@ class _Kernels:
         self._left_out = kernels.left_out
         self._names: dict[str, str] = {}
         self.named: dict[str, DeviceKernel] = {}
+
+    def of_launch(self, launch: Launch, uses: Sequence[KernelUse]) -> list[str]:
+        """Return the names of what the variants of a launch run, "" for what cannot be run."""
+        variants = launch.variants or (None,)
+        return [
+            "" if variant is not None and variant.unprepared else self.name(use)
+            for variant, use in zip(variants, uses, strict=True)
+        ]
 
     def name(self, use: KernelUse) -> str:
         """Return the name of what a launch runs, "" for what does not compile."""

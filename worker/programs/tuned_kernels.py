@@ -1,0 +1,45 @@
+"""What is said of autotuned kernels on the CPU device: which of their configurations ran."""
+
+from collections.abc import Mapping, Sequence
+
+from programs.tape.schema import Launch, LaunchVariant, Tape, TapeKernel
+
+_MOST_WARNINGS = 100
+_MOST_SHOWN_CHARS = 200
+_UNSAID_OPTIONS = frozenset({"num_ctas"})
+
+
+def tuned_warnings(tape: Tape, numbers: Mapping[int, int]) -> list[str]:
+    """Return one for each autotuned kernel; `numbers` are the variants that ran, by op."""
+    ran: dict[str, dict[int, LaunchVariant]] = {}
+    most: dict[str, int] = {}
+    for index, number in numbers.items():
+        launch = tape.ops[index]
+        assert isinstance(launch, Launch)
+        ran.setdefault(launch.kernel, {}).setdefault(number, launch.variants[number])
+        most[launch.kernel] = max(len(launch.variants), most.get(launch.kernel, 0))
+    names = list(most)[:_MOST_WARNINGS]
+    return [_warning(tape.kernels[name], list(ran[name].values()), most[name]) for name in names]
+
+
+def _warning(kernel: TapeKernel, ran: Sequence[LaunchVariant], count: int) -> str:
+    said = f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned: "
+    first, last = _told(ran[0]), _told(ran[-1])
+    if len(ran) > 1:
+        said += f"the first call ran {first}, the second {last}."
+    else:
+        said += f"{first} alone was run."
+    left = count - len(ran)
+    if left <= 0:
+        return said
+    return (
+        f"{said} Of its {count} configurations that leaves {left}, and a GPU takes the fastest; "
+        "post it with each of the others first to have them judged, too."
+    )
+
+
+def _told(variant: LaunchVariant) -> str:
+    said = {**variant.constexprs, **variant.options}
+    words = [f"{name}={value}" for name, value in said.items() if name not in _UNSAID_OPTIONS]
+    text = ", ".join(words) or "its own"
+    return text if len(text) <= _MOST_SHOWN_CHARS else text[: _MOST_SHOWN_CHARS - 3] + "..."
