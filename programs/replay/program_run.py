@@ -65,6 +65,8 @@ class ReplayOptions:
     before_op: Callable[[int], None] | None = None
     after_op: Callable[[int], None] | None = None
     device: torch.device = CPU
+    sees_accesses: bool = True
+    """Launches say what they write; else memory that nobody wrote is told by what it holds."""
     other_poison: bool = False
     """Fill memory that nobody wrote with the other poison: for a second replay on a GPU."""
 
@@ -109,7 +111,7 @@ class ProgramRun:
             raise _too_many_changed()
 
     def _memory_nobody_wrote(self) -> Written:
-        if self._how.device.type == "cpu":
+        if self._how.sees_accesses:
             return WrittenStorages(self._tape, self.tensors)
         return PoisonedStorages(self._tape, self.tensors, other=self._how.other_poison)
 

@@ -57,6 +57,12 @@ class TapeOnGpu:
 
     def launch(self, build: str, args: dict[str, Any], grid: int = 1, **scalars: str) -> None:
         """Launch a cubin; `scalars` are the types of what is passed by value."""
+        self.launch_kernel(build, DeviceKernel(*read_build(build), scalars), args, grid)
+
+    def launch_kernel(
+        self, build: str, kernel: DeviceKernel, args: dict[str, Any], grid: int = 1
+    ) -> None:
+        """Launch a kernel under a name."""
         self.kernels.setdefault(
             build,
             {
@@ -66,8 +72,7 @@ class TapeOnGpu:
                 "parameters": [{"name": name, "constexpr": False} for name in args],
             },
         )
-        cubin, abi = read_build(build)
-        self._builds[build] = DeviceKernel(cubin, abi, scalars)
+        self._builds[build] = kernel
         more = {"kernel": build, "grid": [grid, 1, 1], "args": args, "constexprs": {}}
         self._add({"op": "launch", **more, "options": {}})
         self.launches.append([build])

@@ -33,7 +33,6 @@ from programs.tape.schema import Launch, Tape
 from worker.gpu.launcher.device import CudaError
 from worker.gpu.launcher.fault import KernelFault, leaves_context
 from worker.gpu.launcher.run_outputs import Send, send_output
-from worker.gpu.program.cuda_timing import CudaTiming
 from worker.gpu.program.device_launches import ChosenLaunches, DeviceLaunches
 from worker.gpu.program.op_fault import OpFault, op_fault
 from worker.gpu.program.program_context import ProgramContext
@@ -55,7 +54,7 @@ class DeviceReplay:
         self._needed = lifetimes(self._tape)
         self._launches = DeviceLaunches(context, order, self._tape)
         self._launches.choice = self._choose
-        self._timing = CudaTiming(context.device.uuid)
+        self._timing = context.timing()
         self._variants = VariantChoice(self._tape, self._timing)
         self._findings: list[Finding] = []
         self._parameters: list[str | None] = []
@@ -112,7 +111,7 @@ class DeviceReplay:
         self, checked: dict[Place, torch.Tensor], order: ProgramTimingOrder
     ) -> dict[str, Any]:
         """Return the members of the result that times are in."""
-        run = self._begun(ReplayOptions(self._order.seed, device=self._context.torch_device))
+        run = self._begun()
         self._op = START
         program = TimedProgram(
             tape=self._tape,
@@ -176,17 +175,20 @@ class DeviceReplay:
 
     def _calls(self, *, other_poison: bool = False) -> Iterator[tuple[ProgramRun, int]]:
         """Yield a replay at the end of each of its calls."""
-        how = ReplayOptions(
-            self._order.seed, device=self._context.torch_device, other_poison=other_poison
-        )
-        run = self._begun(how)
+        run = self._begun(other_poison=other_poison)
         for call, phase in enumerate(CALLS):
             run.run(phase)
             self._op = None
             yield run, call
 
-    def _begun(self, how: ReplayOptions) -> ProgramRun:
+    def _begun(self, *, other_poison: bool = False) -> ProgramRun:
         """Return a replay that stands before its first call."""
+        how = ReplayOptions(
+            self._order.seed,
+            device=self._context.torch_device,
+            sees_accesses=False,
+            other_poison=other_poison,
+        )
         given = {} if self._source is None else self._given(self._source, how)
         how = replace(how, before_op=self._begin, after_op=self._end)
         run = ProgramRun(self._tape, self._needed, self._launches, how, given)

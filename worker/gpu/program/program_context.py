@@ -21,6 +21,7 @@ from worker.gpu.launcher.output_memory import OutputMemory, is_shared
 from worker.gpu.launcher.run_outputs import Output, Send, send_output
 from worker.gpu.launcher.tensor_map import TensorMaps
 from worker.gpu.launcher.timing import Clocks
+from worker.gpu.program.cuda_timing import CudaTiming
 
 _OF_THIS_PROCESS = 0
 """It sees one GPU."""
@@ -57,6 +58,10 @@ class ProgramContext:
         loaded = load(self.device, cubin, abi, grid)
         self._loaded.append(loaded)
         return loaded
+
+    def timing(self) -> CudaTiming:
+        """Return what times a program; to be closed."""
+        return CudaTiming(self.device.uuid)
 
     def wait(self) -> None:
         """Wait for all work queued so far. Raises CudaError."""

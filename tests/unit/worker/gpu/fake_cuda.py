@@ -20,7 +20,8 @@ __all__ = ["pointer"]  # of kernels that tests write
 
 PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_walls",
         "result_channel", "statistics", "timing_plan", "module_globals", "peak_flops",
-        "output_memory", "repeat_selection", "run_comparison_ptx", "timed_repeat"}  # fmt: skip
+        "output_memory", "repeat_selection", "run_comparison_ptx", "timed_repeat",
+        "program_order", "op_fault"}  # fmt: skip
 PAGE = 2 << 20
 
 
@@ -243,7 +244,7 @@ def install(monkeypatch, kernels, **settings):
     """Put the stand-in where launchers import CUDA from; return it."""
     driver = FakeDriver(kernels, **settings)
     driver.CUresult = CUresult
-    driver.cuuint64_t = driver.cuuint32_t = int
+    driver.cuuint64_t = driver.cuuint32_t = driver.CUstream = int
     nvml = ModuleType("nvml")
     nvml.NvmlError = NvmlError
 
@@ -251,7 +252,7 @@ def install(monkeypatch, kernels, **settings):
         raise NvmlError
 
     nvml.init_v2 = refuse
-    packages = ("worker.gpu.launcher.", "worker.gpu.evidence.")
+    packages = ("worker.gpu.launcher.", "worker.gpu.evidence.", "worker.gpu.program.")
     for name in [name for name in sys.modules if name.startswith(packages)]:
         if name.rpartition(".")[2] not in PURE:  # it has, or imports, the driver before this one
             monkeypatch.delitem(sys.modules, name)
