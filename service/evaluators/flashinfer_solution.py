@@ -163,7 +163,7 @@ def program_of(solution: Solution, definition: Definition, workload: Workload) -
             "entry": {"kind": "function", "name": ENTRY},
         },
         "tolerance": TOLERANCE,
-        "device": "interpreter",
+        "device": "auto",
         "timeout_s": min(300, MAX_TIMEOUT_S),
     }
 

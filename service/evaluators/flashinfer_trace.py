@@ -8,12 +8,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from service.evaluators.flashinfer_trace_set import Workload
-from service.evaluators.program_words import MadeOf, cause_of, told_findings
+from service.evaluators.program_words import MadeOf, cause_of, device_of, times_of, told_findings
 
-NOT_TIMED = (
-    "nothing is timed on the CPU device: latencies and speed-up are 0.0, which says that they are "
-    "not known"
-)
+NOT_TIMED = "nothing was timed: latencies and speed-up are 0.0, which says that they are not known"
+ON_THE_CPU = "tritond CPU device"
 _STATUSES = {
     None: "PASSED",
     MadeOf.SOURCE: "COMPILE_ERROR",
@@ -51,24 +49,27 @@ class Traced:
 
     def evaluated(self, workload: Workload, program: Mapping[str, Any]) -> dict[str, Any]:
         """Return the trace of `program`, a finished answer of /v1/programs."""
-        status = _status(program)
-        log = "" if status == "PASSED" else told_findings(program)
+        status, performance = _status(program), _performance(program)
+        log = told_findings(program)
+        if status == "PASSED":
+            log = "" if performance is not None else NOT_TIMED
         compared = status in {"PASSED", "INCORRECT_NUMERICAL"}
         return self._trace(
             workload,
+            hardware=device_of(program) or ON_THE_CPU,
             status=status,
-            log=f"{log}\n{NOT_TIMED}".lstrip(),
+            log=log,
             correctness=_correctness(program) if compared else None,
-            performance=_UNTIMED if status == "PASSED" else None,
+            performance=(performance or _UNTIMED) if status == "PASSED" else None,
         )
 
     def left_out(self, workload: Workload, why: str) -> dict[str, Any]:
         """Return the trace of a workload that was not evaluated."""
         told = {"correctness": None, "performance": None}
-        return self._trace(workload, status="RUNTIME_ERROR", log=why, **told)
+        return self._trace(workload, hardware="none", status="RUNTIME_ERROR", log=why, **told)
 
-    def _trace(self, workload: Workload, **evaluation: Any) -> dict[str, Any]:
-        where = {"hardware": "tritond CPU device", "libs": {}}
+    def _trace(self, workload: Workload, *, hardware: str, **evaluation: Any) -> dict[str, Any]:
+        where = {"hardware": hardware, "libs": {}}
         return {
             "definition": self.definition,
             "workload": workload.model_dump(mode="json", exclude_unset=True),
@@ -83,6 +84,18 @@ def _status(program: Mapping[str, Any]) -> str:
         return status
     kinds = [finding["kind"] for finding in program.get("findings") or []]
     return next((_OF_FINDINGS[kind] for kind in kinds if kind in _OF_FINDINGS), status)
+
+
+def _performance(program: Mapping[str, Any]) -> dict[str, float] | None:
+    """Return latencies in milliseconds, None where nothing was timed."""
+    times = times_of(program)
+    if times is None:
+        return None
+    return {
+        "latency_ms": times.program_ms,
+        "reference_latency_ms": times.reference_ms,
+        "speedup_factor": times.speedup,
+    }
 
 
 def _correctness(program: Mapping[str, Any]) -> dict[str, Any]:

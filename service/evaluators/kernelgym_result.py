@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from service.evaluators.program_words import MadeOf, cause_of, told_findings
+from service.evaluators.program_words import MadeOf, cause_of, device_of, times_of, told_findings
 
 TaskStatus = Literal["pending", "processing", "completed", "failed", "timeout", "cancelled"]
 DECOYS = frozenset({"no_kernel", "dead_launch"})
@@ -36,8 +36,12 @@ class KernelGymResult(BaseModel):
     decoy_kernel: bool | None = Field(
         default=None, description="no Triton kernel makes the outputs"
     )
-    reference_runtime: float | None = None
-    kernel_runtime: float | None = None
+    reference_runtime: float | None = Field(
+        default=None, description="milliseconds, median; null where nothing was timed"
+    )
+    kernel_runtime: float | None = Field(
+        default=None, description="milliseconds, median; null where nothing was timed"
+    )
     speedup: float | None = Field(default=None, description="null where nothing was timed")
     metadata: dict[str, Any] | None = None
     error_message: str | None = None
@@ -103,14 +107,16 @@ def result_of(
     if status in {"pending", "processing"}:
         return KernelGymResult(task_id=task_id, status=status, submitted_at=submitted_at)
     reward = program.get("reward") or {}
-    cause = cause_of(program)
+    cause, times = cause_of(program), times_of(program)
     return KernelGymResult(
         task_id=task_id,
         status=status,
         compiled=bool(reward.get("compiled", False)),
         correctness=bool(reward.get("correct", False)),
         decoy_kernel=not DECOYS.isdisjoint(reward.get("flags") or []),
-        speedup=reward.get("speedup"),
+        reference_runtime=times.reference_ms if times is not None else None,
+        kernel_runtime=times.program_ms if times is not None else None,
+        speedup=times.speedup if times is not None else None,
         metadata=_metadata(program, not_applied),
         error_message=told_findings(program) if cause is not None else None,
         error_code=_ERROR_CODES[cause] if cause is not None else None,
@@ -127,14 +133,14 @@ def status_answer(task_id: str, program: Mapping[str, Any]) -> KernelGymStatus:
         status=status,
         progress=100.0 if status == "completed" else None,
         queue_position=program.get("queue_position"),
-        assigned_device="cpu" if status == "processing" else None,
+        assigned_device=(device_of(program) or "cpu") if status == "processing" else None,
         error_message=None if has_result else told_findings(program),
     )
 
 
 def _metadata(program: Mapping[str, Any], not_applied: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "device": "interpreter",
+        "device": device_of(program) or "interpreter",
         "program": program.get("url"),
         "verdict": program.get("verdict"),
         "coverage": (program.get("reward") or {}).get("coverage"),

@@ -14,6 +14,8 @@ from compiler.request.compile_request import MAX_TIMEOUT_S
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
 """Of KernelGYM, as of KernelBench."""
 SEED = 42
+MAX_TIMING_MS = 5000
+"""For the timed calls of either program; those that are left over are not made."""
 MAX_BATCH_TASKS = 100
 POINTERS = {
     "/source": "/kernel_code",
@@ -90,8 +92,11 @@ class KernelGymBatch(BaseModel):
     tasks: list[KernelGymTask] = Field(min_length=1, max_length=MAX_BATCH_TASKS)
 
 
-def refuse_other_work(task: KernelGymTask, pointer: str = "") -> None:
-    """Raise RequestRejected for what would have to be evaluated otherwise than is done here."""
+def refuse_other_work(task: KernelGymTask, pointer: str = "", *, on_gpu: bool) -> None:
+    """Raise RequestRejected for what would have to be evaluated otherwise than is done here.
+
+    `on_gpu`: programs run on a GPU here, and are timed.
+    """
     faults = [
         Fault(f"{pointer}/{name}", why)
         for name, is_other, why in (
@@ -106,11 +111,16 @@ def refuse_other_work(task: KernelGymTask, pointer: str = "") -> None:
             ("cases_code", task.cases_code is not None, "is of the workflow kernel_simple"),
             ("cases", task.cases is not None, "is of the workflow kernel_simple"),
             ("reference_code", task.reference_code is None, "is required"),
-            ("resources", bool(task.resources), "programs run on the CPU device, without a GPU"),
+            ("resources", bool(task.resources), "a program gets one device, as it comes"),
             ("run_correctness", task.run_correctness is False, "outputs are always compared"),
             *(
-                (name, getattr(task, name) is True, "nothing is timed on the CPU device; leave out")
-                for name in ("run_performance", "measure_performance")
+                (
+                    name,
+                    not on_gpu and getattr(task, name) is True,
+                    "no worker runs programs on a GPU here, and only runs there are timed; leave "
+                    "it out",
+                )
+                for name in _PERFORMANCE
             ),
         )
         if is_other
@@ -119,25 +129,33 @@ def refuse_other_work(task: KernelGymTask, pointer: str = "") -> None:
         raise RequestRejected(*faults)
 
 
+_PERFORMANCE = ("run_performance", "measure_performance")
 _TIMES = "nothing is timed on the CPU device: runtimes and speedup are null"
 _NO_CACHE = "the reference is evaluated beside each candidate; nothing of it is cached"
 _NOT_APPLIED = {
     "num_correct_trials": "two calls, each on values of its own, are compared",
-    "num_perf_trials": _TIMES,
-    "num_warmup": _TIMES,
-    "enable_profiling": _TIMES,
-    "reference_backend": _TIMES,
-    "device_preference": "programs are replayed on the CPU device",
+    "enable_profiling": "programs are not profiled; their times are told entry by entry",
+    "reference_backend": "the reference is run as it stands, op by op",
     "uuid": _NO_CACHE,
     "use_reference_cache": _NO_CACHE,
     "is_valid": _NO_CACHE,
 }
+_NOT_ON_A_GPU = {"device_preference": "whichever GPU is free takes the program"}
+_NOT_ON_THE_CPU = {
+    "num_perf_trials": _TIMES,
+    "num_warmup": _TIMES,
+    "device_preference": "programs are replayed on the CPU device",
+}
 
 
-def not_applied(task: KernelGymTask) -> dict[str, str]:
+def not_applied(task: KernelGymTask, *, on_gpu: bool) -> dict[str, str]:
     """Return the fields that were sent and change nothing here, and why."""
     sent = {name for name in task.model_fields_set if getattr(task, name) not in (None, False)}
-    told = {name: why for name, why in _NOT_APPLIED.items() if name in sent}
+    unused = _NOT_APPLIED | (_NOT_ON_A_GPU if on_gpu else _NOT_ON_THE_CPU)
+    told = {name: why for name, why in unused.items() if name in sent}
+    for name in _PERFORMANCE:
+        if on_gpu and getattr(task, name) is False:
+            told[name] = "what runs on a GPU is always timed"
     if task.timeout > MAX_TIMEOUT_S:
         told["timeout"] = f"{MAX_TIMEOUT_S} s is the most"
     if task.priority == "high":
@@ -150,9 +168,15 @@ def not_applied(task: KernelGymTask) -> dict[str, str]:
     return told
 
 
-def program_of(task: KernelGymTask) -> dict[str, Any]:
-    """Return the body of POST /v1/programs that evaluates `task`."""
+def program_of(task: KernelGymTask, *, on_gpu: bool) -> dict[str, Any]:
+    """Return the body of POST /v1/programs that evaluates `task`, on a GPU or the CPU device."""
     timeout_s = min(task.timeout, MAX_TIMEOUT_S)
+    timing = {
+        "warmup_repeats": task.num_warmup,
+        "min_repeats": task.num_perf_trials,
+        "max_repeats": task.num_perf_trials,
+        "max_ms": MAX_TIMING_MS,
+    }
     return {
         "source": task.kernel_code,
         "entry": {"kind": "model", "class": f"{task.entry_point}New"},
@@ -162,7 +186,8 @@ def program_of(task: KernelGymTask) -> dict[str, Any]:
         },
         "tolerance": TOLERANCE,
         "seed": SEED,
-        "device": "interpreter",
+        "device": "auto" if on_gpu else "interpreter",
+        "timing": timing if on_gpu else None,
         "timeout_s": timeout_s,
         "priority": "batch" if task.priority == "low" else "interactive",
     }

@@ -19,6 +19,7 @@ from service.evaluators.kernelgym_task import (
     refuse_other_work,
 )
 from service.http.problems import ProblemRaised
+from service.program_places import known_places
 from service.state import state_of
 
 KIND = "kernelgym"
@@ -43,8 +44,9 @@ async def submit_task(
 
     Raises ProblemRaised and RequestRejected.
     """
-    refuse_other_work(task, pointer)
-    body = program_of(task)
+    on_gpu = any(place.device is not None for place in await known_places(state_of(request)))
+    refuse_other_work(task, pointer, on_gpu=on_gpu)
+    body = program_of(task, on_gpu=on_gpu)
     digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
     kept = None if task.force_refresh else await _find(request, caller, task.task_id)
     if kept is not None and await is_there(request, kept.url):
@@ -58,7 +60,8 @@ async def submit_task(
     name = hashlib.sha256(f"{task.task_id}\0{digest}".encode()).hexdigest()
     key = None if task.force_refresh else f"{KIND}:{name}"
     program = await posted(request, PROGRAMS, body, POINTERS, idempotency_key=key)
-    made = KeptTask(task.task_id, program["url"], digest, not_applied(task), now())
+    unused = not_applied(task, on_gpu=on_gpu)
+    made = KeptTask(task.task_id, program["url"], digest, unused, now())
     data = orjson.dumps(asdict(made))
     await state_of(request).evaluations.keep(caller.id, KIND, task.task_id, data)
     return made

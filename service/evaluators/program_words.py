@@ -1,6 +1,7 @@
 """What is to blame for a program that did not pass, in words that other evaluators have."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
@@ -54,6 +55,30 @@ def _cause_of_verdict(program: Mapping[str, Any]) -> MadeOf | None:
     if program["verdict"] == "passed":
         return None
     return _OF_VERDICTS.get(program["verdict"], MadeOf.RUN)
+
+
+def device_of(program: Mapping[str, Any]) -> str | None:
+    """Return the model of the GPU of `program`, an answer of /v1/programs; None: the CPU device."""
+    device = program.get("device") or {}
+    return device.get("model") or device.get("target")
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Medians of one call in milliseconds, and how many times as fast as the reference it is."""
+
+    program_ms: float
+    reference_ms: float
+    speedup: float
+
+
+def times_of(program: Mapping[str, Any]) -> Times | None:
+    """Return the times of a correct `program` beside its reference; None: it has none."""
+    timing, reference = program.get("timing"), (program.get("reference") or {}).get("timing")
+    speedup = (program.get("reward") or {}).get("speedup")
+    if timing is None or reference is None or speedup is None:
+        return None
+    return Times(timing["median_us"] / 1000, reference["median_us"] / 1000, speedup)
 
 
 def told_findings(program: Mapping[str, Any]) -> str:

@@ -6,15 +6,18 @@ The worker with a GPU is a script that says that it has one; nothing runs on a G
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
 from launch.request.verdict import Verdict
+from programs.program_job import new_program
 from programs.program_record import ReferenceRecord, Reward
 from programs.program_request import EXAMPLE, TIMED_EXAMPLE, WARMING_EXAMPLE
 from programs.timing_record import EntryTime, ProgramTiming
+from service.evaluators.kernelgym_task import EXAMPLE as TASK
 from store.connection import connect
 from store.workers import Worker, Workers
 from tests.integration.service.programs.conftest import GPU, PROGRAMS, ScriptedRecorder
@@ -116,32 +119,7 @@ def test_a_gpu_is_waited_for_while_its_worker_finds_out_whether_it_records(
     assert int(answer.headers["Retry-After"]) > 0
 
 
-def test_a_program_is_answered_with_its_times(
-    alice: httpx.Client, gpu_recorder: ScriptedRecorder
-) -> None:
-    posted = alice.post(PROGRAMS, json=TIMED_EXAMPLE).json()
-    entry = EntryTime(op=1, name="add_kernel", us=11.0, share=0.9, is_kernel=True)
-
-    gpu_recorder.do(
-        verdict=Verdict.PASSED,
-        timing=_times(12.5),
-        reference=ReferenceRecord(timing=_times(25)),
-        speedup=2.0,
-        speedup_interval=(1.9, 2.1),
-        coverage=0.9,
-        entries=[entry],
-        reward=Reward(compiled=True, correct=True, speedup=2.0, coverage=0.9),
-    )
-
-    program = alice.get(posted["url"], params={"wait": 30}).json()
-    assert (program["timing"]["median_us"], program["timing"]["method"]) == (12.5, "graph")
-    assert program["reference"]["timing"]["median_us"] == 25
-    assert (program["speedup"], program["speedup_interval"]) == (2.0, [1.9, 2.1])
-    assert program["entries"] == [entry.model_dump()]
-    assert program["reward"]["speedup"] == 2.0
-
-
-def _times(median_us: float) -> ProgramTiming:
+def timing_of(median_us: float) -> ProgramTiming:
     return ProgramTiming(
         median_us=median_us,
         interval_us=(median_us * 0.98, median_us * 1.02),
@@ -154,6 +132,52 @@ def _times(median_us: float) -> ProgramTiming:
         noisy=False,
         method="graph",
     )
+
+
+TIMED: dict[str, Any] = {
+    "verdict": Verdict.PASSED,
+    "timing": timing_of(12.5),
+    "reference": ReferenceRecord(timing=timing_of(25)),
+    "speedup": 2.0,
+    "speedup_interval": (1.9, 2.1),
+    "coverage": 0.9,
+    "entries": [EntryTime(op=1, name="add_kernel", us=11.0, share=0.9, is_kernel=True)],
+    "reward": Reward(compiled=True, correct=True, speedup=2.0, coverage=0.9),
+}
+
+
+def test_a_program_is_answered_with_its_times(
+    alice: httpx.Client, gpu_recorder: ScriptedRecorder
+) -> None:
+    posted = alice.post(PROGRAMS, json=TIMED_EXAMPLE).json()
+    gpu_recorder.do(**TIMED)
+
+    program = alice.get(posted["url"], params={"wait": 30}).json()
+    assert (program["timing"]["median_us"], program["timing"]["method"]) == (12.5, "graph")
+    assert program["reference"]["timing"]["median_us"] == 25
+    assert (program["speedup"], program["speedup_interval"]) == (2.0, [1.9, 2.1])
+    assert program["entries"] == [entry.model_dump() for entry in TIMED["entries"]]
+    assert program["reward"]["speedup"] == 2.0
+
+
+def test_an_evaluators_client_gets_runtimes_of_a_gpu(
+    alice: httpx.Client, gpu_recorder: ScriptedRecorder
+) -> None:
+    task = TASK | {"num_perf_trials": 30, "measure_performance": True}
+
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(alice.post, "/kernelgym/evaluate", json=task)
+        claim, job = gpu_recorder.claim()
+        gpu_recorder.finish(claim, new_program(job, "completed").model_copy(update=TIMED))
+        result = asking.result(timeout=60).json()
+
+    timing = job.read_request().timing
+    assert timing is not None
+    assert (timing.min_repeats, timing.max_repeats) == (30, 30)
+    assert (result["kernel_runtime"], result["reference_runtime"]) == (0.0125, 0.025)
+    assert (result["correctness"], result["speedup"]) == (True, 2.0)
+    assert result["metadata"]["device"] == MODEL
+    assert result["metadata"]["not_applied"].keys() == {"num_correct_trials"}
 
 
 def test_a_deployment_says_on_which_gpus_programs_run(

@@ -24,7 +24,7 @@ from service.evaluators.flashinfer_trace_set import (
     Workload,
     read_trace_set,
 )
-from tests.unit.service.evaluators.test_kernelgym import failed, program, rewarded
+from tests.unit.service.evaluators.test_kernelgym import failed, program, rewarded, timed
 
 SCALE: dict[str, Any] = {
     "name": "scale",
@@ -184,6 +184,24 @@ def test_statuses_are_flashinfer_benchs(answer: dict[str, Any], status: str) -> 
     assert (evaluation["performance"] is not None) == (status == "PASSED")
     has_errors = status in {"PASSED", "INCORRECT_NUMERICAL"}
     assert (evaluation["correctness"] is not None) == has_errors
+
+
+def test_a_solution_that_was_timed_has_latencies_in_milliseconds() -> None:
+    evaluation = TRACED.evaluated(TWO, timed())["evaluation"]
+    assert evaluation["performance"] == {
+        "latency_ms": 0.0125,
+        "reference_latency_ms": 0.025,
+        "speedup_factor": 2.0,
+    }
+    assert evaluation["environment"]["hardware"] == "NVIDIA H200"
+    assert evaluation["log"] == ""
+
+
+def test_a_solution_that_was_not_timed_says_so() -> None:
+    evaluation = TRACED.evaluated(TWO, program())["evaluation"]
+    assert set(evaluation["performance"].values()) == {0.0}
+    assert evaluation["environment"]["hardware"] == "tritond CPU device"
+    assert evaluation["log"].startswith("nothing was timed")
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,16 @@ def rewarded(*flags: str, compiled: bool = True, correct: bool = False) -> dict[
     return {"compiled": compiled, "correct": correct, "flags": [*flags], **numbers}
 
 
+def timed(**changed: Any) -> dict[str, Any]:
+    """An answer of a program that passed on a GPU, twice as fast as its reference."""
+    return program(
+        device={"target": "cuda:90", "model": "NVIDIA H200", "interpreter": False},
+        timing={"median_us": 12.5},
+        reference={"timing": {"median_us": 25.0}},
+        reward=rewarded(correct=True) | {"speedup": 2.0, "coverage": 0.9},
+    ) | dict(changed)
+
+
 def failed(slug: str, **members: Any) -> dict[str, Any]:
     problem = {"slug": slug, "detail": "it raised ValueError: no", "program": "candidate"}
     reward = rewarded(compiled=False)
@@ -57,11 +67,40 @@ def failed(slug: str, **members: Any) -> dict[str, Any]:
 
 
 def test_a_task_is_a_program_with_kernelbenchs_classes_and_tolerances() -> None:
-    body = program_of(task(entry_point="Net", timeout=90, priority="low"))
+    body = program_of(task(entry_point="Net", timeout=90, priority="low"), on_gpu=False)
     assert body["entry"] == {"kind": "model", "class": "NetNew"}
     assert body["reference"]["entry"] == {"kind": "model", "class": "Net"}
     assert body["tolerance"] == {"rtol": 1e-2, "atol": 1e-2}
     assert (body["timeout_s"], body["priority"], body["seed"]) == (90, "batch", 42)
+    assert (body["device"], body["timing"]) == ("interpreter", None)
+
+
+def test_where_programs_run_on_a_gpu_its_trials_are_timed() -> None:
+    sent = task(num_perf_trials=30, num_warmup=5, run_performance=True, device_preference="cuda:1")
+    refuse_other_work(sent, on_gpu=True)
+    body = program_of(sent, on_gpu=True)
+    assert body["device"] == "auto"
+    assert (body["timing"]["warmup_repeats"], body["timing"]["min_repeats"]) == (5, 30)
+    assert body["timing"]["max_repeats"] == 30
+    assert not_applied(sent, on_gpu=True).keys() == {"num_correct_trials", "device_preference"}
+    untimed = not_applied(task(run_performance=False), on_gpu=True)
+    assert untimed["run_performance"] == "what runs on a GPU is always timed"
+
+
+def test_a_program_that_was_timed_has_runtimes_in_milliseconds() -> None:
+    result = result_of("t1", timed(), {})
+    assert (result.kernel_runtime, result.reference_runtime) == (0.0125, 0.025)
+    assert result.speedup == 2.0
+    assert result.metadata is not None
+    assert (result.metadata["device"], result.metadata["coverage"]) == ("NVIDIA H200", 0.9)
+    running = status_answer("t1", timed(state="running", verdict=None))
+    assert running.assigned_device == "NVIDIA H200"
+
+
+def test_how_fast_a_program_is_wrong_is_not_told() -> None:
+    wrong = timed(verdict="mismatch", reward=rewarded())
+    result = result_of("t1", wrong, {})
+    assert (result.speedup, result.kernel_runtime, result.reference_runtime) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +120,13 @@ def test_a_task_is_a_program_with_kernelbenchs_classes_and_tolerances() -> None:
 )
 def test_what_would_be_another_evaluation_is_refused_by_name(field: str, value: Any) -> None:
     with pytest.raises(RequestRejected) as refused:
-        refuse_other_work(task(**{field: value}))
+        refuse_other_work(task(**{field: value}), on_gpu=False)
     assert [fault.pointer for fault in refused.value.faults] == [f"/{field}"]
 
 
 def test_fields_that_change_nothing_here_are_told_back() -> None:
     sent = task(num_perf_trials=100, enable_profiling=True, is_valid=None, timeout=3600)
-    assert not_applied(sent).keys() == {
+    assert not_applied(sent, on_gpu=False).keys() == {
         "num_correct_trials",
         "num_perf_trials",
         "enable_profiling",
