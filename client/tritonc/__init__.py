@@ -25,6 +25,7 @@ from tritonc.launch_body import LaunchMembers, LaunchRequest, launch_request
 from tritonc.launch_run import Finding, Output, Run
 from tritonc.programs.program import Program, ProgramFlag, ProgramKernel
 from tritonc.programs.program_body import ProgramMembers, ProgramRequest, program_request
+from tritonc.programs.timed_program import ProgramEntry, ProgramTimes
 from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import SweepRequest, sweep_request
 from tritonc.sweeps.sweep_row import SweepRow
@@ -52,11 +53,13 @@ __all__ = [
     "Problem",
     "ProblemError",
     "Program",
+    "ProgramEntry",
     "ProgramFailed",
     "ProgramFlag",
     "ProgramKernel",
     "ProgramMembers",
     "ProgramRequest",
+    "ProgramTimes",
     "Run",
     "ServerUnavailable",
     "StageDiff",

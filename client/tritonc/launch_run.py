@@ -130,7 +130,7 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
     for name, output in run.outputs.items():
         yield from _output(name, output)
     if run.timing:
-        yield _times(run.timing)
+        yield f"time: {times_text(run.timing)}"
     if run.fuzz:
         yield from fuzz_lines(run.fuzz)
     if run.profile:
@@ -187,7 +187,8 @@ def _difference(comparison: Mapping[str, Any], summary: Mapping[str, Any]) -> st
     return text
 
 
-def _times(timing: Mapping[str, Any]) -> str:
+def times_text(timing: Mapping[str, Any]) -> str:
+    """Return the times of a run in a line."""
     known = {n: timing[n] for n in ("median_us", "p20_us", "p80_us") if timing.get(n) is not None}
     text = ", ".join(f"{name.removesuffix('_us')} {us:g} us" for name, us in known.items())
     if timing.get("bytes_per_s"):
@@ -199,7 +200,7 @@ def _times(timing: Mapping[str, Any]) -> str:
         said.append("noisy")
     if timing.get("plausible") is False:
         said.append(f"cannot be: {timing.get('floor_us')} us is the least")
-    return f"time: {text} ({'; '.join(said)})"
+    return f"{text} ({'; '.join(said)})"
 
 
 def _count(summary: Mapping[str, Any] | None) -> int | str:

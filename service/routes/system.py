@@ -64,7 +64,7 @@ async def get_language(request: Request, triton: str | None = None) -> dict[str,
 async def get_devices(request: Request) -> dict[str, Any]:
     """Answer device classes with how many of each are there now, and what one can do at most."""
     state = state_of(request)
-    await state.callers.identify(request, "compile")
+    await state.callers.identify(request, "compile", "launch")
     workers = [worker for worker in await state.workers.list() if worker.device]
     counts = Counter(str(worker.device) for worker in workers)
     ceilings = {worker.device: worker.ceilings for worker in workers if worker.ceilings}

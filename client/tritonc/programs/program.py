@@ -11,6 +11,7 @@ from tritonc.compilation import UNFINISHED
 from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
 from tritonc.html_panes import framed, plain
 from tritonc.launch_run import GOOD, Finding, Output, Run, excerpt_lines, report_lines
+from tritonc.programs.timed_program import ProgramTimes
 from tritonc.service_errors import TritoncError
 
 
@@ -41,6 +42,8 @@ class ProgramKernel:
     compilation_key: str | None
     compilation_url: str | None
     problem: Problem | None
+    configuration: Mapping[str, Any] | None = None
+    """Of an autotuned kernel: its `number`, `constexprs`, `options`, and whether `is_fastest`."""
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramKernel":
@@ -54,6 +57,7 @@ class ProgramKernel:
             compilation_key=body.get("compilation_key"),
             compilation_url=body.get("compilation_url"),
             problem=None if problem is None else Problem.from_json(problem),
+            configuration=body.get("configuration"),
         )
 
 
@@ -64,7 +68,8 @@ class Program:
     `state` says how far it is: queued, running, completed, failed or cancelled. `verdict` says what
     it found out, in the words of launches; with cases it is the worst of theirs, and `outputs` and
     `findings` are theirs. `flags` say how it comes to its result, `kernels` what it launches;
-    `reward` has the answer in few words: `compiled`, `correct`, `speedup`, `coverage`, `flags`.
+    `times` are those of a GPU, `case_times` those of each case; `reward` has the answer in few
+    words: `compiled`, `correct`, `speedup`, `coverage`, `flags`.
     `sources` are the posted texts by file, where this client posted them: for excerpts.
     """
 
@@ -72,11 +77,14 @@ class Program:
     state: str
     queue_position: int | None
     verdict: str | None
+    device: Mapping[str, Any] | None
     flags: tuple[ProgramFlag, ...]
     findings: tuple[Finding, ...]
     outputs: Mapping[str, Output]
     kernels: tuple[ProgramKernel, ...]
     cases: tuple[Run, ...]
+    times: ProgramTimes
+    case_times: tuple[ProgramTimes, ...]
     counts: Mapping[str, int]
     reward: Mapping[str, Any] | None
     peak_bytes: int | None
@@ -95,11 +103,14 @@ class Program:
             state=body["state"],
             queue_position=body.get("queue_position"),
             verdict=run.verdict,
+            device=body.get("device"),
             flags=tuple(ProgramFlag.from_json(flag) for flag in body.get("flags") or ()),
             findings=run.findings,
             outputs=run.outputs,
             kernels=tuple(ProgramKernel.from_json(one) for one in body.get("kernels") or ()),
             cases=tuple(Run.from_json(case) for case in body.get("cases") or ()),
+            times=ProgramTimes.from_json(body),
+            case_times=tuple(ProgramTimes.from_json(case) for case in body.get("cases") or ()),
             counts=body.get("counts") or {},
             reward=body.get("reward"),
             peak_bytes=body.get("peak_bytes"),
@@ -141,7 +152,7 @@ class Program:
         """
         names = {POSTED_SOURCE: source_name}
         lines = [*self._problem_lines(names, reference_name), *self._run_lines(names)]
-        lines += [*self._flag_lines(names), *self._kernel_lines(names)]
+        lines += [*self._flag_lines(names), *self._kernel_lines(names), *self.times.lines(names)]
         lines += [f"warning: {warning}" for warning in self.warnings]
         if self.reward is not None:
             lines.append(_reward(self.reward))
@@ -179,8 +190,9 @@ class Program:
         for index, case in enumerate(self.cases):
             named = f"case {index}" + (f" ({case.name})" if case.name else "")
             yield f"{named}: {case.verdict or 'did not run'}"
-            run = replace(case, outputs=_named(case.outputs))
-            yield from (f"  {line}" for line in report_lines(run, self.sources, names))
+            run = replace(case, outputs=_named(case.outputs), timing=None)
+            told = [*report_lines(run, self.sources, names), *self.case_times[index].lines(names)]
+            yield from (f"  {line}" for line in told)
 
     def _flag_lines(self, names: Mapping[str, str]) -> Iterator[str]:
         for flag in self.flags:
@@ -194,7 +206,7 @@ class Program:
             how_often = "once" if kernel.launches == 1 else f"{kernel.launches} times"
             key = f", compilation {kernel.compilation_key}" if kernel.compilation_key else ""
             at = f" ({place})" if place else ""
-            yield f"kernel {kernel.name}{at}: launched {how_often}{key}"
+            yield f"kernel {kernel.name}{at}: launched {how_often}{_configuration(kernel)}{key}"
             if kernel.problem is not None and not self._is_told(kernel.problem):
                 yield f"  error: {kernel.problem}"
 
@@ -209,7 +221,9 @@ class Program:
             slug = self.problem.slug if self.problem else ""
             return f"{self.state}{f': {slug}' if slug else ''}{took}"
         counts = ", ".join(f"{count} {word}" for word, count in self.counts.items())
-        return f"verdict: {self.verdict}{took}{f'; {counts}' if self.cases else ''}"
+        model = (self.device or {}).get("model")
+        where = f" on the {model}" if model else ""
+        return f"verdict: {self.verdict}{where}{took}{f'; {counts}' if self.cases else ''}"
 
 
 class ProgramFailed(TritoncError):
@@ -225,6 +239,13 @@ class ProgramFailed(TritoncError):
     def __str__(self) -> str:
         """Return the report of the program."""
         return self.program.render()
+
+
+def _configuration(kernel: ProgramKernel) -> str:
+    if kernel.configuration is None:
+        return ""
+    fastest = ", the fastest" if kernel.configuration.get("is_fastest") else ""
+    return f", configuration {kernel.configuration.get('number')}{fastest}"
 
 
 def _place(file: str | None, line: int | None, names: Mapping[str, str]) -> str:

@@ -27,9 +27,12 @@ class ProgramMembers(TypedDict, total=False):
     cases: Sequence[Mapping[str, Any]]
     """Each with `name` and `inputs`."""
     checks: Sequence[str]
-    """`determinism`, `initcheck`, `racecheck`."""
+    """`determinism`; on the CPU device `initcheck` and `racecheck`, too."""
     seed: int
-    device: str
+    device: str | Mapping[str, str]
+    """`auto` (a GPU if programs run on one), `interpreter` (a CPU), or `{"target": "cuda:90"}`."""
+    timing: Mapping[str, Any]
+    """On a GPU: `min_repeats`, `max_ms`, ...; what is not said has defaults."""
     triton: str
     """A Triton version that the deployment offers."""
     stop_after: str

@@ -28,9 +28,11 @@ program cannot be recorded; else as tritonc.
 
 example:
   tritonc program run model_new.py --reference model.py
+  tritonc program run model_new.py --reference model.py --device gpu
   tritonc program tape model_new.py --reference model.py
 """
 _KINDS = "model:CLASS, function:NAME, script[:NAMES]"
+DEVICES = "auto (default), gpu, cpu, or a target of `tritonc devices`"
 REFERENCE_INPUTS = "Python file with the reference, which says what it is made and called with"
 
 
@@ -55,7 +57,8 @@ def _add_run(parser: ArgumentParser) -> None:
     add_program(parser, "Python file with the program that says what is right")
     add("--rtol", type=number, metavar="R", help="relative tolerance; default: per dtype")
     add("--atol", type=number, metavar="A", help="absolute tolerance; default: per dtype")
-    add("--check", **WORDS, metavar="CHECK", help="determinism initcheck racecheck")
+    add("--device", metavar="DEVICE", help=DEVICES)
+    add("--check", **WORDS, metavar="CHECK", help="determinism; on a CPU initcheck racecheck, too")
     add("--timeout-s", type=number, metavar="S", help="bound of each run")
     add_json(parser)
     add_wait(parser, default=120)
@@ -98,12 +101,16 @@ def entry(word: str) -> dict[str, Any]:
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Run and report; return whether the verdict is good. Raises WaitExpired, OSError."""
+    """Run and report; return whether the verdict is good.
+
+    Raises ArgumentTypeError for a GPU that there is none of, WaitExpired, ProblemError, OSError.
+    """
     members = members_of(given)
     tolerance = {name: getattr(given, name) for name in ("rtol", "atol")}
     members |= {
         "tolerance": {n: bound for n, bound in tolerance.items() if bound is not None} or None,
         "checks": given.check or None,
+        "device": _device(given.device, client),
         "timeout_s": given.timeout_s,
     }
     reference = reference_of(given)
@@ -114,6 +121,20 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         reference_name = name_of(given.reference or "reference")
         terminal.text(program.render(name_of(given.source), reference_name))
     return program.good
+
+
+def _device(word: str | None, client: Client) -> Any:
+    """Return the device that a word names. Raises ArgumentTypeError where there is no GPU."""
+    match word:
+        case "cpu":
+            return "interpreter"
+        case "gpu":
+            for device in client.devices()["devices"]:
+                if device.get("programs"):
+                    return {name: device[name] for name in ("target", "model")}
+            raise ArgumentTypeError("--device gpu: no GPU of this service runs programs now")
+        case _:
+            return {"target": word} if word is not None and ":" in word else word
 
 
 def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:

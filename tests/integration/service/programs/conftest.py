@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
 import orjson
 import pytest
 
+from launch.request.verdict import Verdict
 from programs.program_job import ProgramJob, new_program
-from programs.program_record import Program
+from programs.program_record import Program, ReferenceRecord, Reward
+from programs.timing_record import EntryTime, ProgramTiming
 from store import keys
 from store.api_keys import ApiKeys
 from store.blobs import Blobs
@@ -31,6 +33,37 @@ GPU = "cuda:90 NVIDIA H200 of a test"
 """A class of GPUs that there is none of."""
 WITHIN_S = 60
 QUOTAS = {"TRITOND_MAX_QUEUED_PER_CALLER": "3", "TRITOND_MAX_BODY_BYTES": "20000"}
+
+
+def timing_of(median_us: float) -> ProgramTiming:
+    return ProgramTiming(
+        median_us=median_us,
+        interval_us=(median_us * 0.98, median_us * 1.02),
+        mean_us=median_us,
+        min_us=median_us,
+        p20_us=median_us,
+        p80_us=median_us,
+        std_us=0.0,
+        repeats=20,
+        noisy=False,
+        method="graph",
+    )
+
+
+TIMED: dict[str, Any] = {
+    "verdict": Verdict.PASSED,
+    "timing": timing_of(12.5),
+    "reference": ReferenceRecord(timing=timing_of(25)),
+    "speedup": 2.0,
+    "speedup_interval": (1.9, 2.1),
+    "coverage": 0.9,
+    "entries": [
+        EntryTime(
+            op=1, name="add_kernel", file="user.py", line=21, us=11.0, share=0.9, is_kernel=True
+        )
+    ],
+    "reward": Reward(compiled=True, correct=True, speedup=2.0, coverage=0.9),
+}
 
 
 class ScriptedRecorder:
@@ -54,17 +87,33 @@ class ScriptedRecorder:
         async with connect(self.redis_url) as redis:
             toolchain_id = await Toolchains(redis).default()
             assert toolchain_id is not None
-            programs = [toolchain_id]
-            worker = (
-                Worker("scripted", "compile", toolchain_id, None, "none", 1, 0, programs=programs)
-                if self.device is None
-                else Worker(
-                    "scripted", "launch", None, self.device, "none", 1, 0, programs=programs
-                )
-            )
-            await Workers(redis).beat(worker)
+            await Workers(redis).beat(self._worker(toolchain_id))
             await Workers(redis).unregister("scripted")
         return toolchain_id
+
+    def _worker(self, toolchain_id: str) -> Worker:
+        programs = [toolchain_id]
+        if self.device is None:
+            return Worker(
+                "scripted", "compile", toolchain_id, None, "none", 1, 0, programs=programs
+            )
+        return Worker("scripted", "launch", None, self.device, "none", 1, 0, programs=programs)
+
+    @contextmanager
+    def living(self) -> Iterator[None]:
+        """Be on the list of workers while the block runs."""
+        beating = self._worker(self.toolchain_id)
+
+        async def tell(*, is_there: bool) -> None:
+            async with connect(self.redis_url) as redis:
+                registry = Workers(redis)
+                await (registry.beat(beating) if is_there else registry.unregister(beating.id))
+
+        asyncio.run(tell(is_there=True))
+        try:
+            yield
+        finally:
+            asyncio.run(tell(is_there=False))
 
     def claim(self) -> tuple[Claim, ProgramJob]:
         """Take the next program, which may be on its way."""

@@ -24,10 +24,10 @@ from compiler.problem import failure_problem
 from launch.messages import Finding
 from launch.request.verdict import Verdict
 from programs.program_job import program_problem
-from programs.program_record import ProgramFlag, ProgramKernel, Reward
+from programs.program_record import ProgramCaseResult, ProgramFlag, ProgramKernel, Reward
 from programs.program_request import EXAMPLE
 from service.programs.program_examples import TAPE, TAPE_TEXT
-from tests.integration.service.programs.conftest import ScriptedRecorder
+from tests.integration.service.programs.conftest import GPU, TIMED, ScriptedRecorder
 from tests.integration.service.running import Deployment
 
 SOURCE, REFERENCE = EXAMPLE["source"], EXAMPLE["reference"]["source"]
@@ -311,3 +311,62 @@ def test_an_id_can_be_shown_and_cancelled(tritonc: Callable[..., Ran], client: C
 
     assert json.loads(shown.stdout)["state"] == "queued"
     assert json.loads(ended.stdout)["state"] == "cancelled"
+
+
+TIMES = [
+    "time: median 12.5 us, p20 12.5 us, p80 12.5 us (20 repeats)",
+    "reference's time: median 25 us, p20 25 us, p80 25 us (20 repeats)",
+    "speed-up: 2 (1.9 to 2.1)",
+    "in its own kernels: 90% of the time",
+    "  11 us, 90%: kernel add_kernel (new.py:21)",
+    "reward: compiled yes, correct yes, speedup 2, coverage 0.9",
+]
+
+
+def test_the_command_asks_for_a_gpu_and_shows_what_takes_how_long(
+    tritonc: Callable[..., Ran], gpu_recorder: ScriptedRecorder
+) -> None:
+    with ThreadPoolExecutor(1) as pool, gpu_recorder.living():
+        pool.submit(gpu_recorder.do, **TIMED)
+        ran = tritonc("program", "run", "new.py", "--reference", "model.py", "--device", "gpu")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == [*TIMES, f"verdict: passed on the {GPU.partition(' ')[2]}"]
+
+
+def test_the_times_of_cases_are_shown_with_them(
+    client: Client, gpu_recorder: ScriptedRecorder
+) -> None:
+    timed = {name: TIMED[name] for name in ("verdict", "timing", "speedup", "entries")}
+    case = ProgramCaseResult(
+        index=0, name="small", reference_timing=TIMED["reference"].timing, **timed
+    )
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(gpu_recorder.do, verdict=Verdict.PASSED, speedup=2.0, cases=[case])
+        program = client.program(SOURCE, device={"target": "cuda:90"}, timing={"max_ms": 100})
+
+    assert program.case_times[0].entries[0].is_kernel
+    assert program.render("new.py").splitlines()[:4] == [
+        "case 0 (small): passed",
+        f"  {TIMES[0]}",
+        f"  {TIMES[1]}",
+        "  speed-up: 2",
+    ]
+
+
+def test_the_command_says_that_no_gpu_runs_programs(tritonc: Callable[..., Ran]) -> None:
+    ran = tritonc("program", "run", "new.py", "--device", "gpu")
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "--device gpu: no GPU of this service runs programs now" in ran.stderr
+
+
+def test_the_command_asks_for_a_cpu(
+    tritonc: Callable[..., Ran], recorder: ScriptedRecorder, gpu_recorder: ScriptedRecorder
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(recorder.do, **PASSED)
+        ran = tritonc("program", "run", "new.py", "--device", "cpu")
+
+    assert ran.returncode == 0
+    assert done.result().device.interpreter

@@ -12,15 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
-from launch.request.verdict import Verdict
 from programs.program_job import new_program
-from programs.program_record import ReferenceRecord, Reward
 from programs.program_request import EXAMPLE, TIMED_EXAMPLE, WARMING_EXAMPLE
-from programs.timing_record import EntryTime, ProgramTiming
 from service.evaluators.kernelgym_task import EXAMPLE as TASK
 from store.connection import connect
 from store.workers import Worker, Workers
-from tests.integration.service.programs.conftest import GPU, PROGRAMS, ScriptedRecorder
+from tests.integration.service.programs.conftest import GPU, PROGRAMS, TIMED, ScriptedRecorder
 from tests.integration.service.running import Deployment
 
 MODEL = GPU.partition(" ")[2]
@@ -117,33 +114,6 @@ def test_a_gpu_is_waited_for_while_its_worker_finds_out_whether_it_records(
 
     assert (answer.status_code, answer.json()["slug"]) == (503, "no_toolchain")
     assert int(answer.headers["Retry-After"]) > 0
-
-
-def timing_of(median_us: float) -> ProgramTiming:
-    return ProgramTiming(
-        median_us=median_us,
-        interval_us=(median_us * 0.98, median_us * 1.02),
-        mean_us=median_us,
-        min_us=median_us,
-        p20_us=median_us,
-        p80_us=median_us,
-        std_us=0.0,
-        repeats=20,
-        noisy=False,
-        method="graph",
-    )
-
-
-TIMED: dict[str, Any] = {
-    "verdict": Verdict.PASSED,
-    "timing": timing_of(12.5),
-    "reference": ReferenceRecord(timing=timing_of(25)),
-    "speedup": 2.0,
-    "speedup_interval": (1.9, 2.1),
-    "coverage": 0.9,
-    "entries": [EntryTime(op=1, name="add_kernel", us=11.0, share=0.9, is_kernel=True)],
-    "reward": Reward(compiled=True, correct=True, speedup=2.0, coverage=0.9),
-}
 
 
 def test_a_program_is_answered_with_its_times(

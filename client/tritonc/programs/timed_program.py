@@ -1,0 +1,88 @@
+"""How long a program takes on a GPU, beside its reference, and what of it takes how long."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tritonc.launch_run import times_text
+
+MOST_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEntry:
+    """An op or a launch: `us` microseconds, a `share` of the sum of all entries.
+
+    `is_kernel` says of a launch that it is of the program's own kernel, `op` is its index on the
+    tape, `configuration` what ran of an autotuned kernel, from 0.
+    """
+
+    op: int
+    name: str
+    us: float
+    share: float
+    is_kernel: bool = False
+    file: str | None = None
+    line: int | None = None
+    configuration: int | None = None
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "ProgramEntry":
+        """Read an entry; unknown members are left out. Raises TypeError when it is none."""
+        return cls(**{item.name: body[item.name] for item in fields(cls) if item.name in body})
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTimes:
+    """The times of a program, or of one case; `timing` and `reference_timing` as of launches.
+
+    `speedup` is the reference's median by the program's own, and its true value is within
+    `speedup_interval`; `coverage` is the share of the time in its own kernels; `entries` begin with
+    the longest. What was not timed is None, or empty.
+    """
+
+    timing: Mapping[str, Any] | None = None
+    reference_timing: Mapping[str, Any] | None = None
+    speedup: float | None = None
+    speedup_interval: tuple[float, float] | None = None
+    coverage: float | None = None
+    entries: tuple[ProgramEntry, ...] = ()
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "ProgramTimes":
+        """Read what a program or a case says of times."""
+        interval = body.get("speedup_interval")
+        beside = body.get("reference") or {}
+        return cls(
+            timing=body.get("timing"),
+            reference_timing=body.get("reference_timing") or beside.get("timing"),
+            speedup=body.get("speedup"),
+            speedup_interval=None if interval is None else (interval[0], interval[1]),
+            coverage=body.get("coverage"),
+            entries=tuple(map(ProgramEntry.from_json, body.get("entries") or ())),
+        )
+
+    def lines(self, names: Mapping[str, str]) -> Iterator[str]:
+        """Yield them as people read them; `names` are what to call files instead."""
+        if self.timing is not None:
+            yield f"time: {times_text(self.timing)}"
+        if self.reference_timing is not None:
+            yield f"reference's time: {times_text(self.reference_timing)}"
+        if self.speedup is not None:
+            known = self.speedup_interval
+            within = f" ({known[0]:.3g} to {known[1]:.3g})" if known is not None else ""
+            yield f"speed-up: {self.speedup:.3g}{within}"
+        if self.coverage is not None:
+            yield f"in its own kernels: {self.coverage:.0%} of the time"
+        for entry in self.entries[:MOST_SHOWN]:
+            yield f"  {entry.us:g} us, {entry.share:.0%}: {_named(entry, names)}"
+        if len(self.entries) > MOST_SHOWN:
+            yield f"  and {len(self.entries) - MOST_SHOWN} entries more"
+
+
+def _named(entry: ProgramEntry, names: Mapping[str, str]) -> str:
+    file = entry.file or ""
+    place = ":".join(filter(None, [names.get(file, file), str(entry.line or "")]))
+    which = f", configuration {entry.configuration}" if entry.configuration is not None else ""
+    kind = "kernel " if entry.is_kernel else ""
+    return f"{kind}{entry.name}{which}" + (f" ({place})" if place else "")
