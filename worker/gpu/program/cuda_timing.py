@@ -7,7 +7,7 @@ between two of them. Imported in program launchers only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import Any
 
@@ -78,11 +78,18 @@ class CudaTiming:
 
     @contextmanager
     def stream(self) -> Iterator[None]:
-        """Queue everything on a stream of its own, behind what was queued before."""
+        """Queue everything on a stream of its own, behind what was queued before.
+
+        Raises CudaError for a fault, in place of torch's own words for it.
+        """
         torch.cuda.synchronize()
-        with torch.cuda.stream(self._stream):
-            yield
-        torch.cuda.synchronize()
+        try:
+            with torch.cuda.stream(self._stream):
+                yield
+        except RuntimeError:
+            check(cu.cuCtxSynchronize(), "timing a program")
+            raise
+        check(cu.cuCtxSynchronize(), "timing a program")
 
     def marks(self) -> CudaMarks:
         """Return marks for one call."""
@@ -149,8 +156,9 @@ class CudaTiming:
         return self._clocks.reasons()
 
     def close(self) -> None:
-        """Give graphs and memory back."""
-        torch.cuda.synchronize()
-        for graph in self._graphs:
-            graph.reset()
+        """Give graphs and memory back; of a context that a fault ended there is nothing to give."""
+        with suppress(RuntimeError):
+            torch.cuda.synchronize()
+            for graph in self._graphs:
+                graph.reset()
         self._graphs, self._pool, self._flushed = [], None, None
