@@ -176,9 +176,6 @@ class StandInDevice:
             ctypes.memset(one.address, 0xFF, one.size_bytes)
             self.overwritten.append(one)
 
-    def overwrite_free(self) -> None:
-        """Nothing is known of what torch keeps for the CPU."""
-
     def mhz(self) -> int | None:
         return None
 

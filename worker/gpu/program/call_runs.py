@@ -66,11 +66,7 @@ class TimingDevice(Protocol):
         ...
 
     def overwrite(self, ranges: Sequence[MemoryRange]) -> None:
-        """Fill memory with poison."""
-        ...
-
-    def overwrite_free(self) -> None:
-        """Fill memory with poison that is kept for tensors to come."""
+        """Fill memory with poison: these bytes, and all that no tensor lies in."""
         ...
 
     def mhz(self) -> int | None:
@@ -95,23 +91,26 @@ class CallRuns:
         device: TimingDevice,
         seed: int,
         *,
+        made: list[MemoryRange],
         is_graph: bool,
         each_op: bool = False,
     ) -> None:
         """Capture the call, if it is to be a graph. Raises NotCapturable.
 
-        `each_op`: time every op that gives the device something to do, and not the whole.
+        `made` is where all graphs of a program make what they make; this one's is added. `each_op`:
+        time every op that gives the device something to do, and not the whole.
         """
         self._call, self._device, self._seed, self._each_op = call, device, seed, each_op
         self._marks = device.marks()
         self._host_us = 0.0
         self._replay: Callable[[], None] | None = None
         self._outputs: list[torch.Tensor] = []
-        self._made: list[MemoryRange] = []
+        self._made = made
         if is_graph:
             self._seed_numbers()
             self._replay = device.capture(self._queue)
-            self._outputs, self._made = call.outputs(), merged(call.made)
+            self._outputs = call.outputs()
+            made[:] = merged([*made, *call.made])
             call.release()
 
     @property
@@ -136,9 +135,7 @@ class CallRuns:
     def _make_ready(self) -> None:
         if self._replay is None:
             self._call.release()
-            self._device.overwrite_free()
-        else:
-            self._device.overwrite(self._made)
+        self._device.overwrite(self._made)
         self._call.restore()
         self._seed_numbers()
 

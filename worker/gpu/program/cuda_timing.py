@@ -66,6 +66,17 @@ class CudaMarks:
         self._events, self._used = [], 0
 
 
+def _without_tensors() -> Iterator[MemoryRange]:
+    """Yield memory that torch has for tensors to come, and what is left over behind each tensor."""
+    for segment in torch.cuda.memory_snapshot():
+        for block in segment["blocks"]:
+            kept_bytes = {"inactive": 0, "active_allocated": block["requested_size"]}
+            taken_bytes = kept_bytes.get(block["state"], block["size"])
+            if taken_bytes < block["size"]:
+                address = block["address"] + taken_bytes
+                yield MemoryRange(address, block["size"] - taken_bytes)
+
+
 class CudaTiming:
     """The GPU of this process, as `program_timing` sees it."""
 
@@ -130,22 +141,14 @@ class CudaTiming:
         self._flushed.zero_()
 
     def overwrite(self, ranges: Sequence[MemoryRange]) -> None:
-        """Fill memory with poison, in the order of the stream. Raises CudaError."""
+        """Fill memory with poison, in the order of the stream: these bytes, and all that torch has.
+
+        All of it, that is, that no tensor lies in. Raises CudaError.
+        """
         stream = torch.cuda.current_stream().cuda_stream
-        for one in ranges:
+        for one in [*ranges, *_without_tensors()]:
             filled = cu.cuMemsetD8Async(one.address, _POISON, one.size_bytes, stream)
             check(filled, "overwriting memory")
-
-    def overwrite_free(self) -> None:
-        """Fill all memory with poison that torch keeps for tensors to come."""
-        free = [
-            MemoryRange(block["address"], block["size"])
-            for segment in torch.cuda.memory_snapshot()
-            if tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)
-            for block in segment["blocks"]
-            if block["state"] == "inactive"
-        ]
-        self.overwrite(free)
 
     def mhz(self) -> int | None:
         """Return the clock of the multiprocessors now."""

@@ -8,7 +8,6 @@ was checked. Knows torch, and no CUDA.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
@@ -27,6 +26,7 @@ from worker.gpu.program.program_order import ProgramTimingOrder
 from worker.gpu.program.repeat_outputs import RepeatOutputs, SendTensor
 from worker.gpu.program.timed_call import (
     CallLaunches,
+    MemoryRange,
     NotCapturable,
     TimedCall,
     calls_are_alike,
@@ -54,8 +54,9 @@ class TimedProgram:
     tape: Tape
     tensors: LiveTensors
     launches: CallLaunches
-    checked: Mapping[tuple[int, int], torch.Tensor]
-    """By call and position, copies of the outputs that were sent."""
+    checked: dict[tuple[int, int], torch.Tensor]
+    """By call and position, copies of the outputs that were sent; empty when timing begins, so that
+    no kernel finds what it is to return."""
     seed: int
     device: torch.device
 
@@ -88,15 +89,15 @@ class _ProgramTiming:
         self._program, self._order, self._device = program, order, device
         self._needed = lifetimes(program.tape)
         self._chance = SystemRandom()
+        self._made: list[MemoryRange] = []
         self._notes: list[str] = []
         self._throttled: set[str] = set()
         self._mhz: int | None = None
 
     def result(self, send: SendTensor) -> dict[str, Any]:
+        outputs = RepeatOutputs({call: self._checked(call) for call in (0, 1)}, self._chance)
+        self._program.checked.clear()
         runs, last, is_graph = self._prepared()
-        outputs = RepeatOutputs(
-            {one.number: self._checked(one.number) for one in runs}, self._chance
-        )
         samples_us = self._samples_us(runs, outputs)
         summary = summarise(samples_us, self._order.min_repeats)
         repeats = outputs.report(send)
@@ -185,7 +186,9 @@ class _ProgramTiming:
 
     def _runs(self, call: TimedCall, *, is_graph: bool, each_op: bool = False) -> CallRuns:
         seed = self._program.seed
-        return CallRuns(call, self._device, seed, is_graph=is_graph, each_op=each_op)
+        return CallRuns(
+            call, self._device, seed, made=self._made, is_graph=is_graph, each_op=each_op
+        )
 
     def _checked(self, call: int) -> list[torch.Tensor]:
         found = {at: one for (number, at), one in self._program.checked.items() if number == call}
