@@ -6,6 +6,7 @@ Imported in program launchers only.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from contextlib import suppress
 from typing import Any
@@ -109,6 +110,9 @@ class ProgramContext:
             return data
 
         def fill(address: int) -> None:
+            if plain.device.type == "cpu":
+                ctypes.memmove(address, plain.data_ptr(), size_bytes)
+                return
             copied = cu.cuMemcpyDtoHAsync(address, plain.data_ptr(), size_bytes, self.device.stream)
             check(copied, "reading an output")
             self.wait()

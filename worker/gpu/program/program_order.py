@@ -7,17 +7,18 @@ have none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from compiler.abi import Abi
+from launch.messages import Tolerance
 from worker.gpu.launcher.fault import JobFailed
 
 TASK = "program"
 """What the header of such a frame calls its task."""
 _MEMBERS = {
     "task", "tape", "inputs_tape", "kernels", "launches", "seed", "memory_bytes", "timing",
-    "determinism", "announce", "beside",
+    "determinism", "announce", "beside", "tolerances",
 }  # fmt: skip
 
 
@@ -68,6 +69,8 @@ class ProgramOrder:
     """Send the stage `op:<index>` before each op, so that it is known where the launcher ended."""
     beside: ProgramOrder | None = None
     """The reference, where outputs are compared on the GPU and not sent."""
+    tolerances: Mapping[int, Tolerance] = field(default_factory=dict)
+    """By position, how far outputs may be from those of `beside`; one without is not compared."""
 
     def to_frame(self) -> tuple[dict[str, Any], bytes]:
         """Return header and body; `from_frame` makes the same order of them."""
@@ -92,6 +95,7 @@ class ProgramOrder:
             "determinism": self.determinism,
             "announce": self.announce,
             "beside": None if beside is None else beside._header(parts),
+            "tolerances": {str(at): asdict(one) for at, one in self.tolerances.items()},
         }
 
     @classmethod
@@ -113,6 +117,7 @@ class ProgramOrder:
                 determinism=bool(header["determinism"]),
                 announce=bool(header["announce"]),
                 beside=None if beside is None else cls.from_frame(beside, body),
+                tolerances={int(at): Tolerance(**one) for at, one in header["tolerances"].items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _malformed(f"the program cannot be read: {error!r}") from error

@@ -8,6 +8,7 @@ import pytest
 from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.target import Target
+from launch.messages import Tolerance
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 
@@ -41,6 +42,7 @@ ORDER = ProgramOrder(
     determinism=True,
     announce=True,
     beside=REFERENCE,
+    tolerances={0: Tolerance(rtol=1e-3), 2: Tolerance(atol=0.5, equal_nan=True)},
 )
 
 
@@ -53,7 +55,17 @@ def test_an_order_arrives_as_it_was_sent(order):
 
 @pytest.mark.parametrize(
     "missing",
-    ["tape", "inputs_tape", "kernels", "launches", "seed", "memory_bytes", "timing", "beside"],
+    [
+        "tape",
+        "inputs_tape",
+        "kernels",
+        "launches",
+        "seed",
+        "memory_bytes",
+        "timing",
+        "beside",
+        "tolerances",
+    ],
 )
 def test_a_frame_that_is_no_program_is_refused(missing):
     header, body = ORDER.to_frame()
