@@ -10,7 +10,6 @@ import secrets
 import socket
 from collections.abc import Sequence
 from functools import partial
-from types import TracebackType
 from typing import Final, Self
 
 from compiler.toolchain import Toolchain
@@ -90,7 +89,7 @@ class CompileWorker:
         self._expected = ExpectedOutputs(self._cache, self._budget, expected_bytes)
         self._registry = workers.Workers(self._redis)
         self._drain_s = settings.drain_s
-        self._shared_gpus = SharedGpus()
+        self._shared_gpus = SharedGpus(settings.launch_memory_bytes)
         self._launch_memory = LaunchMemory(
             ExpectedMemory(settings.references_memory_bytes),
             settings.launch_memory_bytes,
@@ -101,12 +100,7 @@ class CompileWorker:
         """Open nothing yet: connections open at their first command."""
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close the connections."""
         for client in {self._redis, self._blocking, self._cache}:
             await client.aclose()

@@ -27,7 +27,8 @@ class WorkerSettings(BaseSettings):
     references_memory_bytes: int = Field(default=512 << 20, ge=0)
     """What a worker keeps of all callers' expected outputs in its own memory."""
     launch_memory_bytes: int = Field(default=2 << 30, ge=1 << 26)
-    """What uploads and outputs of launches on GPUs that are under way may take of its memory."""
+    """What uploads and outputs of launches on GPUs that are under way may take of its memory, and
+    what outputs of programs may take beside them."""
     inputs_gpu_bytes: int | None = Field(default=None, ge=0)
     """What each launcher keeps on its GPU of what its caller's buffers start with; default: a
     sixteenth of the GPU's memory, 4 GiB at most."""

@@ -116,11 +116,23 @@ class _Case:
         In this order: a kernel can read whatever its process has mapped, so nothing that is
         expected may have been there before.
         """
-        attempt, outcome, program = self._attempt, self.outcome, recorded.reference
-        kernels = reference = None
+        attempt, program, kernels = self._attempt, recorded.reference, None
         if program is not None and (kernels := await self._reference_kernels(program)) is None:
             return
-        inputs = recorded.inputs
+        caller, deadline = attempt.job.caller, attempt.deadline
+        async with gpu.room_for(recorded.candidate.tape, caller, deadline):
+            await self._run_in_turn(gpu, recorded, compiled, kernels)
+
+    async def _run_in_turn(
+        self,
+        gpu: ProgramGpu,
+        recorded: RecordedCase,
+        compiled: ProgramKernels,
+        kernels: ProgramKernels | None,
+    ) -> None:
+        """Replay the program, and its reference with its `kernels`, where there is one; judge."""
+        attempt, outcome, program = self._attempt, self.outcome, recorded.reference
+        inputs, reference = recorded.inputs, None
         replayed = await attempt.replay_on(gpu, recorded.candidate, compiled, inputs, CANDIDATE)
         outcome.kernels = compiled.answered_with(replayed.variants)
         outcome.times = replayed.times

@@ -139,7 +139,7 @@ def with_cases(
     peaks = [run.peak_bytes for run in runs if run.peak_bytes is not None]
     return _rewarded(
         amended(
-            _with_tapes(new_program(job, "completed"), job, runs[0]),
+            _with_tapes(new_program(job, "completed"), job, runs[0], of_cases=True),
             state="completed" if ran else "failed",
             verdict=verdict,
             flags=list(dict.fromkeys(flags))[:_MOST_FLAGS],
@@ -147,6 +147,9 @@ def with_cases(
             counts=counted(runs),
             peak_bytes=max(peaks, default=None),
             problem=None if ran else runs[0].problem,
+            warnings=list(dict.fromkeys(one for run in runs for one in run.all_warnings))[
+                :_MOST_WARNINGS
+            ],
             speedup=_mean_speedup(runs),
             coverage=_coverage(runs),
         ),
@@ -176,7 +179,10 @@ def _rewarded(program: Program, *, compiled: bool) -> Program:
     return amended(program, reward=reward_of(program, compiled=compiled))
 
 
-def _with_tapes(program: Program, job: ProgramJob, run: CaseOutcome) -> Program:
+def _with_tapes(
+    program: Program, job: ProgramJob, run: CaseOutcome, *, of_cases: bool = False
+) -> Program:
+    """Return `program` with what was recorded for `run`; cases have times of their own."""
     if run.recorded is None:
         return program
     reference = None
@@ -185,7 +191,7 @@ def _with_tapes(program: Program, job: ProgramJob, run: CaseOutcome) -> Program:
             tape=_summary(run.recorded.reference, tape_url(job.id, of_reference=True)),
             kernels=run.reference_kernels,
             peak_bytes=run.reference_peak_bytes,
-            timing=run.reference_times.timing if run.reference_times else None,
+            timing=run.reference_times.timing if run.reference_times and not of_cases else None,
         )
     return amended(
         program,

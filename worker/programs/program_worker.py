@@ -133,7 +133,7 @@ class ProgramWorker:
                 logger.error("programs do not run on GPU %d: %s", ordinal, fault)
                 continue
             name = f"{self._name}-gpu{ordinal}-programs"
-            gpu = ProgramGpu(gpus.launchers, ordinal)
+            gpu = ProgramGpu(gpus.launchers, ordinal, self._gpus.in_flight)
             station = ProgramStation(name, gpu, facts["model"], self._station_context)
             self._stations.append(station)
             group.create_task(offer(station, self._gpus, ordinal, self._toolchain_id))

@@ -61,7 +61,7 @@ async def station(name, redis, blocking, **environment):
     memory = ExpectedMemory(0), BytesInFlight(1 << 20), Turns(2)
     compiling = SimpleNamespace(blobs=None)
     shop = StationContext(
-        redis, blocking, Children(None), compiling, 5, None, *memory, SharedGpus()
+        redis, blocking, Children(None), compiling, 5, None, *memory, SharedGpus(1 << 20)
     )
     desk = GpuContext(launchers, 0, JobProducer(redis), None, None)
     running = asyncio.create_task(GpuStation(name, FAKE, desk, shop).run())

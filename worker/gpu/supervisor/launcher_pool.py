@@ -62,7 +62,7 @@ class LauncherPool:
         self._bound: OrderedDict[str, LauncherProcess] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._refilling = False
-        self._warming = asyncio.Lock()
+        self._starting = asyncio.Lock()
         self._closed = False
 
     async def start(self) -> None:
@@ -143,7 +143,7 @@ class LauncherPool:
 
     async def warm(self, caller: str) -> None:
         """Have a launcher wait that `caller` may take, if none does. Raises DeviceDrained."""
-        async with self._warming:
+        async with self._starting:
             own = self._bound.get(caller)
             if (own is not None and own.alive) or any(spare.alive for spare in self._spares):
                 return
@@ -175,7 +175,9 @@ class LauncherPool:
         failed = 0
         while len(self._spares) < self.settings.spares and self.drained is None:
             try:
-                self._spares.append(await self._new())
+                async with self._starting:
+                    if len(self._spares) < self.settings.spares:  # `warm` may have started one
+                        self._spares.append(await self._new())
             except LauncherError as error:
                 failed += 1
                 _log.warning("%s", error)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.supervisor.launchers import Launchers
 
 
@@ -19,9 +20,11 @@ class StartedGpus:
 class SharedGpus:
     """The GPUs once their launchers are there, and which programs each of them takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, programs_bytes: int) -> None:
+        """Begin without any; `programs_bytes` is what outputs of programs may take at one time."""
+        self.in_flight = BytesInFlight(programs_bytes)
         self._started: StartedGpus | None = None
-        self._is_started = asyncio.Event()
+        self._is_started, self._changed = asyncio.Event(), asyncio.Event()
         self._programs: dict[int, list[str]] = {}
 
     def start(self, launchers: Launchers, facts: Sequence[Mapping[str, Any]]) -> None:
@@ -38,6 +41,12 @@ class SharedGpus:
     def offer_programs(self, ordinal: int, toolchains: Sequence[str]) -> None:
         """Say that programs recorded beside these toolchains run on a GPU; [] takes it back."""
         self._programs[ordinal] = list(toolchains)
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def programs_changed(self) -> None:
+        """Return when which programs are taken has changed."""
+        await self._changed.wait()
 
     def programs_of(self, ordinal: int) -> list[str]:
         """Return the toolchains beside which programs are recorded that run on a GPU."""

@@ -133,6 +133,12 @@ class GpuStation:
             group.create_task(self._slots.run())
             group.create_task(Revocations(self._context.blocking, self._slots.revoke).run())
             group.create_task(every(HEARTBEAT_S, self._beat))
+            group.create_task(every(0, self._tell_of_programs))
+
+    async def _tell_of_programs(self) -> None:
+        """Say at once that programs are taken, or no more: a service that is asked looks for it."""
+        await self._context.gpus.programs_changed()
+        await self._beat()
 
     @property
     def _state(self) -> DeviceState:

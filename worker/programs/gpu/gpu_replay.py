@@ -3,8 +3,10 @@
 No user Python runs where the GPU and the clock are: a launcher gets a tape, cubins and a seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from compiler.compilation import Compilation
@@ -13,7 +15,9 @@ from compiler.type_name import SCALARS
 from launch.request.launch_record import Device
 from programs.program_job import program_problem
 from programs.program_request import ProgramRequest
-from programs.tape.schema import Launch, Tape
+from programs.tape.schema import Launch, Tape, tensors_of
+from programs.tape.tape_dtypes import ELEMENT_BYTES
+from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts, LaunchOutcome
 from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
@@ -26,6 +30,8 @@ from worker.programs.replayed import Replayed
 
 _MEMORY_SHARE = 0.85
 """Of a GPU's memory that the tensors of a program may take."""
+_SENDS = 4
+"""So often is what a program returns there at once: its reference's and timed repeats', too."""
 _UNTOLD = frozenset({LaunchEnding.SIGNAL, LaunchEnding.SILENT})
 """Endings of launchers that say nothing of where in the program it was."""
 
@@ -36,6 +42,19 @@ class ProgramGpu:
 
     launchers: Launchers
     ordinal: int
+    in_flight: BytesInFlight
+    """For what programs return, until it is compared."""
+
+    @asynccontextmanager
+    async def room_for(self, tape: Tape, caller: str, deadline: Deadline) -> AsyncIterator[None]:
+        """Wait until there is room for what replays of `tape` send. Raises DeadlinePassed."""
+        size_bytes = _SENDS * _returned_bytes(tape)
+        async with deadline.bounding():
+            await self.in_flight.take(size_bytes, caller)
+        try:
+            yield
+        finally:
+            self.in_flight.give_back(size_bytes)
 
     @property
     def facts(self) -> LauncherFacts | None:
@@ -181,6 +200,13 @@ def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> Prog
         timing=how.timing,
         determinism=how.determinism,
     )
+
+
+def _returned_bytes(tape: Tape) -> int:
+    """Return what both calls return together."""
+    returned = [*tensors_of(tape.outputs), *tensors_of(tape.outputs2)]
+    tensors = (tape.tensors[id_] for id_ in returned)
+    return sum(prod(one.shape) * ELEMENT_BYTES[one.dtype] for one in tensors)
 
 
 class _Kernels:
