@@ -23,8 +23,8 @@ from programs.program_record import (
     tape_url,
 )
 from programs.tape.schema import Launch, Tape
+from worker.programs.gpu.program_times import ProgramTimes, Speedup, speedup_of
 from worker.programs.program_recordings import RecordedCase
-from worker.programs.program_times import ProgramTimes, Speedup, speedup_of
 from worker.programs.recording import ProgramTape
 
 _MOST_WARNINGS = 100

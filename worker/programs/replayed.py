@@ -9,7 +9,7 @@ from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
 from programs.tape.schema import Scalar, TensorMeta
 from worker.pool.shared_bytes import Body
-from worker.programs.program_times import ProgramTimes
+from worker.programs.gpu.program_times import ProgramTimes
 
 
 @dataclass(frozen=True, slots=True)

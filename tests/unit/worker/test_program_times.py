@@ -15,7 +15,7 @@ from programs.tape.schema import Launch, LaunchVariant, Tape
 from tests.unit.programs.tape_maker import TapeMaker, t
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.statistics import summarise
-from worker.programs.program_times import ProgramTimes, speedup_of, times_of
+from worker.programs.gpu.program_times import ProgramTimes, speedup_of, times_of
 
 
 def tape_of_a_launch_and_an_op() -> Tape:

@@ -19,7 +19,7 @@ from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
 from worker.pool.shared_bytes import Body
-from worker.programs.program_times import ProgramTimes, times_of
+from worker.programs.gpu.program_times import ProgramTimes, times_of
 from worker.programs.replay_child import ReplayFailure, ReportedReplay, take_failure
 from worker.programs.replayed import Replayed, TimedCall
 from worker.programs.replayed_calls import SentPlace, SentTensors, call_of, calls_of
