@@ -66,6 +66,18 @@ class CudaMarks:
         self._events, self._used = [], 0
 
 
+def _end_capture(pool: Any) -> None:
+    """Do what torch leaves undone where a capture fails: it goes on for its memory and generator.
+
+    All random numbers of the process would else be refused from then on.
+    """
+    device = torch.cuda.current_device()
+    with suppress(RuntimeError):  # where torch did end it
+        torch._C._cuda_endAllocateToPool(device, pool)
+    fresh = torch.Generator(device="cuda").graphsafe_get_state()
+    torch.cuda.default_generators[device].graphsafe_set_state(fresh)
+
+
 def _without_tensors() -> Iterator[MemoryRange]:
     """Yield memory that torch has for tensors to come, and what is left over behind each tensor."""
     for segment in torch.cuda.memory_snapshot():
@@ -109,14 +121,15 @@ class CudaTiming:
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
         """Return what queues all that `run` queues, as one graph. Raises NotCapturable."""
         graph = torch.cuda.CUDAGraph()
+        self._pool = self._pool or torch.cuda.graph_pool_handle()
         try:
             with torch.cuda.graph(
                 graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
             ):
                 run()
         except (RuntimeError, CudaError) as error:
+            _end_capture(self._pool)
             raise NotCapturable(str(error)) from error
-        self._pool = graph.pool()
         self._graphs.append(graph)
         replay: Callable[[], None] = graph.replay
         return replay
