@@ -105,3 +105,15 @@ def test_large_outputs_are_sent_of_one_repeat_alone(monkeypatch: pytest.MonkeyPa
 
     assert [one["repeat"] for one in report["repeats"]] == [3]
     assert list(sent) == ["repeat-0:0"]
+
+
+def test_outputs_larger_than_is_sent_are_only_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeat_outputs, "MOST_SENT_BYTES", 399)
+    outputs = RepeatOutputs({0: [torch.ones(100)]}, Random(1))
+    outputs.see(0, [torch.zeros(100)])
+
+    report, sent = sent_by(outputs)
+
+    assert report["differing_repeats"] == 1
+    assert report["repeats"] == []
+    assert not sent

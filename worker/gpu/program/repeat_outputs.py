@@ -18,7 +18,7 @@ from worker.gpu.evidence.repeat_selection import PLACES, RepeatSelection
 from worker.gpu.evidence.timed_repeat import TimedRepeat
 
 MOST_SENT_BYTES = 256 << 20
-"""Of the outputs of all repeats that are sent; those of one are sent whatever they take."""
+"""Of the outputs of all repeats that are sent: none is, where those of one take more."""
 _WORD_BYTES = 8
 _PIECE_WORDS = 4 << 20
 """Of which a digest is made at a time, as it takes memory of its own."""
@@ -38,7 +38,7 @@ class RepeatOutputs:
         self._calls: list[int] = []
         self._differing: list[bool] = []
         sizes = [sum(map(_size_bytes, outputs)) for outputs in checked.values()]
-        self._places = max(1, min(PLACES, MOST_SENT_BYTES // max(1, *sizes)))
+        self._places = min(PLACES, MOST_SENT_BYTES // max(1, *sizes))
         self._kept: dict[int, list[torch.Tensor]] = {}
         """By repeat, what it left."""
 
@@ -50,7 +50,7 @@ class RepeatOutputs:
         repeat = TimedRepeat(len(self._calls), differing_bytes=differing)
         self._calls.append(call)
         self._differing.append(differing > 0)
-        if self._selection.offer(repeat):
+        if self._selection.offer(repeat) and self._places:
             self._kept[repeat.repeat] = [one.cpu().clone() for one in outputs]
             self._drop()
 
