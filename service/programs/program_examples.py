@@ -9,7 +9,7 @@ import orjson
 
 from compiler.compilation import compilation_url
 from launch.messages import Finding
-from launch.request.launch_record import Comparison, Device, Mismatch, Summary
+from launch.request.launch_record import ComparedRepeat, Comparison, Device, Mismatch, Summary
 from launch.request.verdict import Verdict
 from programs.program_job import program_problem
 from programs.program_record import (
@@ -25,6 +25,7 @@ from programs.program_record import (
 )
 from programs.tape.read_tape import read_tape
 from programs.tape.tape_text import tape_text
+from programs.timing_record import EntryTime, ProgramTiming
 
 _ID = "5f0c8a2e9b7d41c3a6e8f1027b3d9c54"
 _KEY = "9d2f1c0b7a6e5d4c3b2a19080706f5e4d3c2b1a09f8e7d6c5b4a392817060504"
@@ -72,6 +73,50 @@ _PASSED = Program(
     counts={"passed": 1},
     peak_bytes=48000,
     timings_ms={"queue": 1.0, "run": 401.7, "total": 402.7},
+)
+_ENTRIES = [
+    EntryTime(op=1, name="add_kernel", file="user.py", line=21, us=3.1, share=1.0, is_kernel=True)
+]
+
+
+def _timing(median_us: float) -> ProgramTiming:
+    return ProgramTiming(
+        median_us=median_us,
+        interval_us=(median_us - 0.2, median_us + 0.2),
+        mean_us=median_us,
+        min_us=median_us - 0.1,
+        p20_us=median_us,
+        p80_us=median_us + 0.1,
+        std_us=0.1,
+        repeats=50,
+        noisy=False,
+        clock_mhz=1980,
+        input_sets=2,
+        checked_repeats=50,
+        differing_repeats=0,
+        compared_repeats=[ComparedRepeat(repeat=17, matches=True)],
+        overhead_us=2.2,
+        method="graph",
+    )
+
+
+_TIMED = _PASSED.model_copy(
+    update={
+        "device": Device(
+            target="cuda:90", model="NVIDIA H200", driver="580.159.04", interpreter=False
+        ),
+        "timing": _timing(3.2),
+        "reference": ReferenceRecord(
+            tape=TapeSummary(ops=3, launches=0, bytes=918, url=tape_url(_ID, of_reference=True)),
+            peak_bytes=48000,
+            timing=_timing(3.4),
+        ),
+        "speedup": 1.0625,
+        "speedup_interval": (0.98, 1.15),
+        "coverage": 1.0,
+        "entries": _ENTRIES,
+        "reward": Reward(compiled=True, correct=True, speedup=1.0625, coverage=1.0),
+    }
 )
 _WRONG = _PASSED.model_copy(
     update={
@@ -148,7 +193,9 @@ def _shown(**programs: Program) -> dict[str, Any]:
     }
 
 
-ANSWERS = _shown(passed=_PASSED, wrong=_WRONG, not_recordable=_NOT_RECORDABLE)
+ANSWERS = _shown(
+    passed=_PASSED, passed_on_a_GPU=_TIMED, wrong=_WRONG, not_recordable=_NOT_RECORDABLE
+)
 UNDER_WAY = _shown(queued=_QUEUED)
 CANCELLED = _shown(cancelled=_CANCELLED)
 

@@ -6,7 +6,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from programs.program_record import Program
-from programs.program_request import EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE, ProgramRequest
+from programs.program_request import (
+    EXAMPLE,
+    FUNCTION_EXAMPLE,
+    TIMED_EXAMPLE,
+    WARMING_EXAMPLE,
+    ProgramRequest,
+)
 from programs.tape.json_schema import TAPE_SCHEMA
 from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
 from service.programs.program_examples import ANSWERS, CANCELLED, TAPE, TAPE_TEXT, UNDER_WAY
@@ -19,6 +25,7 @@ from service.state import state_of
 EXAMPLES = {
     "a model and its reference": EXAMPLE,
     "a function on inputs of the request": FUNCTION_EXAMPLE,
+    "on a GPU, and timed there": TIMED_EXAMPLE,
     "what it launches, compiled only": WARMING_EXAMPLE,
 }
 _ACCEPT = header("Accept", "`text/plain` for the readable form")

@@ -36,7 +36,7 @@ def test_an_answer_is_a_program(answer: dict[str, Any]):
 
 
 def test_every_answer_has_an_example():
-    assert len(ANSWERS) == 3 + 1 + 4 + 4  # of POST, 200 and 202, of GET, and of DELETE
+    assert len(ANSWERS) == 4 + 1 + 5 + 5  # of POST, 200 and 202, of GET, and of DELETE
 
 
 def test_every_body_is_a_request():
