@@ -12,7 +12,7 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 from dataclasses import astuple
-from tests.unit.worker.gpu.fake_cuda import answer
+from tests.unit.worker.gpu.fake_gpu_kernels import answer
 from worker.gpu.launcher.device import open_device
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.memory_checks import filled, holding
