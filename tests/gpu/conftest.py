@@ -5,7 +5,10 @@ skipping everything.
 """
 
 import asyncio
+import fcntl
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +81,14 @@ async def _run(jobs, deadline_s, after, command):
     finally:
         await launchers.close()
     return outcome
+
+
+@pytest.fixture
+def counters():
+    """Hold the GPU's performance counters: ncu loses some, or all, where another one runs."""
+    with (Path(tempfile.gettempdir()) / "tritond-test-counters").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture

@@ -181,6 +181,7 @@ def has(environ, mark):
         return False
 
 
+@pytest.mark.usefixtures("counters")
 def test_a_profile_has_the_numbers_of_the_run(examine, figure):
     profile = examine(vector_add(), "profile").profile
     figure(f"{profile}")

@@ -93,6 +93,7 @@ def line_of(text):
     return number
 
 
+@pytest.mark.usefixtures("counters")
 def test_the_lines_of_a_profile_are_those_that_take_the_time(launch, figure):
     launched = launch(add(profile="lines"))
     profile = launched["profile"]
@@ -111,6 +112,7 @@ def test_the_lines_of_a_profile_are_those_that_take_the_time(launch, figure):
     assert store["line"] == line_of("tl.store(output_ptr + offsets, x + y, mask=mask)")
 
 
+@pytest.mark.usefixtures("counters")
 def test_a_matmul_waits_in_its_loop(launch, figure):
     body = notebook_matmul(1024) | {"profile": "lines"}
     profile = launch(body)["profile"]

@@ -152,6 +152,7 @@ def test_the_case_of_a_fault_is_named(http, launch):
     assert (json.loads(data)["case"], json.loads(data)["index"]) == (1, [9])
 
 
+@pytest.mark.usefixtures("counters")
 def test_a_profile_comes_with_the_launch(launch, figure):
     profile = launch(add(profile=True, reference=SUM))["profile"]
     figure(f"{profile}")

@@ -69,6 +69,11 @@ def complaint(text: str) -> str:
             "the driver lets administrators alone read performance counters: load the nvidia "
             "module with NVreg_RestrictProfilingToAdminUsers=0"
         )
+    if "driver resource was unavailable" in text:
+        return (
+            "another program reads this GPU's performance counters, and only one can at a time: "
+            "stop it (DCGM, another ncu), or ask for the profile later"
+        )
     return (lines or ["ncu profiled no kernel"])[-1].partition("== ")[2] or "ncu said nothing"
 
 

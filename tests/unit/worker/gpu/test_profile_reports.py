@@ -40,6 +40,15 @@ def test_counters_that_only_administrators_read_are_said_to_be_that():
         read("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission")
 
 
+def test_counters_that_another_program_reads_are_said_to_be_that():
+    with pytest.raises(NoProfile, match="another program reads this GPU's performance counters"):
+        read(
+            "==ERROR== Profiling failed because a driver resource was unavailable. Ensure that no "
+            "other tool (like DCGM) is concurrently collecting profiling data.\n"
+            "==ERROR== The application returned an error code (9).\n"
+        )
+
+
 def test_a_report_without_a_kernel_says_what_ncu_said():
     with pytest.raises(NoProfile, match="No kernels were profiled"):
         read("==PROF== Connected\n==WARNING== No kernels were profiled.\n")
