@@ -97,8 +97,7 @@ class DeviceRun:
             self._buffers.fill(self._firsts)
             self._watched = self._digests_before()
         with self._stage("run"), _faults():
-            self._context.checks.forget()
-            kernel.launch(self._buffers.parameters)
+            self._run(kernel)
             self._memory.wait()
         with self._stage("read"), _faults():
             inspection = self._inspect(self._buffers)
@@ -118,6 +117,11 @@ class DeviceRun:
         result["modified_inputs"] = names
         result["findings"] = [asdict(one) for one in self._findings]
         return result
+
+    def _run(self, kernel: LoadedKernel) -> None:
+        """Queue a run that finds nothing behind its parameters."""
+        self._context.checks.forget()
+        kernel.launch(self._buffers.parameters)
 
     def _digests_before(self) -> dict[int, int]:
         """Return the digests of what the kernel is not to change, by allocation."""
@@ -157,7 +161,7 @@ class DeviceRun:
         def run_again() -> Outputs:
             with self._stage("unwritten"), _faults():
                 self._pristine.restore(self._buffers, other_poison=True)
-                kernel.launch(self._buffers.parameters)
+                self._run(kernel)
                 outputs = RunOutputs(self._contents, self._buffers)
                 elements = outputs.elements
                 outputs.release()
@@ -187,7 +191,7 @@ class DeviceRun:
         if self._job.determinism:
             with self._stage("again"), _faults():
                 pristine.restore(self._buffers)
-                kernel.launch(self._buffers.parameters)
+                self._run(kernel)
                 again = digests_of(self._contents, self._buffers)
                 found["differing"] = [name for name, one in first.items() if again[name] != one]
         if self._job.timing is not None and not kernel.empty:

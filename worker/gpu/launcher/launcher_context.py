@@ -43,5 +43,5 @@ class LauncherContext:
     def stopwatch(self) -> Stopwatch:
         """Made when the first job is timed."""
         if self._stopwatch is None:
-            self._stopwatch = Stopwatch(self.device, self.memory, self.clocks)
+            self._stopwatch = Stopwatch(self.device, self.memory, self.clocks, self.checks.forget)
         return self._stopwatch

@@ -9,6 +9,7 @@ import ctypes
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cuda.bindings import driver as cu
 
@@ -71,6 +72,10 @@ class MemoryChecks:
         self._parameters = (ctypes.c_void_p * 2)(
             ctypes.addressof(self._at), ctypes.addressof(self._table)
         )
+        self._nothing = (ctypes.c_uint64 * (_MOST_ENTRIES * _ENTRY_WORDS))()
+        self._forgetting = (ctypes.c_void_p * 2)(
+            ctypes.addressof(self._answers), ctypes.addressof(self._nothing)
+        )
 
     def digest_of(self, start: int, size_bytes: int) -> MemoryCheck:
         """Ask for a number that only equal contents have in common."""
@@ -96,13 +101,13 @@ class MemoryChecks:
         ]
 
     def forget(self) -> None:
-        """Launch once with a table of zeros, which asks for nothing.
+        """Queue a launch with a table of zeros, which asks for nothing: before each run of a kernel.
 
         Parameters stay where they were until others are written over them, and a kernel can read
-        behind its own: addresses, and the key of digests. The first words are always overwritten.
+        behind its own: those of checks, with addresses and the key of digests, and of the driver's
+        own kernels that copy and fill. The first words are always overwritten.
         """
-        ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
-        self._launch([MemoryCheck(0, 0, _DIGEST, 0)], self._answers.value)
+        self._queue(self._forgetting, 1, 1)
 
     def _launch(self, checks: Sequence[MemoryCheck], answers: int) -> None:
         for place, one in enumerate(checks):
@@ -113,9 +118,12 @@ class MemoryChecks:
         largest = max(one.size_bytes for one in checks)
         most = self._device.multiprocessors * _BLOCKS_A_MULTIPROCESSOR
         blocks = max(1, min(-(-largest // _BLOCK_BYTES), most))
+        self._queue(self._parameters, blocks, len(checks))
+
+    def _queue(self, parameters: Any, blocks: int, rows: int) -> None:
         launched = cu.cuLaunchKernel(
-            self._function, blocks, len(checks), 1, _THREADS, 1, 1, 0,
-            self._device.stream, ctypes.addressof(self._parameters), 0,
+            self._function, blocks, rows, 1, _THREADS, 1, 1, 0,
+            self._device.stream, ctypes.addressof(parameters), 0,
         )  # fmt: skip
         check(launched, "launching the kernel of checks")
 

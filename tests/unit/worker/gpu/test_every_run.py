@@ -94,11 +94,16 @@ def leaves_marks(gpu, pointers, grid):
         double(gpu, pointers, grid)
 
 
+def looks_behind(gpu, *_):
+    """Note what was queued before: its parameters lie behind the kernel's own."""
+    gpu.__dict__.setdefault("before", []).append(gpu.calls[-1])
+
+
 KERNELS = {
     b"double": double, b"skips_13_to_40": skips(13, 40), b"skips_one": skips(20, 20),
     b"every_tenth": every_tenth, b"replays": replays, b"half_right": half_right, b"noisy": noisy,
     b"noisy_skipper": noisy_skipper, b"leaves_marks": leaves_marks,
-    b"spoils_later": spoils_later,
+    b"spoils_later": spoils_later, b"looks_behind": looks_behind,
 }  # fmt: skip
 
 
@@ -216,6 +221,14 @@ def test_each_repeat_has_values_of_its_own(run):
         assert is_right(found, index)
 
 
+@pytest.mark.parametrize("fresh", [False, "values", True])
+def test_what_ran_before_leaves_nothing_behind_the_parameters_of_any_run(run, gpu, fresh):
+    run("looks_behind", fresh_inputs=fresh)
+
+    assert len(gpu.before) > 50
+    assert {(kind, contents) for kind, _, contents in gpu.before} == {("check", 0)}
+
+
 @pytest.mark.parametrize("fresh", [False, "values"])
 def test_an_input_that_one_later_run_changes_is_told(run, fresh):
     assert run("spoils_later", fresh_inputs=fresh).modified_inputs == ["x_ptr"]
@@ -267,8 +280,7 @@ def test_a_kernel_whose_sums_differ_a_little_is_sent_as_it_is(run):
     assert found.differing_repeats > 40
     assert not any(one["left_bytes"] or one["equals_first"] for one in found.repeats)
     for index, repeat in enumerate(found.repeats):
-        exact = 2 * seeded(repeat["seeds"]["x_ptr"])
-        assert np.allclose(left(found, index), exact, rtol=1e-5)
+        assert np.allclose(left(found, index), 2 * seeded(repeat["seeds"]["x_ptr"]), rtol=1e-5)
 
 
 def test_making_values_ends_when_it_takes_too_long(run):
@@ -279,12 +291,7 @@ def test_making_values_ends_when_it_takes_too_long(run):
 
 def test_running_repeats_again_ends_when_it_takes_too_long(run, gpu):
     load = gpu.cuModuleLoadData
-
-    def load_slowly(cubin):
-        time.sleep(0.01)
-        return load(cubin)
-
-    gpu.cuModuleLoadData = load_slowly
+    gpu.cuModuleLoadData = lambda cubin: (time.sleep(0.01), load(cubin))[1]
     found = run("double", fresh_inputs="values", values_ms=100.0, min_repeats=200)
 
     assert 3 <= found.checked_repeats < 100
