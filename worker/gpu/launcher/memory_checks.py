@@ -101,7 +101,7 @@ class MemoryChecks:
         ]
 
     def forget(self) -> None:
-        """Queue a launch with a table of zeros, which asks for nothing: before each run of a kernel.
+        """Queue a launch with a table of zeros, which asks for nothing; before each run of a job.
 
         Parameters stay where they were until others are written over them, and a kernel can read
         behind its own: those of checks, with addresses and the key of digests, and of the driver's
