@@ -18,6 +18,7 @@ import torch
 from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.target import Target
+from launch.messages import Tolerance
 from tests.gpu.program_tapes import program, t
 from tests.programs.timed_programs import StandInDevice
 from tests.unit.worker.gpu import fake_cuda
@@ -61,7 +62,7 @@ class Gpu:
 
     def run(self, order: ProgramOrder) -> dict[str, Any]:
         from worker.gpu.launcher.loaded_kernel import load
-        from worker.gpu.program.device_replay import DeviceReplay
+        from worker.gpu.program.compared_replays import perform
 
         device = SimpleNamespace(stream=0, shared_bytes=1 << 16, name="none", target="cuda:90")
         context = SimpleNamespace(
@@ -74,7 +75,7 @@ class Gpu:
             timing=StandInDevice,
             send_tensor=lambda send, stage, tensor: self.sent.update({stage: _bytes(tensor)}),
         )
-        return DeviceReplay(context, order, self._take).perform()
+        return perform(context, order, self._take)
 
     def _wait(self) -> None:
         from worker.gpu.launcher.device import check
@@ -289,3 +290,87 @@ def test_a_tape_with_another_number_of_launches_than_kernels_is_refused(gpu: Gpu
 
     with pytest.raises(ForgedTape, match="2 launches, but kernels came for 1"):
         gpu.run(replace(order, launches=order.launches[:1]))
+
+
+def doubling(tape: Any, inputs: list[int]) -> list[int]:
+    return [tape.made("mul.Scalar", [COUNT], t(inputs[0]), 2.0)]
+
+
+def beside(candidate: ProgramOrder, reference: ProgramOrder, **more: Any) -> ProgramOrder:
+    tolerances = {0: Tolerance(rtol=1e-5)}
+    return replace(candidate, beside=reference, tolerances=tolerances, **more)
+
+
+def test_a_program_beside_its_reference_is_compared_where_it_is(gpu: Gpu) -> None:
+    candidate = program(lambda tape, given: [
+        tape.made("add.Tensor", [COUNT], t(given[0]), t(given[0]))], [[COUNT]])  # fmt: skip
+
+    result = gpu.run(beside(candidate, program(doubling, [[COUNT]])))
+
+    found = result["compared"]["outputs"]
+    assert list(found) == ["0:0", "1:0"]
+    assert all(one["comparison"]["matches"] for one in found.values())
+    assert found["0:0"]["comparison"]["compared"] == COUNT
+    assert result["compared"]["reference"]["ending"] == "finished"
+    assert gpu.sent == {}
+
+
+def test_a_program_that_is_wrong_beside_its_reference_is_told(gpu: Gpu) -> None:
+    gpu.kernel("scale", scale)  # by three
+
+    result = gpu.run(beside(program(scaling(), [[COUNT]]), program(doubling, [[COUNT]])))
+
+    comparison = result["compared"]["outputs"]["1:0"]["comparison"]
+    assert not comparison["matches"]
+    assert comparison["mismatched"] == COUNT
+
+
+def test_the_reference_runs_when_the_program_and_its_timing_are_over(gpu: Gpu) -> None:
+    def call(name: str) -> Callable[[Any, list[int]], list[int]]:
+        def launching(tape: Any, inputs: list[int]) -> list[int]:
+            tape.launch_kernel(name, kernel(name, x="*fp32"), {"x": t(inputs[0])})
+            return [inputs[0]]
+
+        return launching
+
+    seen: list[str] = []
+    for name in ("ours", "theirs"):
+        gpu.kernel(name, lambda _, name=name: seen.append(name))
+
+    gpu.run(beside(program(call("ours"), [[COUNT]], determinism=True),
+                   program(call("theirs"), [[COUNT]])))  # fmt: skip
+
+    assert seen == ["ours"] * 4 + ["theirs"] * 2
+
+
+def test_the_outputs_of_a_timed_program_are_compared_too(gpu: Gpu) -> None:
+    candidate = program(doubling, [[COUNT]], timing=ProgramTimingOrder(max_ms=10.0))
+
+    result = gpu.run(beside(candidate, program(doubling, [[COUNT]])))
+
+    assert result["timing"]["differing_repeats"] == 0
+    assert all(one["comparison"]["matches"] for one in result["compared"]["outputs"].values())
+
+
+def test_what_a_program_beside_its_reference_left_unwritten_is_no_match(gpu: Gpu) -> None:
+    candidate = program(lambda tape, _: [tape.empty([COUNT])], [[COUNT]])
+
+    result = gpu.run(beside(candidate, program(doubling, [[COUNT]])))
+
+    comparison = result["compared"]["outputs"]["0:0"]["comparison"]
+    assert comparison["unwritten"] == COUNT
+    assert not comparison["matches"]
+
+
+def test_a_fault_of_the_reference_is_told_as_its_own(gpu: Gpu) -> None:
+    from worker.gpu.program.op_fault import OpFault
+
+    def illegal(_: Any) -> None:
+        raise MemoryError
+
+    gpu.kernel("scale", illegal)
+
+    with pytest.raises(OpFault) as raised:
+        gpu.run(beside(program(doubling, [[COUNT]]), program(scaling(), [[COUNT]])))
+
+    assert raised.value.program == "reference"

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from launch.buffers.element_types import Array
@@ -31,31 +30,36 @@ from programs.replay.storage_lifetimes import START, lifetimes
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Launch, Tape
 from worker.gpu.launcher.device import CudaError
-from worker.gpu.launcher.fault import KernelFault, leaves_context
-from worker.gpu.launcher.run_outputs import Send, send_output
+from worker.gpu.launcher.fault import JobFailed, KernelFault, leaves_context
+from worker.gpu.launcher.run_outputs import Send
 from worker.gpu.program.device_launches import ChosenLaunches, DeviceLaunches
 from worker.gpu.program.op_fault import OpFault, op_fault
 from worker.gpu.program.program_context import ProgramContext
 from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
 from worker.gpu.program.program_timing import TimedProgram, timed
+from worker.gpu.program.replay_outputs import KeptOutputs, Place, SentOutputs
 from worker.gpu.program.variant_choice import VariantChoice
-
-Place = tuple[int, int]
-"""An output: the number of its call, and its position there."""
 
 
 class DeviceReplay:
-    """One order in a program launcher. `send` takes frames."""
+    """One order in a program launcher. `send` takes frames, `outputs` what calls return."""
 
-    def __init__(self, context: ProgramContext, order: ProgramOrder, send: Send) -> None:
+    def __init__(
+        self,
+        context: ProgramContext,
+        order: ProgramOrder,
+        send: Send,
+        outputs: SentOutputs | KeptOutputs,
+    ) -> None:
         """Read the tape. Raises `ForgedTape`."""
         self._context, self._order, self._send = context, order, send
-        self._tape = read_tape(order.tape)
-        self._needed = lifetimes(self._tape)
-        self._launches = DeviceLaunches(context, order, self._tape)
+        self._sink = outputs
+        self.tape = read_tape(order.tape)
+        self._needed = lifetimes(self.tape)
+        self._launches = DeviceLaunches(context, order, self.tape)
         self._launches.choice = self._choose
         self._timing = context.timing()
-        self._variants = VariantChoice(self._tape, self._timing)
+        self._variants = VariantChoice(self.tape, self._timing)
         self._findings: list[Finding] = []
         self._parameters: list[str | None] = []
         self._restrided = 0
@@ -70,7 +74,7 @@ class DeviceReplay:
         ending: Ending = "finished"
         found: dict[str, Any] = {}
         try:
-            with self._faults():
+            with out_of_memory(), self._faults():
                 self._source = self._checked()
                 found = self._replays()
         except ReplayStopped as stopped:
@@ -89,7 +93,9 @@ class DeviceReplay:
 
     def _checked(self) -> Tape | None:
         most_bytes = min(self._order.memory_bytes, self._context.free_bytes)
-        return check_tapes(self._tape, self._order.inputs_tape, most_bytes, "the GPU")
+        return check_tapes(
+            self.tape, self._order.inputs_tape, most_bytes, "the GPU", self._sink.most_bytes
+        )
 
     def _replays(self) -> dict[str, Any]:
         """Replay as often as is asked for, first of all for what is sent."""
@@ -105,7 +111,18 @@ class DeviceReplay:
         if self._order.timing is not None and not self._findings:
             self._stage("timing")
             found |= self._timed(checked, self._order.timing)
+        if isinstance(self._sink, KeptOutputs):
+            self._sink.copies = checked or self._copies()  # timing leaves none on the GPU
         return found
+
+    def _copies(self) -> dict[Place, torch.Tensor]:
+        """Replay for what is kept."""
+        self._stage("again")
+        return {
+            place: _octets(run.tensors.get(id_))
+            for run, call in self._calls()
+            for place, id_ in self._outputs(call)
+        }
 
     def _timed(
         self, checked: dict[Place, torch.Tensor], order: ProgramTimingOrder
@@ -114,43 +131,40 @@ class DeviceReplay:
         run = self._begun()
         self._op = START
         program = TimedProgram(
-            tape=self._tape,
+            tape=self.tape,
             tensors=run.tensors,
             launches=ChosenLaunches(self._launches),
             checked=checked,
             seed=self._order.seed,
             device=self._context.torch_device,
         )
-        return timed(program, order, self._send_tensor, self._timing)
-
-    def _send_tensor(self, stage: str, tensor: torch.Tensor) -> None:
-        self._context.send_tensor(self._send, stage, tensor)
+        return timed(program, order, self._sink.take_repeat, self._timing)
 
     def _first(self) -> tuple[dict[Place, torch.Tensor], dict[Place, Array]]:
-        """Send outputs; return copies of them, and which elements may be unwritten."""
+        """Pass outputs on; return copies of them, and which elements may be unwritten."""
         checked: dict[Place, torch.Tensor] = {}
         suspects: dict[Place, Array] = {}
         for run, call in self._calls():
             for place, id_ in self._outputs(call):
                 tensor = run.tensors.get(id_)
-                self._context.send_tensor(self._send, f"output:{_name(place)}", tensor)
+                self._sink.take(place, tensor)
                 checked[place] = _octets(tensor)
                 if (missing := run.written.unwritten(id_)) is not None:
                     suspects[place] = missing
             for position, data in run.inputs_left.items():
-                send_output(self._send, "output", f"input:{call}:{position}", data)
+                self._sink.take_input((call, position), data)
             self._restrided = run.tensors.restrided
         return checked, suspects
 
     def _choose(self, index: int, tensors: LiveTensors) -> int:
-        op, names = self._tape.ops[index], self._launches.variants(index)
+        op, names = self.tape.ops[index], self._launches.variants(index)
         assert isinstance(op, Launch)
         return self._variants.variant_of(
             op, names, tensors, lambda variant: self._launches.launch(index, variant, tensors)
         )
 
     def _unwritten(self, suspects: dict[Place, Array]) -> None:
-        """Send what nobody wrote: what holds the other poison, too, where that was there."""
+        """Pass on what nobody wrote: what holds the other poison, too, where that was there."""
         if not suspects:
             return
         self._stage("unwritten")
@@ -160,8 +174,7 @@ class DeviceReplay:
                 if missing is None or place not in suspects:
                     continue
                 if (both := suspects[place] & missing).any():
-                    bits = np.packbits(both).tobytes()
-                    send_output(self._send, "unwritten", _name(place), bits)
+                    self._sink.take_unwritten(place, both)
 
     def _repeats(self, checked: dict[Place, torch.Tensor]) -> bool:
         """Replay again; say where outputs differ, and return whether they do not."""
@@ -191,15 +204,15 @@ class DeviceReplay:
         )
         given = {} if self._source is None else self._given(self._source, how)
         how = replace(how, before_op=self._begin, after_op=self._end)
-        run = ProgramRun(self._tape, self._needed, self._launches, how, given)
+        run = ProgramRun(self.tape, self._needed, self._launches, how, given)
         del given  # what the program does not need any more is to be free
         run.run("init")
-        self._parameters = parameter_digests(self._tape, run.tensors)
+        self._parameters = parameter_digests(self.tape, run.tensors)
         run.run("inputs")
         return run
 
     def _given(self, source: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
-        given = given_inputs(self._tape, source, how)
+        given = given_inputs(self.tape, source, how)
         self._context.wait()
         return given
 
@@ -212,11 +225,11 @@ class DeviceReplay:
         self._context.wait()
 
     def _outputs(self, call: int) -> list[tuple[Place, int]]:
-        ids = [id_ for _, id_ in tensors_in(outputs_of(self._tape, call))]
+        ids = [id_ for _, id_ in tensors_in(outputs_of(self.tape, call))]
         return [((call, position), id_) for position, id_ in enumerate(ids)]
 
     def _paths(self, call: int) -> list[str]:
-        return [path for path, _ in tensors_in(outputs_of(self._tape, call))]
+        return [path for path, _ in tensors_in(outputs_of(self.tape, call))]
 
     def _stage(self, name: str) -> None:
         """Tell the worker what is being done, so that it knows where a deadline struck."""
@@ -243,11 +256,18 @@ class DeviceReplay:
     def _fault(self, error: CudaError) -> OpFault | CudaError:
         if self._op is None:
             return error
-        return op_fault(error, self._op, self._tape.ops[self._op] if self._op >= 0 else None)
+        return op_fault(error, self._op, self.tape.ops[self._op] if self._op >= 0 else None)
 
 
-def _name(place: Place) -> str:
-    return f"{place[0]}:{place[1]}"
+@contextmanager
+def out_of_memory() -> Iterator[None]:
+    """Turn torch's error into one of the order. Raises JobFailed."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        said = str(error).split("\n", maxsplit=1)[0]
+        message = "The GPU has too little memory for the program and copies of its outputs"
+        raise JobFailed("out_of_memory", f"{message}: {said}") from error
 
 
 def _octets(tensor: torch.Tensor) -> torch.Tensor:

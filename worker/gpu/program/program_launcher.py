@@ -123,6 +123,7 @@ def _perform(channel: ResultChannel, context: ProgramContext, order: frame.Frame
         fault = ended.fault
         op = ended.index if ended.index >= 0 else None
         named = {"kind": fault.fault.value, "error": fault.error, "message": str(fault), "op": op}
+        named |= {} if ended.program is None else {"program": ended.program}
         return {"kind": "result", "fault": named, "clean": ended.leaves_context}
     except JobFailed as failed:
         return _failure(failed.slug, str(failed), clean=failed.slug != "device_error")
@@ -137,14 +138,14 @@ def _do(context: ProgramContext, order: frame.Frame, send: Send) -> dict[str, An
     from programs.replay.meta_derivation import NoMetaKernel
     from programs.tape.forged import ForgedTape
     from worker.gpu.launcher.fault import JobFailed
-    from worker.gpu.program.device_replay import DeviceReplay
+    from worker.gpu.program.compared_replays import perform
     from worker.gpu.program.program_order import TASK, ProgramOrder
 
     if order.header.get("task") != TASK:
         raise JobFailed("malformed_job", f"no order is called {order.header.get('task')!r:.80}")
     asked = ProgramOrder.from_frame(order.header, order.body)
     try:
-        return DeviceReplay(context, asked, send).perform()
+        return perform(context, asked, send)
     except ForgedTape as error:
         raise JobFailed("forged_tape", str(error)) from error
     except NoMetaKernel as error:

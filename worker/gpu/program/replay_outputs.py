@@ -1,0 +1,74 @@
+"""Where what calls return goes: to the worker, or nowhere, to be compared on the GPU.
+
+Imported in program launchers only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from launch.buffers.element_types import Array
+from programs.replay.replay_order import MOST_OUTPUT_BYTES
+from worker.gpu.launcher.run_outputs import Send, send_output
+from worker.gpu.program.program_context import ProgramContext
+
+Place = tuple[int, int]
+"""An output: the number of its call, and its position there."""
+
+
+class SentOutputs:
+    """Sends all of it; `most_bytes` are those of the outputs of both calls."""
+
+    most_bytes: int | None = MOST_OUTPUT_BYTES
+
+    def __init__(self, context: ProgramContext, send: Send) -> None:
+        self._context, self._send = context, send
+
+    def take(self, place: Place, tensor: torch.Tensor) -> None:
+        """Send an output. Raises CudaError."""
+        self._context.send_tensor(self._send, f"output:{named(place)}", tensor)
+
+    def take_unwritten(self, place: Place, flags: Array) -> None:
+        """Send a bit for each element."""
+        send_output(self._send, "unwritten", named(place), np.packbits(flags).tobytes())
+
+    def take_input(self, place: Place, data: bytes) -> None:
+        """Send what was left in an input."""
+        send_output(self._send, "output", f"input:{named(place)}", data)
+
+    def take_repeat(self, stage: str, tensor: torch.Tensor) -> None:
+        """Send an output of a repeat. Raises CudaError."""
+        self._context.send_tensor(self._send, stage, tensor)
+
+
+class KeptOutputs:
+    """Sends changed inputs alone; `copies` are the replay's own, made when all else is over."""
+
+    most_bytes: int | None = None
+
+    def __init__(self, send: Send, program: str = "") -> None:
+        """`program` is put before the names of inputs."""
+        self._send, self._program = send, program
+        self.copies: dict[Place, torch.Tensor] = {}
+        """The bytes of outputs, elements in C order."""
+        self.unwritten: dict[Place, Array] = {}
+
+    def take(self, place: Place, tensor: torch.Tensor) -> None:
+        """Do nothing."""
+
+    def take_unwritten(self, place: Place, flags: Array) -> None:
+        """Keep them."""
+        self.unwritten[place] = flags
+
+    def take_input(self, place: Place, data: bytes) -> None:
+        """Send what was left in an input."""
+        send_output(self._send, "output", f"{self._program}input:{named(place)}", data)
+
+    def take_repeat(self, stage: str, tensor: torch.Tensor) -> None:
+        """Do nothing: repeats are told apart by whether they differ."""
+
+
+def named(place: Place) -> str:
+    """Return the name of an output in frames."""
+    return f"{place[0]}:{place[1]}"
