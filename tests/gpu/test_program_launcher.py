@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from launch.messages import Tolerance
 from tests.gpu.program_tapes import program, t
 from worker.gpu.program.program_launcher import BOOTSTRAP
 from worker.gpu.program.program_order import ProgramTimingOrder
@@ -57,7 +59,7 @@ def launcher():
 
 
 def floats(outcome, name):
-    return np.frombuffer(outcome.outputs[name], np.float32)
+    return np.frombuffer(bytes(outcome.outputs[name]), np.float32)
 
 
 def adding(tape, inputs):
@@ -125,8 +127,64 @@ def test_what_nobody_wrote_is_told(launcher):
     outcome = launcher.run(program(lambda tape, _: [tape.empty([100])], [[4]]))
 
     assert outcome.ending is LaunchEnding.OK, outcome
-    missing = np.unpackbits(np.frombuffer(outcome.unwritten["1:0"], np.uint8), count=100)
+    missing = np.unpackbits(np.frombuffer(bytes(outcome.unwritten["1:0"]), np.uint8), count=100)
     assert missing.all()
+
+
+def test_gigabytes_are_compared_on_the_gpu(launcher):
+    shape = [1 << 28]
+
+    def doubled(tape, inputs):
+        return [tape.made("mul.Scalar", shape, t(inputs[0]), 2.0)]
+
+    def added(tape, inputs):
+        return [tape.made("add.Tensor", shape, t(inputs[0]), t(inputs[0]))]
+
+    known = {"memory_bytes": 40 << 30, "timing": ProgramTimingOrder(max_ms=100.0)}
+    order = replace(
+        program(added, [shape], **known),
+        beside=program(doubled, [shape], **known),
+        tolerances={0: Tolerance(rtol=1e-6)},
+    )
+
+    outcome = launcher.run(order)
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    assert outcome.clean
+    found = outcome.result["compared"]["outputs"]
+    assert sorted(found) == ["0:0", "1:0"]
+    assert all(one["comparison"]["matches"] for one in found.values())
+    assert outcome.result["timing"]["median_us"] > 100
+    assert outcome.result["compared"]["reference"]["timing"]["median_us"] > 100
+    assert not outcome.outputs
+
+
+def test_programs_draw_the_same_numbers_in_each_order(launcher):
+    def drawing(tape, inputs):
+        return [tape.made("bernoulli.p", [4096], t(inputs[0]), 0.5), tape.randn([4096])]
+
+    order = program(drawing, [[4096]], determinism=True, timing=ProgramTimingOrder(max_ms=50.0))
+    first, second = launcher.run(order), launcher.run(order)
+
+    for outcome in (first, second):
+        assert outcome.ending is LaunchEnding.OK, outcome
+        assert outcome.result["deterministic"] is True
+        assert outcome.result["timing"]["differing_repeats"] == 0, outcome.result
+    assert floats(first, "1:1").tobytes() == floats(second, "1:1").tobytes()
+
+
+def test_items_of_tuples_are_passed_to_kernels(launcher):
+    def call(tape, inputs):
+        out = tape.empty([4])
+        pair = {"tuple": [t(inputs[0]), 2]}
+        args = {"pair": pair, "output_ptr": t(out)}
+        tape.launch("tuples", args, **{"pair.1": "i32"})
+        return [out, inputs[0]]
+
+    outcome = launcher.run(program(call, [[4]]))
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    assert floats(outcome, "0:0")[0] == floats(outcome, "0:1")[0] + 2
 
 
 def test_nothing_of_a_program_is_left_for_the_next(launcher):
