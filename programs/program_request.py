@@ -16,6 +16,8 @@ from launch.request.request_part import ReadLater, RequestPart
 ProgramCheck = Literal["determinism", "initcheck", "racecheck"]
 EntryKind = Literal["model", "function", "script"]
 MAX_CASES = 32
+MAX_TRIALS = 20
+CALLS_OF_A_TRIAL = 2
 MAX_OUTPUTS = 64
 DEFAULT_SEED = 42
 
@@ -165,6 +167,11 @@ class ProgramRequest(RequestPart):
     )
     cases: list[ProgramCase] = Field(
         default_factory=list, max_length=MAX_CASES, description="each a run on other inputs"
+    )
+    trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = Field(
+        default=1,
+        description="how often a program that passes is compared, each time by two calls on values "
+        "of seeds of their own",
     )
     checks: Annotated[list[ProgramCheck], Field(max_length=3)] | None = Field(
         default=None,

@@ -118,6 +118,8 @@ def _stop_faults(request: ProgramRequest) -> Iterator[Fault]:
         "checks": request.checks,
         "timing": request.timing,
     }
+    if request.trials > 1:
+        runs["trials"] = request.trials
     if request.device not in (AUTO, INTERPRETER):
         runs["device"] = request.device
     for name, value in runs.items():

@@ -4,6 +4,7 @@ What has no equivalent here is refused by name where it would change what is ask
 says how something is measured or cached is told back under `metadata.not_applied`.
 """
 
+from math import ceil
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -14,6 +15,8 @@ from compiler.request.compile_request import MAX_TIMEOUT_S
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
 """Of KernelGYM, as of KernelBench."""
 SEED = 42
+CALLS_OF_A_TRIAL = 2
+"""Of a program: each on values of its own."""
 MAX_TIMING_MS = 5000
 """For the timed calls of either program; those that are left over are not made."""
 MAX_BATCH_TASKS = 100
@@ -133,7 +136,6 @@ _PERFORMANCE = ("run_performance", "measure_performance")
 _TIMES = "nothing is timed on the CPU device: runtimes and speedup are null"
 _NO_CACHE = "the reference is evaluated beside each candidate; nothing of it is cached"
 _NOT_APPLIED = {
-    "num_correct_trials": "two calls, each on values of its own, are compared",
     "enable_profiling": "programs are not profiled; their times are told entry by entry",
     "reference_backend": "the reference is run as it stands, op by op",
     "uuid": _NO_CACHE,
@@ -185,6 +187,7 @@ def program_of(task: KernelGymTask, *, on_gpu: bool) -> dict[str, Any]:
             "entry": {"kind": "model", "class": task.entry_point},
         },
         "tolerance": TOLERANCE,
+        "trials": ceil(task.num_correct_trials / CALLS_OF_A_TRIAL),
         "seed": SEED,
         "device": "auto" if on_gpu else "interpreter",
         "timing": timing if on_gpu else None,

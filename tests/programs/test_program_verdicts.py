@@ -122,6 +122,27 @@ def test_each_case_has_a_verdict_of_its_own(programs: httpx.Client) -> None:
     )  # fmt: skip
 
 
+def test_a_program_that_is_right_for_few_values_fails_a_later_trial(programs: httpx.Client) -> None:
+    """Of the seeds from 42 on, 45 is the first that draws a number beyond 1."""
+    inputs = "def get_inputs():\n    return [torch.randn(1, device='cuda'), torch.zeros(1)]\n"
+    reference = "import torch\n\nclass Model(torch.nn.Module):\n    def forward(self, x, y):\n"
+    reference += f"        return x + y.cuda()\n\n{inputs}"
+    source = SOURCE.replace("x + y, mask", "tl.where(tl.abs(x) > 1, 0.0, x + y), mask")
+    found = [evaluate(programs, source, reference, trials=trials) for trials in (1, 3)]
+    assert [program["verdict"] for program in found] == ["passed", "mismatch"], found
+    assert found[1]["warnings"] == [
+        "Trial 2 is the first that is not good: outputs and findings are of its two calls, from "
+        "the seeds 44 and 45."
+    ]
+    assert not found[1]["reward"]["correct"]
+
+
+def test_a_program_may_pass_all_its_trials(programs: httpx.Client) -> None:
+    program = evaluate(programs, SOURCE, REFERENCE, trials=3)
+    assert (program["verdict"], program["warnings"]) == ("passed", []), program
+    assert program["counts"] == {"passed": 1}
+
+
 def test_a_kernel_in_a_further_file_is_compiled_and_found_there(programs: httpx.Client) -> None:
     kernel, _, model = SOURCE.partition("class ModelNew")
     source = "import torch\nimport triton\nfrom ops import adding\n\nclass ModelNew" + model

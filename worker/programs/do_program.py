@@ -9,6 +9,7 @@ import logging
 import time
 
 from compiler.compilation import amended
+from launch.request.verdict import GOOD
 from programs.program_job import ProgramJob, new_program, program_problem
 from programs.program_record import Program
 from programs.program_request import InputsRequest
@@ -85,6 +86,11 @@ async def _case(
     attempt: ProgramAttempt, inputs: InputsRequest | None, index: int, name: str | None
 ) -> CaseOutcome:
     run = await do_case(attempt, inputs)
+    for trial in range(1, attempt.request.trials):
+        if run.verdict not in GOOD:
+            break
+        again = attempt.again(trial)
+        run.take_trial(await do_case(again, inputs), trial, again.seed)
     if attempt.request.cases:
         verdict = None if run.verdict is None else str(run.verdict)
         problem = None if run.problem is None else run.problem.slug

@@ -2,12 +2,18 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compiler.target import parse_target
+from launch.request.initializer import MAX_SEED
 from programs.program_job import CANDIDATE, REFERENCE, ProgramJob
-from programs.program_request import InputsRequest, ProgramRequest, cpu_checks
+from programs.program_request import (
+    CALLS_OF_A_TRIAL,
+    InputsRequest,
+    ProgramRequest,
+    cpu_checks,
+)
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
@@ -72,14 +78,31 @@ class ProgramAttempt:
     context: ProgramContext
     deadline: Deadline
     recordings: Recordings
+    trial: int = 0
+    """How often the case was compared before, on values of other seeds."""
     _kept: bool = False
     """Whether tapes are kept already."""
+    _recorded: dict[InputsRequest | None, RecordedCase] = field(default_factory=dict)
+
+    def again(self, trial: int) -> "ProgramAttempt":
+        """Return the attempt at another trial of what was recorded already."""
+        return replace(self, trial=trial)
+
+    @property
+    def seed(self) -> int:
+        """The seed of this trial's first call; the second's is the next."""
+        return (self.request.seed + CALLS_OF_A_TRIAL * self.trial) % (MAX_SEED + 1)
 
     async def record(self, inputs: InputsRequest | None) -> RecordedCase:
-        """Record one case, and tell of its tapes; those of the first are kept.
+        """Record one case once, and tell of its tapes; those of the first are kept.
 
         Raises as `Recordings.case`.
         """
+        if inputs not in self._recorded:
+            self._recorded[inputs] = await self._record(inputs)
+        return self._recorded[inputs]
+
+    async def _record(self, inputs: InputsRequest | None) -> RecordedCase:
         recorded = await self.recordings.case(inputs)
         found = {CANDIDATE: recorded.candidate, REFERENCE: recorded.reference}
         tapes = {whose: tape for whose, tape in found.items() if tape is not None}
@@ -135,7 +158,7 @@ class ProgramAttempt:
             ),
             ReplaySettings(
                 target=parse_target(TARGET),
-                seed=request.seed,
+                seed=self.seed,
                 memory_bytes=context.children.tensor_bytes,
                 checks=cpu_checks(request),
                 batch_elements=context.batch_elements,
@@ -167,10 +190,10 @@ class ProgramAttempt:
                 role=role,
             ),
             ReplayTurn(
-                seed=request.seed,
+                seed=self.seed,
                 # a reference may add up in no fixed order: it is believed all the same
                 determinism=role == CANDIDATE and "determinism" in (request.checks or ()),
-                timing=timing_order(request),
+                timing=timing_order(request) if not self.trial else None,
                 caller=self.job.caller,
                 is_batch=Priority(request.priority) is Priority.BATCH,
                 timeout_s=request.timeout_s,

@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler.compilation import amended
 from launch.messages import Finding
-from launch.request.verdict import Verdict, worst
+from launch.request.verdict import GOOD, Verdict, worst
 from programs.program_job import ProgramJob, new_program
 from programs.program_record import (
     Program,
@@ -80,6 +80,17 @@ class CaseOutcome:
         said = [*self.warnings, *(warning for one in times for warning in one.warnings)]
         speedup = self.speedup
         return said if speedup is None else [*said, *speedup.warnings]
+
+    def take_trial(self, other: "CaseOutcome", trial: int, seed: int) -> None:
+        """Take what another trial came to where that is not good: no time and no kernel of it."""
+        if other.verdict in GOOD and other.problem is None:
+            return
+        self.verdict, self.problem = other.verdict, other.problem
+        self.outputs, self.findings = other.outputs, other.findings
+        self.warnings.append(
+            f"Trial {trial + 1} is the first that is not good: outputs and findings are of its two "
+            f"calls, from the seeds {seed} and {seed + 1}."
+        )
 
     def result(self, index: int, name: str | None) -> ProgramCaseResult:
         """Return the case as the record says it."""

@@ -32,6 +32,7 @@ _FLAGS = {  # by the member of a request: the flag, and where its words are in t
     "entry": ("--entry", "entry"),
     "inputs": ("--inputs", "inputs"),
     "seed": ("--seed", "seed"),
+    "trials": ("--trials", "trials"),
     "space": ("--space", "space"),
     "where": ("--where", "where"),
     "budget_s": ("--budget-s", "budget_s"),

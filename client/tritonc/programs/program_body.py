@@ -26,6 +26,8 @@ class ProgramMembers(TypedDict, total=False):
     """`rtol` and `atol`."""
     cases: Sequence[Mapping[str, Any]]
     """Each with `name` and `inputs`."""
+    trials: int
+    """How often it is compared, each time by two calls on values of other seeds."""
     checks: Sequence[str]
     """`determinism`; on the CPU device `initcheck` and `racecheck`, too."""
     seed: int

@@ -126,6 +126,13 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "seed": (SOURCE | {"seed": -1}, "/seed", "greater than or equal to 0"),
     "check": (SOURCE | {"checks": ["spam"]}, "/checks/0", "'racecheck'"),
     "target": (SOURCE | {"target": "cuda:90"}, "/target", '"stop_after": "kernels"'),
+    "no trial": (SOURCE | {"trials": 0}, "/trials", "greater than or equal to 1"),
+    "too many trials": (SOURCE | {"trials": 21}, "/trials", "less than or equal to 20"),
+    "stopped before its trials": (
+        SOURCE | {"stop_after": "tape", "trials": 2},
+        "/trials",
+        "nothing runs after tape",
+    ),
     "stopped before the clock": (
         SOURCE | {"stop_after": "kernels", "timing": {}},
         "/timing",

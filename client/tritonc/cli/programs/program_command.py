@@ -57,6 +57,7 @@ def _add_run(parser: ArgumentParser) -> None:
     add_program(parser, "Python file with the program that says what is right")
     add("--rtol", type=number, metavar="R", help="relative tolerance; default: per dtype")
     add("--atol", type=number, metavar="A", help="absolute tolerance; default: per dtype")
+    add("--trials", type=count, metavar="N", help="compare it N times on other values (default 1)")
     add("--device", metavar="DEVICE", help=DEVICES)
     add("--check", **WORDS, metavar="CHECK", help="determinism; on a CPU initcheck racecheck, too")
     add("--timeout-s", type=number, metavar="S", help="bound of each run")
@@ -111,6 +112,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         "tolerance": {n: bound for n, bound in tolerance.items() if bound is not None} or None,
         "checks": given.check or None,
         "device": _device(given.device, client),
+        "trials": given.trials,
         "timeout_s": given.timeout_s,
     }
     reference = reference_of(given)

@@ -258,6 +258,7 @@ def test_the_command_fails_for_a_program_that_is_not(
         ),
         (["run", "new.py", "--triton", "1.0"], "--triton: Triton 1.0 is not offered here"),
         (["run", "new.py", "--check", "spam"], "--check: Input should be"),
+        (["run", "new.py", "--trials", "21"], "--trials: Input should be less than or equal to 20"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_words_of_the_command_line(
@@ -366,7 +367,7 @@ def test_the_command_asks_for_a_cpu(
 ) -> None:
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(recorder.do, **PASSED)
-        ran = tritonc("program", "run", "new.py", "--device", "cpu")
+        ran = tritonc("program", "run", "new.py", "--device", "cpu", "--trials", "3")
 
     assert ran.returncode == 0
     assert done.result().device.interpreter

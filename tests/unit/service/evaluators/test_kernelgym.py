@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compiler.rejection import RequestRejected
+from programs.program_request import ProgramRequest
 from service.evaluators.kernelgym_result import result_of, status_answer, status_of
 from service.evaluators.kernelgym_task import (
     EXAMPLE,
@@ -75,6 +76,13 @@ def test_a_task_is_a_program_with_kernelbenchs_classes_and_tolerances() -> None:
     assert (body["device"], body["timing"]) == ("interpreter", None)
 
 
+@pytest.mark.parametrize(("calls", "trials"), [(1, 1), (2, 1), (5, 3), (20, 10)])
+def test_so_many_correct_trials_are_calls_on_values_of_their_own(calls: int, trials: int) -> None:
+    body = program_of(task(num_correct_trials=calls), on_gpu=False)
+    assert body["trials"] == trials
+    assert ProgramRequest.model_validate(body).trials == trials
+
+
 def test_where_programs_run_on_a_gpu_its_trials_are_timed() -> None:
     sent = task(num_perf_trials=30, num_warmup=5, run_performance=True, device_preference="cuda:1")
     refuse_other_work(sent, on_gpu=True)
@@ -82,7 +90,7 @@ def test_where_programs_run_on_a_gpu_its_trials_are_timed() -> None:
     assert body["device"] == "auto"
     assert (body["timing"]["warmup_repeats"], body["timing"]["min_repeats"]) == (5, 30)
     assert body["timing"]["max_repeats"] == 30
-    assert not_applied(sent, on_gpu=True).keys() == {"num_correct_trials", "device_preference"}
+    assert not_applied(sent, on_gpu=True).keys() == {"device_preference"}
     untimed = not_applied(task(run_performance=False), on_gpu=True)
     assert untimed["run_performance"] == "what runs on a GPU is always timed"
 
@@ -127,7 +135,6 @@ def test_what_would_be_another_evaluation_is_refused_by_name(field: str, value: 
 def test_fields_that_change_nothing_here_are_told_back() -> None:
     sent = task(num_perf_trials=100, enable_profiling=True, is_valid=None, timeout=3600)
     assert not_applied(sent, on_gpu=False).keys() == {
-        "num_correct_trials",
         "num_perf_trials",
         "enable_profiling",
         "timeout",
