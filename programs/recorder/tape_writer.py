@@ -22,6 +22,7 @@ from programs.recorder.user_lines import UserLines
 from programs.tape.schema import Phase
 from programs.tape.tape_bounds import (
     MAX_CONSTANT_BYTES,
+    MAX_GENERATORS,
     MAX_NAME_CHARS,
     MAX_STRUCTURE_VALUES,
 )
@@ -42,6 +43,7 @@ class TapeWriter:
         self._constants: dict[str, str] = {}
         self._constant_bytes = 0
         self._structure_values = 0
+        self._generators: dict[int, Any] = {}  # by address, and kept, so that none is another's
 
     def write(self, op: dict[str, Any]) -> None:
         """Append an op, with its phase and the user's line."""
@@ -80,8 +82,23 @@ class TapeWriter:
         if isinstance(value, torch.memory_format):
             return {"memory_format": str(value).removeprefix("torch.")}
         if isinstance(value, torch._C.Generator):
-            raise NotRecordable("generator", "an op is given a torch.Generator")
+            return self._generator(value)
         return scalar(value)
+
+    def add_generator(self, generator: Any) -> None:
+        """Give a random generator of the program's own a number."""
+        if len(self._generators) >= MAX_GENERATORS:
+            raise NotRecordable("generator", f"it has more than {MAX_GENERATORS}")
+        self._generators[generator._cdata] = generator
+
+    def _generator(self, value: Any) -> dict[str, int]:
+        """Return the number of a generator: ops are given it as another object of Python's."""
+        known = list(self._generators)
+        if value._cdata not in known:
+            raise NotRecordable(
+                "random_state", "an op is given torch's own generator: leave it out"
+            )
+        return {"generator": known.index(value._cdata)}
 
     def structure(self, value: Any) -> Any:
         """Return what a program takes or returns as JSON has it."""

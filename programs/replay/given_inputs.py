@@ -16,7 +16,7 @@ from programs.replay.storage_lifetimes import lifetimes, tensors_at
 from programs.tape.forged import ForgedTape
 from programs.tape.output_paths import by_path
 from programs.tape.overload_effects import tensors_made
-from programs.tape.schema import Launch, Op, Tape, TensorRef, TupleOf
+from programs.tape.schema import Launch, Op, Tape, TensorRef, TupleOf, generators_of
 
 _MEMBERS = ("init_inputs", "inputs", "inputs2")
 
@@ -51,7 +51,11 @@ def inputs_only(tape: Tape) -> Tape:
     wanted = [TensorRef(id_) for id_ in _inputs(tape)]
     ops: list[Op] = [op for op in tape.ops if op.phase == "inputs"]
     needed = {ref.id for ref in wanted} | {id_ for op in ops for id_ in tensors_at(op)}
-    if not needed <= tensors_made(ops) | tape.constants.keys():
+    drawn_before = {number for op in tape.ops if op.phase == "init" for number in generators_of(op)}
+    is_seeded_before = not drawn_before.isdisjoint(
+        number for op in ops for number in generators_of(op)
+    )
+    if is_seeded_before or not needed <= tensors_made(ops) | tape.constants.keys():
         ops = [op for op in tape.ops if op.phase in {"init", "inputs"}]
         if not needed <= tensors_made(ops) | tape.constants.keys():
             raise ForgedTape("/inputs", "no op makes some of the inputs")

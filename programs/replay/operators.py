@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from programs.tape.schema import (
     AtenOp,
     DeviceName,
     DtypeName,
+    GeneratorRef,
     LayoutName,
     MemoryFormatName,
     TensorRef,
@@ -36,6 +38,7 @@ LIFTED = "aten.lift_fresh.default"
 """Takes a constant into a program: the constant itself, or a copy where that was recorded."""
 _ONLY_ON_GPUS = frozenset({torch.ops.aten._fused_rms_norm_backward.default})
 TensorOf = Callable[[int], torch.Tensor]
+GeneratorOf = Callable[[int], torch.Generator]
 
 
 @cache
@@ -92,17 +95,17 @@ def _callable(name: str, device: torch.device) -> Any:
     return found
 
 
-def called(op: AtenOp, tensor: TensorOf, device: torch.device) -> list[Any]:
+def called(
+    op: AtenOp, tensor: TensorOf, device: torch.device, generator: GeneratorOf | None = None
+) -> list[Any]:
     """Call the overload of `op` on `device`; return its results flat, None for those of no tensor.
 
+    `generator` None: nothing is drawn, as on the meta device.
     Raises `ForgedTape`, and whatever ATen raises.
     """
-    arguments = [_decoded(value, tensor, device) for value in op.args]
-    named = {
-        name: _decoded(value, tensor, device)
-        for name, value in op.kwargs.items()
-        if name != _OF_HOSTS
-    }
+    decoded = _Decoding(tensor, device, generator)
+    arguments = [decoded(value) for value in op.args]
+    named = {name: decoded(value) for name, value in op.kwargs.items() if name != _OF_HOSTS}
     if changes_geometry(op.op) and arguments:
         own = arguments[0]
         arguments[0] = own.as_strided(own.shape, own.stride(), own.storage_offset())
@@ -110,21 +113,31 @@ def called(op: AtenOp, tensor: TensorOf, device: torch.device) -> list[Any]:
     return list(_flat(_callable(op.op, device)(*arguments, **named)))
 
 
-def _decoded(value: Value, tensor: TensorOf, device: torch.device) -> Any:
-    match value:
-        case TensorRef():
-            return tensor(value.id)
-        case tuple():
-            return [_decoded(item, tensor, device) for item in value]
-        case DtypeName():
-            return DTYPES[value.name]
-        case DeviceName():
-            return device
-        case LayoutName():
-            return torch.strided
-        case MemoryFormatName():
-            return _MEMORY_FORMATS[value.name]
-    return value
+@dataclass(frozen=True, slots=True)
+class _Decoding:
+    """Arguments of a tape as torch takes them."""
+
+    tensor: TensorOf
+    device: torch.device
+    generator: GeneratorOf | None
+
+    def __call__(self, value: Value) -> Any:
+        match value:
+            case TensorRef():
+                return self.tensor(value.id)
+            case tuple():
+                return [self(item) for item in value]
+            case DtypeName():
+                return DTYPES[value.name]
+            case DeviceName():
+                return self.device
+            case LayoutName():
+                return torch.strided
+            case MemoryFormatName():
+                return _MEMORY_FORMATS[value.name]
+            case GeneratorRef():
+                return None if self.generator is None else self.generator(value.number)
+        return value
 
 
 def _flat(result: Any) -> Any:

@@ -19,6 +19,7 @@ from programs.replay.changed_inputs import ChangedInputs
 from programs.replay.launches import Launches, Written
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
+from programs.replay.own_generators import OwnGenerators
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes
@@ -85,6 +86,7 @@ class ProgramRun:
         """`given` are the tensors that come from outside."""
         self._tape, self._needed, self._launches, self._how = tape, needed, launches, how
         self.tensors = LiveTensors(tape, how.device)
+        self.generators = OwnGenerators(how.device)
         self.written = self._memory_nobody_wrote()
         self._inputs = ChangedInputs(tape, self.tensors)
         self.inputs_left: Mapping[int, bytes] = {}
@@ -145,7 +147,7 @@ class ProgramRun:
             case Launch():
                 self._launch(index, op)
             case Seeding():
-                torch.manual_seed(op.seed)
+                self.generators.seed(op.generator, op.seed)
         if self._how.after_op is not None:
             self._how.after_op(index)
 
@@ -153,7 +155,7 @@ class ProgramRun:
         if "initcheck" in self._how.checks:
             self._check_read(op)
         try:
-            results = called(op, self.tensors.get, self._how.device)
+            results = called(op, self.tensors.get, self._how.device, self.generators.get)
         except ForgedTape:
             raise
         except Exception as error:

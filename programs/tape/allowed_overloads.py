@@ -59,8 +59,9 @@ FAMILIES = (
         "random",
         "draws from the generator that the replay seeds; their size is that of the output",
         "rand.default rand.generator rand_like.default randn.default randn.generator "
-        "randn_like.default randint.default randint.low randint_like.default "
-        "randint_like.low_dtype randperm.default normal_.default uniform_.default "
+        "randn_like.default randint.default randint.low randint.generator randint.low_generator "
+        "randint_like.default randint_like.low_dtype randperm.default randperm.generator "
+        "normal_.default uniform_.default "
         "bernoulli_.float random_.default random_.from random_.to exponential_.default "
         "log_normal_.default geometric_.default cauchy_.default",
     ),

@@ -61,7 +61,7 @@ _ARGUMENT: Schema = {
     "description": (
         'a scalar, or one of `{"t": index}`, `{"list": [...]}`, `{"dtype": "fp32"}`, '
         '`{"device": "cuda"}`, `{"layout": "strided"}`, `{"memory_format": "channels_last"}`, '
-        '`{"float": "inf"}`, `{"complex": [re, im]}`'
+        '`{"generator": number}`, `{"float": "inf"}`, `{"complex": [re, im]}`'
     ),
 }
 _KERNEL_ARGUMENT: Schema = {
@@ -101,7 +101,11 @@ _ATEN = _object(
     {"k": _by_name(_ARGUMENT, "by keyword"), "line": _PLACE},
 )
 _SEED = _object(
-    {"op": {"const": "seed"}, "seed": {"type": "integer"}, "phase": _PHASE}, {"line": _PLACE}
+    {"op": {"const": "seed"}, "seed": {"type": "integer"}, "phase": _PHASE},
+    {
+        "generator": {**_INDEX, "description": "one of the program's own; left out: torch's"},
+        "line": _PLACE,
+    },
 )
 _LAUNCH = _object(
     {

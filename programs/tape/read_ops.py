@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from programs.tape import json_fields as fields
 from programs.tape.forged import ForgedTape
-from programs.tape.read_values import ValueReader
+from programs.tape.read_values import ValueReader, a_generator
 from programs.tape.schema import (
     PHASES,
     AtenOp,
@@ -75,9 +75,11 @@ def read_op(raw: Any, where: str, values: ValueReader) -> Op:
     if kind == "launch":
         return _launch(raw, where, values)
     if kind == "seed":
-        found = fields.record(raw, where, ("op", "seed", "phase"), ("line",))
+        found = fields.record(raw, where, ("op", "seed", "phase"), ("generator", "line"))
+        own = found.get("generator")
         return Seeding(
             fields.whole(found["seed"], f"{where}/seed"),
+            None if own is None else a_generator(own, f"{where}/generator").number,
             _phase(found["phase"], where),
             read_place(found.get("line"), where),
         )

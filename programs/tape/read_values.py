@@ -13,6 +13,7 @@ from programs.tape.schema import (
     DeviceName,
     DictOf,
     DtypeName,
+    GeneratorRef,
     KernelArgument,
     LaunchValue,
     LayoutName,
@@ -28,6 +29,7 @@ from programs.tape.schema import (
 from programs.tape.tape_bounds import (
     MAX_ARGUMENTS,
     MAX_DEPTH,
+    MAX_GENERATORS,
     MAX_NAME_CHARS,
     MAX_PATH_CHARS,
     MAX_RANK,
@@ -65,6 +67,7 @@ class ValueReader:
             "memory_format": lambda raw, where: MemoryFormatName(
                 fields.one_of(raw, where, MEMORY_FORMATS, "memory format")
             ),
+            "generator": a_generator,
             "float": _non_finite,
             "complex": _complex,
         }
@@ -203,6 +206,11 @@ class ValueReader:
 def a_device(raw: Any, where: str) -> Any:
     """Return the name of a device that tapes know."""
     return fields.one_of(raw, where, DEVICES, "device of a tape's tensors")
+
+
+def a_generator(raw: Any, where: str) -> GeneratorRef:
+    """Return the random generator of this number."""
+    return GeneratorRef(fields.whole(raw, where, 0, MAX_GENERATORS - 1))
 
 
 def a_scalar(raw: Any, where: str) -> Scalar:

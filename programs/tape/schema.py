@@ -64,6 +64,13 @@ class MemoryFormatName:
 
 
 @dataclass(frozen=True, slots=True)
+class GeneratorRef:
+    """A random generator of the program's own as an argument, by its number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class DescriptorArgument:
     """A tensor descriptor made on the host, as a kernel's argument; strides count elements."""
 
@@ -96,6 +103,7 @@ Value = (
     | DeviceName
     | LayoutName
     | MemoryFormatName
+    | GeneratorRef
     | tuple["Value", ...]
 )
 """An argument of an ATen op; a list of arguments is a tuple."""
@@ -161,9 +169,11 @@ class AtenOp:
 
 @dataclass(frozen=True, slots=True)
 class Seeding:
-    """The program seeded torch's generators (`torch.manual_seed`)."""
+    """The program seeded torch's generators (`torch.manual_seed`), or one of its own."""
 
     seed: int
+    generator: int | None
+    """The number of its own; None: torch's."""
     phase: Phase
     place: Place | None
 
@@ -261,6 +271,16 @@ class Tape:
     outputs: Structure
     outputs2: Structure
     ops: tuple[Op, ...]
+
+
+def generators_of(op: Op) -> tuple[int, ...]:
+    """Return the program's own generators that an op draws from, or seeds."""
+    if isinstance(op, Seeding):
+        return () if op.generator is None else (op.generator,)
+    if not isinstance(op, AtenOp):
+        return ()
+    values = (*op.args, *op.kwargs.values())
+    return tuple(value.number for value in values if isinstance(value, GeneratorRef))
 
 
 def tensors_of(value: Value | LaunchValue | Structure) -> tuple[int, ...]:

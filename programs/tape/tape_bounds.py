@@ -21,6 +21,8 @@ MAX_CONSTANT_BYTES = 1 << 20
 MAX_KERNELS = 512
 MAX_PARAMETERS = 512
 """Of one kernel, and as many entries of a launch's options."""
+MAX_GENERATORS = 1_000
+"""A program's own: each has a state of some kilobytes in a replay."""
 MAX_MODULE_PARAMETERS = 100_000
 MAX_VARIANTS = 48
 MAX_ARGUMENTS = 100_000

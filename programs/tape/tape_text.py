@@ -15,6 +15,7 @@ from programs.tape.schema import (
     AtenOp,
     DescriptorArgument,
     DictOf,
+    GeneratorRef,
     KernelArgument,
     Launch,
     LaunchValue,
@@ -150,7 +151,7 @@ def _returned(tape: Tape, flow: Flow) -> Iterator[str]:
 
 def _op(tape: Tape, op: Op) -> str:
     if isinstance(op, Seeding):
-        return f"seed {op.seed}"
+        return f"seed {op.seed}" + ("" if op.generator is None else f" of generator {op.generator}")
     if isinstance(op, Launch):
         return _launch(tape, op)
     given = [_value(value) for value in op.args]
@@ -185,6 +186,8 @@ def _value(value: Value | LaunchValue) -> str:
         return f"%{value.base.id} as {value.dtype}"
     if isinstance(value, KernelArgument):
         return value.kernel
+    if isinstance(value, GeneratorRef):
+        return f"generator {value.number}"
     if isinstance(value, str):
         return ascii(value)
     return str(value) if value is None or isinstance(value, (int, float, complex)) else value.name

@@ -202,9 +202,20 @@ def test_a_state_is_put_back_only_where_nothing_was_drawn(recorder: RecordingPro
     assert (found["reason"], found["line"]) == ("random_state", 7)
 
 
-def test_a_generator_of_its_own_is_refused_where_it_draws(recorder: RecordingProcess) -> None:
-    source = "g = torch.Generator(device='cuda').manual_seed(1)\nx = torch.rand(2, generator=g)\n"
-    assert refusal(recorder, source)["reason"] == "generator"
+@pytest.mark.parametrize(
+    "asks",
+    [
+        "g.seed()",
+        "g.get_state()",
+        "g.set_state(None)",
+        "torch.rand(2, generator=torch.default_generator)",
+    ],
+)
+def test_a_state_of_a_generator_of_its_own_is_refused(
+    recorder: RecordingProcess, asks: str
+) -> None:
+    source = "g = torch.Generator(device='cuda').manual_seed(1)\n"
+    assert refusal(recorder, source + asks + "\n")["reason"] == "random_state"
 
 
 def test_constants_of_python_and_numpy_are_kept_with_their_strides(

@@ -13,7 +13,7 @@ import torch
 import torch._subclasses.fake_tensor as fake_tensors
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from programs.recorder.changed_torch import moved_modules, unread_values
+from programs.recorder.changed_torch import moved_modules, own_generators, unread_values
 from programs.recorder.known_values import MAX_ELEMENTS
 from programs.recorder.recording import current, refused
 
@@ -40,7 +40,7 @@ def install() -> None:
     _replay_seeds()
     _refuse_states()
     _replace_inductor_allocation()
-    torch.Generator = _Generator
+    own_generators.install()
     torch.compile = _uncompiled
 
 
@@ -144,14 +144,6 @@ def _refuse_states() -> None:
     cuda.set_rng_state = _set_state
     cuda.get_rng_state_all = lambda: [_state()]
     cuda.set_rng_state_all = _set_states
-
-
-class _Generator:
-    """Makes generators of the CPU for every device; what would draw from one is refused."""
-
-    def __new__(cls, device: Any = "cpu") -> Any:
-        torch.device(device)
-        return torch._C.Generator("cpu")
 
 
 def _replace_inductor_allocation() -> None:

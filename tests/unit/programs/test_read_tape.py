@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from programs.tape.forged import ForgedTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Launch, Place, TensorMeta, TensorRef
 from tests.unit.programs.recorded import Json, sent, vector_add
+from tests.unit.programs.tape_maker import TapeMaker
 
 pytestmark = pytest.mark.unit
 
@@ -104,3 +106,11 @@ def test_values_nested_deeper_than_programs_nest_are_refused() -> None:
 
     with pytest.raises(ForgedTape, match="nested deeper than 16"):
         read_tape(sent(replaced("outputs", value)))
+
+
+@pytest.mark.parametrize("number", [-1, 1_000, True, "0"])
+def test_a_generator_is_one_of_a_thousand(number: object) -> None:
+    seed = {"op": "seed", "seed": 1, "generator": number, "phase": "run"}
+    made = TapeMaker().json([], [], [], [])
+    with pytest.raises(ForgedTape, match="generator"):
+        read_tape(json.dumps({**made, "ops": [seed]}).encode())

@@ -30,6 +30,7 @@ from worker.gpu.program.timed_call import (
     NotCapturable,
     TimedCall,
     calls_are_alike,
+    draws_on,
     queues_work,
 )
 
@@ -69,6 +70,8 @@ def timed(
     Outputs of some repeats are sent. Raises KernelFault, CudaError.
     """
     try:
+        if draws_on(program.tape):
+            return _untimed("It was not timed: it draws from a torch.Generator that no call seeds.")
         with torch.no_grad(), device.stream():
             return _ProgramTiming(program, order, device).result(send)
     except torch.OutOfMemoryError as error:

@@ -14,11 +14,21 @@ import torch
 
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import called, changed_arguments
+from programs.replay.own_generators import OwnGenerators
 from programs.replay.program_run import tensors_in
 from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import Lifetimes
 from programs.tape.allowed_overloads import ALLOWED
-from programs.tape.schema import AtenOp, Launch, Op, Seeding, Tape, TensorRef, tensors_of
+from programs.tape.schema import (
+    AtenOp,
+    Launch,
+    Op,
+    Seeding,
+    Tape,
+    TensorRef,
+    generators_of,
+    tensors_of,
+)
 
 _QUEUE_NOTHING = frozenset({"view", "metadata", "uninitialized"})
 """Kinds of overloads that give a GPU nothing to do."""
@@ -60,6 +70,7 @@ class TimedCall:
         self.call = call
         self._tape, self._needed, self._tensors = tape, needed, tensors
         self._launches, self._device = launches, device
+        self._generators = OwnGenerators(device)
         self.ops = ops_of(tape, call)
         self._there = frozenset(i for i in range(len(tape.storages)) if tensors.has(i))
         self._before: Mapping[int, torch.Tensor] = {}
@@ -119,7 +130,7 @@ class TimedCall:
     def _step(self, index: int, op: Op) -> None:
         match op:
             case AtenOp():
-                results = called(op, self._tensors.get, self._device)
+                results = called(op, self._tensors.get, self._device, self._generators.get)
                 for id_, found in zip(op.outputs, results, strict=True):
                     if id_ is not None and found is not None:
                         self._bind(id_, found)
@@ -130,7 +141,7 @@ class TimedCall:
                         self._tensors.get(value.id).zero_()
                 self._launches.launch(index, self._tensors)
             case Seeding():
-                torch.manual_seed(op.seed)
+                self._generators.seed(op.generator, op.seed)
 
     def _bind(self, id_: int, found: torch.Tensor) -> None:
         storage = self._tape.tensors[id_].storage
@@ -140,6 +151,20 @@ class TimedCall:
             octets = self._tensors.octets(storage)
             if octets.numel():
                 self.made.append(MemoryRange(octets.data_ptr(), octets.numel()))
+
+
+def draws_on(tape: Tape) -> bool:
+    """Whether a call draws from a generator that was seeded before it: no two runs are alike."""
+    for phase in CALLS:
+        seeded = set[int]()
+        for op in tape.ops:
+            if op.phase != phase:
+                continue
+            if isinstance(op, Seeding):
+                seeded.update(generators_of(op))
+            elif not seeded.issuperset(generators_of(op)):
+                return True
+    return False
 
 
 def ops_of(tape: Tape, call: int) -> range:

@@ -1,0 +1,40 @@
+"""A program's own random generators, on the device of a replay: each is made at its first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+GeneratorStates = Mapping[int, torch.Tensor]
+
+
+class OwnGenerators:
+    """Those of one run of a tape, by their numbers there."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._found: dict[int, torch.Generator] = {}
+
+    def get(self, number: int) -> torch.Generator:
+        """Return a generator, with the seed that torch gives new ones if nobody seeded it."""
+        if number not in self._found:
+            self._found[number] = torch.Generator(self._device)
+        return self._found[number]
+
+    def seed(self, number: int | None, seed: int) -> None:
+        """Seed a generator; None: torch itself."""
+        if number is None:
+            torch.manual_seed(seed)
+        else:
+            self.get(number).manual_seed(seed)
+
+    def states(self) -> GeneratorStates:
+        """Return how far each has come, for `restore`."""
+        return {number: one.get_state() for number, one in self._found.items()}
+
+    def restore(self, states: GeneratorStates) -> None:
+        """Put each back; one that was made since is made again at its next use."""
+        self._found = {number: self._found[number] for number in states}
+        for number, state in states.items():
+            self._found[number].set_state(state)
