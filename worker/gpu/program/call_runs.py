@@ -153,11 +153,15 @@ class CallRuns:
 
 
 def merged(ranges: Sequence[MemoryRange]) -> list[MemoryRange]:
-    """Return the same bytes as few ranges that do not overlap, in order."""
+    """Return the same bytes as ranges that do not overlap, in order.
+
+    Those that only touch stay apart: they may be of two allocations, which CUDA does not fill at
+    once.
+    """
     found: list[MemoryRange] = []
     for one in sorted(ranges, key=lambda each: each.address):
         last = found[-1] if found else None
-        if last is None or one.address > last.address + last.size_bytes:
+        if last is None or one.address >= last.address + last.size_bytes:
             found.append(one)
             continue
         end = max(last.address + last.size_bytes, one.address + one.size_bytes)

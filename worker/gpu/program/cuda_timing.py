@@ -6,6 +6,7 @@ between two of them. Imported in program launchers only.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
@@ -129,6 +130,7 @@ class CudaTiming:
                 run()
         except (RuntimeError, CudaError) as error:
             _end_capture(self._pool)
+            self._pool = None
             raise NotCapturable(str(error)) from error
         self._graphs.append(graph)
         replay: Callable[[], None] = graph.replay
@@ -137,7 +139,9 @@ class CudaTiming:
     @contextmanager
     def no_waiting(self) -> Iterator[None]:
         """Have torch raise RuntimeError where an op waits for the GPU: no graph can hold it."""
-        torch.cuda.set_sync_debug_mode("error")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that torch does not see all waiting: captures do
+            torch.cuda.set_sync_debug_mode("error")
         try:
             yield
         finally:

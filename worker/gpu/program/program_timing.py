@@ -206,22 +206,20 @@ class _ProgramTiming:
         while count := plan.next_count():
             is_timed = not plan.is_warming_up
             plan.queue(count)
-            began = time.monotonic()
-            times_us = [self._once(runs, outputs if is_timed else None) for _ in range(count)]
-            span_ms = (time.monotonic() - began) * 1000 * (count - 1) / count
+            times_us, span_ms = [], 0.0
+            for _ in range(count):
+                began, one = time.monotonic(), self._chance.choice(runs)
+                times_us += one.time_us(flush_l2=self._order.flush_l2)
+                span_ms = (time.monotonic() - began) * 1000 * (count - 1)
+                if is_timed:
+                    with plan.paused():
+                        outputs.see(one.number, one.outputs())
             if is_timed:
                 plan.timed(times_us, span_ms)
                 self._look()
             else:
                 plan.warmed_up(count, span_ms)
         return plan.samples_us
-
-    def _once(self, runs: list[CallRuns], outputs: RepeatOutputs | None) -> float:
-        one = self._chance.choice(runs)
-        (time_us,) = one.time_us(flush_l2=self._order.flush_l2)
-        if outputs is not None:
-            outputs.see(one.number, one.outputs())
-        return time_us
 
     def _look(self) -> None:
         self._throttled |= self._device.reasons()

@@ -51,7 +51,7 @@ class RepeatOutputs:
         self._calls.append(call)
         self._differing.append(differing > 0)
         if self._selection.offer(repeat) and self._places:
-            self._kept[repeat.repeat] = [one.cpu().clone() for one in outputs]
+            self._kept[repeat.repeat] = [_on_host(one) for one in outputs]
             self._drop()
 
     def report(self, send: SendTensor) -> dict[str, object]:
@@ -114,6 +114,11 @@ def _octets(tensor: torch.Tensor) -> torch.Tensor:
     if not tensor.numel():
         return torch.empty(0, dtype=torch.uint8, device=tensor.device)
     return tensor.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+
+
+def _on_host(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a copy in the host's memory."""
+    return torch.empty_like(tensor, device="cpu").copy_(tensor)
 
 
 def _size_bytes(tensor: torch.Tensor) -> int:
