@@ -6,6 +6,8 @@ Kernels are functions of Python that get their parameters' addresses; "the GPU's
 from __future__ import annotations
 
 import ctypes
+import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -23,6 +25,8 @@ from tests.gpu.program_tapes import program, t
 from tests.programs.timed_programs import StandInDevice
 from tests.unit.worker.gpu import fake_cuda
 from tests.unit.worker.gpu.fake_cuda import CUresult, pointer
+from worker.gpu.evidence.module_globals import ModuleGlobal, ModuleGlobals
+from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 
 COUNT = 64
@@ -174,8 +178,9 @@ def test_an_input_that_was_changed_in_place_is_sent(gpu: Gpu) -> None:
 
     gpu.kernel("clear", lambda pointers: floats(pointer(pointers, 0)).fill(0))
 
-    gpu.run(program(call, [[COUNT], [COUNT]]))
+    result = gpu.run(program(call, [[COUNT], [COUNT]]))
 
+    assert result["inputs_left"] == ["0:0", "1:0"]
     assert gpu.sent["output:input:0:0"] == bytes(4 * COUNT)
     assert "output:input:0:1" not in gpu.sent
 
@@ -226,6 +231,16 @@ def test_an_error_behind_an_op_of_torch_is_that_ops(gpu: Gpu) -> None:
 
     with pytest.raises(OpFault, match=r"aten\.randn\.default touched memory"):
         gpu.run(program(call, [[COUNT]]))
+
+
+def test_an_error_that_no_kernel_makes_is_no_fault_of_the_program(gpu: Gpu) -> None:
+    gpu.kernel("scale", scale)
+    gpu.driver._error = CUresult.CUDA_ERROR_INVALID_VALUE
+
+    with pytest.raises(JobFailed, match="waiting for the GPU: CUDA_ERROR_INVALID_VALUE") as raised:
+        gpu.run(program(scaling(), [[COUNT]]))
+
+    assert raised.value.slug == "device_error"
 
 
 def test_a_kernel_that_does_not_fit_leaves_the_context(gpu: Gpu) -> None:
@@ -374,3 +389,34 @@ def test_a_fault_of_the_reference_is_told_as_its_own(gpu: Gpu) -> None:
         gpu.run(beside(program(doubling, [[COUNT]]), program(scaling(), [[COUNT]])))
 
     assert raised.value.program == "reference"
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_variable_of_a_kernels_module_is_told_and_whether_it_changed(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch, counts: bool
+) -> None:
+    runs = ctypes.c_uint32(0)
+
+    def counting(pointers: Any) -> None:
+        scale(pointers)
+        runs.value += counts
+
+    gpu.kernel("scale", counting)
+    gpu.driver.variables[b"runs"] = (ctypes.addressof(runs), 4)
+    importlib.import_module("worker.gpu.program.device_launches")
+    module = sys.modules["worker.gpu.program.module_variables"]
+    variables = ModuleGlobals((ModuleGlobal("runs", 4, False),), 0, uses_heap=False)
+    monkeypatch.setattr(module, "read_globals", lambda _: variables)
+
+    result = gpu.run(program(scaling(), [[COUNT]]))
+
+    told = {"name": "runs", "size_bytes": 4, "changed": counts}
+    assert result["module_state"]["scale"]["variables"] == [told]
+
+
+def test_a_module_that_cannot_be_read_is_told(gpu: Gpu) -> None:
+    gpu.kernel("scale", scale)
+
+    result = gpu.run(program(scaling(), [[COUNT]]))
+
+    assert "no ELF file" in result["module_state"]["scale"]["problem"]

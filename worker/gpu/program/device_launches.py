@@ -27,6 +27,7 @@ from programs.tape.schema import (
 )
 from worker.gpu.launcher.kernel_parameters import Packer, ParameterBlock, ScratchAddresses
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
+from worker.gpu.program.module_variables import ModuleVariables
 from worker.gpu.program.program_context import ProgramContext
 from worker.gpu.program.program_order import DeviceKernel, ProgramOrder
 
@@ -50,6 +51,7 @@ class DeviceLaunches:
         self._names = dict(zip(ops, order.launches, strict=True))
         self._modules: dict[str, LoadedKernel] = {}
         self._loaded: dict[tuple[str, _Grid], LoadedKernel] = {}
+        self._variables: dict[str, ModuleVariables] = {}
         self.choice: Choice | None = None
         """None: the first variant that was compiled."""
         self.chosen: dict[int, int] = {}
@@ -63,6 +65,11 @@ class DeviceLaunches:
     def variants(self, index: int) -> Sequence[str]:
         """Return the kernels of a launch's variants, "" for one that is never run."""
         return self._names[index]
+
+    def module_state(self) -> dict[str, Any]:
+        """Return what of each kernel could keep something between runs. Raises CudaError."""
+        reports = {name: one.report() for name, one in self._variables.items()}
+        return {name: report for name, report in reports.items() if report is not None}
 
     def launch(self, index: int, variant: int, tensors: LiveTensors) -> None:
         """Queue one variant of a launch on torch's current stream.
@@ -107,6 +114,7 @@ class DeviceLaunches:
             found = self._modules[name].at(device, kernel.abi, grid)
         else:
             found = self._modules[name] = self._context.load(kernel.cubin, kernel.abi, grid)
+            self._variables[name] = ModuleVariables(found.module, kernel.cubin)
         self._loaded[name, grid] = found
         return found
 

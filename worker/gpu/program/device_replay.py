@@ -37,7 +37,7 @@ from worker.gpu.program.op_fault import OpFault, op_fault
 from worker.gpu.program.program_context import ProgramContext
 from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
 from worker.gpu.program.program_timing import TimedProgram, timed
-from worker.gpu.program.replay_outputs import KeptOutputs, Place, SentOutputs
+from worker.gpu.program.replay_outputs import KeptOutputs, Place, SentOutputs, named
 from worker.gpu.program.variant_choice import VariantChoice
 
 
@@ -63,6 +63,7 @@ class DeviceReplay:
         self._findings: list[Finding] = []
         self._parameters: list[str | None] = []
         self._restrided = 0
+        self._inputs_left: list[str] = []
         self._op: int | None = None
         """The op that is under way; `START` while all are timed."""
 
@@ -87,6 +88,8 @@ class DeviceReplay:
             "peak_bytes": self._needed.peak_bytes,
             "restrided": self._restrided,
             "parameters": self._parameters,
+            "inputs_left": self._inputs_left,
+            "module_state": self._launches.module_state(),
             "variants": {str(op): number for op, number in self._launches.chosen.items()},
         }
         return report | {"deterministic": None, "timing": None} | found
@@ -153,6 +156,7 @@ class DeviceReplay:
                     suspects[place] = missing
             for position, data in run.inputs_left.items():
                 self._sink.take_input((call, position), data)
+                self._inputs_left.append(named((call, position)))
             self._restrided = run.tensors.restrided
         return checked, suspects
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from programs.tape.schema import AtenOp, Op
-from worker.gpu.launcher.fault import MESSAGES, GpuFault, KernelFault, fault_of, leaves_context
+from worker.gpu.launcher.fault import (
+    MESSAGES,
+    GpuFault,
+    JobFailed,
+    KernelFault,
+    fault_of,
+    leaves_context,
+)
 
 
 class NamedError(Protocol):
@@ -27,11 +34,12 @@ class OpFault(Exception):
 def op_fault(error: NamedError, index: int, op: Op | None) -> OpFault:
     """Return the fault that an error is, of the op `index` that was under way.
 
-    No `op`: of several.
+    No `op`: of several. Raises JobFailed for what is no kernel's doing.
     """
     kind = fault_of(error.name)
-    leaves = kind is not None and leaves_context(kind)
-    kind = kind or GpuFault.CRASHED
+    if kind is None:
+        raise JobFailed("device_error", str(error))
+    leaves = leaves_context(kind)
     words = MESSAGES[kind]
     if isinstance(op, AtenOp):
         kind, words = _of_aten(kind, op)

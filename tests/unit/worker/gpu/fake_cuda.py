@@ -161,6 +161,9 @@ class FakeDriver(ModuleType):
         self.calls.append(("read", source, size))
         return self._copy(target, source, size, self._may(self.readable, source, size))
 
+    def cuMemcpyDtoH(self, target, source, size):
+        return self.cuMemcpyDtoHAsync(target, source, size, None)
+
     def cuMemcpyDtoDAsync(self, target, source, size, _stream):
         self.calls.append(("copy", target, size))
         may = self._may(self.writable, target, size) and self._may(self.readable, source, size)
