@@ -71,7 +71,7 @@ async def get_devices(request: Request) -> dict[str, Any]:
     references = await state.workers.known_references()
     devices = [name.partition(" ") for name in counts]
     tools = {name: await state.workers.known_tools(name) for name in counts}
-    programs = {place.device_class for place in await known_places(state)}
+    programs = {worker.device for worker in workers if worker.programs}
     return {
         "devices": [
             {

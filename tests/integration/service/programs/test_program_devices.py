@@ -15,6 +15,7 @@ import pytest
 from programs.program_job import new_program
 from programs.program_request import EXAMPLE, TIMED_EXAMPLE, WARMING_EXAMPLE
 from service.evaluators.kernelgym_task import EXAMPLE as TASK
+from store import keys
 from store.connection import connect
 from store.workers import Worker, Workers
 from tests.integration.service.programs.conftest import GPU, PROGRAMS, TIMED, ScriptedRecorder
@@ -150,16 +151,17 @@ def test_an_evaluators_client_gets_runtimes_of_a_gpu(
     assert result["metadata"]["not_applied"] == {}
 
 
-def test_a_deployment_says_on_which_gpus_programs_run(
+def test_a_deployment_says_on_which_gpus_programs_run_now(
     asking, recording: Deployment, gpu_recorder: ScriptedRecorder
 ) -> None:
+    """The other worker ran programs a moment ago, and does not any more."""
     other = "cuda:90 NVIDIA H100 of a test"
+    offers = [(GPU, [gpu_recorder.toolchain_id]), (other, [gpu_recorder.toolchain_id]), (other, [])]
 
     async def look() -> tuple[httpx.Response, httpx.Response]:
         async with connect(recording.redis_url) as redis:
             registry, compiler = Workers(redis), asking("compiler")
-            toolchains = {GPU: [gpu_recorder.toolchain_id], other: None}
-            for name, programs in toolchains.items():
+            for name, programs in offers:
                 worker = Worker(name, "launch", None, name, "none", 1, 0, programs=programs)
                 await registry.beat(worker)
             try:
@@ -168,9 +170,9 @@ def test_a_deployment_says_on_which_gpus_programs_run(
                     await asyncio.to_thread(compiler.get, "/v1/system"),
                 )
             finally:
-                for name in toolchains:
-                    await registry.unregister(name)
-                await redis.srem("tritond:devices", other)
+                await registry.unregister(GPU)
+                await registry.unregister(other)
+                await redis.srem(keys.DEVICES, other)
 
     devices, system = asyncio.run(look())
 
