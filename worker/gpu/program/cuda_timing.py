@@ -23,6 +23,8 @@ _FLUSHED_BY_L2 = 2
 """How many times the L2 cache is overwritten before each run, as before runs of one kernel."""
 _CYCLES_A_US = 2000
 """Of a GPU's clock at most, roughly: a head start need not be exact."""
+_MOST_SPARE_BYTES = 1 << 30
+"""That torch has for tensors to come while a call is captured; giving it back takes long."""
 _POISON = 0xFF
 """NaN in every float, -1 in every integer."""
 
@@ -123,11 +125,16 @@ class CudaTiming:
         """Return what queues all that `run` queues, as one graph. Raises NotCapturable."""
         graph = torch.cuda.CUDAGraph()
         self._pool = self._pool or torch.cuda.graph_pool_handle()
+        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > _MOST_SPARE_BYTES:
+            torch.cuda.empty_cache()  # a graph has memory of its own
+        torch.cuda.synchronize()
         try:
-            with torch.cuda.graph(
-                graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
-            ):
-                run()
+            with torch.cuda.stream(self._stream):
+                graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+                try:
+                    run()
+                finally:
+                    graph.capture_end()
         except (RuntimeError, CudaError) as error:
             _end_capture(self._pool)
             self._pool = None

@@ -37,11 +37,11 @@ from worker.gpu.program.timed_call import (
 _MOST_IN_A_BATCH = 16
 _MOST_ENTRIES = 4096
 """Ops of a call that are timed one by one."""
-_PASSES = 20
+_PASSES = 12
 _FEWEST_PASSES = 3
 _ENTRIES_MS_RATIO = 0.5
 """Of `max_ms`, what the passes over single ops may take."""
-_OVERHEAD_RUNS = 20
+_OVERHEAD_RUNS = 10
 
 
 @dataclass(frozen=True)
@@ -237,6 +237,8 @@ class _ProgramTiming:
                 "are."
             )
             return None
+        if len(entries) == 1:
+            return [{"op": entries[0], "us": round(whole_us, 3)}]
         runs = self._runs(call, is_graph=is_graph, each_op=True)
         ends = time.monotonic() + self._order.max_ms * _ENTRIES_MS_RATIO / 1000
         passes: list[list[float]] = []
