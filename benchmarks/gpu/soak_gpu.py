@@ -5,18 +5,26 @@ launches of many sizes, wrong kernels, faults, endless ones, memory that is not 
 fresh inputs, cases; beside each other, for as long as is asked. Prints how each kind ended, and the
 memory of the GPU and of each kind of process near the start, in the middle and at the end. Exit
 status 1 when a verdict is wrong or memory grows. `--stand-in` tries the script without a GPU.
+
+With `--report soak.txt` all that is printed goes there, a line a minute and the tables at the end,
+and the run outlives whoever started it and looks into that file:
+`CUDA_VISIBLE_DEVICES=0 TRITOND_PORT=8291 setsid python benchmarks/gpu/soak_gpu.py --report soak.txt
+< /dev/null > soak.log 2>&1 &`.
 """
 
 import argparse
 import asyncio
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +49,7 @@ from store.embedded import EmbeddedValkey  # noqa: E402
 
 CALLERS = 12
 SAMPLE_S = 10.0
-SAMPLES_A_LINE = 3
+SAMPLES_A_LINE = 6
 SIZES = (1, 1000, 4096, 98_432, 98_431, 1 << 20, (1 << 20) + 3, 1 << 22)
 SETTLED = 0.2
 """Part of the run after which what is kept should be there: growth counts from here."""
@@ -144,8 +152,9 @@ async def memory() -> Counter[str]:
 
 
 async def gpu_bytes() -> int | None:
-    """Return what is in use of the first GPU's memory, None where nobody can tell."""
-    query = ("--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0")
+    """Return what is in use of our first GPU's memory, None where nobody can tell."""
+    gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0] or "0"
+    query = ("--query-gpu=memory.used", "--format=csv,noheader,nounits", f"--id={gpu}")
     try:
         process = await asyncio.create_subprocess_exec(
             "nvidia-smi", *query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -159,7 +168,8 @@ async def gpu_bytes() -> int | None:
 
 def show(soak: Soak, minutes: float) -> bool:
     """Print what came of the run; return whether all is as it must be."""
-    print(f"\n{sum(soak.verdicts.values())} launches in {minutes:g} minutes\n")
+    spent_s = soak.samples[-1][0]
+    print(f"\n{sum(soak.verdicts.values())} launches in {minutes:g} minutes ({spent_s:.0f} s)\n")
     print("| kind | verdict | launches |\n|---|---|---|")
     for (kind, verdict), count in sorted(soak.verdicts.items()):
         print(f"| {kind} | {verdict} | {count} |")
@@ -203,17 +213,42 @@ async def with_stand_in(asked: argparse.Namespace, data: Path) -> bool:
 
 
 def main() -> int:
-    """Start tritond, load it, stop it; 1 when something is not as it must be."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--stand-in", action="store_true", help="without a GPU, to try the script")
-    asked = parser.parse_args()
+    """Load a tritond, and print what came of it; 1 when something is not as it must be."""
+    asked = arguments()
+    if asked.report is None:
+        return soaked(asked)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it may end who started us
+    with asked.report.open("w", buffering=1) as report, redirect_stdout(report):
+        status = 1
+        try:
+            status = soaked(asked)
+        except BaseException:
+            traceback.print_exc(file=report)
+            raise
+        finally:
+            print(f"over, status {status}")
+    return status
+
+
+def soaked(asked: argparse.Namespace) -> int:
+    """Start tritond, load it, stop it; return the exit status."""
     with tempfile.TemporaryDirectory() as folder:
         if asked.stand_in:
             return 0 if asyncio.run(with_stand_in(asked, Path(folder))) else 1
         up = ["service.command", "up", "--port", str(PORT), "--data", folder]
         with started(up) as parts:
             return 0 if asyncio.run(run(asked, parts)) else 1
+
+
+def arguments() -> argparse.Namespace:
+    """Return what was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--report", type=Path, help="a file for all that is printed")
+    parser.add_argument("--stand-in", action="store_true", help="without a GPU, to try the script")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
