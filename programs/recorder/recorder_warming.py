@@ -9,6 +9,7 @@ import contextlib
 import gc
 import importlib
 import importlib.util
+import logging
 import warnings
 
 from compiler.front.warming import PRELOADED
@@ -46,8 +47,10 @@ def prepare() -> None:
 
     warnings.simplefilter("ignore")
     fake_guard.install()
+    logging.disable(logging.WARNING)  # torch wonders where its GPU is
     for name in (*PRELOADED, *_ALSO):
         _import_if_there(name)
+    logging.disable(logging.NOTSET)
     torch._dynamo.trace_rules.get_torch_obj_rule_map()  # made late by torch, it reads its modules
     torch.set_num_threads(1)
     fake_guard.without_threads()
