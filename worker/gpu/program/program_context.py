@@ -49,6 +49,7 @@ class ProgramContext:
         warming_networks.run_all((torch.device("meta"), self.torch_device))
         self._give_back()
         self._lasting_bytes = torch.cuda.memory_allocated()
+        gc.freeze()  # to look at all that torch is made of takes longer than most programs
 
     def facts(self) -> dict[str, Any]:
         """Return what the worker wants to know of the GPU, as JSON."""
