@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
 import orjson
 import pytest
+from tritonc import Client
 
 from launch.request.verdict import Verdict
 from programs.program_job import ProgramJob, new_program
@@ -270,3 +272,18 @@ def alice(asking: Callable[[str], httpx.Client]) -> httpx.Client:
 @pytest.fixture
 def bob(asking: Callable[[str], httpx.Client]) -> httpx.Client:
     return asking("bob")
+
+
+@pytest.fixture
+def ends(recorder: ScriptedRecorder) -> Iterator[Callable[..., Future[Any]]]:
+    """Ends the next program while somebody waits for it."""
+    with ThreadPoolExecutor(1) as pool:
+        yield lambda **found: pool.submit(recorder.do, **found)
+
+
+@pytest.fixture
+def client(
+    recording: Deployment, secrets_of_programs: dict[str, str], recorder: ScriptedRecorder
+) -> Iterator[Client]:
+    with Client(recording.url, api_key=secrets_of_programs["alice"]) as client:
+        yield client
