@@ -96,10 +96,17 @@ test-gpu: $(VENV)/.gpu ## launches on a real NVIDIA GPU; fails where there is no
 gpu: $(VENV)/.gpu ## what `make run` needs to launch kernels on this machine's NVIDIA GPUs
 
 lint: $(STAMP) ## formatting, lint, types, import contracts
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-imports lint-style
+
+lint-types:
+	$(VENV)/bin/mypy
+
+lint-imports:
+	$(VENV)/bin/lint-imports --no-cache
+
+lint-style:
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/lint-imports --no-cache
 
 format: $(STAMP) ## format the code and mend what lint can mend
 	$(VENV)/bin/ruff format .
@@ -179,4 +186,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help page test-page run test coverage dist fuzz test-torch test-evaluators test-toolchains test-exports test-gpu gpu lint format client bench soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help page test-page run test coverage dist fuzz test-torch test-evaluators test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench soak corpus corpus-numpy corpus-autotuners lock clean

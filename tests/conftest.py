@@ -16,7 +16,25 @@ __all__ = ["http", "post", "system"]  # here, since each folder that imported th
 
 TESTS = Path(__file__).parent
 SHARING = {
+    "idle": (
+        "test_api_answers",
+        "test_api_batches",
+        "test_api_browsers",
+        "test_api_callers",
+        "test_client",
+        "test_compiler_explorer",
+        "test_mcp",
+    ),
+    "keyed": ("test_launches_callers", "test_launches_tensors"),
     "machine": ("test_refusing_store", "test_slow_clients", "test_stopping"),
+    "recording": (
+        "test_program_batches",
+        "test_program_bundles",
+        "test_program_client",
+        "test_program_devices",
+        "test_program_jobs",
+        "test_program_tapes",
+    ),
     "searches": ("test_search_ends", "test_searches", "test_winners"),
     "teams": (
         "test_api_namespaces",
@@ -61,7 +79,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByShari
 
 @pytest.fixture
 def unmeasured() -> Iterator[None]:
-    """For tests that measure time: nobody counts the branches meanwhile."""
+    """For tests that measure time, or send as much as a bound allows: nobody counts branches."""
     counting = coverage.Coverage.current()
     if counting is not None:
         counting.stop()

@@ -191,6 +191,7 @@ def test_any_text_is_read_as_ttir(text: str) -> None:
     kernel_effects(text)
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_the_time_to_read_ttir_grows_with_its_length() -> None:
     """A chain of values through nested loops: each is looked at once."""
 

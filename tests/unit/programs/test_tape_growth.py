@@ -45,6 +45,7 @@ def spent_s(call: Any) -> float:
     return min(once() for _ in range(3))
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_a_key_that_is_there_twice_is_found_as_fast_as_any_is_read() -> None:
     def read(keys: int) -> None:
         text = "{" + ",".join(f'"{n}":0' for n in range(keys)) + f',"{keys - 1}":0}}'
@@ -96,6 +97,7 @@ def test_no_more_of_a_tape_is_put_into_words_than_is_shown(monkeypatch: Any) -> 
     assert "lines more" in text.splitlines()[-1]
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_flags_of_many_outputs_take_no_longer_for_each() -> None:
     def tape(outputs: int) -> Tape:
         maker = TapeMaker()

@@ -56,6 +56,7 @@ def test_of_a_tape_that_returns_nothing_nothing_is_dead() -> None:
     assert "DEAD" not in text
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_a_long_tape_is_told_in_so_many_lines() -> None:
     maker = TapeMaker()
     x = maker.tensor()
