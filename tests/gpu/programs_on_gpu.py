@@ -44,10 +44,10 @@ class ProgramsOnGpu(httpx.Client):
     """A client whose programs run on a GPU where they do not say otherwise."""
 
     def post(self, url: Any, **more: Any) -> httpx.Response:
-        """Post; a program gets a device."""
-        if str(url).startswith("/v1/programs") and "json" in more:
-            stays = {"device": None} if "stop_after" in more["json"] else {"device": GPU}
-            more["json"] = {**{name: one for name, one in stays.items() if one}, **more["json"]}
+        """Post; a program that is to run gets a device."""
+        body = more.get("json", {})
+        if str(url).startswith("/v1/programs") and "stop_after" not in body:
+            more["json"] = {"device": GPU, **body}
         return super().post(url, **more)
 
 
