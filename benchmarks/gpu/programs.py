@@ -135,6 +135,9 @@ async def rate(run: Run) -> None:
             outcomes[evaluated.outcome] += 1
             walls.append(evaluated.wall_s)
             stages.update(evaluated.program.get("timings_ms") or {})
+        if not walls:
+            print(f"no time was left for {name}", flush=True)
+            continue
         per_s = len(walls) / (time.monotonic() - begun)
         middle = 1000 * sorted(walls)[len(walls) // 2]
         mean = {stage: round(ms / len(walls)) for stage, ms in stages.items()}
