@@ -163,7 +163,7 @@ async def models(run: Run) -> None:
 
 async def references(run: Run) -> None:
     """Evaluate KernelBench's references against themselves; print what did not pass, and why."""
-    known = kernelbench(run.asked.corpus / "kernelbench")[: run.asked.most]
+    known = kernelbench(run.asked.corpus / "kernelbench")
     outcomes: Counter[str] = Counter()
     walls = []
     timing: dict[str, Any] = {"timing": FEW_REPEATS} if not run.asked.cpu else {}
@@ -239,6 +239,7 @@ async def asked_of(asked: argparse.Namespace, tritond: Sequence[Any]) -> Run:
             await evaluate_samples(run)
         for part in asked.parts:
             do = PARTS[part]
+            run.until = time.monotonic() + asked.limit_s
             if do is not None:
                 await do(run)
         return run
@@ -249,10 +250,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--parts", default=NO_CORPUS, help=f"of {', '.join(PARTS)}")
     parser.add_argument("--corpus", type=Path, help="a folder with kernelbench/ and models/")
-    parser.add_argument("--limit-s", type=float, default=600, help="of all that is asked")
+    parser.add_argument("--limit-s", type=float, default=600, help="of each part")
     parser.add_argument("--ready-s", type=float, default=120, help="until programs are taken")
     parser.add_argument("--eager-s", type=float, default=300, help="of eager torch")
-    parser.add_argument("--most", type=int, help="programs of a corpus")
+    parser.add_argument("--most", type=int, help="public ModelNew programs")
     parser.add_argument("--outcomes", type=Path, help="a file that gets a line for each program")
     parser.add_argument("--cpu", action="store_true", help="without a GPU, to try the script")
     asked = parser.parse_args()
