@@ -162,6 +162,16 @@ class Contents:
         )
 
 
+def wrote_to_copies() -> Finding:
+    """Return the finding of a write to what timed runs are compared with, whose place is secret."""
+    return Finding(
+        kind=GpuFault.OUT_OF_BOUNDS.value,
+        access="write",
+        message="The kernel wrote to memory that is none of its arguments, while it was timed: to "
+        "the copies of its first outputs that the timed runs are compared with.",
+    )
+
+
 def _elements(count: int) -> str:
     return "1 element" if count == 1 else f"{count} elements"
 

@@ -19,6 +19,7 @@ from worker.gpu.launcher.contents import (
     Flags,
     Outputs,
     missing_of,
+    wrote_to_copies,
 )
 from worker.gpu.launcher.device import CudaError
 from worker.gpu.launcher.fault import (
@@ -107,6 +108,7 @@ class DeviceRun:
                 self._copies = copies_of_first(
                     self._memory, self._contents, self._buffers, self._job.timing
                 )
+                self._copied = self._digests_of_copies()
         self._restored = self._contents.written | self._modified
         self._missing = self._find_missing(kernel, inspection)
         result: dict[str, Any] = {"resources": kernel.resources}
@@ -134,6 +136,12 @@ class DeviceRun:
         unknown = [index for index, one in known.items() if one is None]
         measured = self._buffers.inspect(unknown).inputs if unknown else {}
         return {index: one if one is not None else measured[index] for index, one in known.items()}
+
+    def _digests_of_copies(self) -> list[int]:
+        """Return the digests of the copies of what the first run left: no run may change them."""
+        checks = self._context.checks
+        blocks = self._copies.values()
+        return checks.ask([checks.digest_of(one.address, one.size_bytes) for one in blocks])
 
     def _inspect(self, buffers: Buffers, but: Collection[int] = ()) -> BufferReport:
         """Look at buffers after a run; note what was written that was not to be.
@@ -227,6 +235,8 @@ class DeviceRun:
         """
         for buffers in sets:
             self._inspect(buffers, but=runs.random)
+        if self._digests_of_copies() != self._copied:
+            self._findings.append(wrote_to_copies())
         self._modified |= runs.modified
         found = runs.report(timed)
         if found is None:
