@@ -91,7 +91,7 @@ class ProgramContext:
         gc.collect()
         with suppress(AttributeError):  # not all versions of torch have it
             torch._C._cuda_clearCublasWorkspaces()
-        self.wait()
+        check(cu.cuCtxSynchronize(), "waiting for the GPU")  # on whatever stream
         for segment in torch.cuda.memory_snapshot():
             _zero(segment, self.device)
         self.wait()
