@@ -95,3 +95,13 @@ def counters():
 def figure(record_property):
     """Return a function that notes a number of this test for the report of a run."""
     return lambda text: record_property("figure", text)
+
+
+@pytest.fixture(scope="module")
+def launcher():
+    """Return a program launcher, which is started when a first program comes."""
+    from tests.gpu.program_launching import Launcher
+
+    launcher = Launcher()
+    yield launcher
+    launcher.close()
