@@ -23,6 +23,7 @@ from worker.programs.program_attempt import ProgramAttempt, ProgramContext
 from worker.programs.program_case import do_case
 from worker.programs.program_outcome import CaseOutcome, with_cases, with_run
 from worker.programs.program_recordings import Recordings
+from worker.spent_time import SpentTime
 
 _MISTAKE = "The worker made a mistake; its log holds the details under the program's id."
 
@@ -38,20 +39,23 @@ async def do_program(claim: Claim, context: ProgramContext) -> None:
     job = ProgramJob.model_validate_json(claim.payload)
     queue_ms = float(claim.started_at_ms - claim.submitted_at_ms)
     started = time.monotonic()
-    program = await _done(claim, job, context, queue_ms / 1000)
+    spent = SpentTime()
+    program = await _done(claim, job, context, queue_ms / 1000, spent)
     run_ms = (time.monotonic() - started) * 1000
     if context.gpu is not None and context.gpu.device is not None:
         program = amended(program, device=context.gpu.device)
-    timings_ms = {"queue": queue_ms, "run": run_ms, "total": queue_ms + run_ms}
+    timings_ms = {"queue": queue_ms, **spent.ms, "run": run_ms, "total": queue_ms + run_ms}
     program = amended(program, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
     record = program.model_dump_json(by_alias=True).encode()
     # reusable: who submits the same program a moment late, with the same key, gets this one
     await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
 
 
-async def _done(claim: Claim, job: ProgramJob, context: ProgramContext, spent_s: float) -> Program:
+async def _done(
+    claim: Claim, job: ProgramJob, context: ProgramContext, queue_s: float, spent: SpentTime
+) -> Program:
     try:
-        return await _program(claim, job, context, spent_s)
+        return await _program(claim, job, context, queue_s, spent)
     except (StoreUnavailable, ZygoteError, DeviceDrained, asyncio.CancelledError):
         raise
     except DeadlinePassed as passed:
@@ -66,13 +70,17 @@ async def _done(claim: Claim, job: ProgramJob, context: ProgramContext, spent_s:
 
 
 async def _program(
-    claim: Claim, job: ProgramJob, context: ProgramContext, spent_s: float
+    claim: Claim, job: ProgramJob, context: ProgramContext, queue_s: float, spent: SpentTime
 ) -> Program:
     request = job.read_request()
-    deadline = Deadline(request.deadline_s, spent_s, what="program")
-    pool, _ = await context.children.started()
+    deadline = Deadline(request.deadline_s, queue_s, what="program")
+    children = context.children
+    if context.gpu is None:
+        pool, _ = await children.started()
+    else:
+        pool = await children.recorder.started()
     recordings = Recordings(job, request, pool, deadline, context.tapes)
-    attempt = ProgramAttempt(claim, job, request, context, deadline, recordings)
+    attempt = ProgramAttempt(claim, job, request, context, deadline, recordings, spent)
     if not request.cases:
         return with_run(job, await _case(attempt, request.inputs, 0, None))
     runs = [

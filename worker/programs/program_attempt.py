@@ -26,13 +26,9 @@ from worker.compile.compile import CompileContext
 from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
-from worker.programs.gpu.gpu_replay import (
-    DeviceProgram,
-    ProgramGpu,
-    ReplayTurn,
-    replay_on,
-    timing_order,
-)
+from worker.programs.gpu.gpu_replay import ProgramGpu, ReplayTurn, timing_order
+from worker.programs.gpu.known_references import KnownReferences
+from worker.programs.gpu.program_replays import ProgramReplays
 from worker.programs.kernel_compiles import KernelCompiles
 from worker.programs.kernel_jobs import TARGET, TTIR, KernelJobs
 from worker.programs.program_children import ProgramChildren
@@ -43,6 +39,7 @@ from worker.programs.program_texts import ProgramTexts
 from worker.programs.recording import ProgramTape
 from worker.programs.replay_child import ProgramToReplay, ReplaySettings, replay
 from worker.programs.replayed import Replayed
+from worker.spent_time import SpentTime
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +61,7 @@ class ProgramContext:
     batch_elements: int
     sources: KernelMemory[KernelSource]
     tapes: KernelMemory[ProgramTape]
+    references: KnownReferences
     gpu: ProgramGpu | None = None
     """What programs run on; None: the CPU device."""
 
@@ -78,6 +76,7 @@ class ProgramAttempt:
     context: ProgramContext
     deadline: Deadline
     recordings: Recordings
+    spent: SpentTime
     trial: int = 0
     """How often the case was compared before, on values of other seeds."""
     _kept: bool = False
@@ -99,7 +98,8 @@ class ProgramAttempt:
         Raises as `Recordings.case`.
         """
         if inputs not in self._recorded:
-            self._recorded[inputs] = await self._record(inputs)
+            with self.spent.on("record"):
+                self._recorded[inputs] = await self._record(inputs)
         return self._recorded[inputs]
 
     async def _record(self, inputs: InputsRequest | None) -> RecordedCase:
@@ -170,39 +170,26 @@ class ProgramAttempt:
         await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
         return replayed
 
-    async def replay_on(
-        self,
-        gpu: ProgramGpu,
-        program: ProgramTape,
-        kernels: ProgramKernels,
-        inputs: ProgramTape | None,
-        role: str,
-    ) -> Replayed:
-        """Replay a program on a GPU, and time it. Raises DeadlinePassed, DeviceDrained."""
+    def replays_on(self, gpu: ProgramGpu) -> ProgramReplays:
+        """Return what replays this program and its reference on a GPU."""
         request = self.request
-        replayed = await replay_on(
-            gpu,
-            DeviceProgram(
-                tape=program.tape,
-                text=program.text,
-                kernels=kernels,
-                inputs_text=None if inputs is None or inputs is program else inputs.text,
-                role=role,
-            ),
-            ReplayTurn(
-                seed=self.seed,
-                # a reference may add up in no fixed order: it is believed all the same
-                determinism=role == CANDIDATE and "determinism" in (request.checks or ()),
-                timing=timing_order(request) if not self.trial else None,
-                caller=self.job.caller,
-                is_batch=Priority(request.priority) is Priority.BATCH,
-                timeout_s=request.timeout_s,
-                turn_s=request.deadline_s,
-            ),
-            self.deadline,
+
+        async def tell(role: str, replayed: Replayed) -> None:
+            await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
+
+        turn = ReplayTurn(
+            seed=self.seed,
+            determinism="determinism" in (request.checks or ()),
+            timing=timing_order(request) if not self.trial else None,
+            caller=self.job.caller,
+            is_batch=Priority(request.priority) is Priority.BATCH,
+            timeout_s=request.timeout_s,
+            turn_s=request.deadline_s,
+            spent=self.spent,
         )
-        await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
-        return replayed
+        return ProgramReplays(
+            gpu, turn, request.tolerance, self.deadline, self.context.references, tell
+        )
 
     @property
     def runs_on(self) -> ProgramGpu | None:

@@ -11,7 +11,7 @@ from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from worker.launch.comparison import NotCompared
-from worker.programs.gpu.gpu_replay import ProgramGpu
+from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu
 from worker.programs.gpu.program_repeats import compare_repeats
 from worker.programs.kernel_jobs import TooManyKernels
 from worker.programs.parameter_values import differing_parameters
@@ -83,13 +83,14 @@ class _Case:
     async def _compiled(self, recorded: ProgramTape, texts: ProgramTexts) -> ProgramKernels:
         attempt = self._attempt
         with_variants = attempt.request.stop_after == "kernels" or attempt.runs_on is not None
-        compiled = await compile_kernels(
-            recorded.tape,
-            attempt.kernel_jobs(texts),
-            attempt.compiles,
-            all_variants=with_variants,
-            on_cpu=not with_variants,
-        )
+        with attempt.spent.on("compile"):
+            compiled = await compile_kernels(
+                recorded.tape,
+                attempt.kernel_jobs(texts),
+                attempt.compiles,
+                all_variants=with_variants,
+                on_cpu=not with_variants,
+            )
         for kernel in compiled.answered if not attempt.trial else ():
             state = "succeeded" if kernel.problem is None else "failed"
             key = kernel.compilation_key
@@ -111,11 +112,7 @@ class _Case:
     async def _run_on(
         self, gpu: ProgramGpu, recorded: RecordedCase, compiled: ProgramKernels
     ) -> None:
-        """Replay the program on a GPU, and then its reference; judge.
-
-        In this order: a kernel can read whatever its process has mapped, so nothing that is
-        expected may have been there before.
-        """
+        """Replay the program on a GPU, and its reference; judge."""
         attempt, program, kernels = self._attempt, recorded.reference, None
         if program is not None and (kernels := await self._reference_kernels(program)) is None:
             return
@@ -132,19 +129,23 @@ class _Case:
     ) -> None:
         """Replay the program, and its reference with its `kernels`, where there is one; judge."""
         attempt, outcome, program = self._attempt, self.outcome, recorded.reference
-        inputs, reference = recorded.inputs, None
-        replayed = await attempt.replay_on(gpu, recorded.candidate, compiled, inputs, CANDIDATE)
+        inputs = recorded.inputs
+        candidate = device_program(recorded.candidate, compiled, inputs, CANDIDATE)
+        beside = None
+        if program is not None and kernels is not None:
+            beside = device_program(program, kernels, inputs, REFERENCE)
+        replayed, reference = await attempt.replays_on(gpu).both(candidate, beside)
         outcome.kernels = compiled.answered_with(replayed.variants)
         outcome.times = replayed.times
         outcome.warnings += compiled.left_out_warnings
-        if program is not None and kernels is not None and replayed.is_whole:
-            reference = await attempt.replay_on(gpu, program, kernels, inputs, REFERENCE)
+        if reference is not None and kernels is not None:
             self._take_reference(reference)
             outcome.reference_kernels = kernels.answered_with(reference.variants)
             outcome.reference_times = reference.times
             if outcome.problem is not None:
                 return
-        await self._take(recorded, compiled, replayed, reference)
+        with attempt.spent.on("compare"):
+            await self._take(recorded, compiled, replayed, reference)
 
     async def _take(
         self,
@@ -226,6 +227,19 @@ class _Case:
         found = differing_parameters(replayed, tapes[0], reference, tapes[1])
         if found is not None:
             self.outcome.findings.append(found)
+
+
+def device_program(
+    program: ProgramTape, kernels: ProgramKernels, inputs: ProgramTape | None, role: str
+) -> DeviceProgram:
+    """Return a program as a GPU takes it, on `inputs`, None: its own."""
+    return DeviceProgram(
+        tape=program.tape,
+        text=program.text,
+        kernels=kernels,
+        inputs_text=None if inputs is None or inputs is program else inputs.text,
+        role=role,
+    )
 
 
 def _flags_of_findings(findings: Sequence[Finding]) -> list[ProgramFlag]:

@@ -14,7 +14,7 @@ from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from programs.program_record import ProgramOutput
 from programs.program_request import ToleranceRequest
 from programs.tape.schema import TensorMeta
-from worker.launch.launch_reports import CompareReport
+from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.mismatch_explanation import annotated
 from worker.pool.pool import Pool
 from worker.programs.comparing_child import Bodies, compare_outputs
@@ -112,11 +112,16 @@ class _Comparison:
     async def compare(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
         bodies = Bodies()
         ir = bodies.add(self.ir) if self.ir and expected is not None else None
-        orders = {
-            path: self._order(bodies, item, self._expected(path, item, expected))
-            for path, item in returned.items()
-            if isinstance(item, ReplayedTensor)
-        }
+        orders, dtypes, known = {}, {}, dict[str, ComparedOutput]()
+        for path, item in returned.items():
+            if not isinstance(item, ReplayedTensor):
+                continue
+            dtypes[path] = compared_dtype(item.meta.dtype)
+            other = self._expected(path, item, expected)
+            if item.compared is not None:
+                known[path] = item.compared
+            elif item.data is not None and (other is None or other.data is not None):
+                orders[path] = self._order(bodies, item, other)
         self._check_structure(returned, expected)
         order = CompareOrder(outputs=orders, ir=ir)
         report = (
@@ -124,20 +129,21 @@ class _Comparison:
             if orders
             else CompareReport(outputs={})
         )
-        for path, item in report.outputs.items():
-            comparison = item.comparison
+        for path, found in (known | report.outputs).items():
+            comparison = found.comparison
             if comparison is not None:
-                given = orders[path].tolerance
+                given = tolerance_of(dtypes[path], self.tolerance)
                 comparison = amended(comparison, rtol=given.rtol, atol=given.atol)
-                is_downgraded = item.downgrade is not None
-                dtype = orders[path].dtype
-                comparison = annotated(comparison, item.summary, dtype, is_downgraded=is_downgraded)
+                is_downgraded = found.downgrade is not None
+                comparison = annotated(
+                    comparison, found.summary, dtypes[path], is_downgraded=is_downgraded
+                )
                 if comparison.compared:
                     self.compared.matches.append(comparison.matches)
-            self._put(path, ProgramOutput(summary=item.summary, comparison=comparison))
-            if item.downgrade is not None and not self.call:
-                message = f"Output {item.downgrade.message}"
-                self.compared.findings.append(replace(item.downgrade, message=message))
+            self._put(path, ProgramOutput(summary=found.summary, comparison=comparison))
+            if found.downgrade is not None and not self.call:
+                message = f"Output {found.downgrade.message}"
+                self.compared.findings.append(replace(found.downgrade, message=message))
 
     def _put(self, path: str, output: ProgramOutput) -> None:
         """Show an output: that of the second call only where that alone does not match."""
@@ -236,7 +242,7 @@ class _Comparison:
     ) -> OutputOrder:
         dtype, shape = _stored(item.meta)
         sides = [side for side in (item, expected) if side is not None]
-        data = [bodies.add(side.data) for side in sides]
+        data = [bodies.add(side.data or b"") for side in sides]
         bits = [
             None
             if side.unwritten is None or dtype != side.meta.dtype
@@ -263,8 +269,12 @@ def tolerance_of(dtype: str, asked: ToleranceRequest | None) -> Tolerance:
     return replace(default, **{name: one for name, one in given.items() if one is not None})
 
 
+def compared_dtype(dtype: str) -> str:
+    """Return the type that elements are compared as: that of its parts, of a complex number."""
+    return _PARTS_OF_COMPLEX.get(dtype, dtype)
+
+
 def _stored(meta: TensorMeta) -> tuple[str, list[int]]:
     """Return the type and shape that elements are compared as: a complex number is two."""
-    if meta.dtype in _PARTS_OF_COMPLEX:
-        return _PARTS_OF_COMPLEX[meta.dtype], [*meta.shape, 2]
-    return meta.dtype, list(meta.shape)
+    dtype = compared_dtype(meta.dtype)
+    return dtype, [*meta.shape, 2] if dtype != meta.dtype else list(meta.shape)

@@ -24,6 +24,7 @@ from worker.launch.launch_children import Children
 from worker.pool.zygote_client import ZygoteError
 from worker.programs.do_program import do_program
 from worker.programs.gpu.gpu_replay import ProgramGpu
+from worker.programs.gpu.known_references import KnownReferences
 from worker.programs.gpu.program_station import ProgramStation, ProgramStationContext, offer
 from worker.programs.program_attempt import ProgramContext
 from worker.programs.program_children import ProgramChildren
@@ -36,6 +37,9 @@ NO_TORCH = "torch is not installed in this worker's environment"
 IS_BEING_TRIED = "recording is being tried"
 MOST_TAPES_BYTES = 256 << 20
 """Of references' tapes that a worker remembers, as they lie in its memory."""
+
+MOST_REFERENCES_BYTES = 1 << 30
+"""Of what references returned on GPUs."""
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +99,7 @@ class ProgramWorker:
         self._stores = (Programs(redis), Events(redis), JobProducer(redis), compilations)
         self._sources = KernelMemory[KernelSource]()
         self._tapes = KernelMemory[ProgramTape](MOST_TAPES_BYTES)
+        self._references = KnownReferences(MOST_REFERENCES_BYTES)
 
     @property
     def offered(self) -> list[str]:
@@ -170,6 +175,7 @@ class ProgramWorker:
             batch_elements=self._launch_children.batch_elements,
             sources=self._sources,
             tapes=self._tapes,
+            references=self._references,
             gpu=gpu,
         )
         await do_program(claim, context)

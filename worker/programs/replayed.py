@@ -8,6 +8,7 @@ from launch.request.verdict import RunEnding
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
 from programs.tape.schema import Scalar, TensorMeta
+from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
 from worker.programs.gpu.program_times import ProgramTimes
 
@@ -17,8 +18,11 @@ class ReplayedTensor:
     """A tensor that a call returned: elements in C order, and a bit for each that nobody wrote."""
 
     meta: TensorMeta
-    data: Body
+    data: Body | None
+    """None: it has not left the GPU."""
     unwritten: Body | None = None
+    compared: ComparedOutput | None = None
+    """What a GPU says of it, where it was compared there."""
 
 
 ReplayedCall = Mapping[str, ReplayedTensor | Scalar]

@@ -12,6 +12,7 @@ from programs.tape.output_paths import by_path
 from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, TupleOf
 from programs.tape.tape_dtypes import ELEMENT_BYTES
 from worker.compile.reports import Malformed
+from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
 from worker.programs.replayed import ReplayedCall, ReplayedTensor, input_path
 
@@ -58,19 +59,46 @@ def call_of(tape: Tape, call: int, sent: SentTensors) -> ReplayedCall | None:
         missing = sent.unwritten.get((call, position))
         found[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
         position += 1
-    return found | _changed_inputs(tape, call, sent)
+    return found | _changed_inputs(tape, call, sent.inputs)
 
 
-def _changed_inputs(tape: Tape, call: int, sent: SentTensors) -> dict[str, ReplayedTensor | Scalar]:
+def calls_left_on_gpu(
+    tape: Tape,
+    compared: Mapping[SentPlace, ComparedOutput],
+    inputs: Mapping[SentPlace, Body | None],
+) -> list[ReplayedCall]:
+    """Return both calls of a program whose outputs did not leave the GPU, and what it says of them.
+
+    `inputs` are those that a call changed in place; None: they did not leave it, either.
+    """
+    found = list[ReplayedCall]()
+    for call in range(len(CALLS)):
+        returned: dict[str, ReplayedTensor | Scalar] = {}
+        position = 0
+        for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
+            if not isinstance(value, TensorRef):
+                returned[path] = value
+                continue
+            numbers = compared.get((call, position))
+            returned[path] = ReplayedTensor(tape.tensors[value.id], None, compared=numbers)
+            position += 1
+        found.append(returned | _changed_inputs(tape, call, inputs))
+    return found
+
+
+def _changed_inputs(
+    tape: Tape, call: int, sent: Mapping[SentPlace, Body | None]
+) -> dict[str, ReplayedTensor | Scalar]:
     """Return what a call left in the inputs that it changed, by path. Raises Malformed."""
     found: dict[str, ReplayedTensor | Scalar] = {}
     given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
     paths = [(path, value) for path, value in given.items() if isinstance(value, TensorRef)]
     for position, (path, value) in enumerate(paths):
-        data = sent.inputs.get((call, position))
-        if data is not None:
-            name = input_path(path)
-            found[name] = _tensor_of(name, tape.tensors[value.id], data, None)
+        if (call, position) not in sent:
+            continue
+        name, meta, data = input_path(path), tape.tensors[value.id], sent[call, position]
+        tensor = ReplayedTensor(meta, None)
+        found[name] = tensor if data is None else _tensor_of(name, meta, data, None)
     return found
 
 

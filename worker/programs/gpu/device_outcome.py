@@ -5,25 +5,33 @@ believed.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
-from programs.program_job import program_problem
+from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.tape.schema import Op, Tape
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Report, read_report
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
+from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
 from worker.programs.gpu.program_times import ProgramTimes, times_of
 from worker.programs.replay_child import ReplayFailure, ReportedReplay, take_failure
 from worker.programs.replayed import Replayed, TimedCall
-from worker.programs.replayed_calls import SentPlace, SentTensors, call_of, calls_of
+from worker.programs.replayed_calls import (
+    SentPlace,
+    SentTensors,
+    call_of,
+    calls_left_on_gpu,
+    calls_of,
+)
 
+_Sent = TypeVar("_Sent")
 _INPUT, _OP = "input:", "op-"
 _MOST_REPEATS = 16
 
@@ -42,12 +50,28 @@ class _DeviceReport(ReportedReplay):
     repeats: Annotated[list[_Repeat], Field(max_length=_MOST_REPEATS)] = Field(default_factory=list)
 
 
+class _ReferenceReport(_DeviceReport):
+    """Of a reference that ran beside its candidate."""
+
+    inputs_left: Annotated[list[str], Field(max_length=8192)] = Field(default_factory=list)
+    """Places of the inputs that it changed in place."""
+
+
+class _Beside(Report):
+    """What a launcher says that compared a program with its reference."""
+
+    outputs: Annotated[dict[str, ComparedOutput], Field(max_length=8192)]
+    """By place."""
+    reference: dict[str, Any]
+
+
 class _Fault(Report):
     """What a kernel did; `op` is the launch that was under way, best known."""
 
     kind: Annotated[str, Field(max_length=64)]
     message: Annotated[str, Field(max_length=4096)]
     op: Count | None = None
+    program: Literal["candidate", "reference"] = "candidate"
 
 
 def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float) -> Replayed:
@@ -60,6 +84,47 @@ def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float)
         replayed = Replayed()
         replayed.fail(program_problem("replay_crashed", detail, program=role))
     return replayed
+
+
+def both_of(
+    outcome: LaunchOutcome, tape: Tape, reference: Tape, timeout_s: float
+) -> tuple[Replayed, Replayed]:
+    """Return what came of a program and its reference, which were compared on the GPU."""
+    ours, theirs = Replayed(stdout=outcome.stdout.decode(errors="replace")), Replayed()
+    try:
+        if outcome.ending is LaunchEnding.OK:
+            _take_both(ours, theirs, outcome, tape, reference)
+            return ours, theirs
+        fault = read_report(_Fault, outcome.fault or {}) if outcome.fault is not None else None
+        if fault is not None and fault.program == REFERENCE:
+            _take_fault(theirs, fault, reference)
+            return ours, theirs
+    except Malformed as error:
+        ours = Replayed()
+        detail = misreported(str(error))
+        ours.fail(program_problem("replay_crashed", detail, program=CANDIDATE))
+        return ours, theirs
+    return replayed_of(outcome, tape, CANDIDATE, timeout_s), theirs
+
+
+def _take_both(
+    ours: Replayed, theirs: Replayed, outcome: LaunchOutcome, tape: Tape, reference: Tape
+) -> None:
+    """Take what an outcome says of both. Raises Malformed."""
+    said = outcome.result or {}
+    _take_numbers(ours, read_report(_DeviceReport, said), tape, said)
+    if said.get("compared") is None:
+        if ours.ending is RunEnding.FINISHED and not ours.findings:
+            raise Malformed("it ended well, but nothing was compared")
+        return
+    beside = read_report(_Beside, said["compared"])
+    report = read_report(_ReferenceReport, beside.reference)
+    _take_numbers(theirs, report, reference, beside.reference)
+    _, _, changed = _by_place(outcome)
+    ours.calls += calls_left_on_gpu(tape, _placed(beside.outputs), changed)
+    if theirs.ending is RunEnding.FINISHED:
+        left: dict[SentPlace, Body | None] = _placed(dict.fromkeys(report.inputs_left))
+        theirs.calls += calls_left_on_gpu(reference, {}, left)
 
 
 def _take(
@@ -88,13 +153,7 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
     report = read_report(_DeviceReport, said)
     sent = SentTensors(*_by_place(outcome))
     replayed.calls += calls_of(tape, sent)
-    replayed.ending = RunEnding(report.ending)
-    replayed.findings = list(report.findings)
-    replayed.peak_bytes = report.peak_bytes
-    replayed.deterministic = report.deterministic
-    replayed.parameters = report.parameters
-    replayed.variants = {int(op): number for op, number in report.variants.items() if op.isdigit()}
-    replayed.times = _times(tape, said)
+    _take_numbers(replayed, report, tape, said)
     for number, repeat in enumerate(report.repeats):
         data: dict[SentPlace, Body] = {
             (repeat.call, at): body for at, body in _positions(outcome.repeats.get(number, {}))
@@ -105,6 +164,18 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
         replayed.repeats.append(TimedCall(repeat.repeat, repeat.call, returned))
     if report.ending == "finished" and not report.findings and not replayed.is_whole:
         raise Malformed("it ended well, but some outputs are missing")
+
+
+def _take_numbers(
+    replayed: Replayed, report: _DeviceReport, tape: Tape, said: Mapping[str, Any]
+) -> None:
+    replayed.ending = RunEnding(report.ending)
+    replayed.findings = list(report.findings)
+    replayed.peak_bytes = report.peak_bytes
+    replayed.deterministic = report.deterministic
+    replayed.parameters = report.parameters
+    replayed.variants = {int(op): number for op, number in report.variants.items() if op.isdigit()}
+    replayed.times = _times(tape, said)
 
 
 def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:
@@ -130,7 +201,7 @@ def _by_place(
     return _placed(outputs), _placed(outcome.unwritten), _placed(inputs)
 
 
-def _placed(sent: Mapping[str, Body]) -> dict[SentPlace, Body]:
+def _placed(sent: Mapping[str, _Sent]) -> dict[SentPlace, _Sent]:
     found = {}
     for name, body in sent.items():
         call, _, position = name.partition(":")

@@ -3,9 +3,10 @@
 No user Python runs where the GPU and the clock are: a launcher gets a tape, cubins and a seed.
 """
 
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -15,6 +16,7 @@ from compiler.type_name import SCALARS
 from launch.request.launch_record import Device
 from programs.program_job import program_problem
 from programs.program_request import ProgramRequest
+from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.tape.schema import Launch, Tape, tensors_of
 from programs.tape.tape_dtypes import ELEMENT_BYTES
 from worker.bytes_in_flight import BytesInFlight
@@ -27,6 +29,7 @@ from worker.programs.gpu.device_outcome import replayed_of
 from worker.programs.kernel_jobs import KernelUse
 from worker.programs.program_kernels import ProgramKernels
 from worker.programs.replayed import Replayed
+from worker.spent_time import SpentTime
 
 _MEMORY_SHARE = 0.85
 """Of a GPU's memory that the tensors of a program may take."""
@@ -48,7 +51,9 @@ class ProgramGpu:
     @asynccontextmanager
     async def room_for(self, tape: Tape, caller: str, deadline: Deadline) -> AsyncIterator[None]:
         """Wait until there is room for what replays of `tape` send. Raises DeadlinePassed."""
-        size_bytes = _SENDS * _returned_bytes(tape)
+        size_bytes = returned_bytes(tape)
+        # more than is sent is compared on the GPU
+        size_bytes = _SENDS * size_bytes if size_bytes <= MOST_OUTPUT_BYTES else 0
         async with deadline.bounding():
             await self.in_flight.take(size_bytes, caller)
         try:
@@ -67,6 +72,11 @@ class ProgramGpu:
         if self.facts is None:
             raise DeviceDrained("no launcher of it has started")
         return self.facts.target
+
+    @property
+    def uuid(self) -> str:
+        """Which one it is, of all GPUs there are."""
+        return self.facts.uuid if self.facts is not None else ""
 
     @property
     def device(self) -> Device | None:
@@ -110,6 +120,8 @@ class ReplayTurn:
     timeout_s: float
     turn_s: float
     """How long the GPU's turn may be waited for."""
+    spent: SpentTime = field(default_factory=SpentTime)
+    """On waiting for turns, and in them."""
 
 
 def timing_order(request: ProgramRequest) -> ProgramTimingOrder:
@@ -136,26 +148,34 @@ async def replay_on(
     """
     order = order_of(program, how, gpu.memory_bytes)
     try:
-        outcome, limit_s = await _in_turn(gpu, order, how, deadline)
+        outcome, limit_s = await in_turn(gpu, order, how, deadline)
         if outcome.ending in _UNTOLD:
             told = replace(order, timing=None, determinism=False, announce=True)
-            again, _ = await _in_turn(gpu, told, how, deadline)
+            again, _ = await in_turn(gpu, told, how, deadline)
             outcome = replace(outcome, stages=again.stages)
     except FrameError as error:
-        replayed = Replayed()
-        detail = f"Its kernels and their parameters are more than one replay is told ({error})."
-        replayed.fail(program_problem("invalid_argument", detail, program=program.role))
-        return replayed
+        return too_much_told(error, program.role)
     if outcome.ending is LaunchEnding.DEADLINE and limit_s < how.timeout_s:
         raise deadline.passed
     return replayed_of(outcome, program.tape, program.role, how.timeout_s)
 
 
-async def _in_turn(
+def too_much_told(error: FrameError, role: str) -> Replayed:
+    """Return what comes of a program that is too much for one frame."""
+    replayed = Replayed()
+    detail = f"Its kernels and their parameters are more than one replay is told ({error})."
+    replayed.fail(program_problem("invalid_argument", detail, program=role))
+    return replayed
+
+
+async def in_turn(
     gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
 ) -> tuple[LaunchOutcome, float]:
-    """Return the outcome, and what it was given to run."""
-    limit_s = _Limit(deadline, how.timeout_s)
+    """Return the outcome of an order when it is its turn, and what it was given to run.
+
+    Raises DeadlinePassed, DeviceDrained, FrameError.
+    """
+    limit_s, came_s = _Limit(deadline, how.timeout_s), time.monotonic()
     try:
         outcome = await gpu.launchers.replay(
             gpu.ordinal,
@@ -167,6 +187,11 @@ async def _in_turn(
         )
     except TimeoutError:
         raise deadline.passed from None
+    finally:
+        ended_s = time.monotonic()
+        began_s = limit_s.began_s or ended_s
+        how.spent.add("turn", began_s - came_s)
+        how.spent.add("replay", ended_s - began_s)
     return outcome, limit_s.asked_s
 
 
@@ -175,9 +200,11 @@ class _Limit:
 
     def __init__(self, deadline: Deadline, timeout_s: float) -> None:
         self.asked_s = timeout_s
+        self.began_s: float | None = None
         self._deadline, self._timeout_s = deadline, timeout_s
 
     def __call__(self) -> float:
+        self.began_s = time.monotonic()
         self.asked_s = self._deadline.limit_s(self._timeout_s)
         return self.asked_s
 
@@ -202,7 +229,7 @@ def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> Prog
     )
 
 
-def _returned_bytes(tape: Tape) -> int:
+def returned_bytes(tape: Tape) -> int:
     """Return what both calls return together."""
     returned = [*tensors_of(tape.outputs), *tensors_of(tape.outputs2)]
     tensors = (tape.tensors[id_] for id_ in returned)

@@ -1,0 +1,89 @@
+"""References that ran on a GPU are remembered for a while, each for all that its run hangs on."""
+
+from dataclasses import replace
+
+import pytest
+
+from launch.messages import Finding
+from launch.request.verdict import RunEnding
+from programs.tape.schema import TensorMeta
+from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
+from worker.programs.gpu import known_references
+from worker.programs.gpu.known_references import LIFE_S, KnownReferences, key_of
+from worker.programs.replayed import Replayed, ReplayedTensor
+
+pytestmark = pytest.mark.unit
+
+META = TensorMeta("fp32", "cuda", (256,), (1,), 0, 0)
+ORDER = ProgramOrder(
+    tape=b"{}", inputs_tape=None, kernels={}, launches=[], seed=1, memory_bytes=1,
+    timing=ProgramTimingOrder(),
+)  # fmt: skip
+
+
+def returned(**more):
+    call = {"0": ReplayedTensor(META, bytes(1024))}
+    return Replayed(calls=[call, call], **more)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock that goes on when it is told to: a list with the time in it."""
+    now = [1000.0]
+    monkeypatch.setattr(known_references.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_reference_is_known_until_it_is_too_old(clock):
+    known, reference = KnownReferences(1 << 20), returned()
+    known.keep("a", reference)
+
+    clock[0] += LIFE_S - 1
+    assert known.find("a") is reference
+    assert known.find("b") is None
+    clock[0] += 2
+    assert known.find("a") is None
+
+
+@pytest.mark.parametrize(
+    "unsound",
+    [
+        Replayed(calls=returned().calls[:1]),
+        returned(ending=RunEnding.TIMEOUT),
+        returned(findings=[Finding(kind="out_of_bounds", message="m")]),
+    ],
+)
+def test_what_is_not_to_be_believed_is_not_remembered(unsound):
+    known = KnownReferences(1 << 20)
+    known.keep("a", unsound)
+
+    assert known.find("a") is None
+
+
+def test_no_more_is_remembered_than_there_is_room_for():
+    known = KnownReferences(140 << 10)
+    for name in "abcd":
+        known.keep(name, returned())
+
+    assert [known.find(name) is not None for name in "abcd"] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"caller": "bob"},
+        {"gpu": "GPU-1"},
+        {"order": replace(ORDER, tape=b"{ }")},
+        {"order": replace(ORDER, inputs_tape=b"")},
+        {"order": replace(ORDER, inputs_tape=b"{}")},
+        {"order": replace(ORDER, seed=2)},
+        {"order": replace(ORDER, timing=None)},
+        {"order": replace(ORDER, timing=ProgramTimingOrder(max_ms=1.0))},
+        {"order": replace(ORDER, launches=[["0"]])},
+    ],
+)
+def test_a_reference_is_another_where_its_run_hangs_on_something_else(other):
+    same = {"caller": "ada", "gpu": "GPU-0", "order": ORDER}
+
+    assert key_of(**same) == key_of(**same)
+    assert key_of(**same) != key_of(**{**same, **other})

@@ -1,0 +1,61 @@
+"""What references came to on a GPU, remembered for a while: many candidates are held against one.
+
+A reference is known by all that its run hangs on, and to its caller alone. Only what ran to its
+end, with nothing found that forbids to believe it, is remembered.
+"""
+
+import hashlib
+import time
+from dataclasses import dataclass
+
+from worker.gpu.program.program_order import ProgramOrder
+from worker.launch.kernel_source import KernelMemory
+from worker.programs.program_comparison import is_sound
+from worker.programs.replayed import Replayed, ReplayedTensor
+
+LIFE_S = 300.0
+"""How long: a GPU's clocks and warmth change, and so do times."""
+_BESIDE_BYTES = 64 << 10
+"""What one is counted as, beside its outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    replayed: Replayed
+    at_s: float
+
+
+class KnownReferences:
+    """References of one worker, within a size."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._kept = KernelMemory[_Known](most_bytes)
+
+    def find(self, key: str) -> Replayed | None:
+        """Return what a reference came to, None where that is not known, or for too long."""
+        known = self._kept.get(key)
+        if known is None or time.monotonic() - known.at_s > LIFE_S:
+            return None
+        return known.replayed
+
+    def keep(self, key: str, replayed: Replayed) -> None:
+        """Remember a reference, if it is to be believed."""
+        if is_sound(replayed):
+            size_bytes = _BESIDE_BYTES + _size_bytes(replayed)
+            self._kept.keep(key, _Known(replayed, time.monotonic()), size_bytes)
+
+
+def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
+    """Return what the run of `order` on a GPU is known by: all that it hangs on."""
+    told = hashlib.sha256()
+    kernels = [(name, hashlib.sha256(one.cubin).hexdigest()) for name, one in order.kernels.items()]
+    rest = (caller, gpu, order.seed, order.memory_bytes, order.timing, kernels, order.launches)
+    tapes = [order.tape] if order.inputs_tape is None else [order.tape, order.inputs_tape]
+    for part in (repr(rest).encode(), *tapes):
+        told.update(len(part).to_bytes(8, "big") + part)
+    return told.hexdigest()
+
+
+def _size_bytes(replayed: Replayed) -> int:
+    tensors = (item for call in replayed.calls for item in call.values())
+    return sum(len(one.data or b"") for one in tensors if isinstance(one, ReplayedTensor))
