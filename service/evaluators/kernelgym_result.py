@@ -48,7 +48,7 @@ class KernelGymResult(BaseModel):
     error_code: str | None = None
     submitted_at: str | None = None
     completed_at: str | None = None
-    processing_time: float | None = None
+    processing_time: float | None = Field(default=None, description="seconds, without the queue")
 
 
 class KernelGymStatus(BaseModel):
@@ -121,6 +121,7 @@ def result_of(
         error_message=told_findings(program) if cause is not None else None,
         error_code=_ERROR_CODES[cause] if cause is not None else None,
         submitted_at=submitted_at,
+        processing_time=_seconds((program.get("timings_ms") or {}).get("run")),
     )
 
 
@@ -136,6 +137,10 @@ def status_answer(task_id: str, program: Mapping[str, Any]) -> KernelGymStatus:
         assigned_device=(device_of(program) or "cpu") if status == "processing" else None,
         error_message=None if has_result else told_findings(program),
     )
+
+
+def _seconds(duration_ms: float | None) -> float | None:
+    return None if duration_ms is None else round(duration_ms / 1000, 3)
 
 
 def _metadata(program: Mapping[str, Any], not_applied: Mapping[str, str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What is to blame for a program that did not pass, in words that other evaluators have."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -99,9 +99,25 @@ def told_findings(program: Mapping[str, Any]) -> str:
     ]
     if len(findings) > MOST_FINDINGS:
         lines.append(f"… and {len(findings) - MOST_FINDINGS} more findings: {program.get('url')}")
+    lines += _told_outputs(program.get("outputs") or {})
     flags = program.get("flags") or []
     lines += [_placed(flag, f"flag {flag['kind']}: {flag['message']}") for flag in flags]
     return "\n".join(lines) or f"the program is {program['state']}"
+
+
+def _told_outputs(outputs: Mapping[str, Any]) -> Iterator[str]:
+    """Yield of each output that does not match by how much, and where first."""
+    for name, output in list(outputs.items())[:MOST_FINDINGS]:
+        compared = output.get("comparison") or {}
+        if compared.get("matches", True):
+            continue
+        first = compared.get("first_mismatch")
+        where = (
+            f"; first at {first['index']}: {first['actual']}, expected {first['expected']}"
+            if first
+            else ""
+        )
+        yield f"output {name}: {compared['mismatched']} elements differ{where}"
 
 
 def _placed(item: Mapping[str, Any], text: str) -> str:

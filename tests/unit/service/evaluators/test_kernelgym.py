@@ -159,6 +159,20 @@ def test_a_mismatch_is_a_correctness_error_with_its_line() -> None:
     assert result.error_message == "verdict: mismatch\nuser.py:9: mismatch: 3 of 64 elements"
 
 
+def test_a_mismatch_says_by_how_much_and_where_first() -> None:
+    first = {"index": [0, 3], "actual": 1.5, "expected": "NaN"}
+    comparison = {"matches": False, "mismatched": 12, "first_mismatch": first}
+    outputs = {"0": {"comparison": {"matches": True}}, "1": {"comparison": comparison}}
+    wrong = program(
+        verdict="mismatch", outputs=outputs, reward=rewarded(), timings_ms={"run": 1234.5}
+    )
+    result = result_of("t1", wrong, {})
+    assert result.error_message == (
+        "verdict: mismatch\noutput 1: 12 elements differ; first at [0, 3]: 1.5, expected NaN"
+    )
+    assert result.processing_time == 1.234
+
+
 def test_a_program_without_a_kernel_is_a_decoy_though_it_is_right() -> None:
     flag = {"kind": "no_kernel", "message": "it launches none", "file": None, "line": None}
     result = result_of("t1", program(flags=[flag], reward=rewarded("no_kernel", correct=True)), {})
