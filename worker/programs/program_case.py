@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from compiler.compilation import amended
+from compiler.diagnostic import USER_FILE
 from launch.messages import Finding
 from launch.request.verdict import Verdict
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from worker.launch.comparison import NotCompared
+from worker.launch.gpu.repeat_findings import of_module
 from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu
 from worker.programs.gpu.program_repeats import compare_repeats
 from worker.programs.kernel_jobs import TooManyKernels
@@ -28,6 +31,8 @@ from worker.programs.tuned_kernels import tuned_warnings
 
 VALUE_DEPENDENT: Final = "value_dependent"
 PRECISION: Final = "precision_downgrade"
+_MOST_KEPT = 20
+"""Findings of kernels that could keep something."""
 
 
 async def do_case(attempt: ProgramAttempt, inputs: InputsRequest | None) -> CaseOutcome:
@@ -138,6 +143,7 @@ class _Case:
         outcome.kernels = compiled.answered_with(replayed.variants)
         outcome.times = replayed.times
         outcome.warnings += compiled.left_out_warnings
+        outcome.findings += _kept_by_modules(replayed, attempt.recordings.texts)
         if reference is not None and kernels is not None:
             self._take_reference(reference)
             outcome.reference_kernels = kernels.answered_with(reference.variants)
@@ -240,6 +246,13 @@ def device_program(
         inputs_text=None if inputs is None or inputs is program else inputs.text,
         role=role,
     )
+
+
+def _kept_by_modules(replayed: Replayed, texts: ProgramTexts) -> list[Finding]:
+    """Return what the program's kernels could keep from one run to the next."""
+    sources = {USER_FILE: texts.source, **texts.files}
+    found = (one for state in replayed.module_states for one in of_module(state, sources))
+    return list(islice(found, _MOST_KEPT))
 
 
 def _flags_of_findings(findings: Sequence[Finding]) -> list[ProgramFlag]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
@@ -82,6 +83,8 @@ class Replayed:
     repeats: list[TimedCall] = field(default_factory=list)
     variants: Mapping[int, int] = field(default_factory=dict)
     """Of autotuned launches on a GPU, by op: which variant was the fastest, and ran."""
+    module_states: Sequence[Mapping[str, Any]] = ()
+    """What its kernels' modules could keep between runs on a GPU, of those that could."""
     times: ProgramTimes | None = None
     """On a GPU, where it was timed."""
     stdout: str = ""

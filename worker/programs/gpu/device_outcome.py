@@ -43,10 +43,31 @@ class _Repeat(Report):
     call: Literal[0, 1]
 
 
+class _Variable(Report):
+    """A global variable of a kernel's module; `changed` None: nobody can say."""
+
+    name: Annotated[str, Field(max_length=4096)]
+    size_bytes: Count
+    changed: bool | None
+
+
+class _ModuleState(Report):
+    """What a kernel's module could keep between its runs."""
+
+    problem: Annotated[str, Field(max_length=4096)] | None = None
+    variables: list[_Variable] = Field(default_factory=list)
+    unnamed_bytes: Count | None = None
+    uses_heap: bool | None = None
+
+
 class _DeviceReport(ReportedReplay):
     """Of a launcher."""
 
     variants: Annotated[dict[str, Count], Field(max_length=200_000)] = Field(default_factory=dict)
+    module_state: Annotated[dict[str, _ModuleState], Field(max_length=4096)] = Field(
+        default_factory=dict
+    )
+    """Of kernels by their short names: only those with something to say."""
     repeats: Annotated[list[_Repeat], Field(max_length=_MOST_REPEATS)] = Field(default_factory=list)
 
 
@@ -175,6 +196,7 @@ def _take_numbers(
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
     replayed.variants = {int(op): number for op, number in report.variants.items() if op.isdigit()}
+    replayed.module_states = [state.model_dump() for state in report.module_state.values()]
     replayed.times = _times(tape, said)
 
 

@@ -8,6 +8,7 @@ from launch.request.verdict import RunEnding
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.recorded import sent, vector_add
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.launch.gpu.repeat_findings import of_module
 from worker.programs.gpu.device_outcome import replayed_of
 
 pytestmark = pytest.mark.unit
@@ -154,3 +155,12 @@ def test_a_replay_that_does_not_end_is_a_timeout_with_its_limit():
 
     assert replayed.ending is RunEnding.TIMEOUT
     assert "60 s" in replayed.findings[0].message
+
+
+def test_what_modules_of_kernels_could_keep_is_told():
+    variable = {"name": "seen", "size_bytes": 4, "changed": True}
+    state = {"problem": None, "variables": [variable], "unnamed_bytes": 0, "uses_heap": False}
+    (kept,) = finished(module_state={"0": state}).module_states
+
+    (finding,) = of_module(kept, {"user.py": "x = 1\nseen = 2\n"})
+    assert (finding.kind, finding.file, finding.line) == ("state_kept", "user.py", 2)
