@@ -32,7 +32,7 @@ TITLES = {
     "argument_mismatch": "An argument is not of its parameter's type",
     "invalid_argument": "An argument cannot be made",
     "needs_gpu": "The kernel does what the CPU device cannot",
-    "deadline_exceeded": "The launch was not over within its deadline",
+    "deadline_exceeded": "It was not over within its deadline",
     # a program that has no verdict: a result
     "not_recordable": "The program cannot be recorded",
     "record_timeout": "Recording the program ran out of time",

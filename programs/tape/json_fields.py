@@ -13,6 +13,8 @@ from programs.tape.forged import ForgedTape
 from programs.tape.tape_bounds import (
     LARGEST_INT,
     LEAST_INT,
+    MAX_JSON_LISTS,
+    MAX_JSON_OBJECTS,
     MAX_JSON_VALUES,
     MAX_NAME_CHARS,
     MAX_TAPE_BYTES,
@@ -26,9 +28,14 @@ def parsed(raw: bytes) -> Any:
     """Return the JSON in `raw`. Raises `ForgedTape` for what is too large, or not strict JSON."""
     if len(raw) > MAX_TAPE_BYTES:
         raise ForgedTape("", f"it takes {len(raw)} bytes; at most {MAX_TAPE_BYTES} are read")
-    values = raw.count(b",") + raw.count(b"[") + raw.count(b"{")
-    if values > MAX_JSON_VALUES:
-        raise ForgedTape("", f"it holds about {values} values; at most {MAX_JSON_VALUES} are read")
+    objects, lists = raw.count(b"{"), raw.count(b"[")
+    for count, most, what in (
+        (objects, MAX_JSON_OBJECTS, "objects"),
+        (lists, MAX_JSON_LISTS, "lists"),
+        (raw.count(b",") + objects + lists, MAX_JSON_VALUES, "values"),
+    ):
+        if count > most:
+            raise ForgedTape("", f"it holds about {count} {what}; at most {most} are read")
     try:
         text = raw.decode("utf-8")
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)

@@ -6,6 +6,9 @@ MAX_TAPE_BYTES = 32 << 20
 """Of JSON. The longest recording known (55,000 ops of an unrolled RNN) took 26 MB."""
 MAX_JSON_VALUES = 6_000_000
 """Counted before parsing, since a parsed value takes up to twenty times its text."""
+MAX_JSON_OBJECTS = 1_000_000
+MAX_JSON_LISTS = 1_400_000
+"""An object takes 232 bytes for eight of text. The longest recording has 460,000 and 790,000."""
 MAX_DEPTH = 16
 """Of nested lists in one argument or structure."""
 MAX_OPS = 200_000

@@ -150,7 +150,7 @@ def with_cases(
     peaks = [run.peak_bytes for run in runs if run.peak_bytes is not None]
     return _rewarded(
         amended(
-            _with_tapes(new_program(job, "completed"), job, runs[0], of_cases=True),
+            _with_tapes(new_program(job, "completed"), job, _first_recorded(runs), of_cases=True),
             state="completed" if ran else "failed",
             verdict=verdict,
             flags=list(dict.fromkeys(flags))[:_MOST_FLAGS],
@@ -164,8 +164,18 @@ def with_cases(
             speedup=_mean_speedup(runs),
             coverage=_coverage(runs),
         ),
-        compiled=all(run.is_compiled for run in runs),
+        compiled=_compiled(runs),
     )
+
+
+def _first_recorded(runs: Sequence[CaseOutcome]) -> CaseOutcome:
+    return next((run for run in runs if run.recorded is not None), runs[0])
+
+
+def _compiled(runs: Sequence[CaseOutcome]) -> bool:
+    """Whether the kernels compile in all cases that were recorded: inputs say nothing of them."""
+    recorded = [run.is_compiled for run in runs if run.recorded is not None]
+    return bool(recorded) and all(recorded)
 
 
 def counted(runs: Sequence[CaseOutcome]) -> dict[str, int]:

@@ -56,6 +56,15 @@ def test_a_key_that_is_there_twice_is_found_as_fast_as_any_is_read() -> None:
     assert spent_s(lambda: read(1_000 * FACTOR)) < few * MOST_GROWTH
 
 
+@pytest.mark.parametrize(
+    ("item", "what"), [(b'{"t":0}', "objects"), (b"{}", "objects"), (b"[0]", "lists")]
+)
+def test_many_small_objects_are_refused_before_they_are_made(item: bytes, what: str) -> None:
+    text = b"[" + b",".join([item] * 1_500_000) + b"]"
+    with pytest.raises(ForgedTape, match=f"it holds about 1\\d+ {what}; at most"):
+        json_fields.parsed(text)
+
+
 @pytest.mark.parametrize("field", ["inputs", "outputs"])
 def test_what_a_program_takes_and_returns_is_bounded_in_number(field: str) -> None:
     tape = vector_add()

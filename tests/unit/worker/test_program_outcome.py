@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from programs.program_job import ProgramJob
+from launch.request.verdict import Verdict
+from programs.program_job import ProgramJob, program_problem
 from programs.program_record import ProgramFlag
+from tests.unit.programs.tape_maker import TapeMaker
 from worker.programs.program_outcome import CaseOutcome, with_cases
+from worker.programs.program_recordings import RecordedCase
+from worker.programs.recording import ProgramTape
 
 pytestmark = pytest.mark.unit
 
@@ -27,3 +31,20 @@ def test_a_program_has_no_more_flags_than_one_case_may_have() -> None:
     runs = [CaseOutcome(flags=[flag(100 * case + n) for n in range(100)]) for case in range(32)]
 
     assert len(with_cases(JOB, [None] * 32, runs).flags) == 100
+
+
+def test_a_case_that_was_not_recorded_says_nothing_of_the_kernels() -> None:
+    tape = ProgramTape(TapeMaker().tape([], []), b"{}")
+    recorded = RecordedCase(tape, None, None)
+    unrecorded = CaseOutcome(problem=program_problem("not_recordable", "bad inputs"))
+    compiled = CaseOutcome(recorded=recorded, is_compiled=True, verdict=Verdict.PASSED)
+    failed = CaseOutcome(recorded=recorded, problem=program_problem("compile_error", "no"))
+
+    program = with_cases(JOB, [None, None], [unrecorded, compiled])
+
+    assert (program.verdict, program.tape is not None) == ("not_checked", True)
+    assert program.reward is not None
+    assert (program.reward.compiled, program.reward.correct) == (True, False)
+    reward = with_cases(JOB, [None, None], [compiled, failed]).reward
+    assert reward is not None
+    assert not reward.compiled
