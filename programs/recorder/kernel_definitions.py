@@ -76,9 +76,8 @@ def _globals_read(kernel: Any) -> Iterator[tuple[Globals, str, Any]]:
 
 def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:
     function = one.kernel.fn
-    name = function.__qualname__.rpartition(".")[2]
     module = loaded.get(id(function.__globals__), {})
-    named = _jitted(module.get(name))
+    name, named = _named(function.__qualname__, module)
     defined = [named] if named is not None else _of_code(function.__code__, module)
     if not defined or any(found is one.kernel for found in defined):
         return None
@@ -88,6 +87,17 @@ def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable |
         "compiled by their names: give each kernel a name of its own"
     )
     return NotRecordable("unsupported_launch", detail)
+
+
+def _named(path: str, module: Globals) -> tuple[str, Any | None]:
+    """Return what a module has by the name that a kernel is compiled by: `Class.kernel`, too."""
+    first, *further = path.rpartition(".<locals>.")[2].split(".")
+    if ".<locals>." in path:
+        first, further = (further or [first])[-1], []
+    found = module.get(first)
+    for name in further:
+        found = getattr(found, name, None)
+    return ".".join([first, *further]), _jitted(found)
 
 
 def _of_code(code: CodeType, module: Globals) -> list[Any]:

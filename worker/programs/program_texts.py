@@ -36,8 +36,8 @@ class ProgramTexts:
 
     def of(self, kernel: TapeKernel) -> PostedKernel:
         """Return the source to compile `kernel` from. Raises BindingFailed where it has none."""
-        name = kernel.name.rpartition(".")[2]
-        if not name.isidentifier():
+        name = _name_of(kernel)
+        if not all(part.isidentifier() for part in name.split(".")):
             message = f"`{kernel.name}` is no name of a function, so no kernel of the program's"
             raise BindingFailed("unknown_kernel", message, kernel.name)
         if kernel.file == USER_FILE:
@@ -49,4 +49,14 @@ class ProgramTexts:
             )
             raise BindingFailed("unknown_kernel", message, kernel.name)
         module = kernel.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        return PostedKernel(f"from {module} import {name}\n", self.files, name, is_own=False)
+        owner, *attributes = name.split(".")
+        text = f"from {module} import {owner}\n"
+        if attributes:
+            text += f"{attributes[-1]} = {name}\n"
+        return PostedKernel(text, self.files, [owner, *attributes][-1], is_own=False)
+
+
+def _name_of(kernel: TapeKernel) -> str:
+    """Return the name that it is compiled by: `Class.kernel`, or the last of what a call made."""
+    is_local = ".<locals>." in kernel.name
+    return kernel.name.rpartition(".")[2] if is_local else kernel.name
