@@ -14,7 +14,13 @@ import warnings
 
 from compiler.front.warming import PRELOADED
 from programs.recorder import launch_recorder
-from programs.recorder.changed_torch import coarse_ops, cuda_stand_in, fake_guard, torch_patches
+from programs.recorder.changed_torch import (
+    coarse_ops,
+    cuda_stand_in,
+    fake_guard,
+    torch_patches,
+    unread_times,
+)
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record import record
 from programs.recorder.record_order import RecordOrder
@@ -56,6 +62,7 @@ def prepare() -> None:
     fake_guard.without_threads()
     torch_patches.install()
     cuda_stand_in.install()
+    unread_times.install()
     coarse_ops.install()
     launch_recorder.install()
     _prepared.append(True)

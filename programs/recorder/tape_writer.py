@@ -197,7 +197,8 @@ def scalar(value: Any) -> Any:
     if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         return scalar(value.item())  # a scalar of NumPy's
     if type(value).__name__ == "UnreadValue":
-        raise NotRecordable("value_dependent", "it passes on the value of a tensor")
+        what = "a time" if value.reason == "clock" else "the value of a tensor"
+        raise NotRecordable(value.reason, f"it passes on {what}")
     raise NotRecordable("unsupported_argument", f"a value of type {type(value).__name__}")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import DescriptorArgument, DtypeName, KernelArgument, Launch, Tape
+from programs.tape.schema import AtenOp, DescriptorArgument, DtypeName, KernelArgument, Launch, Tape
 from tests.programs.recording_process import RecordingProcess
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n"
@@ -140,8 +140,9 @@ kernel[(1,)](d, out, 8, (x, 1), None, True, float("inf"), F=twice, T=tl.float16,
         ("kernel.warmup(x, out, 8, B=8, grid=(1,))", "unsupported_launch"),
         ("kernel[(1,)](x, out, 8, B=8).n_regs", "unsupported_launch"),
         ("kernel[(1,)](object(), out, 8, B=8)", "unsupported_launch"),
-        ("triton.testing.do_bench(lambda: None)", "clock"),
-        ("torch.cuda.Event().elapsed_time(torch.cuda.Event())", "clock"),
+        ("triton.testing.do_bench(lambda: None) < 1 or 2", "clock"),
+        ("int(torch.cuda.Event().elapsed_time(torch.cuda.Event()))", "clock"),
+        ("kernel[(1,)](x, out, torch.cuda.Event().elapsed_time(None), B=8)", "clock"),
         ("torch.cuda.CUDAGraph()", "cuda_graph"),
         ("from torch.utils.cpp_extension import load_inline; load_inline('a')", "inline_cuda"),
     ],
@@ -152,3 +153,21 @@ def test_what_a_tape_cannot_hold_is_refused_at_its_line(
     source = f"\n@triton.jit\ndef kernel(x, out, n, B: tl.constexpr):\n{BODY}{DATA}{call}\n"
     found = refusal(recorder, source)
     assert (found["reason"], found["file"], found["line"]) == (reason, "user.py", 11)
+
+
+def test_a_program_that_prints_how_long_it_takes_is_recorded(recorder: RecordingProcess) -> None:
+    timed = """
+import time
+begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+began = time.perf_counter()
+time.sleep(3600)
+begin.record()
+y = torch.relu(x)
+end.record()
+torch.cuda.synchronize()
+print(f"{begin.elapsed_time(end) / 10:.3f} ms, {time.perf_counter() - began:.1f} s")
+ms, low, high = triton.testing.do_bench(lambda: torch.neg(x), quantiles=[0.5, 0.2, 0.8])
+print(2 * x.numel() / ms, "GB/s", triton.testing.do_bench_cudagraph(lambda: torch.neg(x)))
+"""
+    ops = [op.op for op in tape_of(recorder, DATA + timed).ops if isinstance(op, AtenOp)]
+    assert ops[-3:] == ["aten.relu.default", "aten.neg.default", "aten.neg.default"]

@@ -33,8 +33,9 @@ _DECIDING = (
 class UnreadValue:
     """A number, or an array of them, that was not computed."""
 
-    def __init__(self, how: str) -> None:
+    def __init__(self, how: str, reason: str = "value_dependent") -> None:
         self.__dict__["how"] = how
+        self.__dict__["reason"] = reason
 
     def __repr__(self) -> str:
         return "?"
@@ -51,13 +52,14 @@ class UnreadValue:
 def _derived(self: UnreadValue, *others: Any) -> UnreadValue:
     if any(isinstance(other, torch.Tensor) for other in others):
         _decided(self)  # what is computed of it would be a tensor, and part of the tape
-    return UnreadValue(self.how)
+    return UnreadValue(self.how, self.reason)
 
 
 def _decided(self: UnreadValue, *_: Any, **__: Any) -> NoReturn:
-    refused(
-        "value_dependent", f"it needs the value of a tensor, which it asked for with {self.how}"
-    )
+    what = "the value of a tensor, which it asked for"
+    if self.reason == "clock":
+        what = "a time, which it measured"
+    refused(self.reason, f"it needs {what} with {self.how}")
 
 
 for _name in _ARITHMETIC:
