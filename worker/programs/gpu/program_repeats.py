@@ -4,6 +4,7 @@ Which ones is chosen when all have run, so a program that does its work only whi
 cannot know when that is.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from launch.request.launch_record import ComparedRepeat
 from launch.request.verdict import Verdict
 from programs.program_request import ToleranceRequest
 from worker.pool.pool import Pool
-from worker.programs.program_comparison import compare
+from worker.programs.program_comparison import ComparedProgram, compare
 from worker.programs.replayed import Replayed, ReplayedCall, TimedCall, is_input_path
 
 
@@ -31,14 +32,26 @@ async def compare_repeats(
     reference: Replayed,
     tolerance: ToleranceRequest | None = None,
 ) -> ComparedRepeats:
-    """Compare what was sent, one after the other, until one does not match. Raises NotCompared."""
+    """Compare what was sent, all at once; tell of the first that does not match.
+
+    Raises NotCompared.
+    """
+
+    async def compared_with(one: TimedCall) -> ComparedProgram:
+        expected = Replayed(calls=[_outputs(reference.calls[one.call])])
+        return await compare(pool, Replayed(calls=[_outputs(one.returned)]), expected, tolerance)
+
     found = ComparedRepeats()
-    for one in sent:
+    tasks = [asyncio.create_task(compared_with(one)) for one in sent]
+    try:
+        results = await asyncio.gather(*tasks)
+    finally:  # the first that raises ends the others
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for one, compared in zip(sent, results, strict=True):
         if found.findings:
             break
-        expected = _outputs(reference.calls[one.call])
-        returned = Replayed(calls=[_outputs(one.returned)])
-        compared = await compare(pool, returned, Replayed(calls=[expected]), tolerance)
         matches = all(compared.matches) if compared.matches else None
         found.compared.append(ComparedRepeat(repeat=one.repeat, matches=matches))
         found.matches += compared.matches
