@@ -50,3 +50,14 @@ def test_the_same_sum_by_atomics_passes(programs: httpx.Client) -> None:
 
 def test_whoever_says_which_checks_gets_those_alone(programs: httpx.Client) -> None:
     assert evaluate(programs, RACING, REFERENCE, checks=[])["verdict"] == "passed"
+
+
+def test_what_hangs_on_the_order_of_programs_is_nondeterministic(programs: httpx.Client) -> None:
+    text = RACING.replace(STORE, "    tl.atomic_xchg(out, total + tl.program_id(0))\n")
+    reference = REFERENCE.replace("x.sum().reshape(1)", "x[:64].sum().reshape(1) + 3")
+    assert evaluate(programs, text, reference)["verdict"] == "passed"
+    program = evaluate(programs, text, reference, checks=["determinism"])
+    assert program["verdict"] == "nondeterministic", program
+    [finding, *_] = program["findings"]
+    assert "first call differs between two replays with equal inputs" in finding["message"]
+    assert evaluate(programs, RACING, REFERENCE, checks=["determinism"])["verdict"] == "passed"
