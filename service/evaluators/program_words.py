@@ -78,7 +78,8 @@ def times_of(program: Mapping[str, Any]) -> Times | None:
     speedup = (program.get("reward") or {}).get("speedup")
     if timing is None or reference is None or speedup is None:
         return None
-    return Times(timing["median_us"] / 1000, reference["median_us"] / 1000, speedup)
+    program_ms, reference_ms = (round(one["median_us"] / 1000, 6) for one in (timing, reference))
+    return Times(program_ms, reference_ms, speedup)
 
 
 def told_findings(program: Mapping[str, Any]) -> str:

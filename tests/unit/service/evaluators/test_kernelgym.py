@@ -55,7 +55,7 @@ def timed(**changed: Any) -> dict[str, Any]:
     """An answer of a program that passed on a GPU, twice as fast as its reference."""
     return program(
         device={"target": "cuda:90", "model": "NVIDIA H200", "interpreter": False},
-        timing={"median_us": 12.5},
+        timing={"median_us": 16.688},
         reference={"timing": {"median_us": 25.0}},
         reward=rewarded(correct=True) | {"speedup": 2.0, "coverage": 0.9},
     ) | dict(changed)
@@ -97,7 +97,7 @@ def test_where_programs_run_on_a_gpu_its_trials_are_timed() -> None:
 
 def test_a_program_that_was_timed_has_runtimes_in_milliseconds() -> None:
     result = result_of("t1", timed(), {})
-    assert (result.kernel_runtime, result.reference_runtime) == (0.0125, 0.025)
+    assert (result.kernel_runtime, result.reference_runtime) == (0.016688, 0.025)
     assert result.speedup == 2.0
     assert result.metadata is not None
     assert (result.metadata["device"], result.metadata["coverage"]) == ("NVIDIA H200", 0.9)
