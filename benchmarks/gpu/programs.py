@@ -24,7 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -122,29 +122,39 @@ async def coverage(run: Run) -> None:
 
 async def rate(run: Run) -> None:
     """Print evaluations per second."""
-    mixed = list(samples(run.asked.cpu))
+    mixed = samples(run.asked.cpu)
     typical = [model for model in mixed if model.name == TYPICAL]
     evaluations = CALLERS if run.asked.cpu else EVALUATIONS
     lines = []
-    for name, models, bar in ((TYPICAL, typical, PER_S), ("all samples in turn", mixed, None)):
-        outcomes: Counter[str] = Counter()
-        walls, stages = [], Counter[str]()
-        models = [models[at % len(models)] for at in range(evaluations)]
+    for name, known, seeds, bar in (
+        (f"{TYPICAL}, other inputs each time", typical, count(1), PER_S),
+        (
+            f"{TYPICAL}, the same inputs, which its reference is remembered for",
+            typical,
+            repeat(42),
+            PER_S,
+        ),
+        ("all samples in turn, other inputs each time", mixed, count(1000), None),
+    ):
+        asked = [known[at % len(known)] for at in range(evaluations)]
         begun = time.monotonic()
-        async for evaluated in run.evaluator.all(models, CALLERS, run.until, count(1)):
-            outcomes[evaluated.outcome] += 1
-            walls.append(evaluated.wall_s)
-            stages.update(evaluated.program.get("timings_ms") or {})
-        if not walls:
+        ended = [one async for one in run.evaluator.all(asked, CALLERS, run.until, seeds)]
+        if ended:
+            per_s = len(ended) / (time.monotonic() - begun)
+            lines.append(Line(name, per_s, "/s", bar, at_least=True, note=in_words(ended)))
+        else:
             print(f"no time was left for {name}", flush=True)
-            continue
-        per_s = len(walls) / (time.monotonic() - begun)
-        middle = 1000 * sorted(walls)[len(walls) // 2]
-        mean = {stage: round(ms / len(walls)) for stage, ms in stages.items()}
-        note = f"{dict(outcomes)}; p50 {middle:.0f} ms; mean timings_ms {mean}"
-        label = f"{name}: evaluations, {CALLERS} at once"
-        lines.append(Line(label, per_s, "/s", bar, at_least=True, note=note))
     show(lines)
+
+
+def in_words(ended: Sequence[Evaluated]) -> str:
+    """Return how evaluations came out, and what each took."""
+    walls, stages = sorted(one.wall_s for one in ended), Counter[str]()
+    for one in ended:
+        stages.update(one.program.get("timings_ms") or {})
+    mean = {stage: round(ms / len(ended)) for stage, ms in stages.items()}
+    outcomes = dict(Counter(one.outcome for one in ended))
+    return f"{outcomes}; p50 {1000 * walls[len(walls) // 2]:.0f} ms; mean timings_ms {mean}"
 
 
 async def models(run: Run) -> None:
