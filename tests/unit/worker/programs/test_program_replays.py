@@ -1,0 +1,117 @@
+"""In which order a program and its reference are on the GPU, and when the reference is not."""
+
+import struct
+from types import SimpleNamespace
+
+import pytest
+
+from programs.tape.read_tape import read_tape
+from tests.unit.programs.recorded import sent, vector_add
+from worker.bytes_in_flight import BytesInFlight
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.launch.run import Deadline
+from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
+from worker.programs.gpu.known_references import KnownReferences
+from worker.programs.gpu.program_replays import ProgramReplays
+from worker.programs.kernel_jobs import KernelUse
+from worker.programs.program_kernels import ProgramKernels
+
+pytestmark = pytest.mark.unit
+
+TAPE = read_tape(sent(vector_add()))
+USE = KernelUse("k0", None)
+KERNELS = ProgramKernels(TAPE, [USE], {}, {1: USE, 3: USE}, {1: [USE], 3: [USE]})
+ONES = struct.pack("<1024f", *[1.0] * 1024)
+GOOD = LaunchOutcome(
+    LaunchEnding.OK,
+    result={
+        "ending": "finished", "findings": [], "peak_bytes": 1, "restrided": 0,
+        "deterministic": None, "parameters": [],
+    },
+    outputs={"0:0": ONES, "1:0": ONES},
+)  # fmt: skip
+FAULT = LaunchOutcome(LaunchEnding.FAULT, fault={"kind": "illegal_access", "message": "m"})
+
+
+class OrderedLaunchers:
+    """In the place of launchers: it says how each program ends, and remembers what it was given."""
+
+    def __init__(self, **endings):
+        self.orders = []
+        self._endings = endings
+
+    @property
+    def devices(self):
+        facts = SimpleNamespace(uuid="GPU-0", memory_bytes=1 << 30)
+        return [SimpleNamespace(ordinal=0, facts=facts)]
+
+    @property
+    def tapes(self):
+        return [order.tape.decode() for order in self.orders]
+
+    async def replay(self, ordinal, order, **_):
+        self.orders.append(order)
+        return self._endings[order.tape.decode()]
+
+
+def program(name):
+    return DeviceProgram(TAPE, name.encode(), KERNELS, None, name)
+
+
+@pytest.fixture
+def known():
+    return KnownReferences(1 << 20)
+
+
+async def both(launchers, known, caller="ada"):
+    async def tell(role, replayed):
+        pass
+
+    how = ReplayTurn(
+        seed=1, determinism=True, timing=None, caller=caller, is_batch=False, timeout_s=60,
+        turn_s=60,
+    )  # fmt: skip
+    gpu = ProgramGpu(launchers, 0, BytesInFlight(1 << 30))
+    replays = ProgramReplays(gpu, how, None, Deadline(60.0), known, tell)
+    return await replays.both(program("candidate"), program("reference"))
+
+
+async def test_a_program_is_on_the_gpu_before_its_reference(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    ours, theirs = await both(launchers, known)
+
+    assert launchers.tapes == ["candidate", "reference"]
+    assert ours.is_whole
+    assert theirs.is_whole
+
+
+async def test_only_the_program_is_asked_to_be_deterministic(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    await both(launchers, known)
+
+    assert [order.determinism for order in launchers.orders] == [True, False]
+
+
+async def test_a_program_that_faults_needs_no_reference(known):
+    launchers = OrderedLaunchers(candidate=FAULT)
+    _, theirs = await both(launchers, known)
+
+    assert launchers.tapes == ["candidate"]
+    assert theirs is None
+
+
+async def test_a_reference_is_replayed_once_for_each_caller(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    for caller in ("ada", "ada", "bob"):
+        _, theirs = await both(launchers, known, caller)
+        assert theirs.is_whole
+
+    assert launchers.tapes == ["candidate", "reference", "candidate", "candidate", "reference"]
+
+
+async def test_a_reference_that_faults_is_tried_again_for_the_next_program(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=FAULT)
+    for _ in range(2):
+        await both(launchers, known)
+
+    assert launchers.tapes == ["candidate", "reference"] * 2
