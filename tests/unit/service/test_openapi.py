@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from service.application import create_app
-from service.settings import ServiceSettings
+from tests.unit.service.applications import document
 
-DOCUMENT: dict[str, Any] = create_app(ServiceSettings()).openapi()
+DOCUMENT: dict[str, Any] = document()
 OPERATIONS = {
     f"{method.upper()} {path}": operation
     for path, operations in DOCUMENT["paths"].items()

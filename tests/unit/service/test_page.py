@@ -7,11 +7,11 @@ from typing import Any, get_args
 import httpx
 import pytest
 
-from service.application import create_app
 from service.page_files import FOLDER, page_files
 from service.page_state import ArgumentText, CaseText, LaunchText, PageState, PaneKind, RequestText
 from service.routes import pages
 from service.settings import ServiceSettings
+from tests.unit.service.applications import application
 
 
 @pytest.fixture(params=["plain", "built"])
@@ -35,7 +35,7 @@ def built(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 async def get(path: str, **headers: str) -> httpx.Response:
-    app: Any = create_app(ServiceSettings())
+    app: Any = application()
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
         return await http.get(path, headers=headers)

@@ -9,12 +9,11 @@ import pytest
 from programs.program_record import Program
 from programs.program_request import ProgramRequest
 from programs.tape.read_tape import read_tape
-from service.application import create_app
 from service.programs.program_examples import TAPE
 from service.programs.tape_answer import prefers_text
-from service.settings import ServiceSettings
+from tests.unit.service.applications import document
 
-PATHS: dict[str, Any] = create_app(ServiceSettings()).openapi()["paths"]
+PATHS: dict[str, Any] = document()["paths"]
 ANSWERS = [
     pytest.param(example["value"], id=f"{method} {path} {status} {title}")
     for path in ("/v1/programs", "/v1/programs/{program_id}")

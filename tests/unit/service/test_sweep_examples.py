@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from service.application import create_app
-from service.settings import ServiceSettings
 from sweeps.sweep_record import Sweep
+from tests.unit.service.applications import document
 
-PATHS: dict[str, Any] = create_app(ServiceSettings()).openapi()["paths"]
+PATHS: dict[str, Any] = document()["paths"]
 ANSWERS = [
     pytest.param(example["value"], id=f"{method} {path} {status} {title}")
     for path in ("/v1/sweeps", "/v1/sweeps/{sweep_id}")
