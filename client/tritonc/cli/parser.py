@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from tritonc.cli import (
     completion_command,
@@ -37,8 +38,12 @@ examples:
 """
 
 
+@cache
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of `tritonc`; `run` of what it reads is what the command does."""
+    """Return the parser of `tritonc`, built once; `run` of what it reads is what the command does.
+
+    A notebook asks with every cell.
+    """
     root = argparse.ArgumentParser(
         prog="tritonc",
         description="Compile and run Triton GPU kernels on a tritond service.",
