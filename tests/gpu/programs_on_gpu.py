@@ -96,7 +96,7 @@ def line_of(source: str, words: str) -> int:
 
 def told(answer: dict[str, Any]) -> str:
     """Return an answer in the few words that a report of a run has room for."""
-    findings = [(one["kind"], one["line"]) for one in answer["findings"] or []]
+    findings = [(one["kind"], one["line"], one["message"][:80]) for one in answer["findings"] or []]
     flags = [flag["kind"] for flag in answer["flags"]]
     timing = answer["timing"] or {}
     problem = answer["problem"] and (answer["problem"]["slug"], answer["problem"]["detail"][:120])
