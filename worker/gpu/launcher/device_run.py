@@ -121,7 +121,7 @@ class DeviceRun:
         return result
 
     def _run(self, kernel: LoadedKernel) -> None:
-        """Queue a run that finds nothing behind its parameters."""
+        """Queue a run right behind a launch that asks for nothing."""
         self._context.checks.forget()
         kernel.launch(self._buffers.parameters)
 

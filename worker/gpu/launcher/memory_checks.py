@@ -103,9 +103,10 @@ class MemoryChecks:
     def forget(self) -> None:
         """Queue a launch with a table of zeros, which asks for nothing; before each run of a job.
 
-        Parameters stay where they were until others are written over them, and a kernel can read
-        behind its own: those of checks, with addresses and the key of digests, and of the driver's
-        own kernels that copy and fill. The first words are always overwritten.
+        Each run then has the same small kernel before it, and takes the same time. Parameters stay
+        where they were until others are written over them, and a kernel can read behind its own:
+        this overwrites some, not all, as launches take turns in more places than one. A run may
+        find what a check of the same caller was given: addresses, poison, the key of digests.
         """
         self._queue(self._forgetting, 1, 1)
 

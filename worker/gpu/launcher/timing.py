@@ -126,7 +126,7 @@ class Stopwatch:
         clocks: Clocks,
         forget: Callable[[], None],
     ) -> None:
-        """`forget` queues what leaves nothing behind the parameters of a run, where it may read."""
+        """`forget` queues the small kernel that each run has right before it."""
         self._memory = memory
         self._forget = forget
         self._stream = device.stream

@@ -95,7 +95,7 @@ def leaves_marks(gpu, pointers, grid):
 
 
 def looks_behind(gpu, *_):
-    """Note what was queued before: its parameters lie behind the kernel's own."""
+    """Note what was queued right before."""
     gpu.__dict__.setdefault("before", []).append(gpu.calls[-1])
 
 
@@ -222,7 +222,7 @@ def test_each_repeat_has_values_of_its_own(run):
 
 
 @pytest.mark.parametrize("fresh", [False, "values", True])
-def test_what_ran_before_leaves_nothing_behind_the_parameters_of_any_run(run, gpu, fresh):
+def test_every_run_has_the_launch_that_asks_for_nothing_right_before_it(run, gpu, fresh):
     run("looks_behind", fresh_inputs=fresh)
 
     assert len(gpu.before) > 50
