@@ -9,6 +9,17 @@ import torch
 GeneratorStates = Mapping[int, torch.Tensor]
 
 
+def seed_torch(seed: int, device: torch.device) -> None:
+    """Seed the generators that torch draws from on the host and on `device`.
+
+    `torch.manual_seed` also asks for every other kind of device, and of those that were never used
+    keeps the wish for ever: a process that lives gets slower and larger by it.
+    """
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index or 0].manual_seed(seed)
+
+
 class OwnGenerators:
     """Those of one run of a tape, by their numbers there."""
 
@@ -25,7 +36,7 @@ class OwnGenerators:
     def seed(self, number: int | None, seed: int) -> None:
         """Seed a generator; None: torch itself."""
         if number is None:
-            torch.manual_seed(seed)
+            seed_torch(seed, self._device)
         else:
             self.get(number).manual_seed(seed)
 

@@ -19,7 +19,7 @@ from programs.replay.changed_inputs import ChangedInputs
 from programs.replay.launches import Launches, Written
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
-from programs.replay.own_generators import OwnGenerators
+from programs.replay.own_generators import OwnGenerators, seed_torch
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes
@@ -98,7 +98,7 @@ class ProgramRun:
 
     def run(self, phase: Phase) -> None:
         """Run the ops of a phase, if those before it ran. Raises `ReplayStopped`, `Failure`."""
-        torch.manual_seed(self._how.seed + SEED_OF[phase])
+        seed_torch(self._how.seed + SEED_OF[phase], self._how.device)
         self._inputs.begin(phase)
         end = self._needed.ends[phase]
         with torch.no_grad():

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 import torch
 
+from programs.replay.own_generators import seed_torch
 from worker.gpu.program.timed_call import MemoryRange, TimedCall
 
 Method = Literal["graph", "events"]
@@ -140,7 +141,7 @@ class CallRuns:
         self._seed_numbers()
 
     def _seed_numbers(self) -> None:
-        torch.manual_seed(self._seed + self._call.call)
+        seed_torch(self._seed + self._call.call, self._call.device)
 
     def _queue(self) -> None:
         self._marks.begin()

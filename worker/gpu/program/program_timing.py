@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from programs.replay.live_tensors import LiveTensors
+from programs.replay.own_generators import seed_torch
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.schema import Tape
 from worker.gpu.launcher.launcher_order import TimingOrder
@@ -157,7 +158,7 @@ class _ProgramTiming:
         """Run the first call; return the second, with all there that it needs of the first."""
         first.release()
         first.restore()
-        torch.manual_seed(self._program.seed)
+        seed_torch(self._program.seed, self._program.device)
         first.run()
         first.free_unneeded()
         second = self._call(1)
@@ -166,7 +167,7 @@ class _ProgramTiming:
 
     def _warm_up(self, call: TimedCall) -> str:
         """Run a call once; return why no graph can hold it, nothing where one may."""
-        torch.manual_seed(self._program.seed + call.call)
+        seed_torch(self._program.seed + call.call, self._program.device)
         waits = ""
         try:
             with self._device.no_waiting():
@@ -175,7 +176,7 @@ class _ProgramTiming:
             waits = str(error).split("\n")[0] or type(error).__name__
             call.release()
             call.restore()
-            torch.manual_seed(self._program.seed + call.call)
+            seed_torch(self._program.seed + call.call, self._program.device)
             call.run()
         call.release()
         call.restore()

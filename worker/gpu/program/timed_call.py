@@ -69,7 +69,7 @@ class TimedCall:
     ) -> None:
         self.call = call
         self._tape, self._needed, self._tensors = tape, needed, tensors
-        self._launches, self._device = launches, device
+        self._launches, self.device = launches, device
         self._generators = OwnGenerators(device)
         self.ops = ops_of(tape, call)
         self._there = frozenset(i for i in range(len(tape.storages)) if tensors.has(i))
@@ -130,7 +130,7 @@ class TimedCall:
     def _step(self, index: int, op: Op) -> None:
         match op:
             case AtenOp():
-                results = called(op, self._tensors.get, self._device, self._generators.get)
+                results = called(op, self._tensors.get, self.device, self._generators.get)
                 for id_, found in zip(op.outputs, results, strict=True):
                     if id_ is not None and found is not None:
                         self._bind(id_, found)
