@@ -142,12 +142,13 @@ class _Case:
         replayed, reference = await attempt.replays_on(gpu).both(candidate, beside)
         outcome.kernels = compiled.answered_with(replayed.variants)
         outcome.times = replayed.times
-        outcome.warnings += compiled.left_out_warnings
+        outcome.warnings += compiled.left_out_warnings + _untimed("The program", replayed)
         outcome.findings += _kept_by_modules(replayed, attempt.recordings.texts)
         if reference is not None and kernels is not None:
             self._take_reference(reference)
             outcome.reference_kernels = kernels.answered_with(reference.variants)
             outcome.reference_times = reference.times
+            outcome.warnings += _untimed("The reference", reference)
             if outcome.problem is not None:
                 return
         with attempt.spent.on("compare"):
@@ -246,6 +247,11 @@ def device_program(
         inputs_text=None if inputs is None or inputs is program else inputs.text,
         role=role,
     )
+
+
+def _untimed(whose: str, replayed: Replayed) -> list[str]:
+    why = replayed.untimed.removeprefix("It was not timed: ")
+    return [f"{whose} has no time: {why}"] if why else []
 
 
 def _kept_by_modules(replayed: Replayed, texts: ProgramTexts) -> list[Finding]:

@@ -87,6 +87,8 @@ class Replayed:
     """What its kernels' modules could keep between runs on a GPU, of those that could."""
     times: ProgramTimes | None = None
     """On a GPU, where it was timed."""
+    untimed: str = ""
+    """Why there are none, where it was to be."""
     stdout: str = ""
     problem: ProgramProblem | None = None
     """Why it could not be replayed at all, where its ending is `NOT_RUN`."""

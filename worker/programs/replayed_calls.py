@@ -3,7 +3,7 @@
 Whoever replayed worked on a tape of the program's author: nothing is taken that does not fit it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -14,7 +14,7 @@ from programs.tape.tape_dtypes import ELEMENT_BYTES
 from worker.compile.reports import Malformed
 from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
-from worker.programs.replayed import ReplayedCall, ReplayedTensor, input_path
+from worker.programs.replayed import ReplayedCall, ReplayedTensor, input_path, is_input_path
 
 SentPlace = tuple[int, int]
 """A call, and the position of a tensor among what it returned, or was given."""
@@ -84,6 +84,25 @@ def calls_left_on_gpu(
             position += 1
         found.append(returned | _changed_inputs(tape, call, inputs))
     return found
+
+
+def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> str | None:
+    """Return the path of an output that both have alike, and that was compared nowhere."""
+    for call, expected in zip(ours, theirs, strict=False):
+        for path, item in call.items():
+            other = expected.get(path)
+            if is_input_path(path) or not isinstance(item, ReplayedTensor):
+                continue
+            if item.data is not None or item.compared is not None:
+                continue
+            alike = isinstance(other, ReplayedTensor) and _kind(other) == _kind(item)
+            if alike:
+                return path
+    return None
+
+
+def _kind(tensor: ReplayedTensor) -> tuple[str, tuple[int, ...]]:
+    return tensor.meta.dtype, tuple(tensor.meta.shape)
 
 
 def _changed_inputs(

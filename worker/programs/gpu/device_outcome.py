@@ -20,7 +20,7 @@ from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
 from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
-from worker.programs.gpu.program_times import ProgramTimes, times_of
+from worker.programs.gpu.program_times import ProgramTimes, note_of, times_of
 from worker.programs.replay_child import ReplayFailure, ReportedReplay, take_failure
 from worker.programs.replayed import Replayed, TimedCall
 from worker.programs.replayed_calls import (
@@ -29,6 +29,7 @@ from worker.programs.replayed_calls import (
     call_of,
     calls_left_on_gpu,
     calls_of,
+    uncompared,
 )
 
 _Sent = TypeVar("_Sent")
@@ -134,6 +135,7 @@ def _take_both(
     """Take what an outcome says of both. Raises Malformed."""
     said = outcome.result or {}
     _take_numbers(ours, read_report(_DeviceReport, said), tape, said)
+    _doubt_times(ours)
     if said.get("compared") is None:
         if ours.ending is RunEnding.FINISHED and not ours.findings:
             raise Malformed("it ended well, but nothing was compared")
@@ -146,6 +148,23 @@ def _take_both(
     if theirs.ending is RunEnding.FINISHED:
         left: dict[SentPlace, Body | None] = _placed(dict.fromkeys(report.inputs_left))
         theirs.calls += calls_left_on_gpu(reference, {}, left)
+    path = None if theirs.findings else uncompared(ours.calls, theirs.calls)
+    if path is not None:
+        detail = f"Output {path} is too large to be sent, and not where the reference has it: it "
+        detail += "was not compared. Return outputs in the reference's order."
+        ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
+
+
+def _doubt_times(replayed: Replayed) -> None:
+    """Forget the times of runs that returned something else, of which nothing was compared."""
+    timing = replayed.times.timing if replayed.times is not None else None
+    if timing is not None and timing.differing_repeats:
+        replayed.times = None
+        replayed.untimed = (
+            f"{timing.differing_repeats} of {timing.checked_repeats} timed runs "
+            "returned something else than the checked ones, too large to leave the GPU and be "
+            "compared with the reference."
+        )
 
 
 def _take(
@@ -195,9 +214,10 @@ def _take_numbers(
     replayed.peak_bytes = report.peak_bytes
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
-    replayed.variants = {int(op): number for op, number in report.variants.items() if op.isdigit()}
+    replayed.variants = {_number(op): number for op, number in report.variants.items()}
     replayed.module_states = [state.model_dump() for state in report.module_state.values()]
     replayed.times = _times(tape, said)
+    replayed.untimed = note_of(said) if replayed.times is None else ""
 
 
 def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:

@@ -15,6 +15,7 @@ from worker.gpu.launcher.fault import JobFailed
 
 _SUM_RATIO, _SUM_US = 0.05, 2.0
 """How far apart the time of a call and the sum of its ops' may be, the larger of both."""
+_MOST_NOTE_CHARS = 2000
 _LEAST_RATIO = 0.1
 """Of a median: of times below a microsecond, intervals reach down to nothing."""
 
@@ -57,11 +58,11 @@ def times_of(tape: Tape, result: Mapping[str, Any]) -> ProgramTimes | None:
     try:
         read = ProgramTiming.model_validate({**timing, "method": result.get("method")})
         entries = _entries(tape, result)
-    except (ValidationError, KeyError, TypeError, IndexError, ValueError) as error:
+    except (ValidationError, LookupError, TypeError, ValueError, OverflowError) as error:
         message = f"the times of a program cannot be read: {error!r}"
         raise JobFailed("malformed_job", message[:500]) from error
-    note = result.get("timing_note")
-    warnings = [str(note)] if note else []
+    note = note_of(result)
+    warnings = [note] if note else []
     total_us = sum(one.us for one in entries)
     kernels_us = sum(one.us for one in entries if one.is_kernel)
     if entries and abs(total_us - read.median_us) > max(_SUM_US, _SUM_RATIO * read.median_us):
@@ -72,6 +73,11 @@ def times_of(tape: Tape, result: Mapping[str, Any]) -> ProgramTimes | None:
     longest = sorted(entries, key=lambda one: -one.us)[:MOST_ENTRIES]
     coverage = kernels_us / total_us if total_us > 0 else None
     return ProgramTimes(read, longest, coverage, warnings, total_us, kernels_us)
+
+
+def note_of(result: Mapping[str, Any]) -> str:
+    """Return what a launcher's last frame says of its times, or of why there are none."""
+    return str(result.get("timing_note") or "")[:_MOST_NOTE_CHARS]
 
 
 def speedup_of(candidate: ProgramTimes, reference: ProgramTimes) -> Speedup | None:

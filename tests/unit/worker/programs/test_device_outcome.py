@@ -75,6 +75,12 @@ def test_times_and_the_fastest_variants_are_read():
     assert replayed.variants == {1: 2}
 
 
+def test_why_a_program_has_no_time_is_said_and_no_longer_than_it_is_read():
+    assert finished(timing=None, timing_note="It draws.").untimed == "It draws."
+    assert len(finished(timing=None, timing_note="x" * 9000).untimed) == 2000
+    assert finished(timing=TIMING, method="graph").untimed == ""
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -88,6 +94,9 @@ def test_times_and_the_fastest_variants_are_read():
         {"timing": {"median_us": "fast"}},
         {"timing": TIMING, "entries": [{"op": 99, "us": 1.0}]},
         {"timing": TIMING, "entries": [{"op": 0, "us": float("nan")}]},
+        {"timing": TIMING, "entries": [{"op": 0, "us": 10**400}]},
+        {"variants": {"²": 0}},
+        {"variants": {"1" * 5000: 0}},
         {"repeats": [{"repeat": 1, "call": 0}]},
         {"repeats": [{"repeat": 1, "call": 2}]},
     ],

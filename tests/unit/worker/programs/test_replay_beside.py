@@ -22,6 +22,12 @@ SUMMARY = {"shape": [1024], "dtype": "fp32", "min": 0.0, "max": 1.0, "mean": 0.5
            "inf": 0, "unwritten": 0}  # fmt: skip
 
 
+TIMING = {
+    "median_us": 10.0, "mean_us": 10.0, "min_us": 9.0, "p20_us": 9.5, "p80_us": 10.5, "std_us": 0.5,
+    "repeats": 20, "noisy": False,
+}  # fmt: skip
+
+
 def tape(elements=1024, dtype="fp32"):
     """Return the tape of `add(x, y)` on so many elements."""
     told = vector_add()
@@ -83,6 +89,23 @@ async def test_a_program_that_is_wrong_in_its_second_call_is_a_mismatch():
 
     assert found == "mismatch"
     assert compared.outputs["0"].comparison.mismatched == 3
+
+
+def test_timed_runs_that_differ_and_cannot_be_compared_are_no_time():
+    same = TIMING | {"checked_repeats": 20, "differing_repeats": 0}
+    ours, _ = both(timing=same, method="graph")
+    assert (ours.times.timing.median_us, ours.untimed) == (10.0, "")
+
+    ours, _ = both(timing=same | {"differing_repeats": 3}, method="graph")
+    assert ours.times is None
+    assert ours.untimed.startswith("3 of 20 timed runs returned something else")
+
+
+def test_an_output_that_was_compared_nowhere_is_not_passed_over():
+    ours, _ = both({"0:0": numbers()})
+
+    assert ours.problem.slug == "invalid_argument"
+    assert "Output 0 is too large to be sent" in ours.problem.detail
 
 
 async def test_an_input_that_both_change_is_no_fault():
