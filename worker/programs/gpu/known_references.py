@@ -48,7 +48,10 @@ class KnownReferences:
 def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
     """Return what the run of `order` on a GPU is known by: all that it hangs on."""
     told = hashlib.sha256()
-    kernels = [(name, hashlib.sha256(one.cubin).hexdigest()) for name, one in order.kernels.items()]
+    kernels = [
+        (name, hashlib.sha256(one.cubin).hexdigest(), one.abi, sorted(one.scalars.items()))
+        for name, one in order.kernels.items()
+    ]
     rest = (caller, gpu, order.seed, order.memory_bytes, order.timing, kernels, order.launches)
     tapes = [order.tape] if order.inputs_tape is None else [order.tape, order.inputs_tape]
     for part in (repr(rest).encode(), *tapes):

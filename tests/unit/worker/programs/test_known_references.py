@@ -7,7 +7,7 @@ import pytest
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.tape.schema import TensorMeta
-from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
+from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 from worker.programs.gpu import known_references
 from worker.programs.gpu.known_references import LIFE_S, KnownReferences, key_of
 from worker.programs.replayed import Replayed, ReplayedTensor
@@ -15,8 +15,9 @@ from worker.programs.replayed import Replayed, ReplayedTensor
 pytestmark = pytest.mark.unit
 
 META = TensorMeta("fp32", "cuda", (256,), (1,), 0, 0)
+KERNEL = DeviceKernel(b"cubin", "an ABI", {"n": "i32"})  # no test calls it
 ORDER = ProgramOrder(
-    tape=b"{}", inputs_tape=None, kernels={}, launches=[], seed=1, memory_bytes=1,
+    tape=b"{}", inputs_tape=None, kernels={"0": KERNEL}, launches=[], seed=1, memory_bytes=1,
     timing=ProgramTimingOrder(),
 )  # fmt: skip
 
@@ -80,6 +81,9 @@ def test_no_more_is_remembered_than_there_is_room_for():
         {"order": replace(ORDER, timing=None)},
         {"order": replace(ORDER, timing=ProgramTimingOrder(max_ms=1.0))},
         {"order": replace(ORDER, launches=[["0"]])},
+        {"order": replace(ORDER, kernels={"0": replace(KERNEL, cubin=b"other")})},
+        {"order": replace(ORDER, kernels={"0": replace(KERNEL, abi="another ABI")})},
+        {"order": replace(ORDER, kernels={"0": replace(KERNEL, scalars={"n": "fp32"})})},
     ],
 )
 def test_a_reference_is_another_where_its_run_hangs_on_something_else(other):
