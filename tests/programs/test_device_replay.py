@@ -391,6 +391,25 @@ def test_a_fault_of_the_reference_is_told_as_its_own(gpu: Gpu) -> None:
     assert raised.value.program == "reference"
 
 
+def test_memory_that_the_reference_lacks_is_told_as_its_own(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import worker.gpu.program.compared_replays as replays
+
+    class NoMemory(replays.DeviceReplay):
+        def perform(self) -> dict[str, Any]:
+            if self.tape.ops and self._order.launches:
+                raise JobFailed("out_of_memory", "the GPU has too little")
+            return super().perform()
+
+    monkeypatch.setattr(replays, "DeviceReplay", NoMemory)
+
+    with pytest.raises(JobFailed) as raised:
+        gpu.run(beside(program(doubling, [[COUNT]]), program(scaling(), [[COUNT]])))
+
+    assert (raised.value.slug, raised.value.program) == ("out_of_memory", "reference")
+
+
 @pytest.mark.parametrize("counts", [True, False])
 def test_a_variable_of_a_kernels_module_is_told_and_whether_it_changed(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch, counts: bool

@@ -18,6 +18,7 @@ from programs.replay.operators import DTYPES
 from programs.replay.program_run import tensors_in
 from programs.replay.replay_order import CALLS
 from programs.tape.schema import Tape, TensorMeta
+from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.run_outputs import Send
 from worker.gpu.program.device_replay import DeviceReplay, out_of_memory
 from worker.gpu.program.op_fault import OpFault
@@ -54,7 +55,7 @@ class ComparedReplays:
             return report
         try:
             other, of = self._replayed(order.beside, beside)
-        except OpFault as ended:
+        except (OpFault, JobFailed) as ended:
             ended.program = REFERENCE
             raise
         outputs = self._compared(tape, kept, of, beside) if _is_sound(other) else {}

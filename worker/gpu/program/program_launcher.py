@@ -126,7 +126,8 @@ def _perform(channel: ResultChannel, context: ProgramContext, order: frame.Frame
         named |= {} if ended.program is None else {"program": ended.program}
         return {"kind": "result", "fault": named, "clean": ended.leaves_context}
     except JobFailed as failed:
-        return _failure(failed.slug, str(failed), clean=failed.slug != "device_error")
+        told = _failure(failed.slug, str(failed), clean=failed.slug != "device_error")
+        return told if failed.program is None else told | {"program": failed.program}
     except CudaError as error:
         return _failure("device_error", str(error), clean=False)
     except MemoryError:

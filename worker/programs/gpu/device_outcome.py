@@ -118,8 +118,12 @@ def both_of(
             _take_both(ours, theirs, outcome, tape, reference)
             return ours, theirs
         fault = read_report(_Fault, outcome.fault or {}) if outcome.fault is not None else None
+        failed = outcome.failure or {}
         if fault is not None and fault.program == REFERENCE:
             _take_fault(theirs, fault, reference)
+            return ours, theirs
+        if (failed.get("program"), failed.get("slug")) == (REFERENCE, "out_of_memory"):
+            _take_failure(theirs, read_report(ReplayFailure, failed), REFERENCE)
             return ours, theirs
     except Malformed as error:
         ours = Replayed()
@@ -148,8 +152,7 @@ def _take_both(
     if theirs.ending is RunEnding.FINISHED:
         left: dict[SentPlace, Body | None] = _placed(dict.fromkeys(report.inputs_left))
         theirs.calls += calls_left_on_gpu(reference, {}, left)
-    path = None if theirs.findings else uncompared(ours.calls, theirs.calls)
-    if path is not None:
+    if not theirs.findings and (path := uncompared(ours.calls, theirs.calls)) is not None:
         detail = f"Output {path} is too large to be sent, and not where the reference has it: it "
         detail += "was not compared. Return outputs in the reference's order."
         ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
@@ -184,7 +187,7 @@ def _take(
         case _:
             op = _last_op(outcome, tape)
             message = f"The launcher of the program ended unexpectedly ({outcome.detail})"
-            where = f", in {_name(op)}." if op is not None else "."
+            where = f", in {getattr(op, 'op', 'a launch')}." if op is not None else "."
             replayed.end(RunEnding.CRASHED, _finding("crashed", message + where, op))
 
 
@@ -294,7 +297,3 @@ def _finding(kind: str, message: str, op: Op | None) -> Finding:
     place = op.place if op is not None else None
     file, line = (place.file, place.line) if place is not None else (None, None)
     return Finding(kind=kind, file=file, line=line, message=message)
-
-
-def _name(op: Any) -> str:
-    return str(getattr(op, "op", "a launch"))

@@ -131,6 +131,16 @@ async def test_a_fault_of_the_reference_is_none_of_the_programs():
     assert (await verdict(ours, theirs))[0] == "invalid_reference"
 
 
+async def test_a_reference_that_has_too_little_memory_is_none_of_the_programs():
+    failure = {"slug": "out_of_memory", "message": "m", "program": "reference"}
+    outcome = LaunchOutcome(LaunchEnding.FAILURE, failure=failure)
+    ours, theirs = both_of(outcome, tape(), tape(), 60.0)
+
+    assert (ours.ending, ours.findings) == (RunEnding.FINISHED, [])
+    assert [one.kind for one in theirs.findings] == ["out_of_memory"]
+    assert (await verdict(ours, theirs))[0] == "invalid_reference"
+
+
 def test_a_fault_of_the_program_is_its_own():
     fault = {"kind": "illegal_access", "message": "m", "op": 1}
     ours, theirs = both_of(LaunchOutcome(LaunchEnding.FAULT, fault=fault), tape(), tape(), 60.0)
