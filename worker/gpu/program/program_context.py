@@ -18,7 +18,7 @@ from compiler.abi import Abi
 from programs.replay import warming_networks
 from worker.gpu.launcher.device import GpuDevice, check
 from worker.gpu.launcher.loaded_kernel import LoadedKernel, load
-from worker.gpu.launcher.output_memory import OutputMemory, is_shared
+from worker.gpu.launcher.output_memory import OutputMemory, SharedOutput, is_shared
 from worker.gpu.launcher.run_outputs import Output, Send, send_output
 from worker.gpu.launcher.tensor_map import TensorMaps
 from worker.gpu.launcher.timing import Clocks
@@ -100,7 +100,12 @@ class ProgramContext:
     def send_tensor(self, send: Send, stage: str, tensor: torch.Tensor) -> None:
         """Send a tensor's elements in C order; a `stage` is `output:0:1`. Raises CudaError."""
         kind, _, name = stage.partition(":")
-        send_output(send, kind, name, self._read(tensor))
+        output = self._read(tensor)
+        try:
+            send_output(send, kind, name, output)
+        finally:
+            if isinstance(output, SharedOutput):
+                output.close()  # a launcher lives for many programs, and has 1,024 descriptors
 
     def _read(self, tensor: torch.Tensor) -> Output:
         plain = tensor.resolve_conj().resolve_neg().contiguous()
@@ -128,7 +133,7 @@ def _zero(segment: dict[str, object], device: GpuDevice) -> None:
     assert isinstance(blocks, list)
     for block in blocks:
         size_bytes = int(block["size"])
-        if block["state"] == "inactive":
+        if block["state"] != "active_allocated":
             filled = cu.cuMemsetD8Async(address, 0, size_bytes, device.stream)
             check(filled, "zeroing memory")
         address += size_bytes
