@@ -9,7 +9,7 @@ from math import prod
 
 from programs.replay.replay_order import CALLS
 from programs.tape.output_paths import by_path
-from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, TupleOf
+from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, TupleOf, tensors_of
 from programs.tape.tape_dtypes import ELEMENT_BYTES
 from worker.compile.reports import Malformed
 from worker.launch.launch_reports import ComparedOutput
@@ -98,6 +98,29 @@ def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> 
             alike = isinstance(other, ReplayedTensor) and _kind(other) == _kind(item)
             if alike:
                 return path
+    return None
+
+
+def uncompared_input(
+    tape: Tape, ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]
+) -> str | None:
+    """Return the path of an input that both changed in place and whose values nobody compares.
+
+    One that shares its memory with an output is compared as that.
+    """
+    for number, (call, expected) in enumerate(zip(ours, theirs, strict=False)):
+        returned = {
+            tape.tensors[id_].storage for id_ in tensors_of((tape.outputs, tape.outputs2)[number])
+        }
+        given = by_path(TupleOf(tape.inputs2 if number else tape.inputs))
+        for path, value in given.items():
+            item, other = call.get(input_path(path)), expected.get(input_path(path))
+            if not (isinstance(item, ReplayedTensor) and isinstance(other, ReplayedTensor)):
+                continue
+            if item.data is not None and other.data is not None:
+                continue
+            if isinstance(value, TensorRef) and tape.tensors[value.id].storage not in returned:
+                return input_path(path)
     return None
 
 

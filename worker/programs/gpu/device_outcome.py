@@ -30,6 +30,7 @@ from worker.programs.replayed_calls import (
     calls_left_on_gpu,
     calls_of,
     uncompared,
+    uncompared_input,
 )
 
 _Sent = TypeVar("_Sent")
@@ -155,6 +156,10 @@ def _take_both(
     if not theirs.findings and (path := uncompared(ours.calls, theirs.calls)) is not None:
         detail = f"Output {path} is too large to be sent, and not where the reference has it: it "
         detail += "was not compared. Return outputs in the reference's order."
+        ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
+    elif not theirs.findings and (path := uncompared_input(tape, ours.calls, theirs.calls)):
+        detail = f"The program and its reference both change {path} in place, and what they leave "
+        detail += "there is not compared where outputs are too large to be sent: return it, too."
         ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
 
 

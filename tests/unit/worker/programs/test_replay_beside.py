@@ -1,11 +1,14 @@
 """A program and its reference that were compared on the GPU: what that is, and what comes of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from launch.request.tolerance import default_tolerance
 from launch.request.verdict import RunEnding
 from programs.program_request import ToleranceRequest
 from programs.tape.read_tape import read_tape
+from programs.tape.schema import tensors_of
 from tests.unit.programs.recorded import sent, vector_add
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.programs.gpu.device_outcome import both_of
@@ -108,7 +111,7 @@ def test_an_output_that_was_compared_nowhere_is_not_passed_over():
     assert "Output 0 is too large to be sent" in ours.problem.detail
 
 
-async def test_an_input_that_both_change_is_no_fault():
+def both_change_the_input(changed):
     result = {
         **REPORT,
         "compared": {
@@ -117,7 +120,24 @@ async def test_an_input_that_both_change_is_no_fault():
         },
     }
     outcome = LaunchOutcome(LaunchEnding.OK, result=result, outputs={"input:0:0": bytes(4096)})
-    ours, theirs = both_of(outcome, tape(), tape(), 60.0)
+    return both_of(outcome, changed, tape(), 60.0)
+
+
+def test_an_input_that_both_change_and_nobody_compares_is_not_passed_over():
+    ours, _ = both_change_the_input(tape())
+
+    assert ours.problem.slug == "invalid_argument"
+    assert "change inputs[0] in place" in ours.problem.detail
+
+
+async def test_an_input_that_both_change_and_return_is_compared_as_that():
+    returning = tape()
+    (given,), returned = returning.inputs[:1], returning.outputs
+    at = returning.tensors[tensors_of(given)[0]].storage
+    (id_,) = tensors_of(returned)
+    tensors = list(returning.tensors)
+    tensors[id_] = replace(tensors[id_], storage=at)
+    ours, theirs = both_change_the_input(replace(returning, tensors=tuple(tensors)))
 
     assert (await verdict(ours, theirs))[0] == "passed"
 
