@@ -3,6 +3,7 @@
 No user Python runs where the GPU and the clock are: a launcher gets a tape, cubins and a seed.
 """
 
+import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -37,6 +38,9 @@ _SENDS = 4
 """So often is what a program returns there at once: its reference's and timed repeats', too."""
 _UNTOLD = frozenset({LaunchEnding.SIGNAL, LaunchEnding.SILENT})
 """Endings of launchers that say nothing of where in the program it was."""
+_LAST_WORDS_BYTES = 2 << 10
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +148,17 @@ async def replay_on(
 ) -> Replayed:
     """Replay a program when it is its turn. Raises DeadlinePassed, DeviceDrained.
 
-    Where the launcher ends without a word, another one tells where: the finding names that op.
+    Where the launcher ends without a word, another one tells where: the finding names that op, if
+    that one ends there, too.
     """
     order = order_of(program, how, gpu.memory_bytes)
     try:
-        outcome, limit_s = await in_turn(gpu, order, how, deadline)
+        outcome, limit_s = await in_turn_again(gpu, order, how, deadline)
         if outcome.ending in _UNTOLD:
             told = replace(order, timing=None, determinism=False, announce=True)
             again, _ = await in_turn(gpu, told, how, deadline)
-            outcome = replace(outcome, stages=again.stages)
+            if again.ending in _UNTOLD:
+                outcome = replace(outcome, stages=again.stages)
     except FrameError as error:
         return too_much_told(error, program.role)
     if outcome.ending is LaunchEnding.DEADLINE and limit_s < how.timeout_s:
@@ -166,6 +172,21 @@ def too_much_told(error: FrameError, role: str) -> Replayed:
     detail = f"Its kernels and their parameters are more than one replay is told ({error})."
     replayed.fail(program_problem("invalid_argument", detail, program=role))
     return replayed
+
+
+async def in_turn_again(
+    gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
+) -> tuple[LaunchOutcome, float]:
+    """Do as `in_turn`; once more where the launcher left by itself, which may be its own mistake.
+
+    What it said of that goes into the log.
+    """
+    outcome, limit_s = await in_turn(gpu, order, how, deadline)
+    if outcome.ending is not LaunchEnding.SILENT:
+        return outcome, limit_s
+    words = outcome.stdout[-_LAST_WORDS_BYTES:].decode(errors="replace")
+    logger.error("a launcher of programs left (%s):\n%s", outcome.detail, words)
+    return await in_turn(gpu, order, how, deadline)
 
 
 async def in_turn(

@@ -18,7 +18,7 @@ from worker.programs.gpu.gpu_replay import (
     DeviceProgram,
     ProgramGpu,
     ReplayTurn,
-    in_turn,
+    in_turn_again,
     order_of,
     returned_bytes,
     too_much_told,
@@ -49,7 +49,7 @@ async def replay_beside(
     )
     both = replace(how, timeout_s=2 * how.timeout_s)  # it is of each
     try:
-        outcome, limit_s = await in_turn(gpu, order, both, deadline)
+        outcome, limit_s = await in_turn_again(gpu, order, both, deadline)
     except FrameError as error:
         return too_much_told(error, program.role), Replayed()
     if outcome.ending is LaunchEnding.DEADLINE and limit_s < both.timeout_s:

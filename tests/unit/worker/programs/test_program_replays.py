@@ -1,6 +1,7 @@
 """In which order a program and its reference are on the GPU, and when the reference is not."""
 
 import struct
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -30,11 +31,16 @@ GOOD = LaunchOutcome(
     },
     outputs={"0:0": ONES, "1:0": ONES},
 )  # fmt: skip
+LEFT = LaunchOutcome(LaunchEnding.SILENT, "exit status 1", stdout=b"OSError: too many open files")
+KILLED = LaunchOutcome(LaunchEnding.SIGNAL, "killed by signal 11")
 FAULT = LaunchOutcome(LaunchEnding.FAULT, fault={"kind": "illegal_access", "message": "m"})
 
 
 class OrderedLaunchers:
-    """In the place of launchers: it says how each program ends, and remembers what it was given."""
+    """In the place of launchers: it says how each program ends, and remembers what it was given.
+
+    A list is how a program ends each time.
+    """
 
     def __init__(self, **endings):
         self.orders = []
@@ -51,7 +57,8 @@ class OrderedLaunchers:
 
     async def replay(self, ordinal, order, **_):
         self.orders.append(order)
-        return self._endings[order.tape.decode()]
+        ending = self._endings[order.tape.decode()]
+        return ending.pop(0) if isinstance(ending, list) else ending
 
 
 def program(name):
@@ -90,6 +97,30 @@ async def test_only_the_program_is_asked_to_be_deterministic(known):
     await both(launchers, known)
 
     assert [order.determinism for order in launchers.orders] == [True, False]
+
+
+async def test_a_launcher_that_leaves_by_itself_is_no_fault_of_the_program(known, caplog):
+    launchers = OrderedLaunchers(candidate=[LEFT, GOOD], reference=GOOD)
+    ours, _ = await both(launchers, known)
+
+    assert ours.is_whole
+    assert "OSError: too many open files" in caplog.text
+
+
+async def test_a_program_that_every_launcher_leaves_at_has_crashed(known):
+    launchers = OrderedLaunchers(candidate=LEFT)
+    ours, _ = await both(launchers, known)
+
+    assert [finding.kind for finding in ours.findings] == ["crashed"]
+    assert [order.announce for order in launchers.orders] == [False, False, True]
+
+
+async def test_a_crash_that_does_not_show_again_names_no_op(known):
+    launchers = OrderedLaunchers(candidate=[KILLED, replace(GOOD, stages=("op-3",))])
+    ours, _ = await both(launchers, known)
+
+    (finding,) = ours.findings
+    assert (finding.kind, finding.line) == ("crashed", None)
 
 
 async def test_a_program_that_faults_needs_no_reference(known):
