@@ -33,7 +33,7 @@ class RecordOrder(Order):
     init_inputs: Sequence[Any] | None = None
     seed: int = 42
     device: str = "cuda"
-    max_ops: int = 50_000
+    max_ops: int = 110_000
     max_tensors: int = 150_000
     max_tape_bytes: int = MAX_TAPE_BYTES
 
