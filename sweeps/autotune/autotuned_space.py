@@ -5,7 +5,7 @@ is a reading for each of these contexts, and a variant has only what its own con
 """
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,7 +13,8 @@ import orjson
 
 from compiler.autotune import AutotuneReading
 from compiler.diagnostic import USER_FILE, Assumption
-from compiler.rejection import Fault, RequestRejected, pointer
+from compiler.rejection import Fault, RequestRejected
+from sweeps.autotune.argument_examples import check_hints, check_known
 from sweeps.autotune.configurations import AT, configurations
 from sweeps.autotune.heuristics import Heuristics
 from sweeps.axis import Axis
@@ -94,7 +95,7 @@ class AutotunedSpace:
         unique = {orjson.dumps(changes): changes for changes in every}
         self.space = replace(space, configurations=tuple(unique.values()))
         check_space(self.space)
-        _check_like(space, readings.values())
+        check_known(space.like, readings.values())
         self._set_aside = {
             heuristic.name
             for reading in readings.values()
@@ -128,8 +129,11 @@ class AutotunedSpace:
         """Return the variants, each with what heuristics give it.
 
         Conditions that name a heuristic are asked last. Raises RequestRejected as `planned` of a
-        space and `completed`.
+        space and `completed`, and for an example that breaks a hint of the base.
         """
+        if self.space.like:
+            parameters = next(reading.parameters for reading in self._readings.values())
+            check_hints(self.space.like, base, parameters)
         computed = {
             spelling
             for reading in self._readings.values()
@@ -233,19 +237,6 @@ class _Values:
         if at == len(self.contents):
             self.contents.append(content)
         self.chosen[variant] = at
-
-
-def _check_like(space: Space, readings: Collection[AutotuneReading]) -> None:
-    """Refuse examples of what no kernel has. Raises RequestRejected."""
-    known = {name for reading in readings for name in reading.parameters}
-    kernel = next(reading.kernel for reading in readings)
-    faults = [
-        Fault("/space/like" + pointer(name), f"{kernel} has no parameter {name[:100]}")
-        for name in space.like
-        if name not in known
-    ]
-    if faults:
-        raise RequestRejected(*faults)
 
 
 def _changes(variant: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -109,6 +109,42 @@ def test_an_example_of_no_parameter_is_refused() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("said", "example", "message"),
+    [
+        (
+            {"signature": {"N": "i32:16"}},
+            {"N": 100},
+            "100 breaks a hint: the base says that N is divi",
+        ),
+        (
+            {"signature": {"N": "i32"}, "hints": {"N": ["equal_to_1"]}},
+            {"N": 2},
+            "2 breaks a hint: the base says that N is equal to 1",
+        ),
+    ],
+)
+def test_an_example_that_breaks_a_hint_is_refused(
+    said: dict[str, Any], example: dict[str, Any], message: str
+) -> None:
+    space = read_space({"autotune": True, "like": example}, "compilations")
+    tuned = AutotunedSpace(space, {CUDA: reading()})
+
+    with pytest.raises(RequestRejected) as caught:
+        tuned.planned({**BASE, **said}, "compilations", (), 100)
+
+    [fault] = caught.value.faults
+    assert fault.pointer == "/space/like/N"
+    assert fault.message.startswith(message)
+
+
+def test_an_example_may_keep_a_hint() -> None:
+    space = read_space({"autotune": True, "like": {"N": 192}}, "compilations")
+    tuned = AutotunedSpace(space, {CUDA: reading()})
+
+    assert tuned.planned({**BASE, "signature": {"N": "i32:16"}}, "compilations", (), 100)
+
+
 def test_what_takes_too_long_to_evaluate_is_refused_before() -> None:
     configs = [config({"BM": size}) for size in range(1000)]
     long = heuristic("EVEN", " + ".join(["M"] * 100))
