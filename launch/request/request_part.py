@@ -19,7 +19,8 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer
+from compiler.rejection import Fault, RequestRejected
+from compiler.request.field_faults import field_faults
 
 
 class RequestPart(BaseModel):
@@ -57,25 +58,12 @@ _Model = TypeVar("_Model", bound=BaseModel)
 def read(model: type[_Model], data: Any, at: str) -> _Model:
     """Return `data`, found at pointer `at`, as `model`.
 
-    Raises RequestRejected with every field that does not fit.
+    Raises RequestRejected with the fields that do not fit.
     """
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise RequestRejected(*_faults(error, model, at)) from None
-
-
-def _faults(error: ValidationError, model: type[BaseModel], at: str) -> Iterator[Fault]:
-    names = [field.alias or name for name, field in model.model_fields.items()]
-    for item in error.errors(include_url=False, include_input=False):
-        message = item["msg"]
-        if item["type"] == "extra_forbidden":
-            message = f"unknown field.{did_you_mean(str(item['loc'][-1]), names)}"
-        elif item["type"] == "model_type":
-            message = "must be a JSON object"
-        elif item["type"] == "missing":
-            message = "this field is needed"
-        yield Fault(at + pointer(*item["loc"]), message)
+        raise RequestRejected(*field_faults(error, model, at)) from None
 
 
 @contextmanager

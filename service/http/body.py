@@ -11,7 +11,8 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 
 from compiler.rejection import Fault, RequestRejected
-from service.http.problems import ProblemRaised, faults_of
+from compiler.request.field_faults import field_faults
+from service.http.problems import ProblemRaised
 from service.state import state_of
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -95,7 +96,7 @@ def parse_value(data: Any, model: type[_Model]) -> _Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise faults_of(error, model) from None
+        raise RequestRejected(*field_faults(error, model)) from None
 
 
 def _patience_s(request: Request) -> float:

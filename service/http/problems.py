@@ -7,13 +7,12 @@ from typing import Any
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from compiler.problem import PROBLEM_BASE, TITLES, FieldError, Problem
-from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer
+from compiler.rejection import RequestRejected
 from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
 
 STATUS = {
@@ -120,19 +119,6 @@ def problem_of_rejection(error: RequestRejected) -> ProblemRaised:
     detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in error.faults)
     errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in error.faults]
     return ProblemRaised(error.slug, detail, errors=errors)
-
-
-def faults_of(error: ValidationError, model: type[BaseModel]) -> RequestRejected:
-    """Turn pydantic's errors about `model` into faults with JSON pointers."""
-    faults = []
-    for item in error.errors(include_url=False, include_input=False):
-        message = item["msg"]
-        if item["type"] == "extra_forbidden":
-            message = f"unknown field.{did_you_mean(str(item['loc'][-1]), model.model_fields)}"
-        elif item["type"] == "model_type":
-            message = "must be a JSON object"
-        faults.append(Fault(pointer(*item["loc"]), message))
-    return RequestRejected(*faults)
 
 
 def install_handlers(app: FastAPI) -> None:

@@ -53,7 +53,7 @@ def test_a_request_is_read_back_from_its_job():
 
 FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown field": (SOURCE | {"refrence": {}}, "/refrence", "Did you mean `reference`?"),
-    "no source": ({}, "/source", "Field required"),
+    "no source": ({}, "/source", "this field is needed"),
     "empty source": ({"source": ""}, "/source", "at least 1 character"),
     "NUL in the source": ({"source": "a\0b"}, "/source", "NUL"),
     "NUL in the reference": (SOURCE | {"reference": {"source": "\0"}}, "/reference/source", "NUL"),
@@ -100,7 +100,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         "/reference/entry",
         "a script takes no inputs",
     ),
-    "case without inputs": (SOURCE | {"cases": [{}]}, "/cases/0/inputs", "Field required"),
+    "case without inputs": (SOURCE | {"cases": [{}]}, "/cases/0/inputs", "this field is needed"),
     "tolerance": (SOURCE | {"tolerance": {"rtol": -1}}, "/tolerance/rtol", "greater than or equal"),
     "device": (SOURCE | {"device": "gpu"}, "/device", '"gpu" is no device; write "auto"'),
     "target of a device": (

@@ -88,7 +88,7 @@ def test_missing_fields_are_named():
     with pytest.raises(RequestRejected) as rejected:
         parse_body(b"{}", CompileRequest)
 
-    assert str(rejected.value) == "/target: Field required"
+    assert str(rejected.value) == "/target: this field is needed"
 
 
 @pytest.mark.parametrize("name", [name for name in CompileRequest.model_fields if name != "target"])

@@ -1,0 +1,62 @@
+"""What pydantic says of a request's fields, as faults of it with a hint at what was meant.
+
+Work that it makes is bounded by the faults that are answered, whatever was posted.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from compiler.rejection import MAX_FAULTS, Fault, did_you_mean, pointer
+
+_MAX_NAME_CHARS = 256
+"""Of a field that there is not, in its pointer."""
+
+
+def field_faults(error: ValidationError, model: type[BaseModel], at: str = "") -> tuple[Fault, ...]:
+    """Return the first faults of what `model` refused, at most MAX_FAULTS; it was at pointer `at`.
+
+    A slip in a field's name is held against the fields of the part that it is in.
+    """
+    items = islice(error.errors(include_url=False, include_input=False), MAX_FAULTS)
+    return tuple(_fault(item["type"], item["msg"], item["loc"], model, at) for item in items)
+
+
+def _fault(
+    kind: str, message: str, place: tuple[str | int, ...], model: type[BaseModel], at: str
+) -> Fault:
+    match kind:
+        case "extra_forbidden":
+            name = str(place[-1])[:_MAX_NAME_CHARS]
+            place = (*place[:-1], name)
+            message = f"unknown field.{did_you_mean(name, _names(model, place[:-1]))}"
+        case "model_type":
+            message = "must be a JSON object"
+        case "missing":
+            message = "this field is needed"
+    return Fault(at + pointer(*place), message)
+
+
+def _names(model: type[BaseModel], place: tuple[str | int, ...]) -> list[str]:
+    """Return the names that the fields of the part at `place` have in JSON."""
+    parts = [model]
+    for step in place:
+        inner = [
+            field.annotation
+            for part in parts
+            for name, field in part.model_fields.items()
+            if step in (name, field.alias)
+        ]
+        # any other step is an index of a list or a key of a dict: the models are the same
+        parts = list(_models(inner)) if inner else parts
+    return [field.alias or name for part in parts for name, field in part.model_fields.items()]
+
+
+def _models(annotations: Iterable[Any]) -> Iterator[type[BaseModel]]:
+    for annotation in annotations:
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield annotation
+        else:
+            yield from _models(get_args(annotation))
