@@ -89,6 +89,30 @@ def test_attention_under_autocast_is_given_what_autocast_casts(
     assert tape.tensors[query.id].dtype == "fp16"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "op"),
+    [
+        ("x, None, None, m, v, True, 0.1, 1e-5, False", "batch_norm"),
+        (
+            "x, None, None, running_mean=m, running_var=v, training=True, momentum=0.1, eps=1e-5, "
+            "cudnn_enabled=False",
+            "native_batch_norm",
+        ),
+    ],
+    ids=["in order", "by name"],
+)
+def test_a_batch_norm_is_recorded_with_its_arguments_in_order(
+    recorder: RecordingProcess, arguments: str, op: str
+) -> None:
+    source = (
+        "x = torch.rand(2, 4, device='cuda')\nm = torch.zeros(4, device='cuda')\n"
+        f"v = torch.ones(4, device='cuda')\ny = torch.batch_norm({arguments})\n"
+    )
+    tape = tape_of(recorder, source)
+    [found] = [op for op in tape.ops if isinstance(op, AtenOp) and "batch_norm" in op.op]
+    assert (found.op, found.kwargs) == (f"aten.{op}.default", {})
+
+
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 @pytest.mark.parametrize("batch_first", [True, False])
 def test_a_recurrent_module_is_one_op_with_the_strides_that_torch_gives(

@@ -27,7 +27,7 @@ def install() -> None:
     """Put the coarse functions in the place of torch's."""
     functional: Any = torch.nn.functional
     functional.scaled_dot_product_attention = _attention(functional.scaled_dot_product_attention)
-    torch.batch_norm = _coarse(torch.batch_norm, _BATCH_NORM, torch.batch_norm, _is_plain)
+    torch.batch_norm = _coarse(torch.batch_norm, _BATCH_NORM, torch.batch_norm, _is_plain_in_order)
     own = {name: getattr(torch._VF, name) for name in _CELLS}
     for name in _RNNS:
         real = getattr(torch._VF, name)
@@ -85,6 +85,11 @@ def _is_plain(args: Any, kwargs: Any) -> bool:
         return True
     tensors = (item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor))
     return not any(tensor.requires_grad for tensor in tensors)
+
+
+def _is_plain_in_order(args: Any, kwargs: Any) -> bool:
+    """Return whether it is plain, too, with all arguments in the order that tapes have."""
+    return not kwargs and _is_plain(args, kwargs)
 
 
 def _is_plain_rnn(args: Any, kwargs: Any) -> bool:

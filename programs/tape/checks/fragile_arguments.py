@@ -25,6 +25,7 @@ def check_fragile(op: AtenOp, tensors: Tensors) -> None:
     """Raise `NotDerivable` for arguments that would end, or worse, the process that obeys them."""
     check = _CHECKS.get(name_of(op))
     if check is not None:
+        _need(not op.kwargs, "its arguments have names, where a recorder gives them in order")
         check(Arguments(op), tensors)
 
 
@@ -67,6 +68,7 @@ def _softmax_gradient(given: Arguments, tensors: Tensors) -> None:
 def _batch_norm(given: Arguments, tensors: Tensors) -> None:
     is_always_evaluating = name_of(given.op) == "_native_batch_norm_legit_no_training"
     trains = not is_always_evaluating and given.any(5, "training", None)
+    _need(isinstance(trains, bool), "its training is neither true nor false")
     _channels(given, tensors, 0, range(1, 5))
     has_statistics = all(isinstance(given.any(at, "", None), TensorRef) for at in (3, 4))
     _need(trains is True or has_statistics, "without statistics it has to train")

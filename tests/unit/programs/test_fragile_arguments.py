@@ -52,6 +52,8 @@ LSTM_SHAPES = [[5, 2, 3], [1, 2, 4], [1, 2, 4], [16, 3], [16, 4]]
          "does not have 4 elements"),
         ("native_batch_norm.default", [[2, 4]], (t(0), None, None, None, None, False, 0.1, 1e-5),
          "it has to train"),
+        ("batch_norm.default", [[2, 4], [4]], (t(0), None, None, t(1), t(1), 1, 0.1, 1e-5),
+         "neither true nor false"),
         ("native_batch_norm_backward.default", [[2, 4], [2, 0]],
          (t(0), t(1), None, None, None, t(0), t(0), True, 0.1, {"list": [True, True, True]}),
          "does not have 0 elements"),
@@ -93,6 +95,14 @@ def test_arguments_without_sense_are_refused(
 ) -> None:
     with pytest.raises(ForgedTape, match=what):
         read(name, shapes, *args)
+
+
+def test_arguments_are_not_hidden_by_their_names() -> None:
+    """torch writes running statistics of any size, by the number of channels."""
+    maker, output = with_shapes("native_batch_norm.default", [[2, 64], [1]], t(0), None, None)
+    maker.ops[-1]["k"] = {"running_mean": t(1), "running_var": t(1), "training": True}
+    with pytest.raises(ForgedTape, match="its arguments have names"):
+        read_tape(json.dumps(maker.json([0, 1], [output], [], [])).encode())
 
 
 def test_arguments_that_fit_are_not() -> None:
