@@ -5,13 +5,13 @@ Contents are told apart by digests, and kept only of what was changed, when it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from programs.replay.live_tensors import LiveTensors, bytes_of
-from programs.replay.operators import changed_arguments
 from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
 from programs.replay.storage_digest import digest
-from programs.tape.schema import AtenOp, Launch, Op, Phase, Tape, tensors_of
+from programs.replay.storage_lifetimes import changed_tensors
+from programs.tape.schema import Phase, Tape, tensors_of
 
 
 class ChangedInputs:
@@ -72,20 +72,5 @@ def input_ids(tape: Tape, phase: Phase) -> tuple[int, ...]:
 
 
 def _may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:
-    ids = [id_ for op in tape.ops if op.phase == phase for id_ in _written(op)]
+    ids = [id_ for op in tape.ops if op.phase == phase for id_ in changed_tensors(op)]
     return frozenset([tape.tensors[id_].storage for id_ in ids])
-
-
-def _written(op: Op) -> Iterator[int]:
-    """Yield what an op changes; a launch may change all that it gets."""
-    if isinstance(op, Launch):
-        for argument in op.args.values():
-            yield from tensors_of(argument)
-    elif isinstance(op, AtenOp):
-        positions, names = changed_arguments(op.op)
-        for number, value in enumerate(op.args):
-            if number in positions:
-                yield from tensors_of(value)
-        for name, value in op.kwargs.items():
-            if name in names:
-                yield from tensors_of(value)

@@ -54,18 +54,6 @@ def overload(name: str) -> Any:
 
 
 @cache
-def changed_arguments(name: str) -> tuple[frozenset[int], frozenset[str]]:
-    """Return which arguments an overload changes: their positions and their names."""
-    arguments = overload(name)._schema.arguments
-    written = [
-        (number, argument.name)
-        for number, argument in enumerate(arguments)
-        if argument.alias_info is not None and argument.alias_info.is_write
-    ]
-    return frozenset(number for number, _ in written), frozenset(name for _, name in written)
-
-
-@cache
 def aliased_arguments(name: str) -> tuple[frozenset[int], frozenset[str]]:
     """Return which arguments an overload changes, or returns as they are or in part."""
     arguments = overload(name)._schema.arguments

@@ -13,9 +13,10 @@ import torch
 from launch.buffers.element_types import Array, stored
 from launch.buffers.poison import poison_of
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.operators import DTYPES, changed_arguments
+from programs.replay.operators import DTYPES
 from programs.replay.written_storages import COMPLEX, fill_with_numbers
-from programs.tape.schema import AtenOp, Tape, TensorMeta, tensors_of
+from programs.tape.overload_effects import written_tensors
+from programs.tape.schema import AtenOp, Tape, TensorMeta
 
 _AT_ONCE = 1 << 26
 """Elements looked at: it takes memory beside them."""
@@ -45,10 +46,7 @@ class PoisonedStorages:
         """Take note of what `op` writes: the tensors that it changes, as wholes."""
         if not self._with_numbers:
             return
-        positions, names = changed_arguments(op.op)
-        given = [value for n, value in enumerate(op.args) if n in positions]
-        given += [value for name, value in op.kwargs.items() if name in names]
-        for id_ in (id_ for value in given for id_ in tensors_of(value)):
+        for id_ in written_tensors(op):
             self.write(id_)
 
     def write(self, id_: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from programs.replay.replay_order import CALLS
 from programs.tape.forged import ForgedTape
-from programs.tape.overload_effects import tensors_made
+from programs.tape.overload_effects import tensors_made, written_tensors
 from programs.tape.schema import PHASES, AtenOp, Launch, Op, Tape, tensors_of
 
 START = -1
@@ -57,6 +57,11 @@ def tensors_at(op: Op) -> Iterator[int]:
         case Launch():
             for argument in op.args.values():
                 yield from tensors_of(argument)
+
+
+def changed_tensors(op: Op) -> Iterator[int]:
+    """Yield the tensors whose values an op may change; a launch may change all that it takes."""
+    yield from written_tensors(op) if isinstance(op, AtenOp) else tensors_at(op)
 
 
 def _ends(ops: Sequence[Op]) -> dict[str, int]:

@@ -13,7 +13,8 @@ import torch
 from launch.buffers.element_types import Array, stored
 from launch.buffers.poison import poison_of
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.operators import DTYPES, aliased_arguments, changed_arguments, reads_values
+from programs.replay.operators import DTYPES, aliased_arguments, reads_values
+from programs.tape.overload_effects import written_tensors
 from programs.tape.schema import AtenOp, Tape, tensors_of
 
 EMPTIES = frozenset(
@@ -75,10 +76,7 @@ class WrittenStorages:
         """Remember what `op` writes: the tensors that it changes, as wholes."""
         if not self._flags:
             return
-        positions, names = changed_arguments(op.op)
-        given = [value for n, value in enumerate(op.args) if n in positions]
-        given += [value for name, value in op.kwargs.items() if name in names]
-        for id_ in (id_ for value in given for id_ in tensors_of(value)):
+        for id_ in written_tensors(op):
             self.write(id_)
 
     def write(self, id_: int) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from programs.tape.allowed_overloads import ALLOWED, Kind
-from programs.tape.schema import AtenOp, Op, tensors_of
+from programs.tape.schema import AtenOp, Op, Value, tensors_of
 
 _WITH_RUNNING_STATISTICS = frozenset({
     "aten.batch_norm.default",
     "aten.native_batch_norm.default",
     "aten._native_batch_norm_legit.default",
 })  # fmt: skip
-_RUNNING_STATISTICS, _TRAINING = slice(3, 5), 5
-"""Arguments that are written, and not read, where the op trains; its name does not say so."""
+_RUNNING_STATISTICS = ((3, "running_mean"), (4, "running_var"))
+"""Arguments that are written, and not read, where the op trains: neither its name nor, for most,
+torch's schema says so."""
 _WITHOUT_VALUES: frozenset[Kind] = frozenset({"uninitialized", "constant", "random"})
 
 
@@ -46,11 +47,9 @@ def argument_tensors(op: AtenOp) -> tuple[int, ...]:
 def written_tensors(op: AtenOp) -> tuple[int, ...]:
     """Return the tensors among the op's arguments whose values it may change."""
     written: tuple[int, ...] = tensors_of(op.kwargs.get("out"))
-    if is_in_place(op) and op.args:
-        written += tensors_of(op.args[0])
-    if _trains(op):
-        written += tensors_of(op.args[_RUNNING_STATISTICS])
-    return written
+    if is_in_place(op):
+        written += tensors_of(_argument(op, 0, "self"))
+    return written + _statistics(op)
 
 
 def tensors_made(ops: Iterable[Op]) -> frozenset[int]:
@@ -63,10 +62,16 @@ def tensors_made(ops: Iterable[Op]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _trains(op: AtenOp) -> bool:
-    """Whether it is a batch normalization by the batch's own statistics."""
-    is_known = op.op in _WITH_RUNNING_STATISTICS and len(op.args) > _TRAINING
-    return is_known and op.args[_TRAINING] is True
+def _statistics(op: AtenOp) -> tuple[int, ...]:
+    """Return the running statistics that a batch normalization changes, none where none trains."""
+    if op.op not in _WITH_RUNNING_STATISTICS or _argument(op, 5, "training") is not True:
+        return ()
+    return tensors_of(tuple([_argument(op, at, name) for at, name in _RUNNING_STATISTICS]))
+
+
+def _argument(op: AtenOp, position: int, name: str) -> Value:
+    """Return an argument by its position or its name, None where it is not given."""
+    return op.args[position] if position < len(op.args) else op.kwargs.get(name)
 
 
 def overwritten_tensors(op: AtenOp) -> tuple[int, ...]:
@@ -83,9 +88,7 @@ def read_tensors(op: AtenOp) -> tuple[int, ...]:
         return ()
     if kind == "overwrite":
         return _all(op.args[1:], tuple(op.kwargs.values()))
-    outs = frozenset(tensors_of(op.kwargs.get("out")))
-    if _trains(op):
-        outs |= frozenset(tensors_of(op.args[_RUNNING_STATISTICS]))
+    outs = frozenset((*tensors_of(op.kwargs.get("out")), *_statistics(op)))
     return tuple([id_ for id_ in argument_tensors(op) if id_ not in outs])
 
 

@@ -83,6 +83,22 @@ def test_inputs_in_other_strides_are_copied_into_those_that_were_recorded() -> N
     assert same_bits(found.outputs(0), [one.contiguous() for one in reference.outputs[0]])
 
 
+def test_running_statistics_that_a_call_is_given_are_told_as_it_leaves_them() -> None:
+    """torch's schema of `native_batch_norm` does not say that it writes them."""
+    mean, variance = torch.zeros(8), torch.ones(8)
+
+    def normalized(x: torch.Tensor, *statistics: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.batch_norm(x, *statistics, training=True)
+
+    eager = recorded(lambda: [*rows(), mean.clone(), variance.clone()], normalized)
+    found = replayed(eager.tape)
+
+    assert {name for name in found.sent if name.startswith("input:")} == {
+        "input:0:1", "input:0:2", "input:1:1", "input:1:2",
+    }  # fmt: skip
+    assert found.sent["input:0:1"] != found.sent["input:1:1"]
+
+
 def _without_values(tape: Tape) -> Tape:
     """A tape as of a program that is given its inputs."""
     return tape | {"ops": [op for op in tape["ops"] if op["phase"] != "inputs"]}

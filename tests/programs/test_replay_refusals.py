@@ -238,6 +238,15 @@ def test_ops_that_read_what_nobody_wrote_are_found_where_asked_for() -> None:
     assert failing(program).report.findings == []
 
 
+def test_memory_that_is_only_seen_anew_stays_unwritten() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return torch.empty(8, 4).t_().sum() + x.sum()
+
+    [finding, again] = failing(program, checks=("initcheck",)).report.findings
+
+    assert finding.kind == again.kind == "uninitialized"
+
+
 def test_what_was_made_empty_is_poison() -> None:
     def program(x: torch.Tensor) -> Sequence[torch.Tensor]:
         made = torch.empty(3, 2), torch.empty_like(x, dtype=torch.int32), x.new_empty(2)

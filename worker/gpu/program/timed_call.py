@@ -6,18 +6,18 @@ there before is put back. Knows torch, and no CUDA.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.operators import called, changed_arguments
+from programs.replay.operators import called
 from programs.replay.own_generators import OwnGenerators
 from programs.replay.program_run import tensors_in
 from programs.replay.replay_order import CALLS
-from programs.replay.storage_lifetimes import Lifetimes
+from programs.replay.storage_lifetimes import Lifetimes, changed_tensors
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.schema import (
     AtenOp,
@@ -82,7 +82,7 @@ class TimedCall:
     @property
     def written(self) -> frozenset[int]:
         """The storages that the call may write."""
-        ids = (id_ for index in self.ops for id_ in written_by(self._tape.ops[index]))
+        ids = (id_ for index in self.ops for id_ in changed_tensors(self._tape.ops[index]))
         return frozenset([self._tape.tensors[id_].storage for id_ in ids])
 
     def keep(self, storages: frozenset[int]) -> None:
@@ -180,21 +180,6 @@ def queues_work(op: Op) -> bool:
     if isinstance(op, AtenOp):
         return ALLOWED[op.op].kind not in _QUEUE_NOTHING
     return isinstance(op, Launch)
-
-
-def written_by(op: Op) -> Iterator[int]:
-    """Yield the tensors that an op may change; a launch may change all that it gets."""
-    if isinstance(op, Launch):
-        for argument in op.args.values():
-            yield from tensors_of(argument)
-    elif isinstance(op, AtenOp):
-        positions, names = changed_arguments(op.op)
-        for number, value in enumerate(op.args):
-            if number in positions:
-                yield from tensors_of(value)
-        for name, value in op.kwargs.items():
-            if name in names:
-                yield from tensors_of(value)
 
 
 def calls_are_alike(tape: Tape) -> bool:
