@@ -1,9 +1,11 @@
 """What the adapters ask of our own API: a program or a batch posted, and waited for."""
 
+import asyncio
 import time
 from typing import Any
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 
 from service.evaluators.program_words import FINISHED
 from service.http.inner_request import InnerAnswer, ask_itself
@@ -30,7 +32,26 @@ async def posted(
 
 
 async def awaited(request: Request, url: str, wait_s: float) -> Any:
-    """Return the program or batch at `url` once it is over, at the latest after `wait_s`."""
+    """Return the program or batch at `url` once it is over, at the latest after `wait_s`.
+
+    Nobody is waited for who hangs up, which raises ClientDisconnect; what was posted goes on.
+    """
+    if not wait_s:
+        return await _awaited(request, url, 0)
+    waiting = asyncio.create_task(_awaited(request, url, wait_s))
+    hanging_up = asyncio.create_task(_hung_up(request))
+    try:
+        await asyncio.wait({waiting, hanging_up}, return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            raise ClientDisconnect
+        return waiting.result()
+    finally:
+        for task in (waiting, hanging_up):
+            task.cancel()
+        await asyncio.gather(waiting, hanging_up, return_exceptions=True)
+
+
+async def _awaited(request: Request, url: str, wait_s: float) -> Any:
     deadline = time.monotonic() + wait_s
     longest_s = state_of(request).settings.max_wait_s
     while True:
@@ -41,6 +62,11 @@ async def awaited(request: Request, url: str, wait_s: float) -> Any:
         found = answer.json
         if found["state"] in FINISHED or left_s <= longest_s or not longest_s:
             return found
+
+
+async def _hung_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass  # the end of a body, which a GET has as well
 
 
 async def is_there(request: Request, url: str) -> bool:
