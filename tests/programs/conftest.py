@@ -22,8 +22,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """A client of a deployment that records programs."""
+def recording_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A deployment that records programs."""
     deployment = Deployment(tmp_path_factory.mktemp("programs"))
     deployment.start_store()
     deployment.start_service()
@@ -32,8 +32,15 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]
         deployment.wait_for_workers()
         with deployment.client() as client:
             until_programs_are_offered(client)
-            yield client
+        yield deployment
     finally:
         said = deployment.said()
         deployment.stop()
     assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="session")
+def programs(recording_deployment: Deployment) -> Iterator[httpx.Client]:
+    """A client of a deployment that records programs."""
+    with recording_deployment.client() as client:
+        yield client
