@@ -78,6 +78,12 @@ class ProgramKernel(Record):
     configuration: KernelConfiguration | None = Field(
         default=None, description="of an autotuned kernel; null: it is none"
     )
+    reads: list[str] | None = Field(
+        default=None, description="parameters whose memory it may read; null: it is not known"
+    )
+    writes: list[str] | None = Field(
+        default=None, description="parameters whose memory it may write; null: it is not known"
+    )
     problem: Problem | None = Field(default=None, description="why it does not compile")
 
 

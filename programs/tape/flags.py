@@ -74,10 +74,8 @@ def _launches(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
             "does the work; return what the kernels compute"
         )
         yield _flag("no_kernel", message, launches[0][1].place)
-    state = _state(tape)
     for index, launch in launches:
-        is_dead = index not in flow.live and flow.accesses[index].writes.isdisjoint(state)
-        if is_dead and not _is_of_nothing(launch, tape):
+        if flow.is_dead(index) and not _is_of_nothing(launch, tape):
             name = tape.kernels[launch.kernel].name
             message = (
                 f"nothing that is returned hangs on this launch of {name}: use what it writes, or "
@@ -90,13 +88,6 @@ def _is_of_nothing(launch: Launch, tape: Tape) -> bool:
     """Whether there is nothing to do, as a tensor is empty: no program runs, and none has to."""
     ids = [id_ for value in launch.args.values() for id_ in tensors_of(value)]
     return 0 in launch.grid and any(0 in tape.tensors[id_].shape for id_ in ids)
-
-
-def _state(tape: Tape) -> frozenset[int]:
-    """Return the storages that outlive a call: what a launch leaves there is not for nothing."""
-    ids = [id_ for _, id_ in tape.params]
-    ids.extend(id_ for item in (*tape.inputs, *tape.inputs2) for id_ in tensors_of(item))
-    return frozenset([tape.tensors[id_].storage for id_ in ids])
 
 
 def _outputs(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:

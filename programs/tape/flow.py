@@ -57,10 +57,16 @@ class Flow:
     output2_sources: tuple[int, ...]
     input_bits: Mapping[int, int]
     """By storage: the bit of an input of the first or the second call."""
+    state: frozenset[int]
+    """Storages that outlive a call: what is left in a parameter, a buffer or an input."""
 
     def hangs_on_inputs(self, sources: int) -> bool:
         """Whether these sources hold an input of any call."""
         return sources >= _FIRST_INPUT
+
+    def is_dead(self, index: int) -> bool:
+        """Whether an op is for nothing: what it writes is not returned, and not left in state."""
+        return index not in self.live and self.accesses[index].writes.isdisjoint(self.state)
 
 
 def flow_of(tape: Tape, effects: KernelsEffects) -> Flow:
@@ -80,6 +86,7 @@ def flow_of(tape: Tape, effects: KernelsEffects) -> Flow:
         output_sources if output_sources is not None else forward.of(tape.outputs),
         forward.of(tape.outputs2),
         forward.input_bits,
+        _state(tape),
     )
 
 
@@ -191,3 +198,9 @@ def _live(tape: Tape, accesses: tuple[OpAccess, ...]) -> frozenset[int]:
             wanted -= access.renews
             wanted |= access.reads
     return frozenset(live)
+
+
+def _state(tape: Tape) -> frozenset[int]:
+    ids = [id_ for _, id_ in tape.params]
+    ids.extend(id_ for item in (*tape.inputs, *tape.inputs2) for id_ in tensors_of(item))
+    return _storages(tape, ids)

@@ -49,6 +49,18 @@ class KernelEffects:
     writes: frozenset[str]
 
 
+NO_EFFECTS = KernelEffects(frozenset(), frozenset())
+
+
+def either_effects(
+    first: KernelEffects | None, second: KernelEffects | None
+) -> KernelEffects | None:
+    """Return what is done by whoever does the one or the other; None: anything."""
+    if first is None or second is None:
+        return None
+    return KernelEffects(first.reads | second.reads, first.writes | second.writes)
+
+
 def kernel_effects(ttir: str) -> KernelEffects | None:
     """Return what a kernel may do to its parameters, None where it may do anything to any."""
     reader = _Module()

@@ -118,7 +118,7 @@ def _remarks(tape: Tape, flow: Flow, index: int, op: Op) -> str:
     if isinstance(op, Seeding) or (isinstance(op, AtenOp) and makes_views(op)):
         return ""
     is_judged = bool(tensors_of(tape.outputs)) and op.phase in ("run", "run2")
-    is_dead = is_judged and index not in flow.live
+    is_dead = is_judged and flow.is_dead(index)
     inputs = _input_numbers(tape, flow, flow.op_sources[index])
     return f"{inputs and f'  <- {inputs}'}{'  DEAD' if is_dead else ''}"
 

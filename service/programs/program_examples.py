@@ -37,6 +37,8 @@ _KERNEL = ProgramKernel(
     launches=1,
     compilation_key=_KEY,
     compilation_url=compilation_url(_KEY),
+    reads=["x_ptr", "y_ptr"],
+    writes=["output_ptr"],
 )
 _SUMMARY = Summary(
     shape=[4, 1000], dtype="fp32", min=-4.91, max=5.02, mean=0.01, nan=0, inf=0, unwritten=0

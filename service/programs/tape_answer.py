@@ -1,13 +1,19 @@
 """The tape of a program as its caller reads it: JSON as it was recorded, or text."""
 
 import asyncio
+import hashlib
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from fastapi import Request, Response
 
+from programs.program_record import Program, ProgramKernel
+from programs.tape.flow import KernelsEffects
 from programs.tape.forged import ForgedTape
+from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, either_effects
 from programs.tape.read_tape import read_tape
+from programs.tape.schema import Tape
 from programs.tape.tape_text import tape_text
 from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response
@@ -38,8 +44,9 @@ async def tape_answer(
         if data is not None and len(data) > MAX_TOLD_BYTES:
             raise _not_told(f"it has {len(data)} bytes, more than {MAX_TOLD_BYTES}")
         if data is not None:
-            headers = PRIVATE | {"ETag": f'"{digest}-text"'}
-            text = await asyncio.to_thread(_readable, data)
+            kernels = await _compiled(state, program_id, which)
+            text = (await asyncio.to_thread(_readable, data, kernels)).encode()
+            headers = PRIVATE | {"ETag": f'"{hashlib.sha256(text).hexdigest()}"'}
             return Response(text, headers=headers, media_type=_TEXT)
     elif response := await blob_response(request, state, digest, "application/json", PRIVATE):
         response.headers["Vary"] = PRIVATE["Vary"]
@@ -70,11 +77,45 @@ def _weighed(part: str) -> tuple[str, float]:
     return name.strip().lower(), float(weight[1]) if weight else 1.0
 
 
-def _readable(tape: bytes) -> str:
+async def _compiled(
+    state: ServiceState, program_id: str, which: WhichTape
+) -> Sequence[ProgramKernel]:
+    """Return what the record says of the kernels on a tape; nothing before the program is over."""
+    result = await state.jobs.result(program_id)
+    if result is None:
+        return ()
+    program = Program.model_validate_json(result.record)
+    if which == "candidate":
+        return program.kernels
+    return program.reference.kernels if program.reference is not None else ()
+
+
+def _readable(data: bytes, kernels: Sequence[ProgramKernel]) -> str:
     try:
-        return tape_text(read_tape(tape))
+        tape = read_tape(data)
     except ForgedTape as forged:  # another version of tritond validated it otherwise
         raise _not_told(str(forged)) from None
+    return tape_text(tape, _effects(tape, kernels))
+
+
+def _effects(tape: Tape, kernels: Sequence[ProgramKernel]) -> KernelsEffects:
+    """Return what the kernels of a tape may do, of those that were compiled.
+
+    Two that were defined at one place, as by a function that makes them, are not told apart.
+    """
+    at: dict[tuple[str, str | None, int | None], KernelEffects | None] = {}
+    for kernel in kernels:
+        if kernel.problem is None:
+            place = (kernel.name, kernel.file, kernel.line)
+            at[place] = either_effects(at.get(place, NO_EFFECTS), _of(kernel))
+    places = {name: (one.name, one.file, one.line) for name, one in tape.kernels.items()}
+    return {name: at[place] for name, place in places.items() if place in at}
+
+
+def _of(kernel: ProgramKernel) -> KernelEffects | None:
+    if kernel.reads is None or kernel.writes is None:
+        return None
+    return KernelEffects(frozenset(kernel.reads), frozenset(kernel.writes))
 
 
 def _not_told(why: str) -> ProblemRaised:

@@ -76,6 +76,28 @@ def test_an_honest_program_is_neither_flagged_nor_found_at_fault(programs: httpx
     assert (program["verdict"], program["flags"]) == ("passed", []), program
 
 
+def test_the_tape_tells_a_launch_for_nothing_from_one_that_is_returned(
+    programs: httpx.Client,
+) -> None:
+    forward = """
+        relu(x)
+        return fused(x, self.weight)
+    """
+    program = evaluate(programs, source(forward), REFERENCE)
+
+    told = programs.get(program["tape"]["url"], headers={"Accept": "text/plain"}).text
+    calls = told[told.index("first call (run)") :].splitlines()
+    dead = {
+        name: {line.endswith("DEAD") for line in calls if f"launch {name}" in line}
+        for name in ("relu_kernel", "matmul_kernel")
+    }
+    assert dead == {"relu_kernel": {True}, "matmul_kernel": {False}}, told
+    assert {(one["name"], *one["reads"], *one["writes"]) for one in program["kernels"]} == {
+        ("relu_kernel", "x", "out"),
+        ("matmul_kernel", "a", "b", "c"),
+    }
+
+
 def test_a_buffer_that_is_kept_and_written_anew_is_no_cache(programs: httpx.Client) -> None:
     forward = """
         out = CACHE.setdefault("out", torch.empty_like(x))

@@ -15,6 +15,7 @@ from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.problem import Problem, failure_problem
 from compiler.specialization import plain_type
+from programs.tape.kernel_effects import KernelEffects, kernel_effects
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
@@ -45,6 +46,8 @@ class BuiltKernel:
     ir: KernelIr | None = None
     """What the CPU device runs."""
     ttir: str = ""
+    effects: KernelEffects | None = None
+    """What it may do to its parameters; None: that is not known."""
     problem: Problem | None = None
     cubin: bytes | None = None
     """What a GPU runs, where that was asked for."""
@@ -107,7 +110,8 @@ class KernelCompiles:
         ]
         if cubin is None or compilation.abi is None:
             return BuiltKernel(compilation, problem=failure_problem("worker_lost", _GONE))
-        return BuiltKernel(compilation, ttir=(ttir or b"").decode(errors="replace"), cubin=cubin)
+        text = (ttir or b"").decode(errors="replace")
+        return BuiltKernel(compilation, ttir=text, effects=await _effects(text), cubin=cubin)
 
     async def _text(self, compilation: Compilation, stage: str) -> bytes | None:
         return await self.blobs.get(compilation.artifacts[stage].digest)
@@ -132,7 +136,8 @@ class KernelCompiles:
             ],
             stdout=compilation.stdout,
         )
-        return BuiltKernel(compilation, ir, (ttir or b"").decode(errors="replace"))
+        text = (ttir or b"").decode(errors="replace")
+        return BuiltKernel(compilation, ir, text, await _effects(text))
 
     async def _made(self, job: CompileJob) -> bytes:
         """Return the record of `job`, which is submitted and waited for."""
@@ -173,3 +178,8 @@ class KernelCompiles:
             await asyncio.shield(self.jobs.withdraw(job.key, waiting.interest, record))
         except StoreUnavailable as error:  # it ends by itself, with the time of its program
             logger.warning("the interest in %s is not withdrawn: %s", job.key, error)
+
+
+async def _effects(ttir: str) -> KernelEffects | None:
+    # in a thread: the text may be long
+    return await asyncio.to_thread(kernel_effects, ttir) if ttir else None

@@ -11,6 +11,7 @@ from launch.checks.precision_causes import questionable
 from launch.messages import Finding
 from programs.program_job import program_problem
 from programs.program_record import ProgramKernel, ProgramProblem
+from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, either_effects
 from programs.tape.schema import Launch, Tape, variant_on_cpu
 from worker.launch.cpu_device import warning_finding
 from worker.launch.kernel_ir import KernelIr
@@ -93,12 +94,13 @@ class ProgramKernels:
         texts = (kernel.ttir.encode() for kernel in self.compiled.values())
         return b"\n".join(filter(None, map(questionable, texts)))
 
-    def ttirs(self) -> dict[str, list[str]]:
-        """Return the TTIR of each kernel of the tape, in all ways in which it is compiled."""
-        found: dict[str, list[str]] = {}
+    def effects(self) -> dict[str, KernelEffects | None]:
+        """Return what each kernel may do in any of the ways in which it is compiled."""
+        found: dict[str, KernelEffects | None] = {}
         for use in self.uses:
-            if use.job is not None and (text := self._of(use).ttir):
-                found.setdefault(use.kernel, []).append(text)
+            if use.job is not None and (built := self._of(use)).ttir:
+                before = found.get(use.kernel, NO_EFFECTS)
+                found[use.kernel] = either_effects(before, built.effects)
         return found
 
     def problem(self, program: str) -> ProgramProblem | None:
@@ -164,6 +166,7 @@ class ProgramKernels:
 
     def _answered(self, use: KernelUse) -> ProgramKernel:
         kernel, key = self.tape.kernels[use.kernel], None if use.job is None else use.job.key
+        effects = None if use.job is None else self._of(use).effects
         return ProgramKernel(
             name=kernel.name,
             file=kernel.file,
@@ -171,6 +174,8 @@ class ProgramKernels:
             launches=use.launches,
             compilation_key=key,
             compilation_url=None if key is None else compilation_url(key),
+            reads=None if effects is None else sorted(effects.reads),
+            writes=None if effects is None else sorted(effects.writes),
             problem=self._problem(use),
         )
 

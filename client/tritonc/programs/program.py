@@ -3,7 +3,7 @@
 Reading is lenient, so that a newer service works: what is unknown stays in `raw`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -44,6 +44,9 @@ class ProgramKernel:
     problem: Problem | None
     configuration: Mapping[str, Any] | None = None
     """Of an autotuned kernel: its `number`, `constexprs`, `options`, and whether `is_fastest`."""
+    reads: tuple[str, ...] | None = None
+    """The parameters whose memory it may read; None: that is not known."""
+    writes: tuple[str, ...] | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramKernel":
@@ -58,6 +61,7 @@ class ProgramKernel:
             compilation_url=body.get("compilation_url"),
             problem=None if problem is None else Problem.from_json(problem),
             configuration=body.get("configuration"),
+            **{name: _names(body.get(name)) for name in ("reads", "writes")},
         )
 
 
@@ -239,6 +243,10 @@ class ProgramFailed(TritoncError):
     def __str__(self) -> str:
         """Return the report of the program."""
         return self.program.render()
+
+
+def _names(body: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if body is None else tuple(body)
 
 
 def _configuration(kernel: ProgramKernel) -> str:

@@ -56,6 +56,17 @@ def test_of_a_tape_that_returns_nothing_nothing_is_dead() -> None:
     assert "DEAD" not in text
 
 
+def test_what_is_left_in_an_input_is_not_for_nothing() -> None:
+    maker = TapeMaker()
+    x, state = maker.tensor(), maker.tensor()
+    maker.launch(x, state)
+    maker.launch(x, maker.empty())
+    result = maker.op("add.Scalar", t(x), 1.5)
+    lines = tape_text(maker.tape([x, state], [result]), READS_A_WRITES_OUT).splitlines()
+
+    assert [line.endswith("DEAD") for line in lines if " launch " in line] == [False, True]
+
+
 @pytest.mark.usefixtures("unmeasured")
 def test_a_long_tape_is_told_in_so_many_lines() -> None:
     maker = TapeMaker()

@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from compiler.problem import failure_problem
+from programs.program_record import ProgramKernel
 from programs.program_request import EXAMPLE
 from service.programs.program_examples import TAPE, TAPE_TEXT
 from service.programs.tape_answer import MAX_TOLD_BYTES
@@ -49,6 +51,42 @@ def test_a_tape_is_told_as_text_to_who_wants_that(
     assert told.headers["vary"] == "Accept, Accept-Encoding"
     assert told.text == TAPE_TEXT
     assert "user.py:21         launch add_kernel[4, 1, 1](x_ptr=%0" in told.text
+
+
+def test_the_text_of_a_program_that_is_over_says_which_launches_are_dead(
+    alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
+) -> None:
+    url, text = f"{program['url']}/tape", {"Accept": "text/plain"}
+    recorder.keep_tapes(program["id"], {"candidate": TAPE})
+    before = alice.get(url, headers=text)
+    kernel = ProgramKernel(
+        name="add_kernel", file="user.py", line=7, launches=1, reads=["x_ptr", "y_ptr"], writes=[]
+    )
+    recorder.do(kernels=[kernel])
+
+    told = alice.get(url, headers=text)
+
+    assert "each launch is taken to write all that it gets" in before.text
+    assert "each launch is taken to write all that it gets" not in told.text
+    launches = [line for line in told.text.splitlines() if " launch " in line]
+    assert [line.endswith("DEAD") for line in launches] == [True, True]
+    assert told.headers["etag"] != before.headers["etag"]
+
+
+@pytest.mark.parametrize("unknown", [{}, {"problem": failure_problem("worker_lost", "lost")}])
+def test_of_a_kernel_that_nothing_is_known_of_no_launch_is_dead(
+    alice: httpx.Client,
+    recorder: ScriptedRecorder,
+    program: dict[str, Any],
+    unknown: dict[str, Any],
+) -> None:
+    recorder.keep_tapes(program["id"], {"candidate": TAPE})
+    known = ProgramKernel(name="add_kernel", file="user.py", line=7, launches=1)
+    recorder.do(kernels=[known.model_copy(update=unknown)])
+
+    told = alice.get(f"{program['url']}/tape", headers={"Accept": "text/plain"})
+
+    assert "DEAD" not in told.text
 
 
 def test_a_tape_that_this_version_cannot_read_is_still_there_as_json(
