@@ -53,13 +53,12 @@ class _Measurement:
     def ceilings(self) -> Ceilings:
         device = self._device
         size = self._size_bytes()
-        source, target = self._take(size), self._take(size)
+        source = int(check(cu.cuMemAlloc(2 * size), "allocating memory"))
         try:
-            moved = self._memory_rates(source, target, size)
+            moved = self._memory_rates(source, size)
             cached = self._cached_rate(source, min(size, device.l2_bytes // _PART_OF_L2))
         finally:
             check(cu.cuMemFree(source), "freeing memory")
-            check(cu.cuMemFree(target), "freeing memory")
             for event in self._events:
                 check(cu.cuEventDestroy(event), "giving up an event")
         return Ceilings(
@@ -76,30 +75,26 @@ class _Measurement:
         wanted = min(_TIMES_L2 * self._device.l2_bytes, int(free[0]) // _PART_OF_FREE)
         return max(1, wanted >> 12) << 12
 
-    @staticmethod
-    def _take(size: int) -> int:
-        return int(check(cu.cuMemAlloc(size), "allocating memory"))
-
-    def _memory_rates(self, source: int, target: int, size: int) -> float:
+    def _memory_rates(self, source: int, size: int) -> float:
         """Return the best of reads, writes and copies, in bytes per second."""
         pieces = size // _PIECE_BYTES
         blocks = max(1, pieces // _THREADS)
-        count = ctypes.c_uint64(pieces)
-        once = ctypes.c_uint32(1)
-        a, b = ctypes.c_uint64(source), ctypes.c_uint64(target)
+        count, once = ctypes.c_uint64(pieces), (ctypes.c_uint32(pieces), ctypes.c_uint32(1))
+        a, b = ctypes.c_uint64(source), ctypes.c_uint64(source + size)
         return max(
-            size / self._best_s(lambda: self._launch("read", blocks, a, count, once, b)),
+            size / self._best_s(lambda: self._launch("read", blocks, a, *once)),
             size / self._best_s(lambda: self._launch("write", blocks, b, count)),
-            2 * size / self._best_s(lambda: self._launch("copy", blocks, a, b, count)),
+            2 * size / self._best_s(lambda: self._launch("copy", blocks, a, count)),
         )
 
     def _cached_rate(self, source: int, size: int) -> float:
         """Return the rate of reads that the L2 cache answers, in bytes per second."""
         blocks = self._device.multiprocessors * _THREADS_A_MULTIPROCESSOR // _THREADS
         numbers = (
-            ctypes.c_uint64(source), ctypes.c_uint64(size // _PIECE_BYTES),
-            ctypes.c_uint32(_PASSES), ctypes.c_uint64(source),
-        )  # fmt: skip
+            ctypes.c_uint64(source),
+            ctypes.c_uint32(size // _PIECE_BYTES),
+            ctypes.c_uint32(_PASSES),
+        )
         return _PASSES * size / self._best_s(lambda: self._launch("read", blocks, *numbers))
 
     def _launch(self, name: str, blocks: int, *numbers: Any) -> None:

@@ -18,7 +18,7 @@ from worker.gpu.launcher.guarded_memory import Block, GuardedMemory
 
 _THREADS = 256
 _BLOCKS_A_MULTIPROCESSOR = 6
-_TABLE_WORDS = 7
+_TABLE_WORDS = 8
 _WORD = 8
 _UNITS = (16, 4, 2)
 _WIDEST_ITEM = 4
@@ -48,15 +48,18 @@ class Piece:
     poison: Poison | None = None
     kept: int = 0
 
-    @property
-    def row(self) -> list[int]:
-        """The row of the kernel's table: the widest unit that all addresses allow."""
+    def row(self, left: int) -> list[int]:
+        """Return the row of the kernel's table, of which `left` are left from this one on.
+
+        It is of the widest unit that all addresses allow.
+        """
         places = self.run | self.other | self.kept | self.size_bytes
         unit = next((unit for unit in _UNITS if places % unit == 0), 1)
         byte, item = (self.poison.byte, self.poison.item_bytes) if self.poison else (0, 0)
         word = int.from_bytes(bytes([byte]) * _WIDEST_ITEM, "little")
         units = self.size_bytes // unit
-        return [self.run, self.other, self.kept, units, unit, word, min(item, _WIDEST_ITEM)]
+        item = min(item, _WIDEST_ITEM)
+        return [self.run, self.other, self.kept, units, unit, word, item, left]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Table:
     """Pieces that are compared by one launch, of so many blocks, written to the GPU."""
 
     address: int
-    count: int
+    """0: of no pieces."""
     blocks: int
 
 
@@ -89,8 +92,8 @@ class RunComparison:
         self._memory = memory
         module = check(cu.cuModuleLoadData(PTX), "loading the comparing kernel")
         self._function = check(cu.cuModuleGetFunction(module, ENTRY), "finding it")
-        self._values = (ctypes.c_uint64(), ctypes.c_uint32(), ctypes.c_uint64())
-        self._parameters = (ctypes.c_void_p * 3)(*map(ctypes.addressof, self._values))
+        self._values = (ctypes.c_uint64(), ctypes.c_uint64())
+        self._parameters = (ctypes.c_void_p * 2)(*map(ctypes.addressof, self._values))
         self._pointers = ctypes.addressof(self._parameters)
         self._most_blocks = device.multiprocessors * _BLOCKS_A_MULTIPROCESSOR
 
@@ -99,10 +102,13 @@ class RunComparison:
 
         Its tables from before must not be needed any more.
         """
-        rows = [[piece.row for piece in pieces] for pieces in lists]
+        rows = [
+            [piece.row(len(pieces) - place) for place, piece in enumerate(pieces)]
+            for pieces in lists
+        ]
         flat = np.array([number for table in rows for row in table for number in row], np.uint64)
         if not flat.size:
-            return [Table(0, 0, 1) for _ in lists]
+            return [Table(0, 1) for _ in lists]
         if block is None:
             block = self._memory.take(flat.nbytes, 16)
         self._memory.write(block.address, flat.view(np.uint8))
@@ -110,7 +116,7 @@ class RunComparison:
         for table in rows:
             largest = max((row[3] for row in table), default=0)
             blocks = max(1, min(-(-largest // _THREADS), self._most_blocks))
-            made.append(Table(at, len(table), blocks))
+            made.append(Table(at if table else 0, blocks))
             at += len(table) * ROW_BYTES
         return made
 
@@ -119,8 +125,8 @@ class RunComparison:
 
         The worst so far, and its copy, are those of the tallies before it in one `Tallies`.
         """
-        address, count, at = self._values
-        address.value, count.value, at.value = table.address, table.count, tally
+        address, at = self._values
+        address.value, at.value = table.address, tally
         launched = cu.cuLaunchKernel(
             self._function, table.blocks, 1, 1, _THREADS, 1, 1, 0, self._stream, self._pointers, 0
         )

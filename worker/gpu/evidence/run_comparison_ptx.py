@@ -1,8 +1,10 @@
 """The kernel that compares what runs left, as PTX, so that it suits every GPU.
 
-`table` has rows of seven numbers: addresses of a run's memory, of what it is compared with and of
-the copy to keep (0: none); how many units of how many bytes (1, 2, 4, 16); the poison in 32 bits,
-and the bytes of an element that consists of it (1, 2, 4; 0: none does). A tally has bytes that
+`table` (0: an empty one) has rows of eight numbers: addresses of a run's memory, of what it is
+compared with and of the copy to keep (0: none); how many units of how many bytes (1, 2, 4, 16); the
+poison in 32 bits, and the bytes of an element that consists of it (1, 2, 4; 0: none does); how many
+rows there are from this one on. Parameters are no more than every kernel has: what lies behind its
+own, a kernel can read. A tally has bytes that
 differ, those of differing elements that are poison, the weight of the worst run before it, and a
 ticket by which the last block knows that all others are done: it writes the worst weight so far
 into the next tally, and where this run is the worst it copies the run's memory.
@@ -14,7 +16,7 @@ PTX = b"""
 .target sm_70
 .address_size 64
 .visible .entry compare_runs(
-    .param .u64 table, .param .u32 entries, .param .u64 tally)
+    .param .u64 table, .param .u64 tally)
 {
     .reg .pred %p<4>, %half, %wide, %widest, %same, %keeps;
     .reg .b32 %r<20>, %poison, %entry, %entries, %unit, %item, %x<4>, %a<4>;
@@ -24,8 +26,10 @@ PTX = b"""
     .shared .align 4 .b32 last;
 
     ld.param.u64 %table, [table];
-    ld.param.u32 %entries, [entries];
     ld.param.u64 %tally, [tally];
+    mov.u32 %entries, 0;
+    setp.eq.u64 %p1, %table, 0;
+    @!%p1 ld.global.u32 %entries, [%table+56];
     mov.u32 %r1, %tid.x;
     mov.u32 %r2, %ntid.x;
     mov.u32 %r3, %ctaid.x;
@@ -47,7 +51,7 @@ READY:
 ENTRIES:
     setp.ge.u32 %p1, %entry, %entries;
     @%p1 bra SUM;
-    mul.wide.u32 %rd1, %entry, 56;
+    mul.wide.u32 %rd1, %entry, 64;
     add.u64 %rd1, %rd1, %table;
     ld.global.u64 %out, [%rd1];
     ld.global.u64 %other, [%rd1+8];
@@ -205,7 +209,7 @@ COPY:
 KEPT:
     setp.ge.u32 %p1, %entry, %entries;
     @%p1 bra DONE;
-    mul.wide.u32 %rd1, %entry, 56;
+    mul.wide.u32 %rd1, %entry, 64;
     add.u64 %rd1, %rd1, %table;
     ld.global.u64 %out, [%rd1];
     ld.global.u64 %kept, [%rd1+16];

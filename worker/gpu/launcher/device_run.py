@@ -122,7 +122,7 @@ class DeviceRun:
 
     def _run(self, kernel: LoadedKernel) -> None:
         """Queue a run right behind a launch that asks for nothing."""
-        self._context.checks.forget()
+        self._context.checks.ask_nothing()
         kernel.launch(self._buffers.parameters)
 
     def _digests_before(self) -> dict[int, int]:

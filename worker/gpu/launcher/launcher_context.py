@@ -19,7 +19,7 @@ class LauncherContext:
     def __init__(self, device: GpuDevice, budget: KeptBudget | None = None) -> None:
         self.device = device
         self.memory = GuardedMemory(device)
-        self.checks = MemoryChecks(device, self.memory)
+        self.checks = MemoryChecks(device)
         self.comparison = RunComparison(device, self.memory)
         self.inputs = KeptInputs(device, self.memory, self.checks, budget or KeptBudget.of(device))
         self.clocks = Clocks(device.uuid)
@@ -43,5 +43,7 @@ class LauncherContext:
     def stopwatch(self) -> Stopwatch:
         """Made when the first job is timed."""
         if self._stopwatch is None:
-            self._stopwatch = Stopwatch(self.device, self.memory, self.clocks, self.checks.forget)
+            self._stopwatch = Stopwatch(
+                self.device, self.memory, self.clocks, self.checks.ask_nothing
+            )
         return self._stopwatch

@@ -124,11 +124,11 @@ class Stopwatch:
         device: GpuDevice,
         memory: GuardedMemory,
         clocks: Clocks,
-        forget: Callable[[], None],
+        ask_nothing: Callable[[], None],
     ) -> None:
-        """`forget` queues the small kernel that each run has right before it."""
+        """`ask_nothing` queues the small kernel that each run has right before it."""
         self._memory = memory
-        self._forget = forget
+        self._ask_nothing = ask_nothing
         self._stream = device.stream
         self._clocks = clocks
         self._gate = _Gate(device.stream)
@@ -192,7 +192,7 @@ class Stopwatch:
                 work.restore()
                 if order.flush_l2:
                     self._flush()
-                self._forget()
+                self._ask_nothing()
                 check(record(start, stream), recording)
                 work.launch()
                 check(record(end, stream), recording)

@@ -21,7 +21,7 @@ __all__ = ["pointer"]  # of kernels that tests write
 PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_walls",
         "result_channel", "statistics", "timing_plan", "module_globals", "peak_flops",
         "output_memory", "repeat_selection", "run_comparison_ptx", "timed_repeat",
-        "program_order", "op_fault"}  # fmt: skip
+        "memory_checks_ptx", "program_order", "op_fault"}  # fmt: skip
 PAGE = 2 << 20
 
 
@@ -68,7 +68,7 @@ class FakeDriver(ModuleType):
         self.calls = []
         self.runs = 0
         self.writable, self.readable = {}, {}
-        self._reserved, self._host = {}, []
+        self._reserved, self.pinned = {}, []
         self._error = None
         self._now = itertools.count()
 
@@ -129,8 +129,8 @@ class FakeDriver(ModuleType):
         return OK
 
     def cuMemHostAlloc(self, size, _flags):
-        self._host.append(ctypes.create_string_buffer(size))
-        return *OK, ctypes.addressof(self._host[-1])
+        self.pinned.append(ctypes.create_string_buffer(size))
+        return *OK, ctypes.addressof(self.pinned[-1])
 
     def cuMemHostGetDevicePointer(self, host, _flags):
         return *OK, host

@@ -14,25 +14,22 @@ def pointer(pointers, index, kind=ctypes.c_uint64):
 
 def check_memory(gpu, pointers, grid):
     """Answer as the kernel of memory_checks.py does, 16 bytes after another."""
-    answers = pointer(pointers, 0)
-    table = (ctypes.c_uint64 * 6 * 64).from_address(pointers[1])
-    gpu.calls.append(("check", answers, sum(map(sum, table))))
-    for row in range(grid[1]):
-        entry = (ctypes.c_uint64 * 6).from_address(pointers[1] + 48 * row)
-        start, size, mode, pattern, low, high = entry
-        found = answer(gpu.memory(start, size), mode, pattern, low, high) if size else 0
-        place = gpu.memory(answers + 8 * row, 8, write=True).view(np.uint64)
-        place += np.uint64(found)
+    table = gpu.memory(pointer(pointers, 0), 56 * grid[1], write=True).view(np.uint64)
+    gpu.calls.append(("check", pointer(pointers, 0), int(table.any())))
+    for row in table.reshape(-1, 7):
+        start, size, mode, pattern, low, high, _ = map(int, row)
+        if size:
+            row[6] += np.uint64(answer(gpu.memory(start, size), mode, pattern, low, high))
 
 
 def compare_runs(gpu, pointers, _grid):
     """Count as the kernel of run_comparison_ptx.py does, and keep the worst."""
-    table, tally = pointer(pointers, 0), pointer(pointers, 2)
+    table, tally = pointer(pointers, 0), pointer(pointers, 1)
     counts = gpu.memory(tally, 56, write=True).view(np.uint64)
     rows = []
-    for row in range(pointer(pointers, 1, ctypes.c_uint32)):
-        entry = gpu.memory(table + 56 * row, 56).view(np.uint64)
-        left, other, kept, units, unit, poison, item = map(int, entry)
+    for row in range(int(gpu.memory(table, 64).view(np.uint64)[7]) if table else 0):
+        entry = gpu.memory(table + 64 * row, 64).view(np.uint64)
+        left, other, kept, units, unit, poison, item, _ = map(int, entry)
         size = units * unit
         rows.append((left, kept, size))
         now, before = gpu.memory(left, size), gpu.memory(other, size)

@@ -1,10 +1,11 @@
-"""What a kernel of a user's gets to know of addresses, on a stand-in for CUDA.
+"""What a kernel of a user's gets to know of addresses and secrets, on a stand-in for CUDA.
 
-A kernel reads behind its own parameters what the launch before it had there, and addresses of its
+A kernel reads behind its own parameters what launches before it had there, and addresses of its
 arguments it can hand to the kernels after it. Neither may lead to what judges them.
 """
 
 import ctypes
+import re
 
 import pytest
 
@@ -13,38 +14,51 @@ from compiler.compilation import Parameter
 from compiler.target import Target
 from tests.gpu.bound import Bound
 from tests.unit.worker.gpu import fake_cuda
+from worker.gpu.evidence import ceilings_ptx, run_comparison_ptx
+from worker.gpu.launcher import memory_checks_ptx
 
-TABLE_BYTES = 3072
+LEAST_PARAMETER_BYTES = 16
+"""Of every kernel: two pointers that Triton appends."""
 SIZE = 1000
-KERNEL = b"a user's kernel"
+PARAMETER_BYTES = {"u64": 8, "u32": 4}
+ENTRY = re.compile(rb"\.entry\s+(\w+)\s*\(([^)]*)\)")
 
 
 @pytest.fixture
-def tables():
-    """What each launch of the kernel of checks had for a table, and when a user's kernel ran."""
+def seen():
+    """What a user's kernel finds of the key of digests in all memory: how often, for each run."""
     return []
 
 
 @pytest.fixture
-def context(monkeypatch, tables):
-    def note_table(gpu, pointers, grid):
-        tables.append(ctypes.string_at(pointers[1], TABLE_BYTES))
-        fake_cuda.check_memory(gpu, pointers, grid)
-
-    def note_kernel(gpu, pointers, _grid):
-        tables.append(KERNEL)
+def context(monkeypatch, seen):
+    def look_for_key(gpu, pointers, _grid):
+        key = made.checks.digest_of(0, 0).pattern.to_bytes(8, "little")
+        mapped = [ctypes.string_at(start, size) for start, size in gpu.readable.items()]
+        seen.append(sum(one.count(key) for one in [*mapped, *map(bytes, gpu.pinned)]))
         gpu.memory(fake_cuda.pointer(pointers, 0), 4 * SIZE, write=True)[:] = 0
 
-    fake_cuda.install(monkeypatch, {b"check_memory": note_table, b"clear": note_kernel})
+    fake_cuda.install(monkeypatch, {b"clear": look_for_key})
     from worker.gpu.launcher.device import GpuDevice
     from worker.gpu.launcher.launcher_context import LauncherContext
 
     device = GpuDevice(0, None, None, "fake", "GPU-0", (9, 0), 13000, 4, 1 << 30, 1 << 16, 1 << 16,
                        fake_cuda.PAGE, 1e9)  # fmt: skip
-    return LauncherContext(device)
+    made = LauncherContext(device)
+    return made
 
 
-def test_checks_leave_nothing_among_the_parameters(context, tables):
+@pytest.mark.parametrize("module", [memory_checks_ptx, run_comparison_ptx, ceilings_ptx])
+def test_our_kernels_leave_no_parameters_behind_those_that_every_kernel_has(module):
+    found = ENTRY.findall(module.PTX)
+    assert found
+    for name, parameters in found:
+        kinds = re.findall(r"\.param\s+(.*?)\s*(?:,|$)", parameters.decode())
+        sizes = [PARAMETER_BYTES[kind.removeprefix(".").split()[0]] for kind in kinds]
+        assert sum(sizes) <= LEAST_PARAMETER_BYTES, name
+
+
+def test_checks_are_answered_in_order_beyond_one_launch(context):
     from worker.gpu.launcher.memory_checks import filled
 
     block = context.memory.take(SIZE, 16)
@@ -54,27 +68,30 @@ def test_checks_leave_nothing_among_the_parameters(context, tables):
     )
 
     assert [answer == 0 for answer in answers] == [True, False] * 40
-    assert any(tables[0])
-    assert not any(tables[-1])
 
 
-def test_before_each_run_of_a_kernel_there_is_nothing_among_the_parameters(context, tables):
+def test_the_key_of_digests_is_nowhere_when_a_kernel_runs(context, seen):
     from worker.gpu.launcher.device_run import DeviceRun
     from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 
-    parameters = [Parameter(name="output_ptr", type="*fp32", role="runtime", hints=[], value=None)]
+    parameters = [
+        Parameter(name=name, type="*fp32", role="runtime", hints=[], value=None)
+        for name in ("output_ptr", "x_ptr")
+    ]
     abi = abi_of(Target("cuda", 90, 32), parameters, {"name": "clear", "num_warps": 4, "shared": 0})
-    bound = Bound().buffer("output_ptr", "fp32", [SIZE], output=True)
+    bound = (
+        Bound()
+        .buffer("output_ptr", "fp32", [SIZE], output=True)
+        .buffer("x_ptr", "fp32", [SIZE], init={"kind": "ones"})
+    )
     order = LauncherOrder(
         b"cubin", abi, (1, 1, 1), bound.allocations, bound.arguments,
-        timing=TimingOrder(min_repeats=5, max_ms=60_000.0),
+        timing=TimingOrder(min_repeats=5, max_ms=60_000.0), determinism=True,
     )  # fmt: skip
-    tables.append(b"what another kernel left")
     DeviceRun(context, order, lambda *_: None).perform()
 
-    before = [tables[at - 1] for at, one in enumerate(tables) if one == KERNEL]
-    assert len(before) > 5
-    assert not any(any(table) for table in before if table != KERNEL)
+    assert len(seen) > 5
+    assert set(seen) == {0}
 
 
 def test_what_judges_never_lies_where_an_argument_was(context):
