@@ -5,23 +5,26 @@ believed.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
-
-from pydantic import Field
+from typing import Any, TypeVar
 
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.tape.schema import Op, Tape
 from worker.compile.child_failure import misreported
-from worker.compile.reports import Count, Malformed, Report, read_report
+from worker.compile.reports import Malformed, read_report
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
-from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
+from worker.programs.gpu.device_reports import (
+    BesideReport,
+    DeviceReport,
+    FaultReport,
+    ReferenceReport,
+)
 from worker.programs.gpu.program_times import ProgramTimes, note_of, times_of
-from worker.programs.replay_child import ReplayFailure, ReportedReplay, take_failure
+from worker.programs.replay_child import ReplayFailure, take_failure
 from worker.programs.replayed import Replayed, TimedCall
 from worker.programs.replayed_calls import (
     SentPlace,
@@ -35,66 +38,6 @@ from worker.programs.replayed_calls import (
 
 _Sent = TypeVar("_Sent")
 _INPUT, _OP = "input:", "op-"
-_MOST_REPEATS = 16
-
-
-class _Repeat(Report):
-    """A timed repeat whose outputs were sent, and which call's inputs it had."""
-
-    repeat: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
-    call: Literal[0, 1]
-
-
-class _Variable(Report):
-    """A global variable of a kernel's module; `changed` None: nobody can say."""
-
-    name: Annotated[str, Field(max_length=4096)]
-    size_bytes: Count
-    changed: bool | None
-
-
-class _ModuleState(Report):
-    """What a kernel's module could keep between its runs."""
-
-    problem: Annotated[str, Field(max_length=4096)] | None = None
-    variables: list[_Variable] = Field(default_factory=list)
-    unnamed_bytes: Count | None = None
-    uses_heap: bool | None = None
-
-
-class _DeviceReport(ReportedReplay):
-    """Of a launcher."""
-
-    variants: Annotated[dict[str, Count], Field(max_length=200_000)] = Field(default_factory=dict)
-    module_state: Annotated[dict[str, _ModuleState], Field(max_length=4096)] = Field(
-        default_factory=dict
-    )
-    """Of kernels by their short names: only those with something to say."""
-    repeats: Annotated[list[_Repeat], Field(max_length=_MOST_REPEATS)] = Field(default_factory=list)
-
-
-class _ReferenceReport(_DeviceReport):
-    """Of a reference that ran beside its candidate."""
-
-    inputs_left: Annotated[list[str], Field(max_length=8192)] = Field(default_factory=list)
-    """Places of the inputs that it changed in place."""
-
-
-class _Beside(Report):
-    """What a launcher says that compared a program with its reference."""
-
-    outputs: Annotated[dict[str, ComparedOutput], Field(max_length=8192)]
-    """By place."""
-    reference: dict[str, Any]
-
-
-class _Fault(Report):
-    """What a kernel did; `op` is the launch that was under way, best known."""
-
-    kind: Annotated[str, Field(max_length=64)]
-    message: Annotated[str, Field(max_length=4096)]
-    op: Count | None = None
-    program: Literal["candidate", "reference"] = "candidate"
 
 
 def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float) -> Replayed:
@@ -118,7 +61,7 @@ def both_of(
         if outcome.ending is LaunchEnding.OK:
             _take_both(ours, theirs, outcome, tape, reference)
             return ours, theirs
-        fault = read_report(_Fault, outcome.fault or {}) if outcome.fault is not None else None
+        fault = read_report(FaultReport, outcome.fault or {}) if outcome.fault is not None else None
         failed = outcome.failure or {}
         if fault is not None and fault.program == REFERENCE:
             _take_fault(theirs, fault, reference)
@@ -139,14 +82,14 @@ def _take_both(
 ) -> None:
     """Take what an outcome says of both. Raises Malformed."""
     said = outcome.result or {}
-    _take_numbers(ours, read_report(_DeviceReport, said), tape, said)
+    _take_numbers(ours, read_report(DeviceReport, said), tape, said)
     _doubt_times(ours)
     if said.get("compared") is None:
         if ours.ending is RunEnding.FINISHED and not ours.findings:
             raise Malformed("it ended well, but nothing was compared")
         return
-    beside = read_report(_Beside, said["compared"])
-    report = read_report(_ReferenceReport, beside.reference)
+    beside = read_report(BesideReport, said["compared"])
+    report = read_report(ReferenceReport, beside.reference)
     _take_numbers(theirs, report, reference, beside.reference)
     _, _, changed = _by_place(outcome)
     ours.calls += calls_left_on_gpu(tape, _placed(beside.outputs), changed)
@@ -183,7 +126,7 @@ def _take(
         case LaunchEnding.OK:
             _take_report(replayed, outcome, tape)
         case LaunchEnding.FAULT:
-            _take_fault(replayed, read_report(_Fault, outcome.fault or {}), tape)
+            _take_fault(replayed, read_report(FaultReport, outcome.fault or {}), tape)
         case LaunchEnding.DEADLINE:
             message = f"The replay did not end within timeout_s = {timeout_s:g} s."
             replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=message))
@@ -198,7 +141,7 @@ def _take(
 
 def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None:
     said = outcome.result or {}
-    report = read_report(_DeviceReport, said)
+    report = read_report(DeviceReport, said)
     sent = SentTensors(*_by_place(outcome))
     replayed.calls += calls_of(tape, sent)
     _take_numbers(replayed, report, tape, said)
@@ -215,7 +158,7 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
 
 
 def _take_numbers(
-    replayed: Replayed, report: _DeviceReport, tape: Tape, said: Mapping[str, Any]
+    replayed: Replayed, report: DeviceReport, tape: Tape, said: Mapping[str, Any]
 ) -> None:
     replayed.ending = RunEnding(report.ending)
     replayed.findings = list(report.findings)
@@ -269,7 +212,7 @@ def _number(written: str) -> int:
     return int(written)
 
 
-def _take_fault(replayed: Replayed, fault: _Fault, tape: Tape) -> None:
+def _take_fault(replayed: Replayed, fault: FaultReport, tape: Tape) -> None:
     replayed.ending = ENDINGS.get(fault.kind, RunEnding.CRASHED)
     op = tape.ops[fault.op] if fault.op is not None and fault.op < len(tape.ops) else None
     finding = _finding(fault.kind, fault.message, op)

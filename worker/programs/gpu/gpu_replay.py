@@ -5,15 +5,11 @@ No user Python runs where the GPU and the clock are: a launcher gets a tape, cub
 
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
 
-from compiler.compilation import Compilation
-from compiler.specialization import plain_type
-from compiler.type_name import SCALARS
 from launch.request.launch_record import Device
 from programs.program_job import program_problem
 from programs.program_request import ProgramRequest
@@ -21,13 +17,13 @@ from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.tape.schema import Launch, Tape, tensors_of
 from programs.tape.tape_dtypes import ELEMENT_BYTES
 from worker.bytes_in_flight import BytesInFlight
-from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
+from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts, LaunchOutcome
 from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
 from worker.launch.run import Deadline
 from worker.pool.frame import FrameError
+from worker.programs.gpu.device_kernels import DeviceKernels
 from worker.programs.gpu.device_outcome import replayed_of
-from worker.programs.kernel_jobs import KernelUse
 from worker.programs.program_kernels import ProgramKernels
 from worker.programs.replayed import Replayed
 from worker.spent_time import SpentTime
@@ -232,7 +228,7 @@ class _Limit:
 
 def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> ProgramOrder:
     """Return what the launcher is told."""
-    kernels = _Kernels(program.kernels)
+    kernels = DeviceKernels(program.kernels)
     launches = [
         kernels.of_launch(op, program.kernels.variants[index])
         for index, op in enumerate(program.tape.ops)
@@ -255,51 +251,3 @@ def returned_bytes(tape: Tape) -> int:
     returned = [*tensors_of(tape.outputs), *tensors_of(tape.outputs2)]
     tensors = (tape.tensors[id_] for id_ in returned)
     return sum(prod(one.shape) * ELEMENT_BYTES[one.dtype] for one in tensors)
-
-
-class _Kernels:
-    """The kernels of a program by short names: there may be 200,000 launches."""
-
-    def __init__(self, kernels: ProgramKernels) -> None:
-        self._kernels = kernels
-        self._left_out = kernels.left_out
-        self._names: dict[str, str] = {}
-        self.named: dict[str, DeviceKernel] = {}
-
-    def of_launch(self, launch: Launch, uses: Sequence[KernelUse]) -> list[str]:
-        """Return the names of what the variants of a launch run, "" for what cannot be run."""
-        variants = launch.variants or (None,)
-        return [
-            "" if variant is not None and variant.unprepared else self.name(use)
-            for variant, use in zip(variants, uses, strict=True)
-        ]
-
-    def name(self, use: KernelUse) -> str:
-        """Return the name of what a launch runs, "" for what does not compile."""
-        built = self._kernels.built(use)
-        if built is None or built.cubin is None or use in self._left_out:
-            return ""
-        key = built.compilation.key
-        if key not in self._names:
-            name = self._names[key] = str(len(self._names))
-            assert built.compilation.abi is not None
-            scalars = scalars_of(built.compilation)
-            self.named[name] = DeviceKernel(built.cubin, built.compilation.abi, scalars)
-        return self._names[key]
-
-
-def scalars_of(compilation: Compilation) -> dict[str, str]:
-    """Return the types of what a kernel takes by value, by path: `n`, or `pair.1` of a tuple."""
-    found: dict[str, str] = {}
-    for item in compilation.parameters:
-        if item.role == "runtime":
-            _add_scalars(found, item.name, plain_type(item.type))
-    return found
-
-
-def _add_scalars(found: dict[str, str], path: str, kind: Any) -> None:
-    if isinstance(kind, list):
-        for position, item in enumerate(kind):
-            _add_scalars(found, f"{path}.{position}", item)
-    elif kind in SCALARS:
-        found[path] = kind

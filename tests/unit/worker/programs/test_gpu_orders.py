@@ -12,11 +12,11 @@ from programs.program_request import ProgramRequest
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.recorded import sent, vector_add
 from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
+from worker.programs.gpu.device_kernels import scalars_of
 from worker.programs.gpu.gpu_replay import (
     DeviceProgram,
     ReplayTurn,
     order_of,
-    scalars_of,
     timing_order,
 )
 from worker.programs.kernel_compiles import BuiltKernel
