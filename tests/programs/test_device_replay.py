@@ -27,7 +27,13 @@ from tests.unit.worker.gpu import fake_cuda
 from tests.unit.worker.gpu.fake_cuda import CUresult, pointer
 from worker.gpu.evidence.module_globals import ModuleGlobal, ModuleGlobals
 from worker.gpu.launcher.fault import JobFailed
-from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
+from worker.gpu.program.program_order import (
+    BESIDE,
+    COMPARE,
+    DeviceKernel,
+    ProgramOrder,
+    ProgramTimingOrder,
+)
 
 COUNT = 64
 Sent = dict[str, bytes]
@@ -325,6 +331,7 @@ def test_a_program_beside_its_reference_is_compared_where_it_is(gpu: Gpu) -> Non
     found = result["compared"]["outputs"]
     assert list(found) == ["0:0", "1:0"]
     assert all(one["comparison"]["matches"] for one in found.values())
+    assert gpu.stages == ["run", BESIDE, "run", COMPARE]
     assert found["0:0"]["comparison"]["compared"] == COUNT
     assert result["compared"]["reference"]["ending"] == "finished"
     assert gpu.sent == {}
@@ -385,29 +392,25 @@ def test_a_fault_of_the_reference_is_told_as_its_own(gpu: Gpu) -> None:
 
     gpu.kernel("scale", illegal)
 
-    with pytest.raises(OpFault) as raised:
+    with pytest.raises(OpFault):
         gpu.run(beside(program(doubling, [[COUNT]]), program(scaling(), [[COUNT]])))
 
-    assert raised.value.program == "reference"
+    assert BESIDE in gpu.stages
+    assert COMPARE not in gpu.stages
 
 
-def test_memory_that_the_reference_lacks_is_told_as_its_own(
-    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import worker.gpu.program.compared_replays as replays
+def test_a_fault_of_a_program_is_told_before_its_reference_begins(gpu: Gpu) -> None:
+    from worker.gpu.program.op_fault import OpFault
 
-    class NoMemory(replays.DeviceReplay):
-        def perform(self) -> dict[str, Any]:
-            if self.tape.ops and self._order.launches:
-                raise JobFailed("out_of_memory", "the GPU has too little")
-            return super().perform()
+    def illegal(_: Any) -> None:
+        raise MemoryError
 
-    monkeypatch.setattr(replays, "DeviceReplay", NoMemory)
+    gpu.kernel("scale", illegal)
 
-    with pytest.raises(JobFailed) as raised:
-        gpu.run(beside(program(doubling, [[COUNT]]), program(scaling(), [[COUNT]])))
+    with pytest.raises(OpFault):
+        gpu.run(beside(program(scaling(), [[COUNT]]), program(doubling, [[COUNT]])))
 
-    assert (raised.value.slug, raised.value.program) == ("out_of_memory", "reference")
+    assert gpu.stages == ["run"]
 
 
 @pytest.mark.parametrize("counts", [True, False])

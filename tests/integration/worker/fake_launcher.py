@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from worker.gpu.program.program_order import TASK
+from worker.gpu.program.program_order import BESIDE, TASK
 from worker.pool import frame
 
 FACTS = {"target": "cuda:90", "model": "Fake", "uuid": "GPU-0", "num_sms": 132, "l2_bytes": 1,
@@ -20,6 +20,8 @@ BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from tests.integration.worker.fake_launcher import main; main(sys.argv[2:])"
 )
+SHARED = b"elements" * (1 << 13)
+"""An output that is no smaller than those that are shared."""
 SICK = "TRITOND_TEST_SICK"
 """Names a file in the launchers' environment; while it exists, health checks fail."""
 HOLD = "TRITOND_TEST_HOLD"
@@ -44,8 +46,8 @@ def _perform(result: int, order: frame.Frame) -> None:
     entry = _entry(order)
     say({"kind": "stage", "stage": "run", "ms": 0.0})
     match entry:
-        case "endless" | "held":
-            _wait(entry)
+        case "endless" | "held" | "endless beside":
+            _wait(entry, say)
         case "crash":
             os.abort()
         case "leave" | "leave in op 1":
@@ -83,19 +85,23 @@ def _leave(say, ops):
     os._exit(3)
 
 
-def _wait(entry: str) -> None:
+def _wait(entry, say) -> None:
     while entry == "endless" or Path(os.environ[HOLD]).exists():
         time.sleep(0.01)
+    if entry == "endless beside":
+        say({"kind": "stage", "stage": BESIDE, "ms": 0.0})
+        _wait("endless", say)
 
 
 def _send_memory(result: int, order: frame.Frame, entry: str) -> None:
     """Send an output in memory of its own: as it should be, twice, or left open to change."""
     memory = os.memfd_create("output", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.write(memory, b"elements")
+    os.write(memory, SHARED)
     if entry != "unsealed":
         seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
         fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
-    header = {"kind": "stage", "stage": "output:large", "ms": 0.0, "offset": 0, "shared": 8}
+    header = {"kind": "stage", "stage": "output:large", "ms": 0.0, "offset": 0}
+    header["shared"] = len(SHARED)
     descriptors = [memory, memory] if entry == "surplus" else [memory]
     with socket.socket(fileno=os.dup(result)) as channel:
         socket.send_fds(channel, [frame.encode(order.nonce, header)], descriptors)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.worker.fake_launcher import SHARED
 from tests.integration.worker.launchers import (
     GOOD,
     LONG_S,
@@ -237,7 +238,7 @@ async def test_an_output_in_shared_memory_is_the_outcomes_own(command):
     async with launchers_of(command) as launchers:
         outcome = await launch(launchers, "shared")
         assert outcome.ending is LaunchEnding.OK
-        assert bytes(outcome.outputs["large"]) == b"elements"
+        assert bytes(outcome.outputs["large"]) == SHARED
         assert await pid(launchers) == outcome.outputs["pid"]
 
 

@@ -1,6 +1,7 @@
 """The worker's hold on launchers of programs: fakes, which share a GPU's turns with launches."""
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from tests.integration.worker.launchers import (
     sick,
 )
 from tests.waiting import comes_true
+from worker.gpu.program.program_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 from worker.gpu.supervisor.launchers import DeviceDrained
 
@@ -97,6 +99,20 @@ async def test_after_a_program_that_was_not_clean_the_next_has_a_fresh_launcher(
         assert outcome.ending is ending
         assert await program_pid(launchers) != own
         assert (await launch(launchers)).ending is LaunchEnding.OK
+
+
+async def test_a_reference_beside_its_program_has_as_long_again(command, hold):
+    async with launchers_of(command) as launchers:
+        await program_pid(launchers)
+        asked_s = time.monotonic()
+        replaying = asyncio.create_task(replay(launchers, "endless beside", deadline_s=2.0))
+        await asyncio.sleep(0.5)
+        hold.unlink()
+        outcome = await replaying
+
+        assert outcome.ending is LaunchEnding.DEADLINE
+        assert outcome.stages == ("run", BESIDE)
+        assert time.monotonic() - asked_s > 2.5
 
 
 async def test_a_gpu_that_is_sick_after_a_program_takes_neither_launches_nor_programs(

@@ -91,5 +91,3 @@ class JobFailed(Exception):
     def __init__(self, slug: str, message: str) -> None:
         super().__init__(message)
         self.slug = slug
-        self.program: str | None = None
-        """Whose it is, where the order has two."""

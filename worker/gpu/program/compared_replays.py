@@ -18,12 +18,10 @@ from programs.replay.operators import DTYPES
 from programs.replay.program_run import tensors_in
 from programs.replay.replay_order import CALLS
 from programs.tape.schema import Tape, TensorMeta
-from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.run_outputs import Send
 from worker.gpu.program.device_replay import DeviceReplay, out_of_memory
-from worker.gpu.program.op_fault import OpFault
 from worker.gpu.program.program_context import ProgramContext
-from worker.gpu.program.program_order import ProgramOrder
+from worker.gpu.program.program_order import BESIDE, COMPARE, ProgramOrder
 from worker.gpu.program.replay_outputs import KeptOutputs, Place, SentOutputs, named
 
 REFERENCE = "reference"
@@ -53,11 +51,8 @@ class ComparedReplays:
         report, tape = self._replayed(replace(order, beside=None), kept)
         if not _is_sound(report):
             return report
-        try:
-            other, of = self._replayed(order.beside, beside)
-        except (OpFault, JobFailed) as ended:
-            ended.program = REFERENCE
-            raise
+        self._stage(BESIDE)
+        other, of = self._replayed(order.beside, beside)
         outputs = self._compared(tape, kept, of, beside) if _is_sound(other) else {}
         return report | {"compared": {"outputs": outputs, REFERENCE: other}}
 
@@ -69,7 +64,7 @@ class ComparedReplays:
         self, tape: Tape, kept: KeptOutputs, of: Tape, beside: KeptOutputs
     ) -> dict[str, Any]:
         """Return summary and comparison of each pair of outputs. Raises JobFailed."""
-        self._send({"kind": "stage", "stage": "compare", "ms": 0.0}, b"")
+        self._stage(COMPARE)
         found: dict[str, Any] = {}
         for place, (ours, theirs) in _pairs(tape, of).items():
             tolerance = self._order.tolerances.get(place[1])
@@ -85,6 +80,10 @@ class ComparedReplays:
                 )
             found[named(place)] = {"summary": summary, "comparison": comparison}
         return found
+
+    def _stage(self, name: str) -> None:
+        """Tell the worker whose run it is from now on."""
+        self._send({"kind": "stage", "stage": name, "ms": 0.0}, b"")
 
     def _flags(self, unwritten: Array | None) -> torch.Tensor | None:
         if unwritten is None:

@@ -27,8 +27,6 @@ class OpFault(Exception):
     def __init__(self, fault: KernelFault, index: int, *, leaves_context: bool) -> None:
         super().__init__(str(fault))
         self.fault, self.index, self.leaves_context = fault, index, leaves_context
-        self.program: str | None = None
-        """Whose it is, where the order has two."""
 
 
 def op_fault(error: NamedError, index: int, op: Op | None) -> OpFault:

@@ -123,11 +123,9 @@ def _perform(channel: ResultChannel, context: ProgramContext, order: frame.Frame
         fault = ended.fault
         op = ended.index if ended.index >= 0 else None
         named = {"kind": fault.fault.value, "error": fault.error, "message": str(fault), "op": op}
-        named |= {} if ended.program is None else {"program": ended.program}
         return {"kind": "result", "fault": named, "clean": ended.leaves_context}
     except JobFailed as failed:
-        told = _failure(failed.slug, str(failed), clean=failed.slug != "device_error")
-        return told if failed.program is None else told | {"program": failed.program}
+        return _failure(failed.slug, str(failed), clean=failed.slug != "device_error")
     except CudaError as error:
         return _failure("device_error", str(error), clean=False)
     except MemoryError:

@@ -16,6 +16,8 @@ from worker.gpu.launcher.fault import JobFailed
 
 TASK = "program"
 """What the header of such a frame calls its task."""
+BESIDE, COMPARE = "beside", "compare"
+"""Stages: the reference begins, of an order that has one; both are over, and are compared."""
 _MEMBERS = {
     "task", "tape", "inputs_tape", "kernels", "launches", "seed", "memory_bytes", "timing",
     "determinism", "announce", "beside", "tolerances",

@@ -184,14 +184,20 @@ class LauncherProcess:
         return SentOrder(nonce)
 
     async def outcome_of(self, order: SentOrder, deadline_s: float) -> LaunchOutcome:
-        """Return how a job ended that was sent, once those before it have ended; see `run`."""
+        """Return how a job ended that was sent, once those before it have ended; see `run`.
+
+        A program beside the first has as long again, from when it begins.
+        """
         protocol = LauncherProtocol(order.nonce)
         ending: tuple[LaunchEnding, str] | None = None
         try:
-            async with asyncio.timeout(deadline_s):
+            async with asyncio.timeout(deadline_s) as deadline:
                 await self._flush_order()
                 while protocol.last is None:
+                    was_beside = protocol.is_beside
                     protocol.take(await self._channel.next())
+                    if protocol.is_beside and not was_beside:
+                        deadline.reschedule(asyncio.get_running_loop().time() + deadline_s)
         except TimeoutError:
             ending = LaunchEnding.DEADLINE, f"still running after {deadline_s:g} s"
         except frame.FrameError as error:
@@ -265,8 +271,8 @@ class LauncherProcess:
 
     def _take_printed(self, end: int | None) -> bytes:
         """Return what the job printed that ended at `end`, None where it was the last."""
-        start = self._printed_bytes
-        end = os.fstat(self._output).st_size if end is None else max(start, end)
+        start, size = self._printed_bytes, os.fstat(self._output).st_size
+        end = size if end is None else max(start, min(end, size))
         self._printed_bytes = end
         return os.pread(self._output, min(end - start, _OUTPUT_BYTES), start)
 

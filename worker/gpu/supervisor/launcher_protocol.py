@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from worker.gpu.program.program_order import BESIDE
 from worker.gpu.supervisor.result_channel import Received
 from worker.pool import frame
 from worker.pool.shared_bytes import Body, SharedBytes
@@ -45,8 +46,8 @@ class LaunchOutcome:
     failure: dict[str, Any] | None = None
     """slug (malformed_job, module_not_loadable, device_error), message."""
     stages: tuple[str, ...] = ()
-    """What it had begun that may take long: inputs, run, unwritten, again, timing; and ops of a
-    program (`op-<index>`), where that was asked for."""
+    """What it had begun that may take long: inputs, run, unwritten, again, timing; of a program
+    its ops (`op-<index>`), where that was asked for, and `BESIDE` and `COMPARE`."""
     outputs: Mapping[str, Body] = field(default_factory=dict)
     """By name, elements in C order, of the first run."""
     unwritten: Mapping[str, Body] = field(default_factory=dict)
@@ -87,6 +88,10 @@ MAX_RESULT_BYTES = 2 << 30
 MAX_FRAMES = 1 << 18
 """A tape has 200,000 ops, each of which may be told of."""
 MAX_NAME_CHARS = 2048
+MAX_NAMES_CHARS = 16 << 20
+"""Of all stages and outputs of a job together."""
+LEAST_SHARED_BYTES = 64 << 10
+"""Launchers send less through the socket: each shared output is a descriptor here."""
 _Pieces = bytes | bytearray | SharedBytes
 MOST_REPEATS = 16
 """Timed runs whose outputs a launcher may send."""
@@ -101,9 +106,12 @@ class LauncherProtocol:
 
     def __init__(self, nonce: bytes, max_result_bytes: int = MAX_RESULT_BYTES) -> None:
         self.last: dict[str, Any] | None = None
+        self.is_beside = False
+        """Whether the program beside the first has begun."""
         self._nonce = nonce
         self._left_bytes = max_result_bytes
         self._left_frames = MAX_FRAMES
+        self._left_chars = MAX_NAMES_CHARS
         self._stages: list[str] = []
         self._outputs: dict[str, dict[str, _Pieces]] = {kind: {} for kind in _OUTPUTS}
 
@@ -120,6 +128,8 @@ class LauncherProtocol:
             case {"kind": "stage", "stage": str(name)}:
                 self._take_stage(name, received)
             case {"kind": "result" | "failure", "clean": bool()}:
+                if not isinstance(header.get("fault"), dict | None):
+                    raise frame.FrameError("a fault that is none")
                 self.last = header
             case _:
                 raise frame.FrameError("a frame of unknown kind")
@@ -127,13 +137,22 @@ class LauncherProtocol:
     def _take_stage(self, name: str, received: Received) -> None:
         if len(name) > MAX_NAME_CHARS:
             raise frame.FrameError(f"a stage with a name of {len(name)} characters")
+        self._left_chars -= len(name)
+        if self._left_chars < 0:
+            raise frame.FrameError("more names of stages than are taken")
         kind, is_output, argument = name.partition(":")
         if not is_output:
-            self._stages.append(name)
+            self._take_beginning(name)
         elif kind not in _OUTPUTS:
             raise frame.FrameError(f"a stage of unknown kind {kind!r}")
         else:
             self._take_piece(self._outputs[kind], argument, received)
+
+    def _take_beginning(self, name: str) -> None:
+        if name == BESIDE and self.is_beside:
+            raise frame.FrameError("a second program beside the first")
+        self._stages.append(name)
+        self.is_beside = self.is_beside or name == BESIDE
 
     def _take_piece(self, outputs: dict[str, _Pieces], argument: str, received: Received) -> None:
         """Add a piece of an output, or all of it where it is shared."""
@@ -143,6 +162,8 @@ class LauncherProtocol:
         if isinstance(received.body, SharedBytes) or isinstance(pieces, SharedBytes):
             if pieces:
                 raise frame.FrameError(f"{argument} is shared, and more than one piece")
+            if len(received.body) < LEAST_SHARED_BYTES:
+                raise frame.FrameError(f"{argument} is shared, and of {len(received.body)} bytes")
             outputs[argument] = received.body
         elif not pieces:
             outputs[argument] = received.body  # mostly all of it

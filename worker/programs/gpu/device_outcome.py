@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
+from programs.program_record import ProgramProblem
 from programs.tape.schema import Op, Tape
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Malformed, read_report
 from worker.gpu.launcher.fault import JobFailed
+from worker.gpu.program.program_order import BESIDE, COMPARE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
 from worker.pool.shared_bytes import Body
@@ -55,26 +57,34 @@ def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float)
 def both_of(
     outcome: LaunchOutcome, tape: Tape, reference: Tape, timeout_s: float
 ) -> tuple[Replayed, Replayed]:
-    """Return what came of a program and its reference, which were compared on the GPU."""
-    ours, theirs = Replayed(stdout=outcome.stdout.decode(errors="replace")), Replayed()
+    """Return what came of a program and its reference, which were compared on the GPU.
+
+    What ended an order is of whichever was under way: of neither, where they were compared.
+    """
+    ours, theirs = Replayed(), Replayed()
+    if outcome.ending is not LaunchEnding.OK:
+        if COMPARE in outcome.stages:
+            ours.fail(_not_compared(outcome))
+        elif BESIDE in outcome.stages:
+            theirs = replayed_of(outcome, reference, REFERENCE, timeout_s)
+        else:
+            ours = replayed_of(outcome, tape, CANDIDATE, timeout_s)
+        return ours, theirs
+    ours.stdout = outcome.stdout.decode(errors="replace")
     try:
-        if outcome.ending is LaunchEnding.OK:
-            _take_both(ours, theirs, outcome, tape, reference)
-            return ours, theirs
-        fault = read_report(FaultReport, outcome.fault or {}) if outcome.fault is not None else None
-        failed = outcome.failure or {}
-        if fault is not None and fault.program == REFERENCE:
-            _take_fault(theirs, fault, reference)
-            return ours, theirs
-        if (failed.get("program"), failed.get("slug")) == (REFERENCE, "out_of_memory"):
-            _take_failure(theirs, read_report(ReplayFailure, failed), REFERENCE)
-            return ours, theirs
+        _take_both(ours, theirs, outcome, tape, reference)
     except Malformed as error:
         ours = Replayed()
         detail = misreported(str(error))
         ours.fail(program_problem("replay_crashed", detail, program=CANDIDATE))
-        return ours, theirs
-    return replayed_of(outcome, tape, CANDIDATE, timeout_s), theirs
+    return ours, theirs
+
+
+def _not_compared(outcome: LaunchOutcome) -> ProgramProblem:
+    """Return why there is no verdict, though both programs ran to their end."""
+    why = str((outcome.failure or {}).get("message") or outcome.detail or outcome.ending)
+    detail = f"The outputs were not compared on the GPU, where both programs had ended: {why}"
+    return program_problem("worker_lost", detail)
 
 
 def _take_both(

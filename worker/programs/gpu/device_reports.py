@@ -69,4 +69,3 @@ class FaultReport(Report):
     kind: Annotated[str, Field(max_length=64)]
     message: Annotated[str, Field(max_length=4096)]
     op: Count | None = None
-    program: Literal["candidate", "reference"] = "candidate"

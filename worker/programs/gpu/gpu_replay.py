@@ -142,24 +142,37 @@ def timing_order(request: ProgramRequest) -> ProgramTimingOrder:
 async def replay_on(
     gpu: ProgramGpu, program: DeviceProgram, how: ReplayTurn, deadline: Deadline
 ) -> Replayed:
-    """Replay a program when it is its turn. Raises DeadlinePassed, DeviceDrained.
-
-    Where the launcher ends without a word, another one tells where: the finding names that op, if
-    that one ends there, too.
-    """
+    """Replay a program when it is its turn. Raises DeadlinePassed, DeviceDrained."""
     order = order_of(program, how, gpu.memory_bytes)
     try:
-        outcome, limit_s = await in_turn_again(gpu, order, how, deadline)
-        if outcome.ending in _UNTOLD:
-            told = replace(order, timing=None, determinism=False, announce=True)
-            again, _ = await in_turn(gpu, told, how, deadline)
-            if again.ending in _UNTOLD:
-                outcome = replace(outcome, stages=again.stages)
+        outcome, limit_s = await placed_outcome(gpu, order, how, deadline)
     except FrameError as error:
         return too_much_told(error, program.role)
     if outcome.ending is LaunchEnding.DEADLINE and limit_s < how.timeout_s:
         raise deadline.passed
     return replayed_of(outcome, program.tape, program.role, how.timeout_s)
+
+
+async def placed_outcome(
+    gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
+) -> tuple[LaunchOutcome, float]:
+    """Return the outcome of an order, and what each of its programs was given to run.
+
+    Where the launcher ends without a word, another one tells where: the outcome's stages name that
+    op, if that one ends there, too. Raises DeadlinePassed, DeviceDrained, FrameError.
+    """
+    outcome, limit_s = await in_turn_again(gpu, order, how, deadline)
+    if outcome.ending in _UNTOLD:
+        again, _ = await in_turn(gpu, announced(order), how, deadline)
+        if again.ending in _UNTOLD:
+            outcome = replace(outcome, stages=again.stages)
+    return outcome, limit_s
+
+
+def announced(order: ProgramOrder) -> ProgramOrder:
+    """Return an order that says of each op that it begins, and does nothing beside running them."""
+    beside = None if order.beside is None else announced(order.beside)
+    return replace(order, timing=None, determinism=False, announce=True, beside=beside)
 
 
 def too_much_told(error: FrameError, role: str) -> Replayed:
@@ -190,7 +203,7 @@ async def in_turn(
 ) -> tuple[LaunchOutcome, float]:
     """Return the outcome of an order when it is its turn, and what it was given to run.
 
-    Raises DeadlinePassed, DeviceDrained, FrameError.
+    A program beside the first has as long again. Raises DeadlinePassed, DeviceDrained, FrameError.
     """
     limit_s, came_s = _Limit(deadline, how.timeout_s), time.monotonic()
     try:

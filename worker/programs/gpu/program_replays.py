@@ -57,7 +57,7 @@ class ProgramReplays:
         )
         for program, replayed in ((candidate, ours), (reference, theirs)):
             await self.tell(program.role, replayed)
-        is_needed = ours.is_whole or bool(theirs.findings)
+        is_needed = ours.is_whole or theirs.problem is not None or bool(theirs.findings)
         return ours, theirs if is_needed else None
 
     async def _reference(self, reference: DeviceProgram) -> Replayed:

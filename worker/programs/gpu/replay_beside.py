@@ -18,8 +18,8 @@ from worker.programs.gpu.gpu_replay import (
     DeviceProgram,
     ProgramGpu,
     ReplayTurn,
-    in_turn_again,
     order_of,
+    placed_outcome,
     returned_bytes,
     too_much_told,
 )
@@ -47,12 +47,12 @@ async def replay_beside(
         beside=of_reference,
         tolerances=tolerances_of(program.tape, reference.tape, tolerance),
     )
-    both = replace(how, timeout_s=2 * how.timeout_s)  # it is of each
     try:
-        outcome, limit_s = await in_turn_again(gpu, order, both, deadline)
+        async with deadline.bounding():  # the reference's time is not known when the turn begins
+            outcome, limit_s = await placed_outcome(gpu, order, how, deadline)
     except FrameError as error:
         return too_much_told(error, program.role), Replayed()
-    if outcome.ending is LaunchEnding.DEADLINE and limit_s < both.timeout_s:
+    if outcome.ending is LaunchEnding.DEADLINE and limit_s < how.timeout_s:
         raise deadline.passed
     return both_of(outcome, program.tape, reference.tape, how.timeout_s)
 

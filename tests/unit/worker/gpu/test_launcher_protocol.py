@@ -2,12 +2,20 @@
 
 import pytest
 
-from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherProtocol
+from worker.gpu.launcher.output_memory import is_shared
+from worker.gpu.program.program_order import BESIDE
+from worker.gpu.supervisor.launcher_protocol import (
+    LEAST_SHARED_BYTES,
+    MAX_NAMES_CHARS,
+    LaunchEnding,
+    LauncherProtocol,
+)
 from worker.gpu.supervisor.result_channel import Received
 from worker.pool.frame import Frame, FrameError
 from worker.pool.shared_bytes import SharedBytes
 
 NONCE = b"n" * 16
+LARGE = bytes(LEAST_SHARED_BYTES)
 
 
 def stage(name, body=b"", **more):
@@ -88,13 +96,31 @@ def test_a_launcher_that_was_killed_is_never_clean():
         [stage("other:x")],
         [Frame(NONCE, {"kind": "result"}, b"")],
         [Frame(NONCE, {"kind": "stage", "stage": 7}, b"")],
+        [stage(BESIDE), stage("run"), stage(BESIDE)],
+        [last(fault=["illegal_access"])],
+        [last(fault="illegal_access")],
+        [stage("x" * 2049)],
     ],
     ids=["foreign nonce", "two last frames", "missing piece", "unknown kind", "clean is missing",
-         "stage without a name"],
+         "stage without a name", "a third program", "a list of faults", "a word for a fault",
+         "a long name"],
 )  # fmt: skip
 def test_what_breaks_the_protocol_is_refused(frames):
     with pytest.raises(FrameError):
         said(*frames)
+
+
+def test_names_without_end_are_refused():
+    names = [stage("x" * 2048)] * (MAX_NAMES_CHARS // 2048)
+    said(*names)
+
+    with pytest.raises(FrameError, match="more names"):
+        said(*names, stage("x"))
+
+
+def test_a_program_beside_the_first_is_known_from_its_stage_on():
+    assert not said(stage("run")).is_beside
+    assert said(stage("run"), stage(BESIDE), stage("run")).is_beside
 
 
 def test_more_result_than_is_taken_is_refused():
@@ -105,26 +131,37 @@ def test_more_result_than_is_taken_is_refused():
 
 
 def test_an_output_in_shared_memory_is_handed_on_as_it_came():
-    outcome = said(brings(stage("output:x", offset=0), b"abc"), last()).outcome()
+    outcome = said(brings(stage("output:x", offset=0), LARGE), last()).outcome()
 
     assert isinstance(outcome.outputs["x"], SharedBytes)
-    assert bytes(outcome.outputs["x"]) == b"abc"
+    assert bytes(outcome.outputs["x"]) == LARGE
 
 
-@pytest.mark.parametrize("second", [stage("output:x", b"d", offset=3), None])
+def test_launchers_share_no_less_than_is_taken():
+    assert is_shared(LEAST_SHARED_BYTES)
+    assert not is_shared(LEAST_SHARED_BYTES - 1)
+
+
+@pytest.mark.parametrize("size", [0, 3, LEAST_SHARED_BYTES - 1])
+def test_a_flood_of_descriptors_of_little_memory_is_refused(size):
+    with pytest.raises(FrameError, match="is shared, and of"):
+        said(brings(stage("output:x", offset=0), bytes(size)))
+
+
+@pytest.mark.parametrize("second", [stage("output:x", b"d", offset=len(LARGE)), None])
 def test_an_output_in_shared_memory_has_no_other_pieces(second):
-    heard = said(brings(stage("output:x", offset=0), b"abc"))
-    more = brings(second) if second else brings(stage("output:x", offset=3), b"d")
+    heard = said(brings(stage("output:x", offset=0), LARGE))
+    more = brings(second) if second else brings(stage("output:x", offset=len(LARGE)), LARGE)
 
     with pytest.raises(FrameError, match="more than one piece"):
         heard.take(more)
 
 
 def test_shared_memory_counts_as_bytes_of_result():
-    heard = LauncherProtocol(NONCE, max_result_bytes=4)
+    heard = LauncherProtocol(NONCE, max_result_bytes=len(LARGE) - 1)
 
     with pytest.raises(FrameError, match="more bytes"):
-        heard.take(brings(stage("output:x", offset=0), b"abcde"))
+        heard.take(brings(stage("output:x", offset=0), LARGE))
 
 
 def test_outputs_of_timed_runs_come_by_their_numbers():

@@ -9,6 +9,7 @@ import pytest
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.recorded import sent, vector_add
 from worker.bytes_in_flight import BytesInFlight
+from worker.gpu.program.program_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.run import Deadline
 from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
@@ -20,6 +21,8 @@ from worker.programs.program_kernels import ProgramKernels
 pytestmark = pytest.mark.unit
 
 TAPE = read_tape(sent(vector_add()))
+LARGE = replace(TAPE, tensors=[replace(one, shape=(1 << 26,)) for one in TAPE.tensors])
+"""What it returns does not leave a GPU."""
 USE = KernelUse("k0", None)
 KERNELS = ProgramKernels(TAPE, [USE], {}, {1: USE, 3: USE}, {1: [USE], 3: [USE]})
 ONES = struct.pack("<1024f", *[1.0] * 1024)
@@ -61,8 +64,8 @@ class OrderedLaunchers:
         return ending.pop(0) if isinstance(ending, list) else ending
 
 
-def program(name):
-    return DeviceProgram(TAPE, name.encode(), KERNELS, None, name)
+def program(name, tape=TAPE):
+    return DeviceProgram(tape, name.encode(), KERNELS, None, name)
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def known():
     return KnownReferences(1 << 20)
 
 
-async def both(launchers, known, caller="ada"):
+async def both(launchers, known, caller="ada", tape=TAPE):
     async def tell(role, replayed):
         pass
 
@@ -80,7 +83,7 @@ async def both(launchers, known, caller="ada"):
     )  # fmt: skip
     gpu = ProgramGpu(launchers, 0, BytesInFlight(1 << 30))
     replays = ProgramReplays(gpu, how, None, Deadline(60.0), known, tell)
-    return await replays.both(program("candidate"), program("reference"))
+    return await replays.both(program("candidate", tape), program("reference", tape))
 
 
 async def test_a_program_is_on_the_gpu_before_its_reference(known):
@@ -146,3 +149,27 @@ async def test_a_reference_that_faults_is_tried_again_for_the_next_program(known
         await both(launchers, known)
 
     assert launchers.tapes == ["candidate", "reference"] * 2
+
+
+async def test_a_reference_that_cannot_be_run_beside_its_program_is_told(known):
+    failure = {"slug": "unsupported_op", "message": "m"}
+    ended = LaunchOutcome(LaunchEnding.FAILURE, failure=failure, stages=("run", BESIDE))
+    launchers = OrderedLaunchers(candidate=ended)
+    ours, theirs = await both(launchers, known, tape=LARGE)
+
+    assert ours.problem is None
+    assert (theirs.problem.slug, theirs.problem.program) == ("not_recordable", "reference")
+
+
+async def test_a_crash_beside_its_program_is_tried_again_for_the_op_that_it_was_in(known):
+    killed = replace(KILLED, stages=("run", BESIDE, "run"))
+    again = replace(KILLED, stages=("run", "op-3", BESIDE, "run", "op-2"))
+    launchers = OrderedLaunchers(candidate=[killed, again])
+    ours, theirs = await both(launchers, known, tape=LARGE)
+
+    assert ours.findings == []
+    assert "aten.empty_like.default" in theirs.findings[0].message
+    assert [(order.announce, order.beside.announce) for order in launchers.orders] == [
+        (False, False),
+        (True, True),
+    ]

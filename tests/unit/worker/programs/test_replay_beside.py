@@ -10,6 +10,7 @@ from programs.program_request import ToleranceRequest
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import tensors_of
 from tests.unit.programs.recorded import sent, vector_add
+from worker.gpu.program.program_order import BESIDE, COMPARE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.programs.gpu.device_outcome import both_of
 from worker.programs.gpu.replay_beside import is_too_large, tolerances_of
@@ -142,28 +143,81 @@ async def test_an_input_that_both_change_and_return_is_compared_as_that():
     assert (await verdict(ours, theirs))[0] == "passed"
 
 
-async def test_a_fault_of_the_reference_is_none_of_the_programs():
-    fault = {"kind": "illegal_access", "message": "m", "op": 1, "program": "reference"}
-    ours, theirs = both_of(LaunchOutcome(LaunchEnding.FAULT, fault=fault), tape(), tape(), 60.0)
+BEGUN = ("run", BESIDE, "run")
+FAULT = {"kind": "illegal_access", "message": "m", "op": 1}
 
-    assert ours.ending is RunEnding.FINISHED
+
+def ended(ending, stages=BEGUN, **more):
+    """Return what comes of both where an order ended like this."""
+    return both_of(LaunchOutcome(ending, stages=stages, **more), tape(), tape(), 60.0)
+
+
+@pytest.mark.parametrize(
+    ("ending", "more", "kind"),
+    [
+        (LaunchEnding.FAULT, {"fault": FAULT}, "illegal_access"),
+        (LaunchEnding.DEADLINE, {}, "timeout"),
+        (LaunchEnding.SIGNAL, {"detail": "killed by signal 11"}, "crashed"),
+        (LaunchEnding.SILENT, {"detail": "exit status 1"}, "crashed"),
+        (LaunchEnding.GARBAGE, {"detail": "no frame"}, "crashed"),
+        (LaunchEnding.FAILURE, {"failure": {"slug": "out_of_memory", "message": "m"}},
+         "out_of_memory"),
+    ],
+)  # fmt: skip
+async def test_what_ends_a_reference_is_no_fault_of_the_program(ending, more, kind):
+    ours, theirs = ended(ending, **more)
+
+    assert (ours.ending, ours.findings, ours.problem) == (RunEnding.FINISHED, [], None)
+    assert [one.kind for one in theirs.findings] == [kind]
+    assert (await verdict(ours, theirs))[0] == "invalid_reference"
+
+
+@pytest.mark.parametrize("slug", ["forged_tape", "unsupported_op", "device_error"])
+def test_what_cannot_be_run_of_a_reference_is_a_problem_of_its_own(slug):
+    ours, theirs = ended(LaunchEnding.FAILURE, failure={"slug": slug, "message": "m"})
+
+    assert ours.problem is None
+    assert theirs.problem.program == "reference"
+
+
+def test_a_reference_faults_at_a_line_of_its_own():
+    _, theirs = ended(LaunchEnding.FAULT, fault=FAULT)
+
     assert theirs.findings[0].line == 20
-    assert (await verdict(ours, theirs))[0] == "invalid_reference"
 
 
-async def test_a_reference_that_has_too_little_memory_is_none_of_the_programs():
-    failure = {"slug": "out_of_memory", "message": "m", "program": "reference"}
-    outcome = LaunchOutcome(LaunchEnding.FAILURE, failure=failure)
-    ours, theirs = both_of(outcome, tape(), tape(), 60.0)
+def test_a_reference_crashes_at_the_op_that_it_began_last():
+    stages = ("op-1", "op-3", BESIDE, "op-0", "op-2")
+    _, theirs = ended(LaunchEnding.SIGNAL, stages)
 
-    assert (ours.ending, ours.findings) == (RunEnding.FINISHED, [])
-    assert [one.kind for one in theirs.findings] == ["out_of_memory"]
-    assert (await verdict(ours, theirs))[0] == "invalid_reference"
+    assert "aten.empty_like.default" in theirs.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("ending", "more"),
+    [
+        (LaunchEnding.FAILURE, {"failure": {"slug": "out_of_memory", "message": "8 GiB"}}),
+        (LaunchEnding.DEADLINE, {"detail": "8 GiB"}),
+    ],
+)
+def test_what_ends_a_comparison_is_no_fault_of_either_program(ending, more):
+    ours, theirs = ended(ending, (*BEGUN, COMPARE), **more)
+
+    assert (ours.problem.slug, ours.problem.program) == ("worker_lost", None)
+    assert "8 GiB" in ours.problem.detail
+    assert theirs.findings == []
+
+
+@pytest.mark.parametrize("ending", [LaunchEnding.DEADLINE, LaunchEnding.SIGNAL])
+def test_what_ends_a_program_before_its_reference_began_is_its_own(ending):
+    ours, theirs = ended(ending, ("run", "timing"))
+
+    assert len(ours.findings) == 1
+    assert theirs.findings == []
 
 
 def test_a_fault_of_the_program_is_its_own():
-    fault = {"kind": "illegal_access", "message": "m", "op": 1}
-    ours, theirs = both_of(LaunchOutcome(LaunchEnding.FAULT, fault=fault), tape(), tape(), 60.0)
+    ours, theirs = ended(LaunchEnding.FAULT, ("run",), fault=FAULT)
 
     assert ours.ending is RunEnding.FAULT
     assert theirs.findings == []
