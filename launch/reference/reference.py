@@ -25,7 +25,7 @@ from compiler.diagnostic import KERNEL_FOLDER, Failure, file_in_kernel
 from compiler.front import ast_source, environment
 from compiler.json_number import read_number
 from compiler.messages.wire import Send
-from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, materialise, part, view
+from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, part, view
 from launch.buffers.element_types import Array, is_float, largest_finite, readable
 from launch.checks.bounded_output import BoundedOutput
 from launch.interpreter import user_errors
@@ -38,6 +38,7 @@ from launch.messages import (
 )
 from launch.reference.doubt import Doubted, Given, doubted, widened
 from launch.reference.expected import SLUG, at_return, by_output
+from launch.reference.known_contents import KnownContents
 from launch.reference.reference_language import NUMPY, Language
 
 FUNCTION = "reference"
@@ -46,6 +47,7 @@ _MODULE = "reference"
 _TORCH = "torch"
 NEEDS_TORCH = "needs_torch"
 """The slug of a reference in another language that imports torch."""
+_KNOWN = KnownContents()
 
 
 def reference(
@@ -216,14 +218,16 @@ def _slug_and_message(error: BaseException) -> tuple[str, str]:
 
 def _memories(order: ReferenceOrder, body: bytes) -> list[Array | None]:
     """Return what is in the allocations at first, None of those without initial contents."""
+    layouts = {(leaf.allocation, leaf.name): leaf for leaf in leaves(order.arguments)}
     try:
-        allocations = materialise(order.allocations, order.arguments, body)
+        return [
+            None
+            if given["init"] is None
+            else _KNOWN.memory_of(given, layouts.get((index, given["name"])), body)
+            for index, given in enumerate(order.allocations)
+        ]
     except BadBuffer as error:
         raise Failure("invalid_argument", "request", str(error)) from error
-    return [
-        None if given["init"] is None else allocation.memory
-        for given, allocation in zip(order.allocations, allocations, strict=True)
-    ]
 
 
 def _inputs(
