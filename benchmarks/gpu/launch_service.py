@@ -8,9 +8,7 @@ say nothing of a GPU. Beside it, in the same run, the launcher alone and a fresh
 
 import argparse
 import asyncio
-import contextlib
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -18,15 +16,15 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.gpu.asked_service import PORT, URL, Service, started, until_ready  # noqa: E402
+from benchmarks.gpu.bars import Line, show  # noqa: E402
 from benchmarks.gpu.launch_bodies import (  # noqa: E402
     ELEMENTS,
     FAR_AWAY,
@@ -35,94 +33,9 @@ from benchmarks.gpu.launch_bodies import (  # noqa: E402
     many_cases,
     matmuls,
 )
-from benchmarks.gpu.processes import cpu_ms  # noqa: E402
 from store.embedded import EmbeddedValkey  # noqa: E402
 
-PORT = int(os.environ.get("TRITOND_PORT", "8191"))
-URL = f"http://127.0.0.1:{PORT}"
 LARGE = 1 << 24
-READY_S, STOP_S = 120, 30
-
-Body = dict[str, Any]
-
-
-class WrongVerdict(Exception):
-    """A launch did not end as it must; nothing that is measured beside it counts."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the table; `bar` bounds `value` from above, with `at_least` from below."""
-
-    name: str
-    value: float
-    unit: str
-    bar: float | None = None
-    at_least: bool = False
-    note: str = ""
-
-    @property
-    def met(self) -> str:
-        """Whether the bar is kept."""
-        if self.bar is None:
-            return ""
-        is_met = self.value >= self.bar if self.at_least else self.value <= self.bar
-        return "met" if is_met else "NOT MET"
-
-    def cells(self) -> list[str]:
-        """Return what is printed."""
-        sign = "≥" if self.at_least else "≤"
-        bar = "" if self.bar is None else f"{sign} {self.bar:g} {self.unit}"
-        digits = 2 if self.unit == "s" else 1
-        return [self.name, f"{self.value:.{digits}f} {self.unit}", bar, self.met, self.note]
-
-
-class Service:
-    """A tritond that is asked; its processes are ours."""
-
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self._client = client
-
-    async def launch(self, body: Body) -> Body:
-        """Return the launch of `body`, once it is over."""
-        answer = await self._client.post("/v1/launches?wait=60", json=body)
-        launch: Body = answer.json()
-        return launch
-
-    async def ask(self, body: Body, verdict: str = "passed") -> Body:
-        """Return the finished launch of `body`. Raises WrongVerdict."""
-        launch = await self.launch(body)
-        found = {launch.get("verdict")} | {one["verdict"] for one in launch.get("cases") or []}
-        if found - {None} != {verdict}:
-            told = {name: launch.get(name) for name in ("problem", "detail", "findings", "outputs")}
-            raise WrongVerdict(f"{found} instead of {verdict}: {str(told)[:3000]}")
-        return launch
-
-    async def timed_ms(self, body: Body, verdict: str = "passed") -> float:
-        """Return how long `ask` takes."""
-        started = time.perf_counter()
-        await self.ask(body, verdict)
-        return (time.perf_counter() - started) * 1000
-
-    async def device(self) -> Body:
-        """Return the first GPU that is offered, {} without one."""
-        devices = (await self._client.get("/v1/devices")).json()["devices"]
-        return devices[0] if devices else {}
-
-    async def per_s(self, bodies: Sequence[Body], callers: int) -> tuple[float, str]:
-        """Return launches per second, so many requests at once, and each process's CPU time."""
-        waiting = iter(bodies)
-
-        async def call() -> None:
-            for body in waiting:
-                await self.ask(body)
-
-        before, started = cpu_ms(os.getpid()), time.perf_counter()
-        await asyncio.gather(*(call() for _ in range(callers)))
-        rate = len(bodies) / (time.perf_counter() - started)
-        used = cpu_ms(os.getpid()) - before
-        shown = ", ".join(f"{kind} {ms / len(bodies):.1f}" for kind, ms in used.most_common())
-        return rate, f"CPU ms per launch: {shown}"
 
 
 async def measure(service: Service) -> list[Line]:
@@ -215,15 +128,6 @@ async def mixed(service: Service) -> str:
     return f"mixed run, every verdict as it must be: {dict(asked)}; a good one afterwards: passed"
 
 
-def show(lines: Sequence[Line]) -> None:
-    """Print the lines as a Markdown table."""
-    table = [["what", "measured", "bar", "met", ""], *(line.cells() for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    table.insert(1, ["-" * width for width in widths])
-    for cells in table:
-        print(f"| {' | '.join(map(str.ljust, cells, widths))} |", flush=True)
-
-
 async def run(asked: argparse.Namespace, tritond: Sequence["subprocess.Popen[bytes]"]) -> None:
     """Wait for the GPU, measure, and print."""
     async with httpx.AsyncClient(base_url=URL, timeout=180) as client:
@@ -240,32 +144,6 @@ def _commit() -> str:
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return found.stdout.strip() or "unknown"
-
-
-async def until_ready(service: Service, tritond: Sequence["subprocess.Popen[bytes]"]) -> None:
-    """Return when a GPU worker has registered."""
-    deadline = time.monotonic() + READY_S
-    while time.monotonic() < deadline and all(part.poll() is None for part in tritond):
-        with contextlib.suppress(httpx.TransportError):
-            if await service.device():
-                return
-        await asyncio.sleep(0.3)
-    raise RuntimeError("no GPU worker came up; see the log above")
-
-
-@contextlib.contextmanager
-def started(*commands: Sequence[str], **settings: str) -> Any:
-    """Run these modules while the block runs."""
-    running = [
-        subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, env=os.environ | settings)
-        for command in commands
-    ]
-    try:
-        yield running
-    finally:
-        for part in reversed(running):
-            part.send_signal(signal.SIGTERM)
-            part.wait(STOP_S)
 
 
 async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:

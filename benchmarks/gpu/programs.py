@@ -34,16 +34,9 @@ import httpx
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.gpu.asked_service import PORT, URL, Service, started, until_ready  # noqa: E402
+from benchmarks.gpu.bars import Line, show  # noqa: E402
 from benchmarks.gpu.eager_process import EagerProcess  # noqa: E402
-from benchmarks.gpu.launch_service import (  # noqa: E402
-    PORT,
-    URL,
-    Line,
-    Service,
-    show,
-    started,
-    until_ready,
-)
 from benchmarks.gpu.program_evaluations import (  # noqa: E402
     Evaluated,
     Evaluator,

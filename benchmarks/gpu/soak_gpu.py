@@ -34,6 +34,7 @@ import httpx
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.gpu.asked_service import PORT, URL, Service, started, until_ready  # noqa: E402
 from benchmarks.gpu.launch_bodies import (  # noqa: E402
     ADD,
     BEFORE_START,
@@ -43,7 +44,6 @@ from benchmarks.gpu.launch_bodies import (  # noqa: E402
     endless,
     many_cases,
 )
-from benchmarks.gpu.launch_service import PORT, URL, Service, started, until_ready  # noqa: E402
 from benchmarks.gpu.processes import resident_bytes  # noqa: E402
 from store.embedded import EmbeddedValkey  # noqa: E402
 

@@ -37,8 +37,9 @@ import httpx
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.gpu.asked_service import PORT, URL, Body, Service, started, until_ready  # noqa: E402
+from benchmarks.gpu.bars import Line, show  # noqa: E402
 from benchmarks.gpu.launch_bodies import add, matmuls  # noqa: E402
-from benchmarks.gpu.launch_service import PORT, URL, Body, Line, Service, show, started, until_ready  # noqa: E402
 from benchmarks.gpu.stand_in_gpu import ALL_OTHERS, BEHAVIOURS  # noqa: E402
 from store.embedded import EmbeddedValkey  # noqa: E402
 
