@@ -8,7 +8,7 @@ from math import prod
 import torch
 
 from launch.messages import Finding
-from programs.replay.given_inputs import inputs_only, makes_its_inputs
+from programs.replay.given_inputs import makes_its_inputs
 from programs.replay.live_tensors import LiveTensors, bytes_of
 from programs.replay.meta_derivation import derive
 from programs.replay.operators import DTYPES
@@ -16,6 +16,7 @@ from programs.replay.program_run import ReplayStopped, tensors_in
 from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES, MOST_PARAMETERS
 from programs.replay.storage_lifetimes import START, Lifetimes, lifetimes
 from programs.tape.forged import ForgedTape
+from programs.tape.inputs_tape import inputs_only
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Structure, Tape
 

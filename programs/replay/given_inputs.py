@@ -6,30 +6,28 @@ No value comes from the program's own tape; it only says what it was recorded wi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 
 from programs.replay.launches import NoLaunches
 from programs.replay.program_run import ProgramRun, ReplayOptions, tensors_in
-from programs.replay.storage_lifetimes import lifetimes, tensors_at
+from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.forged import ForgedTape
+from programs.tape.inputs_tape import MEMBERS
 from programs.tape.output_paths import by_path
 from programs.tape.overload_effects import tensors_made
-from programs.tape.schema import Launch, Op, Tape, TensorRef, TupleOf, generators_of
-
-_MEMBERS = ("init_inputs", "inputs", "inputs2")
+from programs.tape.schema import Tape, TensorRef, TupleOf
 
 
 def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
     """Return the tensors that `tape` is given, by their index there, as the ops of `of` make them.
 
-    `of` has nothing but these ops: see `inputs_only`. Raises `ForgedTape` where `tape` was recorded
+    `of` has nothing but these ops (`inputs_only`). Raises `ForgedTape` where `tape` was recorded
     with others, and `ReplayStopped`.
     """
     made = _made(of, how)
     given: dict[int, torch.Tensor] = {}
-    for member in _MEMBERS:
+    for member in MEMBERS:
         taken, sources = (by_path(TupleOf(getattr(one, member))) for one in (tape, of))
         if list(taken) != list(sources):
             raise ForgedTape(f"/{member}", "it was recorded with inputs of another structure")
@@ -43,28 +41,6 @@ def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Te
     return given
 
 
-def inputs_only(tape: Tape) -> Tape:
-    """Return a tape that makes the inputs of `tape`, and does nothing else.
-
-    Raises `ForgedTape` for one that is given inputs itself, or makes them with kernels.
-    """
-    wanted = [TensorRef(id_) for id_ in _inputs(tape)]
-    ops: list[Op] = [op for op in tape.ops if op.phase == "inputs"]
-    needed = {ref.id for ref in wanted} | {id_ for op in ops for id_ in tensors_at(op)}
-    drawn_before = {number for op in tape.ops if op.phase == "init" for number in generators_of(op)}
-    is_seeded_before = not drawn_before.isdisjoint(
-        number for op in ops for number in generators_of(op)
-    )
-    if is_seeded_before or not needed <= tensors_made(ops) | tape.constants.keys():
-        ops = [op for op in tape.ops if op.phase in {"init", "inputs"}]
-        if not needed <= tensors_made(ops) | tape.constants.keys():
-            raise ForgedTape("/inputs", "no op makes some of the inputs")
-    if any(isinstance(op, Launch) for op in ops):
-        raise ForgedTape("/inputs", "inputs are made with kernels: make them with torch alone")
-    outputs = TupleOf(tuple(wanted))
-    return replace(tape, ops=tuple(ops), outputs=outputs, outputs2=TupleOf(()))
-
-
 def makes_its_inputs(tape: Tape) -> bool:
     """Tell whether the tape's own ops make all that it is given."""
     made = tensors_made(tape.ops) | tape.constants.keys()
@@ -72,7 +48,7 @@ def makes_its_inputs(tape: Tape) -> bool:
 
 
 def _inputs(tape: Tape) -> Iterator[int]:
-    for member in _MEMBERS:
+    for member in MEMBERS:
         yield from (id_ for _, id_ in tensors_in(TupleOf(getattr(tape, member))))
 
 

@@ -13,9 +13,9 @@ import torch
 
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, LIFTED, called
-from programs.replay.storage_lifetimes import Lifetimes, tensors_at
+from programs.replay.storage_lifetimes import Lifetimes
 from programs.tape.forged import ForgedTape
-from programs.tape.overload_effects import tensors_made
+from programs.tape.overload_effects import tensors_at, tensors_made
 from programs.tape.schema import (
     AtenOp,
     DeviceName,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from programs.replay.replay_order import CALLS
 from programs.tape.forged import ForgedTape
-from programs.tape.overload_effects import tensors_made, written_tensors
-from programs.tape.schema import PHASES, AtenOp, Launch, Op, Tape, tensors_of
+from programs.tape.overload_effects import tensors_at, tensors_made, written_tensors
+from programs.tape.schema import PHASES, AtenOp, Op, Tape, tensors_of
 
 START = -1
 """Before the first op."""
@@ -44,19 +44,6 @@ def lifetimes(tape: Tape) -> Lifetimes:
         freed.setdefault(index, []).append(storage)
     peak_bytes, peak_at = _peak(tape.storages, first, freed)
     return Lifetimes(freed, ends, peak_bytes, peak_at)
-
-
-def tensors_at(op: Op) -> Iterator[int]:
-    """Yield the tensors that an op takes or makes, each as often as it does."""
-    match op:
-        case AtenOp():
-            yield from tensors_of(op.args)
-            for value in op.kwargs.values():
-                yield from tensors_of(value)
-            yield from (id_ for id_ in op.outputs if id_ is not None)
-        case Launch():
-            for argument in op.args.values():
-                yield from tensors_of(argument)
 
 
 def changed_tensors(op: Op) -> Iterator[int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from programs.tape.allowed_overloads import ALLOWED, Kind
-from programs.tape.schema import AtenOp, Op, Value, tensors_of
+from programs.tape.schema import AtenOp, Launch, Op, Value, tensors_of
 
 _WITH_RUNNING_STATISTICS = frozenset({
     "aten.batch_norm.default",
@@ -50,6 +50,19 @@ def written_tensors(op: AtenOp) -> tuple[int, ...]:
     if is_in_place(op):
         written += tensors_of(_argument(op, 0, "self"))
     return written + _statistics(op)
+
+
+def tensors_at(op: Op) -> Iterator[int]:
+    """Yield the tensors that an op takes or makes, each as often as it does."""
+    match op:
+        case AtenOp():
+            yield from tensors_of(op.args)
+            for value in op.kwargs.values():
+                yield from tensors_of(value)
+            yield from (id_ for id_ in op.outputs if id_ is not None)
+        case Launch():
+            for argument in op.args.values():
+                yield from tensors_of(argument)
 
 
 def tensors_made(ops: Iterable[Op]) -> frozenset[int]:

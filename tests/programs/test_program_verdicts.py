@@ -189,3 +189,19 @@ def test_what_becomes_of_a_program_is_told_as_it_happens(programs: httpx.Client)
     assert kinds == [
         "queued", "started", "recorded", "recorded", "compiled", "replayed", "replayed", "finished",
     ]  # fmt: skip
+
+
+def test_inputs_that_a_reference_makes_with_kernels_are_refused_as_the_reference_s(
+    programs: httpx.Client,
+) -> None:
+    reference = SOURCE.replace("ModelNew", "Model") + (
+        "\n\ndef get_inputs():\n"
+        "    x = torch.ones(8, device='cuda')\n"
+        "    return [Model()(x, x), x]\n"
+    )
+    program = evaluate(programs, SOURCE, reference)
+    assert (program["state"], program["verdict"]) == ("failed", None), program
+    problem = program["problem"]
+    assert (problem["slug"], problem["reason"]) == ("not_recordable", "bad_inputs")
+    assert problem["program"] == "reference"
+    assert "make them with torch alone" in problem["detail"]

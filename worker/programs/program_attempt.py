@@ -138,10 +138,13 @@ class ProgramAttempt:
         self,
         program: ProgramTape,
         kernels: ProgramKernels,
-        inputs: ProgramTape | None,
+        inputs_text: bytes | None,
         role: str,
     ) -> Replayed:
-        """Replay a program on `inputs`, None: its own. Raises DeadlinePassed, ZygoteError."""
+        """Replay a program on the inputs that another tape makes, None: its own.
+
+        Raises DeadlinePassed, ZygoteError.
+        """
         context, request = self.context, self.request
         pool = await context.children.replay.started()
         irs = kernels.irs
@@ -151,7 +154,7 @@ class ProgramAttempt:
                 tape=program.tape,
                 text=program.text,
                 kernels=irs,
-                inputs_text=None if inputs is None or inputs is program else inputs.text,
+                inputs_text=inputs_text,
                 files=sorted({path for ir in irs.values() for path in ir.files}),
                 variants=kernels.numbers,
                 role=role,

@@ -110,7 +110,8 @@ class _Case:
             reference = await self._reference(recorded, recorded.reference)
             if outcome.problem is not None:
                 return
-        replayed = await attempt.replay(recorded.candidate, compiled, recorded.inputs, CANDIDATE)
+        given = recorded.inputs_of(recorded.candidate)
+        replayed = await attempt.replay(recorded.candidate, compiled, given, CANDIDATE)
         outcome.warnings += tuned_warnings(compiled.tape, compiled.numbers)
         await self._take(recorded, compiled, replayed, reference)
 
@@ -134,11 +135,11 @@ class _Case:
     ) -> None:
         """Replay the program, and its reference with its `kernels`, where there is one; judge."""
         attempt, outcome, program = self._attempt, self.outcome, recorded.reference
-        inputs = recorded.inputs
-        candidate = device_program(recorded.candidate, compiled, inputs, CANDIDATE)
+        given = recorded.inputs_of(recorded.candidate)
+        candidate = device_program(recorded.candidate, compiled, given, CANDIDATE)
         beside = None
         if program is not None and kernels is not None:
-            beside = device_program(program, kernels, inputs, REFERENCE)
+            beside = device_program(program, kernels, recorded.inputs_of(program), REFERENCE)
         replayed, reference = await attempt.replays_on(gpu).both(candidate, beside)
         outcome.kernels = compiled.answered_with(replayed.variants)
         outcome.times = replayed.times
@@ -175,7 +176,8 @@ class _Case:
         compiled = await self._reference_kernels(program)
         if compiled is None:
             return None
-        replayed = await self._attempt.replay(program, compiled, recorded.inputs, REFERENCE)
+        given = recorded.inputs_of(program)
+        replayed = await self._attempt.replay(program, compiled, given, REFERENCE)
         self._take_reference(replayed)
         return replayed
 
@@ -237,14 +239,14 @@ class _Case:
 
 
 def device_program(
-    program: ProgramTape, kernels: ProgramKernels, inputs: ProgramTape | None, role: str
+    program: ProgramTape, kernels: ProgramKernels, inputs_text: bytes | None, role: str
 ) -> DeviceProgram:
-    """Return a program as a GPU takes it, on `inputs`, None: its own."""
+    """Return a program as a GPU takes it, on what another tape makes, None: its own inputs."""
     return DeviceProgram(
         tape=program.tape,
         text=program.text,
         kernels=kernels,
-        inputs_text=None if inputs is None or inputs is program else inputs.text,
+        inputs_text=inputs_text,
         role=role,
     )
 

@@ -4,21 +4,31 @@ What a reference or a text of inputs comes to is remembered by this worker, for 
 candidate is one of many for the same reference.
 """
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from programs.program_job import CANDIDATE, REFERENCE, ProgramEntry, ProgramJob, entries_of
+from programs.program_job import (
+    CANDIDATE,
+    REFERENCE,
+    ProgramEntry,
+    ProgramJob,
+    entries_of,
+    program_problem,
+)
 from programs.program_request import DEFAULT_SEED, InputsRequest, ProgramRequest
 from programs.recorder.record_order import RecordOrder
+from programs.tape.forged import ForgedTape
+from programs.tape.inputs_tape import inputs_text
 from worker.launch.kernel_source import KernelMemory
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
 from worker.programs.input_specs import specs
 from worker.programs.program_texts import ProgramTexts
-from worker.programs.recording import ProgramTape, record_program
+from worker.programs.recording import NotRecorded, ProgramTape, record_program
 
 TAPE_OVERHEAD = 10
 """How many times its text a tape that was read takes, about."""
@@ -27,11 +37,19 @@ _ENTRY_NAMES = {"model": "class", "function": "name", "inputs": "name"}
 
 @dataclass(frozen=True, slots=True)
 class RecordedCase:
-    """The tapes of one case. `inputs` is whose ops make the values; None: each tape its own."""
+    """The tapes of one case. `inputs` is whose ops make the values; None: each tape its own.
+
+    `inputs_text` is the part of that tape that does, and all that another program's replay gets.
+    """
 
     candidate: ProgramTape
     reference: ProgramTape | None
-    inputs: ProgramTape | None
+    inputs: ProgramTape | None = None
+    inputs_text: bytes | None = None
+
+    def inputs_of(self, program: ProgramTape) -> bytes | None:
+        """Return the tape that makes the inputs of a program of this case; None: its own does."""
+        return None if program is self.inputs else self.inputs_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +81,11 @@ class Recordings:
         made = None if inputs is None else await self._inputs(inputs)
         reference = await self._reference(made)
         if _is_script(self.request):
-            return RecordedCase(await self._candidate(None, None), reference, None)
+            return RecordedCase(await self._candidate(None, None), reference)
         given = made or reference
-        return RecordedCase(await self._candidate(given, reference), reference, given)
+        runs = self.request.stop_after is None
+        text = await _inputs_text(given) if given is not None and runs else None
+        return RecordedCase(await self._candidate(given, reference), reference, given, text)
 
     async def _inputs(self, inputs: InputsRequest) -> ProgramTape:
         texts = ProgramTexts(inputs.source, {})
@@ -125,6 +145,17 @@ class Recordings:
         told = [self.job.caller, members, order.init_inputs, self.pool.facts["libraries"]]
         text = json.dumps(told, sort_keys=True).encode()
         return hashlib.sha256(text + b"\0" + texts.body).hexdigest()
+
+
+async def _inputs_text(program: ProgramTape) -> bytes:
+    """Return the part of a tape that makes its inputs. Raises NotRecorded where none does."""
+    try:
+        # in a thread: the tape may be long
+        return await asyncio.to_thread(inputs_text, program.tape, program.text)
+    except ForgedTape as forged:
+        detail = f"{forged.what[:1].upper()}{forged.what[1:]}."
+        problem = program_problem("not_recordable", detail, program=REFERENCE, reason="bad_inputs")
+        raise NotRecorded(problem) from None
 
 
 def _entries(entries: Sequence[ProgramEntry]) -> list[dict[str, Any]]:
