@@ -120,6 +120,7 @@ class ProgramWorker:
             group.create_task(self._slots.run())
             group.create_task(Revocations(self._blocking, self._slots.revoke).run())
             group.create_task(every(HEARTBEAT_S, self._replaced.look))
+            group.create_task(every(HEARTBEAT_S, self._forget_old_references))
             group.create_task(self._on_gpus(group))
 
     async def drain(self) -> None:
@@ -127,6 +128,9 @@ class ProgramWorker:
         if self.offered:
             stations = (station.drain() for station in self._stations)
             await asyncio.gather(self._slots.drain(), *stations)
+
+    async def _forget_old_references(self) -> None:
+        self._references.forget_old()
 
     async def _on_gpus(self, group: asyncio.TaskGroup) -> None:
         """Do programs on each GPU on which a launcher of programs starts."""

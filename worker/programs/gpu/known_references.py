@@ -6,10 +6,10 @@ end, with nothing found that forbids to believe it, is remembered.
 
 import hashlib
 import time
-from dataclasses import dataclass
+
+from cachetools import TTLCache
 
 from worker.gpu.program.program_order import ProgramOrder
-from worker.launch.kernel_source import KernelMemory
 from worker.programs.program_comparison import is_sound
 from worker.programs.replayed import Replayed, ReplayedTensor
 
@@ -19,30 +19,32 @@ _BESIDE_BYTES = 64 << 10
 """What one is counted as, beside its outputs."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    replayed: Replayed
-    at_s: float
-
-
 class KnownReferences:
     """References of one worker, within a size."""
 
     def __init__(self, most_bytes: int) -> None:
-        self._kept = KernelMemory[_Known](most_bytes)
+        self._kept = TTLCache[str, Replayed](
+            most_bytes, LIFE_S, timer=time.monotonic, getsizeof=_size_bytes
+        )
 
     def find(self, key: str) -> Replayed | None:
         """Return what a reference came to, None where that is not known, or for too long."""
-        known = self._kept.get(key)
-        if known is None or time.monotonic() - known.at_s > LIFE_S:
-            return None
-        return known.replayed
+        self.forget_old()
+        return self._kept.get(key)
 
     def keep(self, key: str, replayed: Replayed) -> None:
-        """Remember a reference, if it is to be believed."""
-        if is_sound(replayed):
-            size_bytes = _BESIDE_BYTES + _size_bytes(replayed)
-            self._kept.keep(key, _Known(replayed, time.monotonic()), size_bytes)
+        """Remember a reference, if it is to be believed, and not larger than all may be."""
+        if is_sound(replayed) and _size_bytes(replayed) <= self._kept.maxsize:
+            self._kept[key] = replayed
+
+    def forget_old(self) -> None:
+        """Let go of what is too old, and of the memory that it returned."""
+        self._kept.expire()
+
+    @property
+    def size_bytes(self) -> int:
+        """What is remembered takes so much."""
+        return int(self._kept.currsize)
 
 
 def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
@@ -61,4 +63,5 @@ def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
 
 def _size_bytes(replayed: Replayed) -> int:
     tensors = (item for call in replayed.calls for item in call.values())
-    return sum(len(one.data or b"") for one in tensors if isinstance(one, ReplayedTensor))
+    returned = sum(len(one.data or b"") for one in tensors if isinstance(one, ReplayedTensor))
+    return _BESIDE_BYTES + returned

@@ -124,6 +124,8 @@ _RUN_AS = {"graph": "CUDA graph", "events": "call op by op", None: "call of anot
 
 def _entries(tape: Tape, result: Mapping[str, Any]) -> list[EntryTime]:
     found = result.get("entries") or []
+    if len({int(one["op"]) for one in found}) < len(found):
+        raise ValueError("an op has two times")
     total_us = sum(float(one["us"]) for one in found)
     chosen = {int(index): int(number) for index, number in (result.get("variants") or {}).items()}
     return [_entry(tape, one, total_us, chosen) for one in found]

@@ -46,6 +46,36 @@ def test_a_reference_is_known_until_it_is_too_old(clock):
     assert known.find("a") is None
 
 
+def test_what_is_too_old_takes_no_memory(clock):
+    known = KnownReferences(1 << 20)
+    known.keep("a", returned())
+    clock[0] += LIFE_S / 2
+    known.keep("b", returned())
+    assert known.size_bytes > 2 << 16
+
+    clock[0] += LIFE_S / 2 + 1
+    known.forget_old()
+    assert 1 << 16 < known.size_bytes < 2 << 16
+    assert known.find("b") is not None
+
+
+def test_a_reference_that_is_asked_for_again_and_again_grows_old_all_the_same(clock):
+    known = KnownReferences(1 << 20)
+    known.keep("a", returned())
+
+    for _ in range(4):
+        clock[0] += LIFE_S / 4
+        known.find("a")
+    assert known.find("a") is None
+
+
+def test_a_reference_larger_than_all_may_be_is_not_remembered():
+    known = KnownReferences(1 << 16)
+    known.keep("a", returned())
+
+    assert known.find("a") is None
+
+
 @pytest.mark.parametrize(
     "unsound",
     [
