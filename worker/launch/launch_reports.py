@@ -90,20 +90,20 @@ def _bounded_dict(item: Any, most: int) -> Any:
     return Annotated[dict[_Name, item], Field(max_length=most)]
 
 
+ReportedFinding: Any = _within(
+    Finding,
+    message=Message,
+    diagnostics=(None, None),
+    measure=(None, None),
+    seeds=(None, None),
+    case=(None, None),
+)
+"""The type of a finding that a child, or a launcher of programs, reports."""
+
 _MODELS: dict[type, type[Report]] = {
     messages.RunReport: _bounded(
         messages.RunReport,
-        findings=_bounded_list(
-            _within(
-                Finding,
-                message=Message,
-                diagnostics=(None, None),
-                measure=(None, None),
-                seeds=(None, None),
-                case=(None, None),
-            ),
-            MAX_FINDINGS,
-        ),
+        findings=_bounded_list(ReportedFinding, MAX_FINDINGS),
         modified=_bounded_list(_within(ModifiedInput), _MAX_ARGUMENTS),
         finished=(bool, True),
     ),

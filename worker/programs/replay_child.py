@@ -29,8 +29,9 @@ from programs.replay.replay_order import (
 )
 from programs.tape.schema import Tape, tensors_of
 from worker.compile.child_failure import misreported
-from worker.compile.reports import Count, FromObject, Malformed, Message, Report, read_report
+from worker.compile.reports import Count, Malformed, Message, Report, read_report
 from worker.launch.kernel_ir import KernelIr
+from worker.launch.launch_reports import MAX_FINDINGS, ReportedFinding
 from worker.launch.run import Deadline
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.frame import FrameError
@@ -39,8 +40,6 @@ from worker.pool.retry import killed_from_outside, run_task
 from worker.pool.shared_bytes import Body
 from worker.programs.replayed import Replayed
 from worker.programs.replayed_calls import SentPlace, SentTensors, calls_of
-
-_MAX_FINDINGS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class ReportedReplay(Report):
     """Of the child that replayed."""
 
     ending: Literal["finished", "out_of_memory", "crashed"]
-    findings: Annotated[list[Annotated[Finding, FromObject()]], Field(max_length=_MAX_FINDINGS)]
+    findings: Annotated[list[ReportedFinding], Field(max_length=MAX_FINDINGS)]
     peak_bytes: Count
     restrided: Count
     deterministic: bool | None

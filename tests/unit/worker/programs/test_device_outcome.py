@@ -1,9 +1,11 @@
 """What came of a program on a GPU, from what its launcher said: `add(x, y)` of 1,024 elements."""
 
 import struct
+from dataclasses import asdict
 
 import pytest
 
+from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.recorded import sent, vector_add
@@ -24,6 +26,7 @@ TIMING = {
     "median_us": 10.0, "mean_us": 10.0, "min_us": 9.0, "p20_us": 9.5, "p80_us": 10.5, "std_us": 0.5,
     "repeats": 20, "noisy": False,
 }  # fmt: skip
+FINDING = asdict(Finding(kind="out_of_bounds", message="m"))
 
 
 def of(outcome):
@@ -89,6 +92,9 @@ def test_why_a_program_has_no_time_is_said_and_no_longer_than_it_is_read():
         {"outputs": {**BOTH, "one:0": FIRST}},
         {"outputs": {**BOTH, "0:٣": FIRST}},
         {"ending": "perfect"},
+        {"findings": [FINDING | {"file": "f" * 1025}]},
+        {"findings": [FINDING | {"line": 1 << 64}]},
+        {"findings": [FINDING] * 65},
         {"peak_bytes": -1},
         {"parameters": ["0" * 65]},
         {"timing": {"median_us": "fast"}},
@@ -110,6 +116,14 @@ def test_what_no_launcher_says_is_not_believed(wrong):
     assert replayed.ending is RunEnding.NOT_RUN
     assert replayed.problem.slug == "replay_crashed"
     assert replayed.calls == []
+
+
+def test_a_finding_of_a_launcher_is_read_and_a_long_message_clipped():
+    replayed = finished(findings=[FINDING | {"message": "x" * 100_000}], ending="crashed")
+
+    (finding,) = replayed.findings
+    assert finding.kind == "out_of_bounds"
+    assert len(finding.message) < 10_000
 
 
 def test_a_fault_is_at_the_line_of_the_launch_that_was_under_way():
