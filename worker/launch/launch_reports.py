@@ -90,20 +90,19 @@ def _bounded_dict(item: Any, most: int) -> Any:
     return Annotated[dict[_Name, item], Field(max_length=most)]
 
 
-ReportedFinding: Any = _within(
-    Finding,
-    message=Message,
-    diagnostics=(None, None),
-    measure=(None, None),
-    seeds=(None, None),
-    case=(None, None),
-)
-"""The type of a finding that a child, or a launcher of programs, reports."""
+def _finding(**more: Any) -> Any:
+    """Return the type of a finding; `more` are bounds as of `_bounded`."""
+    unsaid = dict.fromkeys(("diagnostics", "measure", "seeds", "case"), (None, None))
+    return _within(Finding, message=Message, **unsaid, **more)
+
+
+TensorFinding: Any = _finding(index=Annotated[list[_Integer], Field(max_length=64)] | None)
+"""The type of a finding of a program: a tensor of torch may have 64 axes."""
 
 _MODELS: dict[type, type[Report]] = {
     messages.RunReport: _bounded(
         messages.RunReport,
-        findings=_bounded_list(ReportedFinding, MAX_FINDINGS),
+        findings=_bounded_list(_finding(), MAX_FINDINGS),
         modified=_bounded_list(_within(ModifiedInput), _MAX_ARGUMENTS),
         finished=(bool, True),
     ),

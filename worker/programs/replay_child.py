@@ -31,7 +31,7 @@ from programs.tape.schema import Tape, tensors_of
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Message, Report, read_report
 from worker.launch.kernel_ir import KernelIr
-from worker.launch.launch_reports import MAX_FINDINGS, ReportedFinding
+from worker.launch.launch_reports import MAX_FINDINGS, TensorFinding
 from worker.launch.run import Deadline
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.frame import FrameError
@@ -77,7 +77,7 @@ class ReportedReplay(Report):
     """Of the child that replayed."""
 
     ending: Literal["finished", "out_of_memory", "crashed"]
-    findings: Annotated[list[ReportedFinding], Field(max_length=MAX_FINDINGS)]
+    findings: Annotated[list[TensorFinding], Field(max_length=MAX_FINDINGS)]
     peak_bytes: Count
     restrided: Count
     deterministic: bool | None

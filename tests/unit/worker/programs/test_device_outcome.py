@@ -94,6 +94,7 @@ def test_why_a_program_has_no_time_is_said_and_no_longer_than_it_is_read():
         {"ending": "perfect"},
         {"findings": [FINDING | {"file": "f" * 1025}]},
         {"findings": [FINDING | {"line": 1 << 64}]},
+        {"findings": [FINDING | {"index": [0] * 65}]},
         {"findings": [FINDING] * 65},
         {"peak_bytes": -1},
         {"parameters": ["0" * 65]},
@@ -119,10 +120,10 @@ def test_what_no_launcher_says_is_not_believed(wrong):
 
 
 def test_a_finding_of_a_launcher_is_read_and_a_long_message_clipped():
-    replayed = finished(findings=[FINDING | {"message": "x" * 100_000}], ending="crashed")
+    told = {"message": "x" * 100_000, "index": [0] * 64}
+    (finding,) = finished(findings=[FINDING | told], ending="crashed").findings
 
-    (finding,) = replayed.findings
-    assert finding.kind == "out_of_bounds"
+    assert (finding.kind, finding.index) == ("out_of_bounds", [0] * 64)
     assert len(finding.message) < 10_000
 
 
