@@ -43,7 +43,10 @@ async def choose_place(state: ServiceState, request: ProgramRequest) -> ProgramP
 async def _on_a_gpu(
     state: ServiceState, request: ProgramRequest, chosen: Toolchain, wanted: str | DeviceClass
 ) -> ProgramPlace | None:
-    """Return the place on a GPU; None where any device will do and programs run on no GPU."""
+    """Return the place on a GPU; None where any device will do and programs run on no GPU.
+
+    Raises RequestRejected, and ProblemRaised (503) while a worker tries its GPUs.
+    """
     known = await state.workers.known_program_devices()
     fitting = {
         toolchain: name
@@ -53,6 +56,7 @@ async def _on_a_gpu(
     toolchain = await _instead(state, request, chosen, fitting)
     if toolchain is None:
         if wanted == AUTO:
+            await _check_gpus_are_known(state)
             return None
         raise await _no_such_device(state, known, fitting)
     return ProgramPlace(toolchain.id, fitting[toolchain.id])
@@ -76,6 +80,7 @@ async def _no_such_device(
     """Return why no GPU that was asked for runs the program."""
     if await _of(state, fitting):
         return RequestRejected(Fault("/triton", await _offered(state, fitting, "such a GPU")))
+    await _check_gpus_are_known(state)
     if await _is_being_tried(state):
         return _try_again()
     offered = ", ".join(sorted({name for names in known.values() for name in names}))
@@ -129,14 +134,25 @@ async def _offered(state: ServiceState, ids: Collection[str], device: str) -> st
 
 
 async def _is_being_tried(state: ServiceState) -> bool:
+    return await _says(state, "is_being_tried")
+
+
+async def _check_gpus_are_known(state: ServiceState) -> None:
+    """Raise ProblemRaised (503) while a worker finds out whether programs run on its GPUs."""
+    if await _says(state, "tries_gpus"):
+        raise _try_again("programs run on its GPU")
+
+
+async def _says(state: ServiceState, member: str) -> bool:
+    """Whether a worker says this of what it records."""
     reports = [worker.sandbox_report or {} for worker in await state.workers.list()]
-    return any((report.get("recording") or {}).get("is_being_tried") for report in reports)
+    return any((report.get("recording") or {}).get(member) for report in reports)
 
 
-def _try_again() -> ProblemRaised:
+def _try_again(what: str = "it can record programs") -> ProblemRaised:
     detail = (
-        "A worker that started a moment ago is trying whether it can record programs, which takes "
-        "some seconds; post again"
+        f"A worker that started a moment ago is trying whether {what}, which takes some seconds; "
+        "post again"
     )
     return ProblemRaised("no_toolchain", detail, headers={"Retry-After": _TRYING_S})
 

@@ -78,6 +78,7 @@ async def _program(
     if context.gpu is None:
         pool, _ = await children.started()
     else:
+        context.gpu.launchers.warm_programs(context.gpu.ordinal, job.caller)
         pool = await children.recorder.started()
     recordings = Recordings(job, request, pool, deadline, context.tapes)
     attempt = ProgramAttempt(claim, job, request, context, deadline, recordings, spent)

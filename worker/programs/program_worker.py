@@ -18,7 +18,7 @@ from store.jobs.waiting import ResultWaiter
 from store.programs import Programs
 from worker.compile.compile import CompileContext
 from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
-from worker.gpu.supervisor.shared_gpus import SharedGpus
+from worker.gpu.supervisor.shared_gpus import SharedGpus, StartedGpus
 from worker.launch.kernel_source import KernelMemory, KernelSource
 from worker.launch.launch_children import Children
 from worker.pool.zygote_client import ZygoteError
@@ -50,6 +50,8 @@ class RecordingOffer:
 
     reason: str | None
     is_being_tried: bool = False
+    tries_gpus: bool = False
+    """Whether it is finding out if programs run on the GPUs of its machine."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the form in which workers publish it."""
@@ -57,6 +59,7 @@ class RecordingOffer:
             "offered": self.reason is None,
             "reason": self.reason,
             "is_being_tried": self.is_being_tried,
+            "tries_gpus": self.tries_gpus,
         }
 
 
@@ -110,9 +113,10 @@ class ProgramWorker:
         """Try to record, and then do programs until cancelled, where that works."""
         if self._children is None:
             return
-        self.recording = RecordingOffer(await self._fault(self._children))
-        if self.recording.reason is not None:
-            logger.error("programs are not recorded here: %s", self.recording.reason)
+        fault, gpus = await asyncio.gather(self._fault(self._children), self._gpus.started())
+        self.recording = RecordingOffer(fault, tries_gpus=fault is None and gpus is not None)
+        if fault is not None:
+            logger.error("programs are not recorded here: %s", fault)
             return
         logger.info("programs are recorded here")
         async with asyncio.TaskGroup() as group:
@@ -121,7 +125,8 @@ class ProgramWorker:
             group.create_task(Revocations(self._blocking, self._slots.revoke).run())
             group.create_task(every(HEARTBEAT_S, self._replaced.look))
             group.create_task(every(HEARTBEAT_S, self._forget_old_references))
-            group.create_task(self._on_gpus(group))
+            if gpus is not None:
+                group.create_task(self._on_gpus(gpus, group))
 
     async def drain(self) -> None:
         """Take no further program, and return when those that run have ended."""
@@ -132,9 +137,8 @@ class ProgramWorker:
     async def _forget_old_references(self) -> None:
         self._references.forget_old()
 
-    async def _on_gpus(self, group: asyncio.TaskGroup) -> None:
+    async def _on_gpus(self, gpus: StartedGpus, group: asyncio.TaskGroup) -> None:
         """Do programs on each GPU on which a launcher of programs starts."""
-        gpus = await self._gpus.started()
         for facts in gpus.facts:
             ordinal = facts["ordinal"]
             fault = await _gpu_fault(gpus.launchers, ordinal)
@@ -146,6 +150,7 @@ class ProgramWorker:
             station = ProgramStation(name, gpu, facts["model"], self._station_context)
             self._stations.append(station)
             group.create_task(offer(station, self._gpus, ordinal, self._toolchain_id))
+        self.recording = RecordingOffer(None)
 
     async def _fault(self, children: ProgramChildren) -> str | None:
         try:

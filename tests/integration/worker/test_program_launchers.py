@@ -40,6 +40,16 @@ async def test_no_launcher_of_programs_is_there_before_the_first_program(command
         assert own in children()
 
 
+async def test_a_launcher_of_programs_starts_beside_what_its_program_waits_for(command):
+    async with launchers_of(command) as launchers:
+        before = children()
+        launchers.warm_programs(0, "ada")
+        (warm,) = await comes_true(lambda: children() - before)
+        launchers.warm_programs(0, "ada")
+
+        assert int(await program_pid(launchers)) == warm
+
+
 async def test_a_launch_and_a_program_of_one_caller_are_never_in_one_process(command):
     async with launchers_of(command) as launchers:
         assert await pid(launchers) != await program_pid(launchers)
@@ -134,6 +144,7 @@ async def test_where_programs_do_not_start_launches_go_on(command):
     async with launchers_of(command, programs) as launchers:
         with pytest.raises(DeviceDrained, match="this torch has no CUDA"):
             await launchers.try_programs(0)
+        launchers.warm_programs(0, "ada")  # says nothing
         with pytest.raises(DeviceDrained, match="this torch has no CUDA"):
             await replay(launchers)
 

@@ -6,6 +6,7 @@ which take the same turns. Runs in the worker.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -129,6 +130,17 @@ class Gpu:
         """
         await self._programs.warm("")
         await self._programs.release()
+
+    def warm_programs(self, caller: str) -> None:
+        """Have a program launcher start that `caller` may take, beside what the caller does now.
+
+        Where none starts, who asks for it next is told why.
+        """
+        self._programs.in_background(self._warm(caller))
+
+    async def _warm(self, caller: str) -> None:
+        with contextlib.suppress(DeviceDrained):
+            await self._programs.warm(caller)
 
     async def replay(
         self,

@@ -125,6 +125,10 @@ class Launchers:
         """Find out whether programs run on a GPU. Raises DeviceDrained, with the reason."""
         await self._gpus[ordinal].try_programs()
 
+    def warm_programs(self, ordinal: int, caller: str) -> None:
+        """Have a program launcher start for a program of `caller` that is about to come."""
+        self._gpus[ordinal].warm_programs(caller)
+
     async def replay(
         self,
         ordinal: int,

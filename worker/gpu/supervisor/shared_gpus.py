@@ -32,10 +32,13 @@ class SharedGpus:
         self._started = StartedGpus(launchers, facts)
         self._is_started.set()
 
-    async def started(self) -> StartedGpus:
-        """Return the GPUs once there are launchers: never, on a machine without."""
+    def have_none(self) -> None:
+        """Say that this machine has no GPU."""
+        self._is_started.set()
+
+    async def started(self) -> StartedGpus | None:
+        """Return the GPUs once there are launchers, None on a machine without any."""
         await self._is_started.wait()
-        assert self._started is not None
         return self._started
 
     def offer_programs(self, ordinal: int, toolchains: Sequence[str]) -> None:

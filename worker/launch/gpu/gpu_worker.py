@@ -89,6 +89,8 @@ class GpuWorker:
         if gpus := await gpus_here():
             command = LauncherCommand(inputs=self._inputs)
             await self.serve(gpus, Launchers([gpu["ordinal"] for gpu in gpus], command))
+        else:
+            self._context.gpus.have_none()
 
     async def serve(self, gpus: Sequence[dict[str, Any]], launchers: Launchers) -> None:
         """Do launches on `gpus` (ordinal, target, model) until cancelled or all are drained."""

@@ -96,25 +96,49 @@ def test_what_its_device_cannot_do_is_refused(
     assert message in told[pointer]
 
 
-def test_a_gpu_is_waited_for_while_its_worker_finds_out_whether_it_records(
-    alice: httpx.Client, recording: Deployment
-) -> None:
-    """The one that is trying only says so."""
-    report = {"recording": {"offered": False, "reason": "being tried", "is_being_tried": True}}
-    trying = Worker("trying", "compile", None, None, "none", 1, 0, sandbox_report=report)
+def beside_a_worker_that_is(
+    trying: str, alice: httpx.Client, recording: Deployment, body: dict[str, Any]
+) -> httpx.Response:
+    """Post while a worker that only says so is trying something."""
+    report = {"recording": {"offered": False, "reason": "being tried", trying: True}}
+    worker = Worker("trying", "compile", None, None, "none", 1, 0, sandbox_report=report)
 
     async def post() -> httpx.Response:
         async with connect(recording.redis_url) as redis:
-            await Workers(redis).beat(trying)
+            await Workers(redis).beat(worker)
             try:
-                return await asyncio.to_thread(alice.post, PROGRAMS, json=TIMED_EXAMPLE)
+                return await asyncio.to_thread(alice.post, PROGRAMS, json=body)
             finally:
-                await Workers(redis).unregister(trying.id)
+                await Workers(redis).unregister(worker.id)
 
-    answer = asyncio.run(post())
+    return asyncio.run(post())
+
+
+@pytest.mark.parametrize("trying", ["is_being_tried", "tries_gpus"])
+def test_a_gpu_is_waited_for_while_its_worker_finds_out_whether_programs_run_there(
+    alice: httpx.Client, recording: Deployment, trying: str
+) -> None:
+    answer = beside_a_worker_that_is(trying, alice, recording, TIMED_EXAMPLE)
 
     assert (answer.status_code, answer.json()["slug"]) == (503, "no_toolchain")
     assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_the_cpu_is_not_taken_while_it_is_not_known_whether_there_is_a_gpu(
+    alice: httpx.Client, recording: Deployment
+) -> None:
+    answer = beside_a_worker_that_is("tries_gpus", alice, recording, EXAMPLE)
+
+    assert (answer.status_code, answer.json()["slug"]) == (503, "no_toolchain")
+    assert "trying whether programs run on its GPU" in answer.json()["detail"]
+
+
+def test_a_program_for_the_cpu_does_not_wait_for_gpus(
+    alice: httpx.Client, recording: Deployment
+) -> None:
+    body = EXAMPLE | {"device": "interpreter"}
+
+    assert beside_a_worker_that_is("tries_gpus", alice, recording, body).is_success
 
 
 def test_a_program_is_answered_with_its_times(
