@@ -195,6 +195,29 @@ def inspection_key(
     )
 
 
+def slice_key(
+    *,
+    namespace: str,
+    source: str | None,
+    files: Mapping[str, str],
+    kernel: str | None,
+    functions: Sequence[str],
+    toolchain_id: str,
+) -> str:
+    """Return the key of what of a source can matter to its kernel, whatever it is compiled for."""
+    return labelled_digest(
+        "slice",
+        [
+            ("namespace", namespace),
+            ("source", source),
+            ("files", files),
+            ("kernel", kernel),
+            ("functions", functions),
+            ("toolchain", toolchain_id),
+        ],
+    )
+
+
 def kernel_source_key(
     *,
     namespace: str,

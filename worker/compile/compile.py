@@ -28,6 +28,7 @@ from store.compilations import Derived
 from worker.compile.child_failure import broken_report
 from worker.compile.child_task import ChildTasks, OnStage, TimeLimit
 from worker.compile.front_run import FrontRun
+from worker.compile.kernel_memory import KernelMemory
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import (
     BackReport,
@@ -53,6 +54,7 @@ class CompileContext:
     share_namespaces: bool = False
     """Whether what an equal slice or TTIR gave is taken from other namespaces, too."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
+    slices: KernelMemory[SliceReport] = field(default_factory=KernelMemory)
 
     def tasks_of(
         self,
@@ -90,7 +92,7 @@ async def compile_kernel(
     if job.ir is not None:
         await run.lower_posted(job.ir)
         return
-    sliced = await slice_source(tasks)
+    sliced = await slice_source(tasks, context.slices, refresh=refresh)
     front = await run.front(sliced, run.bind(sliced))
     if job.stop_after not in FrontOrder.stages:
         await run.back(front)

@@ -212,7 +212,7 @@ class _Derivation:
         tasks = self.context.tasks_of(request, Progress(), TimeLimit(request.timeout_s))
         run = self.context.run_of(tasks)
         try:
-            sliced = await slice_source(tasks)
+            sliced = await slice_source(tasks, self.context.slices)
             order = run.front_order(sliced, run.bind(sliced))
         except CompilationFailed as failure:
             raise DerivationFailed("derivation_failed", str(failure)) from failure

@@ -1,28 +1,57 @@
-"""Running the slicer: in a child that reads the syntax of a source and executes none of it."""
+"""Running the slicer: in a child that reads the syntax of a source and executes none of it.
+
+Who tunes a kernel posts one source many times, so what was cut lately is remembered.
+"""
 
 from compiler.constexpr import function_names
 from compiler.job import CompileJob
+from compiler.key import slice_key
 from compiler.messages.orders import SliceOrder
 from worker.compile.child_run import ChildRun, carry_out, read_run
 from worker.compile.child_task import ChildTasks
+from worker.compile.kernel_memory import KernelMemory
 from worker.compile.reports import InspectReport, SliceReport
 from worker.pool.pool import Pool
 
 INSPECT_DEADLINE_S = 30.0
 
 
-async def slice_source(tasks: ChildTasks) -> SliceReport:
+async def slice_source(
+    tasks: ChildTasks, known: KernelMemory[SliceReport], *, refresh: bool = False
+) -> SliceReport:
     """Return the slice of the kernel of the tasks' job; what it assumes goes into the progress.
 
-    Raises CompilationFailed.
+    It may be `known`, and is remembered there; with `refresh` it is cut anew. Raises
+    CompilationFailed.
     """
     job, progress = tasks.job, tasks.progress
-    report = await tasks.run(_order_of(job), (job.source or "").encode(), SliceReport)
+    key = _key_of(job)
+    report = None if refresh else known.get(key)
+    if report is None:
+        report = await tasks.run(_order_of(job), (job.source or "").encode(), SliceReport)
+        known.keep(key, report, size_bytes(report))
     progress.kernel = report.kernel
     progress.timings_ms["cut"] = report.ms
     progress.diagnostics += report.notes
     progress.assumptions += report.assumptions
     return report
+
+
+def size_bytes(cut: SliceReport) -> int:
+    """Return what a slice takes in memory, at most."""
+    texts = (cut.slice, cut.opinion or "", *cut.files.values())
+    return 4 * sum(map(len, texts)) + (4 << 10) * (1 + len(cut.facts.kernels))
+
+
+def _key_of(job: CompileJob) -> str:
+    return slice_key(
+        namespace=job.namespace,
+        source=job.source,
+        files=job.files,
+        kernel=job.kernel,
+        functions=function_names(job.specialization_json),
+        toolchain_id=job.toolchain_id,
+    )
 
 
 def _order_of(job: CompileJob) -> SliceOrder:

@@ -30,6 +30,7 @@ from store.launches import LIFE_S, Launches
 from store.workers import Workers
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
+from worker.compile.kernel_memory import KernelMemory
 from worker.compile.progress import CompilationFailed
 from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.launch.cases.case_context import CaseContext
@@ -41,7 +42,7 @@ from worker.launch.fuzz.fuzzing import Fuzzing
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kept_references import KeptReferences
 from worker.launch.kernel_ir import KernelIr
-from worker.launch.kernel_source import KernelMemory, KernelSource, problem_of
+from worker.launch.kernel_source import KernelSource, problem_of
 from worker.launch.launch_children import ChildPlace, Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References

@@ -17,9 +17,10 @@ from compiler.specialization import SpecializedParameter
 from launch.request.hint_check import check_hints, compiled_hints
 from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
+from worker.compile.kernel_memory import KernelMemory
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.result_cache import leave_for_others, put_stages
-from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
+from worker.launch.kernel_source import KernelSource, KernelSources
 from worker.launch.run import Deadline, PreparedRun
 
 NEEDS_GPU = "needs_gpu"

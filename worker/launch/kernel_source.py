@@ -3,10 +3,8 @@
 The source is read in children; nothing here parses or runs it.
 """
 
-from collections import OrderedDict
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from compiler.constexpr import function_names
 from compiler.job import CompileJob
@@ -15,9 +13,10 @@ from compiler.messages.orders import ParametersOrder
 from compiler.problem import Problem, failure_problem
 from worker.compile.child_task import ChildTasks, TimeLimit
 from worker.compile.compile import CompileContext
+from worker.compile.kernel_memory import KernelMemory
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import KernelFacts, ParameterFacts, ParametersReport, SliceReport
-from worker.compile.slicer import slice_source
+from worker.compile.slicer import size_bytes, slice_source
 from worker.launch.launch_children import ChildPlace
 from worker.launch.run import Deadline
 
@@ -28,39 +27,6 @@ class KernelSource:
 
     cut: SliceReport
     facts: KernelFacts
-
-
-MOST_REMEMBERED_BYTES = 32 << 20
-_Kept = TypeVar("_Kept")
-
-
-class KernelMemory(Generic[_Kept]):
-    """What was found out of the last kernels, by keys of `compiler.key`, within a size.
-
-    A key holds all that it hangs on, its caller's namespace too: a learner's next try of the same
-    kernel reads and compiles nothing.
-    """
-
-    def __init__(self, most_bytes: int = MOST_REMEMBERED_BYTES) -> None:
-        self._most_bytes = most_bytes
-        self._bytes = 0
-        self._kept: OrderedDict[str, tuple[_Kept, int]] = OrderedDict()
-
-    def get(self, key: str) -> _Kept | None:
-        """Return what is known of a kernel."""
-        if key not in self._kept:
-            return None
-        self._kept.move_to_end(key)
-        return self._kept[key][0]
-
-    def keep(self, key: str, kept: _Kept, size_bytes: int) -> None:
-        """Remember a kernel, and forget those that were asked for the longest time ago."""
-        if key in self._kept:
-            self._bytes -= self._kept.pop(key)[1]
-        self._kept[key] = kept, size_bytes
-        self._bytes += size_bytes
-        while self._bytes > self._most_bytes:
-            self._bytes -= self._kept.popitem(last=False)[1][1]
 
 
 class KernelSources:
@@ -93,12 +59,12 @@ class KernelSources:
     async def _find_kernel(self, job: CompileJob, key: str) -> KernelSource:
         limit = TimeLimit(self.deadline.limit_s(job.timeout_s))
         tasks = self._compiling.tasks_of(job, Progress(), limit)
-        cut = await slice_source(tasks)
+        cut = await slice_source(tasks, self._compiling.slices)
         facts = facts_of(cut)
         if facts is None or not facts.sure:
             facts = await _executed_facts(cut, job, tasks)
         found = KernelSource(cut, facts)
-        self._memory.keep(key, found, _size_bytes(cut))
+        self._memory.keep(key, found, size_bytes(cut))
         return found
 
     async def parameter_names(self, job: CompileJob) -> frozenset[str] | None:
@@ -119,11 +85,6 @@ def source_key(job: CompileJob) -> str:
         target_name=job.target_name,
         toolchain_id=job.toolchain_id,
     )
-
-
-def _size_bytes(cut: SliceReport) -> int:
-    texts = (cut.slice, cut.opinion or "", *cut.files.values())
-    return 4 * sum(map(len, texts)) + (4 << 10) * (1 + len(cut.facts.kernels))
 
 
 def facts_of(cut: SliceReport) -> KernelFacts | None:

@@ -18,10 +18,11 @@ from store.jobs.consumer import JobConsumer, Revocations
 from store.jobs.types import Claim, QueueLimits, interpreter_lane
 from store.launches import Launches
 from worker.compile.compile import CompileContext
+from worker.compile.kernel_memory import KernelMemory
 from worker.launch.do_launch import LaunchContext, do_launch
 from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.kernel_ir import KernelIr
-from worker.launch.kernel_source import KernelMemory, KernelSource
+from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import Children
 from worker.pool.sandbox_report import ToolchainContext
 from worker.replaced_toolchains import ReplacedToolchains

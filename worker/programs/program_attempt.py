@@ -23,7 +23,8 @@ from store.jobs.types import Claim, Priority
 from store.jobs.waiting import ResultWaiter
 from store.programs import Programs
 from worker.compile.compile import CompileContext
-from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
+from worker.compile.kernel_memory import KernelMemory
+from worker.launch.kernel_source import KernelSource, KernelSources
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
 from worker.programs.gpu.gpu_replay import ProgramGpu, ReplayTurn, timing_order

@@ -23,7 +23,7 @@ from programs.program_request import DEFAULT_SEED, InputsRequest, ProgramRequest
 from programs.recorder.record_order import RecordOrder
 from programs.tape.forged import ForgedTape
 from programs.tape.inputs_tape import inputs_text
-from worker.launch.kernel_source import KernelMemory
+from worker.compile.kernel_memory import KernelMemory
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
 from worker.programs.input_specs import specs

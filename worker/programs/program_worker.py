@@ -17,9 +17,10 @@ from store.jobs.types import Claim, QueueLimits, programs_lane
 from store.jobs.waiting import ResultWaiter
 from store.programs import Programs
 from worker.compile.compile import CompileContext
+from worker.compile.kernel_memory import KernelMemory
 from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus, StartedGpus
-from worker.launch.kernel_source import KernelMemory, KernelSource
+from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import Children
 from worker.pool.zygote_client import ZygoteError
 from worker.programs.do_program import do_program

@@ -20,8 +20,9 @@ from launch.request.launch_job import LaunchJob
 from launch.request.launch_resolution import resolve_launch
 from sweeps.built_row import BINARIES
 from worker.compile.compile import CompileContext
+from worker.compile.kernel_memory import KernelMemory
 from worker.compile.reports import KernelFacts
-from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources, source_key
+from worker.launch.kernel_source import KernelSource, KernelSources, source_key
 from worker.launch.run import Deadline, PreparedRun
 from worker.launch.run_binding import bind, bind_ir, values_for_grid
 

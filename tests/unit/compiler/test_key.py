@@ -26,6 +26,7 @@ from compiler.key import (
     kernel_source_key,
     posted_ir_key,
     second_opinion_key,
+    slice_key,
 )
 from compiler.labelled_digest import KEY_VERSION
 
@@ -151,6 +152,14 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
         "files": FILES,
         "kernel": NAME,
         "target_name": [None, "cuda:90", "cuda:80", "hip:gfx942"],
+        "toolchain_id": TOOLCHAIN,
+    },
+    slice_key: {
+        "namespace": NAMESPACE,
+        "source": [*TEXT, None],
+        "files": FILES,
+        "kernel": NAME,
+        "functions": [[], ["activation"], ["activation", "other"]],
         "toolchain_id": TOOLCHAIN,
     },
     kernel_source_key: {

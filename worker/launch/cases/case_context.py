@@ -8,9 +8,10 @@ from launch.request.reference_request import Reference
 from store.blobs import Blobs
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
+from worker.compile.kernel_memory import KernelMemory
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kernel_ir import KernelIr
-from worker.launch.kernel_source import KernelMemory, KernelSource
+from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import ChildPlace, Children
 from worker.launch.reference import Expected
 from worker.launch.run import Deadline, PreparedRun

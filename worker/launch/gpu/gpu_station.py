@@ -27,6 +27,7 @@ from store.jobs.types import Claim, Priority, QueueLimits, device_lane
 from store.launches import Amendments, Launches
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
+from worker.compile.kernel_memory import KernelMemory
 from worker.gpu.launcher.launcher_walls import LAYERS
 from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState
 from worker.gpu.supervisor.shared_gpus import SharedGpus
@@ -40,7 +41,7 @@ from worker.launch.gpu.tool_reruns import (
     explain_fault,
     report_no_rerun,
 )
-from worker.launch.kernel_source import KernelMemory, KernelSource
+from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import ChildPlace, Children
 from worker.slots import HEARTBEAT_S, Slots, every, leave
 from worker.turns import Places

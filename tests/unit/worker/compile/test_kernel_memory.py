@@ -1,6 +1,6 @@
 """What a worker remembers of kernels that were launched before, within a size."""
 
-from worker.launch.kernel_source import KernelMemory
+from worker.compile.kernel_memory import KernelMemory
 
 
 def test_what_was_kept_is_known() -> None:
