@@ -25,7 +25,8 @@ PAGE := service/page/built/index.html
 CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome))
 FLOOR := 55
 FLOOR_OF_ALL := 89
-export PYTHONDONTWRITEBYTECODE := 1
+# Hundreds of processes load our modules, and four collect the tests: bytecode is kept, whoever says that it is not.
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## show this
@@ -139,6 +140,7 @@ lock: ## write requirements.lock from a new environment
 
 clean: ## remove the environment and everything else that was made here
 	rm -rf $(VENV) page/node_modules service/page/built .cache .tritond .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(STAMP): pyproject.toml client/pyproject.toml requirements.lock
 	python3 -m venv $(VENV)
