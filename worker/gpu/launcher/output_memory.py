@@ -153,14 +153,15 @@ def _populate(address: int, size_bytes: int) -> None:
     Where the system cannot, or lets no thread start, they are made as they are written.
     """
     spans = range(0, size_bytes, _SPAN_BYTES)
-    if len(spans) < 2:
-        return
     advise = ctypes.CDLL(None, use_errno=True).madvise
 
     def populate(at: int) -> None:
         length = min(_SPAN_BYTES, size_bytes - at)
         advise(ctypes.c_void_p(address + at), ctypes.c_size_t(length), _POPULATE_FOR_WRITING)
 
+    if len(spans) == 1:
+        populate(0)
+        return
     with (
         contextlib.suppress(RuntimeError),
         ThreadPoolExecutor(min(len(spans), _MOST_THREADS)) as threads,
