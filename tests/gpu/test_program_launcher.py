@@ -44,6 +44,25 @@ def test_a_program_is_timed_and_its_repeats_give_the_same(launcher):
     assert [entry["op"] for entry in outcome.result["entries"]]
 
 
+def test_a_call_whose_op_waits_for_the_gpu_is_timed_op_by_op(launcher):
+    def call(tape, inputs):
+        counts = tape.made("histc.default", [64], t(inputs[0]), 64)
+        return [tape.made("mul.Scalar", [64], t(counts), 2.0)]
+
+    order = program(call, [[COUNT]], timing=ProgramTimingOrder(max_ms=200.0))
+    outcome = launcher.run(order)
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    assert outcome.clean
+    assert outcome.result["method"] == "events", outcome.result
+    assert "No CUDA graph can hold" in outcome.result["timing_note"]
+    timing = outcome.result["timing"]
+    assert timing["checked_repeats"] == timing["repeats"] >= 3
+    assert timing["differing_repeats"] == 0
+    assert 0 < timing["median_us"] < 10_000
+    assert len(outcome.result["entries"]) == 2
+
+
 def test_ops_of_torch_run_on_the_gpu(launcher):
     def call(tape, inputs):
         made = tape.made("mm.default", [64, 64], t(inputs[0]), t(inputs[1]))
