@@ -70,6 +70,14 @@ class TimingDevice(Protocol):
         """Fill memory with poison: these bytes, and all that no tensor lies in."""
         ...
 
+    def digests(self, outputs: Sequence[torch.Tensor]) -> Sequence[int]:
+        """Return a number for the elements of each, after all work queued so far."""
+        ...
+
+    def overhead_us(self, *, is_graph: bool, flush_l2: bool) -> float:
+        """Return the least that is told of a call that does next to nothing."""
+        ...
+
     def mhz(self) -> int | None:
         """Return the clock now."""
         ...

@@ -15,8 +15,10 @@ from typing import Any
 import torch
 from cuda.bindings import driver as cu
 
-from worker.gpu.launcher.device import CudaError, check
+from worker.gpu.launcher.device import CudaError, GpuDevice, check
+from worker.gpu.launcher.memory_checks import MemoryChecks
 from worker.gpu.launcher.timing import Clocks
+from worker.gpu.program.repeat_outputs import octets_of
 from worker.gpu.program.timed_call import MemoryRange, NotCapturable
 
 _FLUSHED_BY_L2 = 2
@@ -25,6 +27,7 @@ _CYCLES_A_US = 2000
 """Of a GPU's clock at most, roughly: a head start need not be exact."""
 _MOST_SPARE_BYTES = 1 << 30
 """That torch has for tensors to come while a call is captured; giving it back takes long."""
+_OVERHEAD_RUNS = 10
 _POISON = 0xFF
 """NaN in every float, -1 in every integer."""
 
@@ -81,8 +84,34 @@ def _end_capture(pool: Any) -> None:
     torch.cuda.default_generators[device].graphsafe_set_state(fresh)
 
 
+class _FreeMemory:
+    """Memory that torch has for tensors to come, and what is left over behind each tensor.
+
+    To ask for it takes a fifth of a millisecond, so it is asked again only where anything was taken
+    or given back since.
+    """
+
+    def __init__(self) -> None:
+        self._ranges: list[MemoryRange] = []
+        self._asked_at: tuple[int, ...] = ()
+
+    def ranges(self) -> list[MemoryRange]:
+        """Return it as it is now."""
+        now = _allocator_steps()
+        if now != self._asked_at:
+            self._ranges, self._asked_at = list(_without_tensors()), now
+        return self._ranges
+
+
+def _allocator_steps() -> tuple[int, ...]:
+    """Return how often torch took memory, and gave some back: of tensors, and of the driver."""
+    told = torch.cuda.memory_stats_as_nested_dict()
+    counts = [told[kind]["all"] for kind in ("allocation", "active", "segment")]
+    return tuple([one[way] for one in counts for way in ("allocated", "freed")])
+
+
 def _without_tensors() -> Iterator[MemoryRange]:
-    """Yield memory that torch has for tensors to come, and what is left over behind each tensor."""
+    """Yield the memory of this process that no tensor lies in."""
     for segment in torch.cuda.memory_snapshot():
         for block in segment["blocks"]:
             kept_bytes = {"inactive": 0, "active_allocated": block["requested_size"]}
@@ -93,14 +122,21 @@ def _without_tensors() -> Iterator[MemoryRange]:
 
 
 class CudaTiming:
-    """The GPU of this process, as `program_timing` sees it."""
+    """The GPU of this process, as `program_timing` sees it, for one program after the other."""
 
-    def __init__(self, uuid: str) -> None:
-        self._stream = torch.cuda.Stream()
-        self._clocks = Clocks(uuid)
+    def __init__(self, device: GpuDevice, clocks: Clocks) -> None:
+        """Take memory to overwrite the L2 cache with. Raises CudaError."""
+        self._stream = torch.cuda.ExternalStream(int(device.stream))
+        self._clocks = clocks
+        self._checks = MemoryChecks(device)
         self._pool: Any = None
         self._graphs: list[torch.cuda.CUDAGraph] = []
-        self._flushed: torch.Tensor | None = None
+        self._marks: list[CudaMarks] = []
+        self._free = _FreeMemory()
+        self._overheads_us: dict[tuple[bool, bool], float] = {}
+        """By whether it was a graph, and whether the L2 cache was overwritten before it."""
+        size_bytes = _FLUSHED_BY_L2 * device.l2_bytes
+        self._flushed = torch.zeros(size_bytes, dtype=torch.uint8, device="cuda")
 
     @contextmanager
     def stream(self) -> Iterator[None]:
@@ -119,7 +155,8 @@ class CudaTiming:
 
     def marks(self) -> CudaMarks:
         """Return marks for one call."""
-        return CudaMarks()
+        self._marks.append(CudaMarks())
+        return self._marks[-1]
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
         """Return what queues all that `run` queues, as one graph. Raises NotCapturable."""
@@ -157,12 +194,8 @@ class CudaTiming:
     def head_start(self, duration_us: float, *, flush_l2: bool) -> None:
         """Keep the GPU busy for so long, so that the host is ahead; then overwrite the L2 cache."""
         torch.cuda._sleep(int(duration_us * _CYCLES_A_US))
-        if not flush_l2:
-            return
-        if self._flushed is None:
-            size = torch.cuda.get_device_properties().L2_cache_size
-            self._flushed = torch.empty(_FLUSHED_BY_L2 * size, dtype=torch.uint8, device="cuda")
-        self._flushed.zero_()
+        if flush_l2:
+            self._flushed.zero_()
 
     def overwrite(self, ranges: Sequence[MemoryRange]) -> None:
         """Fill memory with poison, in the order of the stream: these bytes, and all that torch has.
@@ -170,9 +203,47 @@ class CudaTiming:
         All of it, that is, that no tensor lies in. Raises CudaError.
         """
         stream = torch.cuda.current_stream().cuda_stream
-        for one in [*ranges, *_without_tensors()]:
+        for one in [*ranges, *self._free.ranges()]:
             filled = cu.cuMemsetD8Async(one.address, _POISON, one.size_bytes, stream)
             check(filled, "overwriting memory")
+
+    def digests(self, outputs: Sequence[torch.Tensor]) -> list[int]:
+        """Return a number for the elements of each, in C order; see `MemoryChecks.digest_of`.
+
+        After all work queued so far. Raises CudaError.
+        """
+        plain = [octets_of(one) for one in outputs]
+        asked = [self._checks.digest_of(one.data_ptr(), one.numel()) for one in plain]
+        return self._checks.ask(asked)
+
+    def overhead_us(self, *, is_graph: bool, flush_l2: bool) -> float:
+        """Return the least that is told of a fill of one element, measured once. Raises CudaError.
+
+        Also NotCapturable.
+        """
+        known = self._overheads_us.get((is_graph, flush_l2))
+        if known is None:
+            known = self._measured_overhead_us(is_graph=is_graph, flush_l2=flush_l2)
+            self._overheads_us[is_graph, flush_l2] = known
+        return known
+
+    def _measured_overhead_us(self, *, is_graph: bool, flush_l2: bool) -> float:
+        number = torch.empty(1, device="cuda")
+        marks = self.marks()
+
+        def run() -> None:
+            marks.begin()
+            marks.mark()
+            number.fill_(1.0)
+            marks.mark()
+
+        queue = self.capture(run) if is_graph else run
+        found = []
+        for _ in range(_OVERHEAD_RUNS):
+            self.head_start(0.0, flush_l2=flush_l2)
+            queue()
+            found += marks.intervals_us()
+        return min(found)
 
     def mhz(self) -> int | None:
         """Return the clock of the multiprocessors now."""
@@ -183,9 +254,11 @@ class CudaTiming:
         return self._clocks.reasons()
 
     def close(self) -> None:
-        """Give graphs and memory back; of a context that a fault ended there is nothing to give."""
+        """Give graphs and marks back; of a context that a fault ended there is nothing to give."""
         with suppress(RuntimeError):
             torch.cuda.synchronize()
             for graph in self._graphs:
                 graph.reset()
-        self._graphs, self._pool, self._flushed = [], None, None
+            for marks in self._marks:
+                marks.close()
+        self._graphs, self._marks, self._pool = [], [], None

@@ -6,7 +6,7 @@ Imported in program launchers only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
@@ -37,6 +37,7 @@ from worker.gpu.program.op_fault import OpFault, op_fault
 from worker.gpu.program.program_context import ProgramContext
 from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
 from worker.gpu.program.program_timing import TimedProgram, timed
+from worker.gpu.program.repeat_outputs import Checked
 from worker.gpu.program.replay_outputs import KeptOutputs, Place, SentOutputs, named
 from worker.gpu.program.variant_choice import VariantChoice
 
@@ -58,7 +59,7 @@ class DeviceReplay:
         self._needed = lifetimes(self.tape)
         self._launches = DeviceLaunches(context, order, self.tape)
         self._launches.choice = self._choose
-        self._timing = context.timing()
+        self._timing = context.timing
         self._variants = VariantChoice(self.tape, self._timing)
         self._findings: list[Finding] = []
         self._parameters: list[str | None] = []
@@ -114,22 +115,18 @@ class DeviceReplay:
         if self._order.timing is not None and not self._findings:
             self._stage("timing")
             found |= self._timed(checked, self._order.timing)
-        if isinstance(self._sink, KeptOutputs):
-            self._sink.copies = checked or self._copies()  # timing leaves none on the GPU
+            if isinstance(self._sink, KeptOutputs):
+                self._keep(self._sink)  # none may be there before
         return found
 
-    def _copies(self) -> dict[Place, torch.Tensor]:
+    def _keep(self, sink: KeptOutputs) -> None:
         """Replay for what is kept."""
         self._stage("again")
-        return {
-            place: _octets(run.tensors.get(id_))
-            for run, call in self._calls()
-            for place, id_ in self._outputs(call)
-        }
+        for run, call in self._calls():
+            for place, id_ in self._outputs(call):
+                sink.keep(place, run.tensors.get(id_))
 
-    def _timed(
-        self, checked: dict[Place, torch.Tensor], order: ProgramTimingOrder
-    ) -> dict[str, Any]:
+    def _timed(self, checked: Checked, order: ProgramTimingOrder) -> dict[str, Any]:
         """Return the members of the result that times are in."""
         run = self._begun()
         self._op = START
@@ -141,24 +138,29 @@ class DeviceReplay:
             seed=self._order.seed,
             device=self._context.torch_device,
         )
-        return timed(program, order, self._sink.take_repeat, self._timing)
+        return timed(program, order, self._sink.hold_repeat, self._timing)
 
-    def _first(self) -> tuple[dict[Place, torch.Tensor], dict[Place, Array]]:
-        """Pass outputs on; return copies of them, and which elements may be unwritten."""
-        checked: dict[Place, torch.Tensor] = {}
+    def _first(self) -> tuple[Checked, dict[Place, Array]]:
+        """Pass outputs on; return their digests, and which elements may be unwritten."""
+        digests: dict[int, Sequence[int]] = {}
         suspects: dict[Place, Array] = {}
         for run, call in self._calls():
+            digests[call] = self._digests(run, call)
             for place, id_ in self._outputs(call):
-                tensor = run.tensors.get(id_)
-                self._sink.take(place, tensor)
-                checked[place] = _octets(tensor)
+                self._sink.take(place, run.tensors.get(id_))
+                if isinstance(self._sink, KeptOutputs) and self._order.timing is None:
+                    self._sink.keep(place, run.tensors.get(id_))
                 if (missing := run.written.unwritten(id_)) is not None:
                     suspects[place] = missing
             for position, data in run.inputs_left.items():
                 self._sink.take_input((call, position), data)
                 self._inputs_left.append(named((call, position)))
             self._restrided = run.tensors.restrided
-        return checked, suspects
+        return digests, suspects
+
+    def _digests(self, run: ProgramRun, call: int) -> Sequence[int]:
+        outputs = [run.tensors.get(id_) for _, id_ in self._outputs(call)]
+        return self._timing.digests(outputs)
 
     def _choose(self, index: int, tensors: LiveTensors) -> int:
         op, names = self.tape.ops[index], self._launches.variants(index)
@@ -180,12 +182,13 @@ class DeviceReplay:
                 if (both := suspects[place] & missing).any():
                     self._sink.take_unwritten(place, both)
 
-    def _repeats(self, checked: dict[Place, torch.Tensor]) -> bool:
+    def _repeats(self, checked: Checked) -> bool:
         """Replay again; say where outputs differ, and return whether they do not."""
         same = True
         for run, call in self._calls():
-            for (place, id_), path in zip(self._outputs(call), self._paths(call), strict=True):
-                if not torch.equal(_octets(run.tensors.get(id_)), checked[place]):
+            pairs = zip(self._digests(run, call), checked[call], strict=True)
+            for path, (one, other) in zip(self._paths(call), pairs, strict=True):
+                if one != other:
                     same = False
                     self._findings.append(_nondeterministic(path, call))
         return same
@@ -272,12 +275,6 @@ def out_of_memory() -> Iterator[None]:
         said = str(error).split("\n", maxsplit=1)[0]
         message = "The GPU has too little memory for the program and copies of its outputs"
         raise JobFailed("out_of_memory", f"{message}: {said}") from error
-
-
-def _octets(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a copy of a tensor's bytes, elements in C order."""
-    plain = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1)
-    return plain.view(torch.uint8).clone() if plain.numel() else plain.new_empty(0).byte()
 
 
 def _nondeterministic(path: str, call: int) -> Finding:

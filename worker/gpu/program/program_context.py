@@ -41,6 +41,8 @@ class ProgramContext:
         torch.cuda.init()
         stream = torch.cuda.ExternalStream(int(device.stream), device=self.torch_device)
         torch.cuda.set_stream(stream)
+        self.timing = CudaTiming(device, self.clocks)
+        """What times programs; to be closed after each."""
         self._lasting_bytes = 0
 
     def warm_up(self) -> None:
@@ -60,10 +62,6 @@ class ProgramContext:
         loaded = load(self.device, cubin, abi, grid)
         self._loaded.append(loaded)
         return loaded
-
-    def timing(self) -> CudaTiming:
-        """Return what times a program; to be closed."""
-        return CudaTiming(self.device.uuid)
 
     def wait(self) -> None:
         """Wait for all work queued so far. Raises CudaError."""
@@ -100,14 +98,14 @@ class ProgramContext:
     def send_tensor(self, send: Send, stage: str, tensor: torch.Tensor) -> None:
         """Send a tensor's elements in C order; a `stage` is `output:0:1`. Raises CudaError."""
         kind, _, name = stage.partition(":")
-        output = self._read(tensor)
+        output = self.read(tensor)
         try:
             send_output(send, kind, name, output)
         finally:
-            if isinstance(output, SharedOutput):
-                output.close()  # a launcher lives for many programs, and has 1,024 descriptors
+            close_output(output)
 
-    def _read(self, tensor: torch.Tensor) -> Output:
+    def read(self, tensor: torch.Tensor) -> Output:
+        """Return a tensor's elements in C order, to be closed. Raises CudaError."""
         plain = tensor.resolve_conj().resolve_neg().contiguous()
         size_bytes = plain.numel() * plain.itemsize
         if not is_shared(size_bytes):
@@ -119,11 +117,18 @@ class ProgramContext:
             if plain.device.type == "cpu":
                 ctypes.memmove(address, plain.data_ptr(), size_bytes)
                 return
-            copied = cu.cuMemcpyDtoHAsync(address, plain.data_ptr(), size_bytes, self.device.stream)
+            stream = torch.cuda.current_stream().cuda_stream
+            copied = cu.cuMemcpyDtoHAsync(address, plain.data_ptr(), size_bytes, stream)
             check(copied, "reading an output")
-            self.wait()
+            check(cu.cuStreamSynchronize(stream), "reading an output")
 
         return self._outputs.fill(size_bytes, fill)
+
+
+def close_output(output: Output) -> None:
+    """Let go of an output that was read: a launcher lives long, and has 1,024 descriptors."""
+    if isinstance(output, SharedOutput):
+        output.close()
 
 
 def _zero(segment: dict[str, object], device: GpuDevice) -> None:

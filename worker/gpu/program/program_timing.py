@@ -24,7 +24,7 @@ from worker.gpu.launcher.timing_plan import Plan
 from worker.gpu.program.call_runs import CallRuns, TimingDevice
 from worker.gpu.program.entry_times import entry_medians, without_markers
 from worker.gpu.program.program_order import ProgramTimingOrder
-from worker.gpu.program.repeat_outputs import RepeatOutputs, SendTensor
+from worker.gpu.program.repeat_outputs import Checked, Hold, RepeatOutputs
 from worker.gpu.program.timed_call import (
     CallLaunches,
     MemoryRange,
@@ -42,7 +42,6 @@ _PASSES = 12
 _FEWEST_PASSES = 3
 _ENTRIES_MS_RATIO = 0.5
 """Of `max_ms`, what the passes over single ops may take."""
-_OVERHEAD_RUNS = 10
 
 
 @dataclass(frozen=True)
@@ -56,25 +55,23 @@ class TimedProgram:
     tape: Tape
     tensors: LiveTensors
     launches: CallLaunches
-    checked: dict[tuple[int, int], torch.Tensor]
-    """By call and position, copies of the outputs that were sent; empty when timing begins, so that
-    no kernel finds what it is to return."""
+    checked: Checked
     seed: int
     device: torch.device
 
 
 def timed(
-    program: TimedProgram, order: ProgramTimingOrder, send: SendTensor, device: TimingDevice
+    program: TimedProgram, order: ProgramTimingOrder, hold: Hold, device: TimingDevice
 ) -> dict[str, Any]:
     """Return the result's members `timing`, `entries`, `method`, `repeats` and `timing_note`.
 
-    Outputs of some repeats are sent. Raises KernelFault, CudaError.
+    What some repeats left is held, and sent. Raises KernelFault, CudaError.
     """
     try:
         if draws_on(program.tape):
             return _untimed("It was not timed: it draws from a torch.Generator that no call seeds.")
         with torch.no_grad(), device.stream():
-            return _ProgramTiming(program, order, device).result(send)
+            return _ProgramTiming(program, order, device).result(hold)
     except torch.OutOfMemoryError as error:
         note = f"It was not timed: what is restored before each run does not fit: {error}"
         return _untimed(note.split("\n", maxsplit=1)[0])
@@ -98,20 +95,27 @@ class _ProgramTiming:
         self._throttled: set[str] = set()
         self._mhz: int | None = None
 
-    def result(self, send: SendTensor) -> dict[str, Any]:
-        outputs = RepeatOutputs({call: self._checked(call) for call in (0, 1)}, self._chance)
-        self._program.checked.clear()
+    def result(self, hold: Hold) -> dict[str, Any]:
+        checked, digests = self._program.checked, self._device.digests
+        outputs = RepeatOutputs(checked, self._chance, digests, hold)
+        try:
+            return self._timed(outputs)
+        finally:
+            outputs.close()
+
+    def _timed(self, outputs: RepeatOutputs) -> dict[str, Any]:
         runs, last, is_graph = self._prepared()
         samples_us = self._samples_us(runs, outputs)
         summary = summarise(samples_us, self._order.min_repeats)
-        repeats = outputs.report(send)
+        repeats = outputs.report()
+        overhead_us = self._device.overhead_us(is_graph=is_graph, flush_l2=self._order.flush_l2)
         timing = {
             **summary.to_dict(),
             "clock_mhz": self._mhz,
             "throttled": sorted(self._throttled),
             "samples_us": [round(one, 3) for one in samples_us] if self._order.samples else None,
             "input_sets": len(runs),
-            "overhead_us": round(self._overhead_us(is_graph=is_graph), 3),
+            "overhead_us": round(overhead_us, 3),
             "checked_repeats": repeats.pop("checked_repeats"),
             "differing_repeats": repeats.pop("differing_repeats"),
         }
@@ -194,10 +198,6 @@ class _ProgramTiming:
             call, self._device, seed, made=self._made, is_graph=is_graph, each_op=each_op
         )
 
-    def _checked(self, call: int) -> list[torch.Tensor]:
-        found = {at: one for (number, at), one in self._program.checked.items() if number == call}
-        return [found[at] for at in sorted(found)]
-
     def _samples_us(self, runs: list[CallRuns], outputs: RepeatOutputs) -> list[float]:
         """Time runs until the median is known well, or the time is over."""
         plan = Plan(_plan_order(self._order))
@@ -207,6 +207,8 @@ class _ProgramTiming:
         while count := plan.next_count():
             is_timed = not plan.is_warming_up
             plan.queue(count)
+            if is_timed:
+                outputs.expect(count)
             times_us, span_ms = [], 0.0
             for _ in range(count):
                 began, one = time.monotonic(), self._chance.choice(runs)
@@ -249,25 +251,6 @@ class _ProgramTiming:
         return [
             {"op": index, "us": round(one, 3)} for index, one in zip(entries, times_us, strict=True)
         ]
-
-    def _overhead_us(self, *, is_graph: bool) -> float:
-        """Return the least that is told of a call that does next to nothing."""
-        number = torch.empty(1, device=self._program.device)
-        marks = self._device.marks()
-
-        def run() -> None:
-            marks.begin()
-            marks.mark()
-            number.fill_(1.0)
-            marks.mark()
-
-        queue = self._device.capture(run) if is_graph else run
-        found = []
-        for _ in range(_OVERHEAD_RUNS):
-            self._device.head_start(0.0, flush_l2=self._order.flush_l2)
-            queue()
-            found += marks.intervals_us()
-        return min(found)
 
 
 def _plan_order(order: ProgramTimingOrder) -> TimingOrder:

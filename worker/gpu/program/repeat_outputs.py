@@ -1,126 +1,130 @@
 """Whether each timed run left what the checked one did, bit for bit, and what some of them left.
 
 While a program is timed no memory of its device holds what it is to return: checked outputs are
-known by digests with a secret, and what chosen runs left lies on the host. They are chosen when a
-run is over, by chance, and one that differs; nothing that a kernel does can depend on it. Knows
-torch, and no CUDA.
+known by digests with a secret, and what chosen runs left lies on the host. They are chosen by
+chance, and one that differs; nothing that a kernel does can depend on it. Knows torch, and no CUDA.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from typing import Protocol
 
 import torch
 
-from worker.gpu.evidence.repeat_selection import PLACES, RepeatSelection
-from worker.gpu.evidence.timed_repeat import TimedRepeat
-
 MOST_SENT_BYTES = 256 << 20
 """Of the outputs of all repeats that are sent: none is, where those of one take more."""
-_WORD_BYTES = 8
-_PIECE_WORDS = 4 << 20
-"""Of which a digest is made at a time, as it takes memory of its own."""
-SendTensor = Callable[[str, torch.Tensor], None]
-"""Sends a tensor's elements, in C order, as a stage of this name."""
-Checked = Mapping[int, Sequence[torch.Tensor]]
-"""By call, the outputs that were checked."""
+_DRAWN = 3
+_DIFFERING = 2
+"""Of those that differ, the first and the worst."""
+Digests = Callable[[Sequence[torch.Tensor]], Sequence[int]]
+"""Returns a number for each tensor that only the same elements have in common."""
+Checked = Mapping[int, Sequence[int]]
+"""By call, the digests of the outputs that were checked: no copy of them is needed."""
+
+
+class HeldOutput(Protocol):
+    """The elements of a tensor as they were, in the host's memory."""
+
+    def send(self, stage: str) -> None:
+        """Send them as a stage of this name."""
+        ...
+
+    def drop(self) -> None:
+        """Let go of them."""
+        ...
+
+
+Hold = Callable[[torch.Tensor], HeldOutput]
+"""Copies a tensor's elements, in C order, into the host's memory."""
 
 
 class RepeatOutputs:
-    """Holds what runs leave against `checked`, which is not needed any more once this is made."""
+    """Holds what runs leave against `checked`. To be closed."""
 
-    def __init__(self, checked: Checked, chance: Random) -> None:
-        self._secret = int.from_bytes(os.urandom(7), "little")
-        self._checked = {call: self._digests(outputs) for call, outputs in checked.items()}
-        self._selection = RepeatSelection(chance)
+    def __init__(self, checked: Checked, chance: Random, digests: Digests, hold: Hold) -> None:
+        self._checked = checked
+        self._digests, self._hold = digests, hold
+        self._chance = chance
         self._calls: list[int] = []
-        self._differing: list[bool] = []
-        sizes = [sum(map(_size_bytes, outputs)) for outputs in checked.values()]
-        self._places = min(PLACES, MOST_SENT_BYTES // max(1, *sizes))
-        self._kept: dict[int, list[torch.Tensor]] = {}
+        self._differing_bytes: list[int] = []
+        self._worst: list[int] = []
+        """The repeat that differs by most, and the first that does."""
+        self._places = _DRAWN + _DIFFERING
+        self._expected = 0
+        self._drawn: list[int] = []
+        """The repeats that are kept by chance, as far as runs are expected."""
+        self._kept: dict[int, list[HeldOutput]] = {}
         """By repeat, what it left."""
+
+    def expect(self, count: int) -> None:
+        """Draw which of the next runs are kept: of all in the end, each as likely as any other.
+
+        Drawn ahead, what others would take the place of is not copied; the device is not told.
+        """
+        for repeat in range(self._expected, self._expected + count):
+            place = repeat if repeat < _DRAWN else self._chance.randrange(repeat + 1)
+            if place < _DRAWN:
+                self._drawn[place : place + 1] = [repeat]
+        self._expected += count
 
     def see(self, call: int, outputs: Sequence[torch.Tensor]) -> None:
         """Compare a run that is over, and keep what it left if it is chosen."""
         found = self._digests(outputs)
-        pairs = zip(found, self._checked[call], outputs, strict=True)
-        differing = sum(_size_bytes(tensor) for one, other, tensor in pairs if one != other)
-        repeat = TimedRepeat(len(self._calls), differing_bytes=differing)
+        sizes = [one.numel() * one.itemsize for one in outputs]
+        pairs = zip(found, self._checked[call], sizes, strict=True)
+        differing = sum(size for one, other, size in pairs if one != other)
+        self._places = min(self._places, MOST_SENT_BYTES // max(1, sum(sizes)))
+        repeat = len(self._calls)
         self._calls.append(call)
-        self._differing.append(differing > 0)
-        if self._selection.offer(repeat) and self._places:
-            self._kept[repeat.repeat] = [_on_host(one) for one in outputs]
-            self._drop()
+        self._differing_bytes.append(differing)
+        if repeat == self._expected:
+            self.expect(1)
+        if differing and (not self._worst or differing > self._differing_bytes[self._worst[0]]):
+            self._worst = [repeat, *self._worst[-1:]]
+        if repeat in self._chosen():
+            self._kept[repeat] = []
+            for one in outputs:
+                self._kept[repeat].append(self._hold(one))
+            self._drop(self._kept.keys() - set(self._chosen()))
 
-    def report(self, send: SendTensor) -> dict[str, object]:
+    def report(self) -> dict[str, object]:
         """Send what the chosen runs left; return what the result says of all."""
         told: list[dict[str, object]] = []
         for number, left in sorted(self._kept.items()):
             for position, output in enumerate(left):
-                send(f"repeat-{len(told)}:{position}", output)
+                output.send(f"repeat-{len(told)}:{position}")
             told.append(
                 {
                     "repeat": number,
                     "call": self._calls[number],
-                    "differs": self._differing[number],
+                    "differs": self._differing_bytes[number] > 0,
                 }
             )
         return {
             "checked_repeats": len(self._calls),
-            "differing_repeats": sum(self._differing),
+            "differing_repeats": sum(one > 0 for one in self._differing_bytes),
             "repeats": told,
         }
 
-    def _digests(self, outputs: Sequence[torch.Tensor]) -> list[int]:
-        return [digest(one, self._secret) for one in outputs]
+    def close(self) -> None:
+        """Let go of what is kept."""
+        self._drop(set(self._kept))
 
-    def _drop(self) -> None:
-        """Keep no more than may be sent: the first that differs, if any does, then the latest."""
-        chosen = self._selection.chosen.values()
-        order = sorted(chosen, key=lambda one: (-one.differing_bytes, -one.repeat))
-        first = min(order, key=lambda one: (-one.differing_bytes, one.repeat))
-        wanted = [first, *order] if first.differing_bytes else order
-        numbers = list(dict.fromkeys(one.repeat for one in wanted))[: self._places]
-        self._kept = {number: self._kept[number] for number in numbers if number in self._kept}
+    def _drop(self, repeats: set[int]) -> None:
+        for repeat in repeats:
+            for one in self._kept.pop(repeat):
+                one.drop()
 
-
-def digest(tensor: torch.Tensor, secret: int) -> int:
-    """Return a number that is another for other elements, but for one chance in 2^32 at most.
-
-    It is the sum of all halves of words, each times a factor that follows from the secret and its
-    place, modulo 2^64.
-    """
-    octets = _octets(tensor)
-    chance = torch.Generator(octets.device)
-    chance.manual_seed(secret)
-    found = 0
-    for start in range(0, octets.numel(), _PIECE_WORDS * _WORD_BYTES):
-        piece = octets[start : start + _PIECE_WORDS * _WORD_BYTES]
-        missing = -piece.numel() % _WORD_BYTES
-        words = torch.nn.functional.pad(piece, (0, missing)).view(torch.int64)
-        low, high = words & 0xFFFFFFFF, words >> 32
-        for half in (low, high):
-            factors = torch.randint(
-                -(2**63), 2**63 - 1, half.shape, generator=chance, device=octets.device
-            )
-            found += int((half * factors).sum())
-    return found % (1 << 64)
+    def _chosen(self) -> list[int]:
+        """Return the repeats that are kept, no more than may be sent; those that differ first."""
+        chosen = list(dict.fromkeys([*self._worst, *sorted(self._drawn, reverse=True)]))
+        return chosen[: self._places]
 
 
-def _octets(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the bytes of a tensor's elements in C order."""
+def octets_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the bytes of a tensor's elements in C order, where they lie if they lie so."""
     if not tensor.numel():
         return torch.empty(0, dtype=torch.uint8, device=tensor.device)
     return tensor.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
-
-
-def _on_host(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a copy in the host's memory."""
-    return torch.empty_like(tensor, device="cpu").copy_(tensor)
-
-
-def _size_bytes(tensor: torch.Tensor) -> int:
-    size_bytes: int = tensor.numel() * tensor.itemsize
-    return size_bytes

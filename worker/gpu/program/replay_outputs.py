@@ -10,8 +10,9 @@ import torch
 
 from launch.buffers.element_types import Array
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
-from worker.gpu.launcher.run_outputs import Send, send_output
-from worker.gpu.program.program_context import ProgramContext
+from worker.gpu.launcher.run_outputs import Output, Send, send_output
+from worker.gpu.program.program_context import ProgramContext, close_output
+from worker.gpu.program.repeat_outputs import HeldOutput, octets_of
 
 Place = tuple[int, int]
 """An output: the number of its call, and its position there."""
@@ -37,9 +38,23 @@ class SentOutputs:
         """Send what was left in an input."""
         send_output(self._send, "output", f"input:{named(place)}", data)
 
-    def take_repeat(self, stage: str, tensor: torch.Tensor) -> None:
-        """Send an output of a repeat. Raises CudaError."""
-        self._context.send_tensor(self._send, stage, tensor)
+    def hold_repeat(self, tensor: torch.Tensor) -> HeldOutput:
+        """Return an output of a repeat, ready to be sent. Raises CudaError."""
+        return _SentLater(self._context.read(tensor), self._send)
+
+
+class _SentLater:
+    """An output that was read."""
+
+    def __init__(self, output: Output, send: Send) -> None:
+        self._output, self._send = output, send
+
+    def send(self, stage: str) -> None:
+        kind, _, name = stage.partition(":")
+        send_output(self._send, kind, name, self._output)
+
+    def drop(self) -> None:
+        close_output(self._output)
 
 
 class KeptOutputs:
@@ -54,6 +69,10 @@ class KeptOutputs:
         """The bytes of outputs, elements in C order."""
         self.unwritten: dict[Place, Array] = {}
 
+    def keep(self, place: Place, tensor: torch.Tensor) -> None:
+        """Keep a copy of an output."""
+        self.copies[place] = octets_of(tensor).clone()
+
     def take(self, place: Place, tensor: torch.Tensor) -> None:
         """Do nothing."""
 
@@ -65,8 +84,19 @@ class KeptOutputs:
         """Send what was left in an input."""
         send_output(self._send, "output", f"{self._program}input:{named(place)}", data)
 
-    def take_repeat(self, stage: str, tensor: torch.Tensor) -> None:
-        """Do nothing: repeats are told apart by whether they differ."""
+    def hold_repeat(self, _: torch.Tensor) -> HeldOutput:
+        """Hold nothing: repeats are told apart by whether they differ."""
+        return _NotSent()
+
+
+class _NotSent:
+    """An output that stays where it is."""
+
+    def send(self, stage: str) -> None:
+        """Do nothing."""
+
+    def drop(self) -> None:
+        """Do nothing."""
 
 
 def named(place: Place) -> str:
