@@ -5,21 +5,26 @@ Contents are told apart by digests, and kept only of what was changed, when it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+
+import torch
 
 from programs.replay.live_tensors import LiveTensors, bytes_of
 from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
-from programs.replay.storage_digest import digest
 from programs.replay.storage_lifetimes import changed_tensors
 from programs.tape.schema import Phase, Tape, tensors_of
+
+Digest = Callable[[torch.Tensor], object]
+"""Returns what only equal bytes of a storage have in common, within this process."""
 
 
 class ChangedInputs:
     """Watches the inputs of one call after the other."""
 
-    def __init__(self, tape: Tape, tensors: LiveTensors) -> None:
-        self._tape, self._tensors = tape, tensors
-        self._before: dict[int, bytes] = {}
+    def __init__(self, tape: Tape, tensors: LiveTensors, digest: Digest) -> None:
+        self._tape, self._tensors, self._digest_of = tape, tensors, digest
+        self._before: dict[int, object] = {}
         self._kept: dict[int, bytes] = {}
         self._left_bytes = MOST_OUTPUT_BYTES
         self.too_many = False
@@ -61,8 +66,13 @@ class ChangedInputs:
     def _storage(self, id_: int) -> int:
         return self._tape.tensors[id_].storage
 
-    def _digest(self, storage: int) -> bytes:
-        return digest(self._tensors.octets(storage))
+    def _digest(self, storage: int) -> object:
+        return self._digest_of(self._tensors.octets(storage))
+
+
+def digest_on_host(octets: torch.Tensor) -> bytes:
+    """Return the digest of bytes that lie on the CPU."""
+    return hashlib.blake2b(octets.numpy()).digest()
 
 
 def input_ids(tape: Tape, phase: Phase) -> tuple[int, ...]:

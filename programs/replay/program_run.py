@@ -15,7 +15,7 @@ import torch
 
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
-from programs.replay.changed_inputs import ChangedInputs
+from programs.replay.changed_inputs import ChangedInputs, Digest, digest_on_host
 from programs.replay.launches import Launches, Written
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
@@ -70,6 +70,8 @@ class ReplayOptions:
     """Launches say what they write; else memory that nobody wrote is told by what it holds."""
     other_poison: bool = False
     """Fill memory that nobody wrote with the other poison: for a second replay on a GPU."""
+    digest: Digest = digest_on_host
+    """Tells whether a call changed its inputs; with a key that no program's kernel gets to see."""
 
 
 class ProgramRun:
@@ -88,7 +90,7 @@ class ProgramRun:
         self.tensors = LiveTensors(tape, how.device)
         self.generators = OwnGenerators(how.device)
         self.written = self._memory_nobody_wrote()
-        self._inputs = ChangedInputs(tape, self.tensors)
+        self._inputs = ChangedInputs(tape, self.tensors, how.digest)
         self.inputs_left: Mapping[int, bytes] = {}
         """By position, the inputs that the last call changed in place."""
         self.findings: list[Finding] = []

@@ -9,34 +9,11 @@ import torch
 
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.poisoned_storages import PoisonedStorages
-from programs.replay.storage_digest import mixed_digest
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
 from tests.unit.programs.tape_maker import TapeMaker
 
 CPU = torch.device("cpu")
-
-
-@pytest.mark.parametrize("size", [0, 1, 8, 63, 64, 4096])
-def test_equal_bytes_have_one_digest(size: int) -> None:
-    octets = torch.randint(0, 256, (size,), dtype=torch.uint8)
-
-    assert mixed_digest(octets) == mixed_digest(octets.clone())
-
-
-@pytest.mark.parametrize("at", [0, 7, 8, 4095])
-def test_a_changed_bit_changes_the_digest(at: int) -> None:
-    octets = torch.randint(0, 256, (4096,), dtype=torch.uint8)
-    changed = octets.clone()
-    changed[at] ^= 1
-
-    assert mixed_digest(octets) != mixed_digest(changed)
-
-
-def test_words_that_changed_places_change_the_digest() -> None:
-    words = torch.arange(1024)
-
-    assert mixed_digest(words.view(torch.uint8)) != mixed_digest(words.flip(0).view(torch.uint8))
 
 
 def a_tape(dtype: str, shape: list[int], strides: list[int], offset: int, octets: int) -> Tape:

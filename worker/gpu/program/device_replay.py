@@ -208,6 +208,7 @@ class DeviceReplay:
             device=self._context.torch_device,
             sees_accesses=False,
             other_poison=other_poison,
+            digest=lambda octets: self._timing.digests([octets]),
         )
         given = {} if self._source is None else self._given(self._source, how)
         how = replace(how, before_op=self._begin, after_op=self._end)
