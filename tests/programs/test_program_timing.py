@@ -20,10 +20,8 @@ from programs.tape.schema import Launch, tensors_of
 from tests.programs.eager_recording import recorded
 from tests.programs.timed_programs import SentTensors, StandInDevice, prepared
 from tests.unit.programs.tape_maker import TapeMaker
-from worker.gpu.program.call_runs import merged
 from worker.gpu.program.program_order import ProgramTimingOrder
 from worker.gpu.program.program_timing import TimedProgram, timed
-from worker.gpu.program.timed_call import MemoryRange
 
 QUICK = ProgramTimingOrder(warmup_repeats=2, min_repeats=8, max_repeats=8, max_ms=2000)
 CPU = torch.device("cpu")
@@ -228,9 +226,3 @@ def test_samples_are_told_where_they_are_asked_for() -> None:
     result = timed(program, order, SentTensors().hold, StandInDevice())
 
     assert len(result["timing"]["samples_us"]) == 8
-
-
-def test_memory_that_overlaps_is_overwritten_once_and_that_only_touches_apart() -> None:
-    ranges = [MemoryRange(300, 50), MemoryRange(0, 100), MemoryRange(40, 100), MemoryRange(140, 60)]
-
-    assert merged(ranges) == [MemoryRange(0, 140), MemoryRange(140, 60), MemoryRange(300, 50)]

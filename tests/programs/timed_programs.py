@@ -22,9 +22,10 @@ from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import AtenOp, Tape
 from tests.programs.eager_recording import SEED
+from worker.gpu.program.memory_ranges import MemoryRange
 from worker.gpu.program.program_timing import TimedProgram
 from worker.gpu.program.repeat_outputs import octets_of
-from worker.gpu.program.timed_call import CallLaunches, MemoryRange, NotCapturable, TimedCall
+from worker.gpu.program.timed_call import CallLaunches, NotCapturable, TimedCall
 
 
 class NoLaunches:
@@ -204,8 +205,8 @@ class StandInDevice:
         assert duration_us >= 0
         self.flushes += flush_l2
 
-    def overwrite(self, ranges: Sequence[MemoryRange]) -> None:
-        for one in ranges:
+    def overwrite(self, made: Sequence[MemoryRange]) -> None:
+        for one in made:
             ctypes.memset(one.address, 0xFF, one.size_bytes)
             self.overwritten.append(one)
 

@@ -14,7 +14,8 @@ from typing import Literal, Protocol
 import torch
 
 from programs.replay.own_generators import seed_torch
-from worker.gpu.program.timed_call import MemoryRange, TimedCall
+from worker.gpu.program.memory_ranges import MemoryRange
+from worker.gpu.program.timed_call import TimedCall
 
 Method = Literal["graph", "events"]
 _LEAST_HEAD_START_US = 20.0
@@ -66,8 +67,8 @@ class TimingDevice(Protocol):
         """Keep the device busy for so long, then overwrite its L2 cache."""
         ...
 
-    def overwrite(self, ranges: Sequence[MemoryRange]) -> None:
-        """Fill memory with poison: these bytes, and all that no tensor lies in."""
+    def overwrite(self, made: Sequence[MemoryRange]) -> None:
+        """Fill memory with poison: what runs made, and all that no tensor lies in."""
         ...
 
     def digests(self, outputs: Sequence[torch.Tensor]) -> Sequence[int]:
@@ -119,7 +120,7 @@ class CallRuns:
             self._seed_numbers()
             self._replay = device.capture(self._queue)
             self._outputs = call.outputs()
-            made[:] = merged([*made, *call.made])
+            made += call.made
             call.release()
 
     @property
@@ -159,20 +160,3 @@ class CallRuns:
         else:
             self._call.run()
             self._marks.mark()
-
-
-def merged(ranges: Sequence[MemoryRange]) -> list[MemoryRange]:
-    """Return the same bytes as ranges that do not overlap, in order.
-
-    Those that only touch stay apart: they may be of two allocations, which CUDA does not fill at
-    once.
-    """
-    found: list[MemoryRange] = []
-    for one in sorted(ranges, key=lambda each: each.address):
-        last = found[-1] if found else None
-        if last is None or one.address >= last.address + last.size_bytes:
-            found.append(one)
-            continue
-        end = max(last.address + last.size_bytes, one.address + one.size_bytes)
-        found[-1] = MemoryRange(last.address, end - last.address)
-    return found

@@ -18,8 +18,9 @@ from cuda.bindings import driver as cu
 from worker.gpu.launcher.device import CudaError, GpuDevice, check
 from worker.gpu.launcher.memory_checks import MemoryChecks
 from worker.gpu.launcher.timing import Clocks
+from worker.gpu.program.memory_ranges import MemoryRange, to_overwrite
 from worker.gpu.program.repeat_outputs import octets_of
-from worker.gpu.program.timed_call import MemoryRange, NotCapturable
+from worker.gpu.program.timed_call import NotCapturable
 
 _FLUSHED_BY_L2 = 2
 """How many times the L2 cache is overwritten before each run, as before runs of one kernel."""
@@ -84,22 +85,23 @@ def _end_capture(pool: Any) -> None:
     torch.cuda.default_generators[device].graphsafe_set_state(fresh)
 
 
-class _FreeMemory:
-    """Memory that torch has for tensors to come, and what is left over behind each tensor.
+class _Overwritten:
+    """The memory that is overwritten before runs.
 
-    To ask for it takes a fifth of a millisecond, so it is asked again only where anything was taken
-    or given back since.
+    To ask torch for it takes a fifth of a millisecond, so it is asked again only where anything was
+    taken or given back since.
     """
 
     def __init__(self) -> None:
+        self._known: tuple[tuple[int, ...], Sequence[MemoryRange]] = ((), ())
         self._ranges: list[MemoryRange] = []
-        self._asked_at: tuple[int, ...] = ()
 
-    def ranges(self) -> list[MemoryRange]:
-        """Return it as it is now."""
-        now = _allocator_steps()
-        if now != self._asked_at:
-            self._ranges, self._asked_at = list(_without_tensors()), now
+    def ranges(self, made: Sequence[MemoryRange]) -> list[MemoryRange]:
+        """Return it as it is now; `made` by runs is part of it."""
+        now = (_allocator_steps(), tuple(made))
+        if now != self._known:
+            self._ranges = to_overwrite(torch.cuda.memory_snapshot(), made)
+            self._known = now
         return self._ranges
 
 
@@ -108,17 +110,6 @@ def _allocator_steps() -> tuple[int, ...]:
     told = torch.cuda.memory_stats_as_nested_dict()
     counts = [told[kind]["all"] for kind in ("allocation", "active", "segment")]
     return tuple([one[way] for one in counts for way in ("allocated", "freed")])
-
-
-def _without_tensors() -> Iterator[MemoryRange]:
-    """Yield the memory of this process that no tensor lies in."""
-    for segment in torch.cuda.memory_snapshot():
-        for block in segment["blocks"]:
-            kept_bytes = {"inactive": 0, "active_allocated": block["requested_size"]}
-            taken_bytes = kept_bytes.get(block["state"], block["size"])
-            if taken_bytes < block["size"]:
-                address = block["address"] + taken_bytes
-                yield MemoryRange(address, block["size"] - taken_bytes)
 
 
 class CudaTiming:
@@ -132,7 +123,7 @@ class CudaTiming:
         self._pool: Any = None
         self._graphs: list[torch.cuda.CUDAGraph] = []
         self._marks: list[CudaMarks] = []
-        self._free = _FreeMemory()
+        self._overwritten = _Overwritten()
         self._overheads_us: dict[tuple[bool, bool], float] = {}
         """By whether it was a graph, and whether the L2 cache was overwritten before it."""
         size_bytes = _FLUSHED_BY_L2 * device.l2_bytes
@@ -197,13 +188,13 @@ class CudaTiming:
         if flush_l2:
             self._flushed.zero_()
 
-    def overwrite(self, ranges: Sequence[MemoryRange]) -> None:
-        """Fill memory with poison, in the order of the stream: these bytes, and all that torch has.
+    def overwrite(self, made: Sequence[MemoryRange]) -> None:
+        """Fill memory with poison, in the order of the stream; see `to_overwrite`.
 
-        All of it, that is, that no tensor lies in. Raises CudaError.
+        Raises CudaError.
         """
         stream = torch.cuda.current_stream().cuda_stream
-        for one in [*ranges, *self._free.ranges()]:
+        for one in self._overwritten.ranges(made):
             filled = cu.cuMemsetD8Async(one.address, _POISON, one.size_bytes, stream)
             check(filled, "overwriting memory")
 

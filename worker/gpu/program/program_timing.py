@@ -23,11 +23,11 @@ from worker.gpu.launcher.statistics import summarise
 from worker.gpu.launcher.timing_plan import Plan
 from worker.gpu.program.call_runs import CallRuns, TimingDevice
 from worker.gpu.program.entry_times import entry_medians, without_markers
+from worker.gpu.program.memory_ranges import MemoryRange
 from worker.gpu.program.program_order import ProgramTimingOrder
 from worker.gpu.program.repeat_outputs import Checked, Hold, RepeatOutputs
 from worker.gpu.program.timed_call import (
     CallLaunches,
-    MemoryRange,
     NotCapturable,
     TimedCall,
     calls_are_alike,

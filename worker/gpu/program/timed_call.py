@@ -7,7 +7,6 @@ there before is put back. Knows torch, and no CUDA.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -29,6 +28,7 @@ from programs.tape.schema import (
     generators_of,
     tensors_of,
 )
+from worker.gpu.program.memory_ranges import MemoryRange
 
 _QUEUE_NOTHING = frozenset({"view", "metadata", "uninitialized"})
 """Kinds of overloads that give a GPU nothing to do."""
@@ -45,14 +45,6 @@ class CallLaunches(Protocol):
     def launch(self, index: int, tensors: LiveTensors) -> None:
         """Queue the launch that is the op `index`. Raises KernelFault, CudaError."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryRange:
-    """Bytes of a device."""
-
-    address: int
-    size_bytes: int
 
 
 class TimedCall:
