@@ -4,7 +4,7 @@ Nothing here reads a source, or knows which devices there are.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from compiler.inspection import InspectRequest
@@ -23,6 +23,7 @@ ON_THE_CPU: Final = frozenset({"initcheck", "racecheck"})
 
 def check_program(request: ProgramRequest, limits: RequestLimits) -> None:
     """Check all that can be checked without a worker. Raises RequestRejected, RequestTooLarge."""
+    limits = replace(limits, files=limits.program_files)
     for text in _texts(request):
         with below(text.at):
             check_sizes(InspectRequest(source=text.source, files=text.files), limits)

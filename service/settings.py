@@ -40,6 +40,8 @@ class ServiceSettings(BaseSettings):
     """The largest `ir.text`."""
     max_files: int = Field(default=64, ge=0)
     """How many further modules a source may have."""
+    max_program_files: int = Field(default=512, ge=0)
+    """How many further modules a program may have, which may bring its package."""
     max_files_bytes: int = Field(default=4 << 20, ge=0)
     """All further modules of a source together."""
     max_parameters: int = Field(default=256, ge=1, le=MAX_PARAMETERS)
@@ -113,6 +115,7 @@ class ServiceSettings(BaseSettings):
             source_bytes=self.max_source_bytes,
             ir_bytes=self.max_posted_ir_bytes,
             files=self.max_files,
+            program_files=self.max_program_files,
             files_bytes=self.max_files_bytes,
             parameters=self.max_parameters,
             specialization_bytes=self.max_specialization_bytes,

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from tritonc.service_errors import TritoncError
 
 MAX_FILES = 64  # of one request, for the service
+MAX_PROGRAM_FILES = 512  # of a program, which may bring its package
 MAX_BYTES = 4 << 20  # of all of them together
 _NEVER_LOCAL = sys.stdlib_module_names | {"triton"}
 
@@ -21,7 +22,9 @@ class ImportsTooLarge(TritoncError):
     """A file imports, directly or not, more modules than one request may have."""
 
 
-def local_imports(path: Path, text: str | None = None) -> dict[str, str]:
+def local_imports(
+    path: Path, text: str | None = None, most_files: int = MAX_FILES
+) -> dict[str, str]:
     """Return the texts of the local modules that a file imports, and that they import in turn.
 
     They are named as the service looks for them: `helpers.py` for `from .helpers import f` and
@@ -32,7 +35,7 @@ def local_imports(path: Path, text: str | None = None) -> dict[str, str]:
     `text` is what the file says, where that is known. Raises ImportsTooLarge, and OSError for a
     module that cannot be read, or is not UTF-8.
     """
-    return {name: said for name, (_, said) in sorted(_reached(path, text).items())}
+    return {name: said for name, (_, said) in sorted(_reached(path, text, most_files).items())}
 
 
 def local_paths(path: Path) -> list[Path]:
@@ -40,10 +43,13 @@ def local_paths(path: Path) -> list[Path]:
     return [module for module, _ in _reached(path, None).values()]
 
 
-def _reached(path: Path, text: str | None) -> dict[str, tuple[Path, str]]:
+def _reached(
+    path: Path, text: str | None, most_files: int = MAX_FILES
+) -> dict[str, tuple[Path, str]]:
     """Return file and text of every local module, by its name for the service."""
     roots = _roots(path)
     files: dict[str, tuple[Path, str]] = {}
+    size_bytes = 0
     waiting = [(PurePosixPath(), path.parent, _read(path) if text is None else text)]
     while waiting:
         at, folder, said = waiting.pop()
@@ -52,7 +58,9 @@ def _reached(path: Path, text: str | None) -> dict[str, tuple[Path, str]]:
                 inner = _read(module)
                 files[str(imported_at)] = (module, inner)
                 waiting.append((imported_at.parent, module.parent, inner))
-                _check_size(path, [read for _, read in files.values()])
+                size_bytes += len(inner.encode())
+                if len(files) > most_files or size_bytes > MAX_BYTES:
+                    raise _too_large(path, most_files)
     return files
 
 
@@ -67,14 +75,12 @@ def _roots(path: Path) -> list[Path]:
     return list(dict.fromkeys([folder, *further]))
 
 
-def _check_size(path: Path, texts: list[str]) -> None:
-    size_bytes = sum(len(text.encode()) for text in texts)
-    if len(texts) > MAX_FILES or size_bytes > MAX_BYTES:
-        raise ImportsTooLarge(
-            f"{path} imports, directly or not, more than {MAX_FILES} local modules, or more than "
-            f"{MAX_BYTES >> 20} MiB of them; name those that the kernel needs with --file, "
-            "and leave the others with --no-local-imports"
-        )
+def _too_large(path: Path, most_files: int) -> ImportsTooLarge:
+    return ImportsTooLarge(
+        f"{path} imports, directly or not, more than {most_files} local modules, or more than "
+        f"{MAX_BYTES >> 20} MiB of them; name those that the kernel needs with --file, "
+        "and leave the others with --no-local-imports"
+    )
 
 
 def _imported(

@@ -22,11 +22,13 @@ class RequestTooLarge(RequestRejected):
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Of one compilation; sizes are of UTF-8."""
+    """Of one compilation, or program; sizes are of UTF-8."""
 
     source_bytes: int = 1 << 20
     ir_bytes: int = 4 << 20
     files: int = 64
+    program_files: int = 512
+    """Of a program, which may bring its package."""
     files_bytes: int = 4 << 20
     """Of all files together."""
     parameters: int = 256

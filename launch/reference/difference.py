@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from compiler.json_number import written_number
 from launch.buffers.element_types import Array
 from launch.messages import Tolerance
-from launch.reference.mismatch_map import MismatchMap
+from launch.reference.compared_elements import ComparedElements
 
 PIECE = 1 << 14
 """Elements looked at a time: some numbers of each in float64 fit into a cache of 1 MiB."""
@@ -62,13 +61,8 @@ class Comparer:
     """What is known of a comparison so far. Elements come in order, as numbers of both sides."""
 
     def __init__(self, shape: tuple[int, ...], tolerance: Tolerance) -> None:
-        self._shape = shape
         self._tolerance = tolerance
-        self._mismatched = self._nonfinite = self._unwritten = self._compared = 0
-        self._absolute: Any = 0
-        self._relative: Any = 0
-        self._first: dict[str, Any] | None = None
-        self._map = MismatchMap(shape)
+        self._found = ComparedElements(shape, tolerance)
         self._distance, self._size = np.empty(PIECE), np.empty(PIECE)
         self._was_equal = True
         """Whether what came last was the same bit by bit: then it is looked for again."""
@@ -92,27 +86,16 @@ class Comparer:
 
     def add_equal(self, count: int) -> None:
         """Take so many elements that are known to be finite, written and equal."""
-        self._compared += count
+        self._found.compared += count
 
     @property
     def all_finite(self) -> bool:
         """Whether both sides wrote all, and are finite or strange together."""
-        return self._nonfinite == self._unwritten == 0
+        return self._found.all_finite
 
     def result(self) -> dict[str, Any]:
         """Return what all elements come to, as a launch's record has it."""
-        within = self._mismatched <= self._tolerance.max_mismatched_ratio * self._compared
-        return {
-            "matches": self._nonfinite == self._unwritten == 0 and within,
-            "max_abs_error": written_number(self._absolute),
-            "max_rel_error": written_number(self._relative),
-            "compared": self._compared,
-            "mismatched": self._mismatched,
-            "nonfinite_mismatched": self._nonfinite,
-            "unwritten": self._unwritten,
-            "first_mismatch": self._first,
-            "mismatch_map": self._map.result(),
-        }
+        return self._found.result()
 
     def _take_ordinary(self, start: int, left: Array, right: Array) -> bool:
         """Take a piece with nothing special in it; return whether it was one."""
@@ -121,7 +104,7 @@ class Comparer:
                 return self._take_finite(start, left, right)
         if left.dtype != right.dtype or not np.array_equal(left, right):
             return False
-        self._compared += left.size
+        self._found.compared += left.size
         return True
 
     def _take_finite(self, start: int, left: Array, right: Array) -> bool:
@@ -131,21 +114,20 @@ class Comparer:
         largest = distance.max()
         if not np.isfinite(largest):  # of a difference of two numbers, one of which is not finite
             return False
-        self._compared += left.size
+        self._found.compared += left.size
         if largest == 0:
             return True
         np.abs(right, out=size, dtype=np.float64)
-        self._note_errors(largest.item(), _largest_ratio(distance, size))
+        self._found.note_errors(largest.item(), _largest_ratio(distance, size))
         size *= self._tolerance.rtol
         size += self._tolerance.atol
         close = distance <= size
         mismatched = left.size - int(np.count_nonzero(close))
-        if mismatched and self._first is None:
-            place = int(close.argmin())
-            self._first = self._shown(start + place, left[place], right[place])
         if mismatched:
-            self._map.note(start, ~close)
-        self._mismatched += mismatched
+            place = int(close.argmin())
+            self._found.show(start + place, left[place], right[place])
+            self._found.map.note(start, ~close)
+        self._found.mismatched += mismatched
         return True
 
     def _take(
@@ -157,32 +139,19 @@ class Comparer:
         one, known = _written_once(missing, left.size)
         wrong = (found.mismatched | one) & known
         if wrong.any():
-            self._map.note(start, wrong)
-        if self._first is None and wrong.any():
+            self._found.map.note(start, wrong)
             place = int(wrong.argmax())
             # a boolean that nobody wrote is shown as the byte it is, not as true
             shown_as = left if not one[place] or left.dtype.kind != "b" else stored
-            self._first = self._shown(start + place, shown_as[place], right[place])
-        self._mismatched += int(wrong.sum())
-        self._nonfinite += int((wrong & ~found.finite).sum())
-        self._unwritten += int(one.sum())
-        self._compared += int(known.sum())
-        self._note_errors(
+            self._found.show(start + place, shown_as[place], right[place])
+        self._found.mismatched += int(wrong.sum())
+        self._found.nonfinite += int((wrong & ~found.finite).sum())
+        self._found.unwritten += int(one.sum())
+        self._found.compared += int(known.sum())
+        self._found.note_errors(
             found.absolute.max(where=known, initial=0).item(),
             found.relative.max(where=known, initial=0).item(),
         )
-
-    def _note_errors(self, absolute: Any, relative: Any) -> None:
-        self._absolute = max(self._absolute, absolute)
-        self._relative = max(self._relative, relative)
-
-    def _shown(self, place: int, actual: Any, expected: Any) -> dict[str, Any]:
-        index = [int(position) for position in np.unravel_index(place, self._shape)]
-        return {
-            "index": index,
-            "actual": written_number(actual),
-            "expected": written_number(expected),
-        }
 
 
 def _largest_ratio(distance: Array, size: Array) -> float:

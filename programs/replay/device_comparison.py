@@ -15,8 +15,8 @@ import torch
 from compiler.json_number import written_number
 from launch.buffers.element_types import Array, readable
 from launch.messages import Tolerance
+from launch.reference.compared_elements import ComparedElements
 from launch.reference.difference import Comparer, Unwritten
-from launch.reference.mismatch_map import MismatchMap
 
 STRETCH = 1 << 23
 """Elements looked at a time; some numbers of each are made in float64."""
@@ -79,11 +79,8 @@ class _Floats:
     """A comparison so far, in float64 on the device."""
 
     def __init__(self, shape: tuple[int, ...], tolerance: Tolerance) -> None:
-        self._shape, self._tolerance = shape, tolerance
-        self._mismatched = self._nonfinite = self._unwritten = self._compared = 0
-        self._absolute = self._relative = 0.0
-        self._first: dict[str, Any] | None = None
-        self._map = MismatchMap(shape)
+        self._tolerance = tolerance
+        self._found = ComparedElements(shape, tolerance)
 
     def add(self, piece: _Piece) -> None:
         """Take the next elements."""
@@ -99,44 +96,29 @@ class _Floats:
         one, known = _written_once(piece)
         wrong = (wrong | one) & known
         relative = torch.where(finite & (size != 0), absolute / size, 0.0)
-        self._absolute = max(self._absolute, _largest(absolute, known))
-        self._relative = max(self._relative, _largest(relative, known))
-        self._compared += int(known.sum())
-        self._unwritten += int(one.sum())
-        self._nonfinite += int((wrong & ~finite).sum())
+        self._found.note_errors(_largest(absolute, known), _largest(relative, known))
+        self._found.compared += int(known.sum())
+        self._found.unwritten += int(one.sum())
+        self._found.nonfinite += int((wrong & ~finite).sum())
         self._note(piece, wrong)
 
     def result(self) -> dict[str, Any]:
         """Return what all elements come to, as a launch's record has it."""
-        within = self._mismatched <= self._tolerance.max_mismatched_ratio * self._compared
-        return {
-            "matches": self._nonfinite == self._unwritten == 0 and within,
-            "max_abs_error": written_number(self._absolute),
-            "max_rel_error": written_number(self._relative),
-            "compared": self._compared,
-            "mismatched": self._mismatched,
-            "nonfinite_mismatched": self._nonfinite,
-            "unwritten": self._unwritten,
-            "first_mismatch": self._first,
-            "mismatch_map": self._map.result(),
-        }
+        return self._found.result()
 
     def _note(self, piece: _Piece, wrong: torch.Tensor) -> None:
         count = int(wrong.sum())
         if not count:
             return
-        self._mismatched += count
+        self._found.mismatched += count
         places = wrong.nonzero().reshape(-1)
-        cells = self._map.cells_of(piece.start + places)
-        self._map.count(torch.bincount(cells, minlength=self._map.size).cpu().numpy())
-        if self._first is None:
+        counted = self._found.map
+        cells = counted.cells_of(piece.start + places)
+        counted.count(torch.bincount(cells, minlength=counted.size).cpu().numpy())
+        if self._found.first is None:
             at = int(places[0])
-            index = np.unravel_index(piece.start + at, self._shape)
-            self._first = {
-                "index": [int(position) for position in index],
-                "actual": written_number(piece.actual[at].double()),
-                "expected": written_number(piece.expected[at].double()),
-            }
+            sides = (side[at].double() for side in (piece.actual, piece.expected))
+            self._found.show(piece.start + at, *sides)
 
 
 class _Integers:

@@ -14,7 +14,7 @@ from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.streams import name_of, read
 from tritonc.cli.terminal import Terminal
-from tritonc.local_imports import local_imports
+from tritonc.local_imports import MAX_FILES, local_imports
 from tritonc.signature_example import signature_of
 
 IR_SUFFIXES = frozenset({".ttir", ".ttgir", ".mlir"})
@@ -46,10 +46,13 @@ class PostedFile:
             terminal.say(f"  with {path} ({len(text.encode())} bytes)")
 
 
-def read_source(path: str, given: Namespace, text: str | None = None) -> PostedFile:
+def read_source(
+    path: str, given: Namespace, text: str | None = None, most_files: int = MAX_FILES
+) -> PostedFile:
     """Return what is posted of a file, which is Python or, by its name or --language, IR.
 
-    `text` is what it says, where that is known. Raises OSError for what cannot be read,
+    `text` is what it says, where that is known; `most_files` modules that it imports travel with
+    it, before it is too many. Raises OSError for what cannot be read,
     ImportsTooLarge, and ArgumentTypeError for flags that IR has no use for.
     """
     text, language = read(path) if text is None else text, getattr(given, "language", None)
@@ -59,7 +62,7 @@ def read_source(path: str, given: Namespace, text: str | None = None) -> PostedF
             raise ArgumentTypeError(message)
         return PostedFile(name_of(path), text, language or _language(path, text), {})
     named = {name: read(file) for name, file in given.file}
-    found = {} if given.no_local_imports else local_imports(Path(path), text)
+    found = {} if given.no_local_imports else local_imports(Path(path), text, most_files)
     return PostedFile(name_of(path), text, None, found | named)
 
 

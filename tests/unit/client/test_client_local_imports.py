@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tritonc.local_imports import MAX_FILES, ImportsTooLarge, local_imports
+from tritonc.local_imports import MAX_FILES, MAX_PROGRAM_FILES, ImportsTooLarge, local_imports
 
 
 @pytest.fixture
@@ -121,6 +121,15 @@ def test_more_modules_than_a_request_may_have_are_refused_with_what_to_do(folder
 
     with pytest.raises(ImportsTooLarge, match=r"more than 64 local modules.*--file"):
         local_imports(folder / "k.py")
+
+
+def test_a_program_may_import_more_modules_than_a_kernel(folder: Path):
+    names = [f"m{index}.py" for index in range(MAX_FILES + 1)]
+    write(folder, dict.fromkeys(names, ""))
+    write(folder, {"k.py": "".join(f"import {name.removesuffix('.py')}\n" for name in names)})
+
+    found = local_imports(folder / "k.py", most_files=MAX_PROGRAM_FILES)
+    assert sorted(found) == sorted(names)
 
 
 def test_text_that_was_typed_is_looked_at_in_the_working_directory(folder: Path):

@@ -203,6 +203,17 @@ def test_every_text_is_bounded(body, at):
     assert rejected.value.faults[0].pointer == at
 
 
+def test_a_program_may_bring_a_package_that_is_larger_than_a_kernel_s():
+    limits = RequestLimits()
+
+    def files(count: int) -> ProgramRequest:
+        return ProgramRequest(source="x", files={f"p/m{number}.py": "" for number in range(count)})
+
+    check_program(files(limits.program_files), limits)
+    with pytest.raises(RequestRejected, match="/files: 513 files; the limit is 512"):
+        check_program(files(limits.program_files + 1), limits)
+
+
 def test_an_entry_that_is_not_named_is_looked_for_as_kernelbench_does():
     assert entries_of(None, CANDIDATE) == (
         ProgramEntry("model", "ModelNew"),

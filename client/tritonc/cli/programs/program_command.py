@@ -12,6 +12,7 @@ from tritonc.cli.kernel_flags import WORDS, add_files, add_json, add_wait, count
 from tritonc.cli.posted_file import PostedFile, read_source
 from tritonc.cli.streams import STANDARD, name_of, write_json
 from tritonc.cli.terminal import Terminal
+from tritonc.local_imports import MAX_PROGRAM_FILES
 from tritonc.programs.program import Program, ProgramFailed
 from tritonc.service_errors import WaitExpired
 
@@ -190,7 +191,8 @@ def reference_of(given: Namespace) -> Mapping[str, Any] | None:
 
 def _alone(path: str, given: Namespace) -> PostedFile:
     """Return a file without the modules of --file, which are those of the program."""
-    return read_source(path, Namespace(file=[], no_local_imports=given.no_local_imports))
+    alone = Namespace(file=[], no_local_imports=given.no_local_imports)
+    return read_source(path, alone, most_files=MAX_PROGRAM_FILES)
 
 
 def submit_and_wait(
@@ -201,7 +203,7 @@ def submit_and_wait(
     reference: Mapping[str, Any] | None,
 ) -> Program:
     """Submit, then wait. Raises Interrupted, WaitExpired."""
-    posted = read_source(given.source, given)
+    posted = read_source(given.source, given, most_files=MAX_PROGRAM_FILES)
     if given.verbose:
         posted.say_sent(terminal)
     going_on: list[str] = []
