@@ -135,6 +135,20 @@ def test_tensors_in_what_a_script_leaves_are_outputs_too(recorder: RecordingProc
     assert [name for name, _ in tape.outputs.items[1][1].items] == ["case", "list"]
 
 
+def test_what_einops_makes_of_tensors_is_recorded_as_torch_s_ops(
+    recorder: RecordingProcess,
+) -> None:
+    source = (
+        "from einops import rearrange, repeat\n"
+        "x = torch.rand(4, 6, device='cuda')\n"
+        "y = repeat(rearrange(x, 'a (b c) -> b a c', b=2), 'b a c -> b a (c k)', k=3) + 1\n"
+    )
+    tape = tape_of(recorder, source, {"kind": "script", "outputs": ["y"]})
+    assert "aten.add.Tensor" in names(tape)
+    [(_, output)] = tape.outputs.items
+    assert tape.tensors[output.id].shape == (2, 4, 9)
+
+
 def test_what_depends_on_a_value_is_refused_at_its_line(recorder: RecordingProcess) -> None:
     source = "x = torch.rand(8, device='cuda')\nif x.sum() > 0:\n    x = -x\n"
     assert reason(recorder, source) == ("value_dependent", "user.py", 5)
