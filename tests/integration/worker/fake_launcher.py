@@ -26,12 +26,16 @@ SICK = "TRITOND_TEST_SICK"
 """Names a file in the launchers' environment; while it exists, health checks fail."""
 HOLD = "TRITOND_TEST_HOLD"
 """The same for jobs that are "held": they go on when it is gone."""
+SLOW = "TRITOND_TEST_SLOW"
+"""The same for launchers that start."""
 
 
 def main(arguments: list[str]) -> None:
     result, ordinal = int(arguments[0]), int(arguments[2])
     if ordinal == 99:
         sys.exit("no such GPU")
+    while Path(os.environ.get(SLOW, "/nonexistent")).exists():
+        time.sleep(0.01)
     os.write(result, frame.encode(frame.NO_JOB, {"kind": "ready", "facts": FACTS}))
     decoder = frame.Decoder()
     while data := os.read(0, 1 << 16):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.integration.worker.fake_launcher import SLOW
 from tests.integration.worker.launchers import (
     SHORT_S,
     children,
@@ -48,6 +49,26 @@ async def test_a_launcher_of_programs_starts_beside_what_its_program_waits_for(c
         launchers.warm_programs(0, "ada")
 
         assert int(await program_pid(launchers)) == warm
+
+
+async def test_a_caller_with_a_launcher_does_not_wait_for_that_of_others_to_start(
+    command, hold, tmp_path
+):
+    slow = tmp_path / "slow"
+    programs = replace(command, start_s=15.0, environment=command.environment | {SLOW: str(slow)})
+    async with launchers_of(command, programs) as launchers:
+        own = await program_pid(launchers)
+        held = asyncio.create_task(replay(launchers, "held", caller="bob"))
+        await comes_true(lambda: launchers.devices[0].busy)  # it has the spare
+        before = children()
+        slow.touch()
+        hold.unlink()
+        await held
+        starting = await comes_true(lambda: children() - before)  # the next spare
+
+        assert await program_pid(launchers) == own
+        assert starting <= children()  # it still is
+        slow.unlink()
 
 
 async def test_a_launch_and_a_program_of_one_caller_are_never_in_one_process(command):

@@ -143,9 +143,10 @@ class LauncherPool:
 
     async def warm(self, caller: str) -> None:
         """Have a launcher wait that `caller` may take, if none does. Raises DeviceDrained."""
+        if self._is_warm(caller):  # though a spare for others is just being started
+            return
         async with self._starting:
-            own = self._bound.get(caller)
-            if (own is not None and own.alive) or any(spare.alive for spare in self._spares):
+            if self._is_warm(caller):
                 return
             if self.drained is None:
                 try:
@@ -154,6 +155,10 @@ class LauncherPool:
                     self.drain(str(error))
             if self.drained is not None:
                 raise DeviceDrained(self.drained)
+
+    def _is_warm(self, caller: str) -> bool:
+        own = self._bound.get(caller)
+        return (own is not None and own.alive) or any(spare.alive for spare in self._spares)
 
     async def release(self) -> None:
         """Let go of the spares; there are some again after the next job."""
