@@ -5,6 +5,7 @@ It takes none before a recording that it made of its own showed that recording w
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from store.programs import Programs
 from worker.compile.compile import CompileContext
 from worker.compile.kernel_memory import KernelMemory
 from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
-from worker.gpu.supervisor.shared_gpus import SharedGpus, StartedGpus
+from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import Children
 from worker.pool.zygote_client import ZygoteError
@@ -114,20 +115,30 @@ class ProgramWorker:
         """Try to record, and then do programs until cancelled, where that works."""
         if self._children is None:
             return
-        fault, gpus = await asyncio.gather(self._fault(self._children), self._gpus.started())
-        self.recording = RecordingOffer(fault, tries_gpus=fault is None and gpus is not None)
-        if fault is not None:
-            logger.error("programs are not recorded here: %s", fault)
-            return
-        logger.info("programs are recorded here")
         async with asyncio.TaskGroup() as group:
+            recorder = group.create_task(self._fault(self._children))
+            gpus = await self._gpus.started()
+            facts_of_all = gpus.facts if gpus is not None else ()
+            # beside the recorder, as each of them takes seconds
+            trying = [group.create_task(self._tried(facts)) for facts in facts_of_all]
+            fault = await recorder
+            self.recording = RecordingOffer(fault, tries_gpus=fault is None and bool(trying))
+            if fault is not None:
+                logger.error("programs are not recorded here: %s", fault)
+                for task in trying:
+                    task.cancel()
+                return
+            logger.info("programs are recorded here")
             group.create_task(self._finished.run())
             group.create_task(self._slots.run())
             group.create_task(Revocations(self._blocking, self._slots.revoke).run())
             group.create_task(every(HEARTBEAT_S, self._replaced.look))
             group.create_task(every(HEARTBEAT_S, self._forget_old_references))
-            if gpus is not None:
-                group.create_task(self._on_gpus(gpus, group))
+            for tried in asyncio.as_completed(trying):
+                if (station := await tried) is not None:
+                    self._stations.append(station)
+                    group.create_task(offer(station, self._gpus, self._toolchain_id))
+            self.recording = RecordingOffer(None)
 
     async def drain(self) -> None:
         """Take no further program, and return when those that run have ended."""
@@ -138,20 +149,17 @@ class ProgramWorker:
     async def _forget_old_references(self) -> None:
         self._references.forget_old()
 
-    async def _on_gpus(self, gpus: StartedGpus, group: asyncio.TaskGroup) -> None:
-        """Do programs on each GPU on which a launcher of programs starts."""
-        for facts in gpus.facts:
-            ordinal = facts["ordinal"]
-            fault = await _gpu_fault(gpus.launchers, ordinal)
-            if fault is not None:
-                logger.error("programs do not run on GPU %d: %s", ordinal, fault)
-                continue
-            name = f"{self._name}-gpu{ordinal}-programs"
-            gpu = ProgramGpu(gpus.launchers, ordinal, self._gpus.in_flight)
-            station = ProgramStation(name, gpu, facts["model"], self._station_context)
-            self._stations.append(station)
-            group.create_task(offer(station, self._gpus, ordinal, self._toolchain_id))
-        self.recording = RecordingOffer(None)
+    async def _tried(self, facts: Mapping[str, Any]) -> ProgramStation | None:
+        """Return the station of a GPU, None where no launcher of programs starts on it."""
+        gpus, ordinal = await self._gpus.started(), facts["ordinal"]
+        assert gpus is not None
+        fault = await _gpu_fault(gpus.launchers, ordinal)
+        if fault is not None:
+            logger.error("programs do not run on GPU %d: %s", ordinal, fault)
+            return None
+        gpu = ProgramGpu(gpus.launchers, ordinal, self._gpus.in_flight)
+        name = f"{self._name}-gpu{ordinal}-programs"
+        return ProgramStation(name, gpu, facts["model"], self._station_context)
 
     async def _fault(self, children: ProgramChildren) -> str | None:
         try:

@@ -50,7 +50,7 @@ async def station(name, redis, blocking, gpus=None, **environment):
     context = ProgramStationContext(redis, blocking, compiling, replay_alone, 4, 5.0)
     gpus = gpus or SharedGpus(1 << 20)
     there = ProgramStation(name, ProgramGpu(launchers, 0, gpus.in_flight), "Fake", context)
-    running = asyncio.create_task(offer(there, gpus, 0, TOOLCHAIN))
+    running = asyncio.create_task(offer(there, gpus, TOOLCHAIN))
     try:
         yield running
     finally:

@@ -55,6 +55,11 @@ class ProgramStation:
         lanes, lease_s = self._replaced.lanes, context.lease_s
         self._slots = Slots(attempts, lanes, self._do, context.slots, lease_s, has_reserve=True)
 
+    @property
+    def ordinal(self) -> int:
+        """Of its GPU."""
+        return self._gpu.ordinal
+
     async def run(self) -> None:
         """Work until cancelled, or until the GPU takes no programs any more."""
         gpu = self._gpu
@@ -94,10 +99,10 @@ def _lanes_of(target: str, model: str, toolchain_id: str) -> list[str]:
     return [program_device_lane(toolchain_id, target, model)]
 
 
-async def offer(station: ProgramStation, gpus: SharedGpus, ordinal: int, toolchain: str) -> None:
+async def offer(station: ProgramStation, gpus: SharedGpus, toolchain: str) -> None:
     """Offer the programs of `toolchain` on a GPU while its station runs."""
-    gpus.offer_programs(ordinal, [toolchain])
+    gpus.offer_programs(station.ordinal, [toolchain])
     try:
         await station.run()
     finally:
-        gpus.offer_programs(ordinal, [])
+        gpus.offer_programs(station.ordinal, [])

@@ -1,0 +1,125 @@
+"""A worker's start: it tries whether it records, and whether programs run on its GPUs.
+
+Launchers are fakes, and what tries the recorder says at once that it works: torch is not there.
+"""
+
+import asyncio
+import contextlib
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from store.connection import connect_blocking
+from tests.integration.worker.fake_launcher import BOOTSTRAP, SLOW
+from tests.waiting import comes_true
+from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
+from worker.gpu.supervisor.shared_gpus import SharedGpus
+from worker.programs import program_worker
+from worker.programs.program_worker import ProgramWorker
+
+TOOLCHAIN = "worker-triton"
+FACTS = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}
+COMMAND = LauncherCommand(bootstrap=BOOTSTRAP)
+NO_CUDA = "import sys; sys.exit('this torch has no CUDA')"
+
+
+@pytest.fixture
+async def blocking(valkey):
+    client = connect_blocking(valkey.url)
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+def recorder_says(monkeypatch):
+    """Return a function that sets what trying the recorder comes to; at first it works."""
+
+    def say(fault):
+        async def tried(_):
+            return fault
+
+        monkeypatch.setattr(program_worker, "recorder_fault", tried)
+
+    say(None)
+    return say
+
+
+async def nothing():
+    """In the place of what starts and ends recorders."""
+
+
+@contextlib.asynccontextmanager
+async def worker_beside(redis, blocking, gpus):
+    """Run the part of a worker that does programs."""
+    toolchain = SimpleNamespace(id=TOOLCHAIN, triton="3.9.0")
+    worker = ProgramWorker(
+        "worker", redis, blocking,
+        children=SimpleNamespace(recorder=SimpleNamespace(started=nothing, close=nothing)),
+        launch_children=None, compiling=SimpleNamespace(toolchain=toolchain), compilations=None,
+        slots=1, lease_s=5.0, gpus=gpus,
+    )  # fmt: skip
+    running = asyncio.create_task(worker.run())
+    try:
+        yield worker
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def a_gpu(programs):
+    """Yield GPUs of which one has launchers, those of programs started by this command."""
+    launchers, gpus = Launchers([0], COMMAND, programs=programs), SharedGpus(1 << 20)
+    try:
+        await launchers.start()
+        gpus.start(launchers, [FACTS])
+        yield gpus
+    finally:
+        await launchers.close()
+
+
+@pytest.mark.usefixtures("recorder_says")
+async def test_what_records_says_that_it_is_trying_its_gpu(redis, blocking, tmp_path):
+    slow = tmp_path / "slow"
+    slow.touch()
+    programs = replace(COMMAND, environment={SLOW: str(slow)})
+    async with a_gpu(programs) as gpus, worker_beside(redis, blocking, gpus) as worker:
+        await comes_true(lambda: worker.offered)
+        assert worker.recording.to_dict()["tries_gpus"]
+        assert gpus.programs_of(0) == []
+
+        slow.unlink()
+        assert await comes_true(lambda: gpus.programs_of(0)) == [TOOLCHAIN]
+        await comes_true(lambda: not worker.recording.tries_gpus)
+
+
+@pytest.mark.usefixtures("recorder_says")
+async def test_a_gpu_on_which_programs_do_not_run_is_not_waited_for(redis, blocking):
+    programs = replace(COMMAND, bootstrap=NO_CUDA)
+    async with a_gpu(programs) as gpus, worker_beside(redis, blocking, gpus) as worker:
+        await comes_true(lambda: worker.offered and not worker.recording.tries_gpus)
+
+        assert gpus.programs_of(0) == []
+
+
+@pytest.mark.usefixtures("recorder_says")
+async def test_a_machine_without_a_gpu_tries_none(redis, blocking):
+    gpus = SharedGpus(1 << 20)
+    async with worker_beside(redis, blocking, gpus) as worker:
+        await asyncio.sleep(0)
+        assert not worker.offered  # not before it is known that there is none
+
+        gpus.have_none()
+        await comes_true(lambda: worker.offered)
+        assert not worker.recording.tries_gpus
+
+
+async def test_where_recording_does_not_work_no_gpu_is_offered(redis, blocking, recorder_says):
+    recorder_says("it broke")
+    async with a_gpu(COMMAND) as gpus, worker_beside(redis, blocking, gpus) as worker:
+        await comes_true(lambda: not worker.recording.is_being_tried)
+
+        assert (worker.offered, worker.recording.reason) == ([], "it broke")
+        assert not worker.recording.tries_gpus
+        assert gpus.programs_of(0) == []
