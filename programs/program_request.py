@@ -6,12 +6,13 @@ Nothing here reads a source: where an entry is left out, the recorder looks for 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import ConfigDict, Field, JsonValue
 
-from compiler.request.compile_request import FILES_SCHEMA, MAX_TIMEOUT_S, TARGET_SCHEMA
+from compiler.request.compile_request import MAX_TIMEOUT_S, TARGET_SCHEMA
 from launch.request.initializer import MAX_SEED
 from launch.request.launch_request import MAX_DEADLINE_S, RepeatsRequest, RequestDevice
 from launch.request.request_part import ReadLater, RequestPart
+from programs.posted_texts import PostedTexts, SourceText, either_text
 
 ProgramCheck = Literal["determinism", "initcheck", "racecheck"]
 EntryKind = Literal["model", "function", "script"]
@@ -86,8 +87,6 @@ _ENTRY_SCHEMA: dict[str, JsonValue] = {
 }
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)]
 _Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]
-_Files = Annotated[dict[str, str], WithJsonSchema(FILES_SCHEMA)]
-_Source = Annotated[str, Field(min_length=1)]
 
 
 class EntryRequest(RequestPart):
@@ -113,7 +112,7 @@ class EntryRequest(RequestPart):
 class InputsRequest(RequestPart):
     """A function that makes the inputs, in a text that neither program sees."""
 
-    source: _Source = Field(description="Python text that defines the function")
+    source: SourceText = Field(description="Python text that defines the function")
     function: _Name = Field(default="get_inputs", description="called without arguments")
 
 
@@ -124,11 +123,9 @@ class ToleranceRequest(RequestPart):
     atol: _Tolerance | None = Field(default=None, description="default: per dtype")
 
 
-class ReferenceProgram(RequestPart):
+class ReferenceProgram(PostedTexts):
     """The program that says what is right; inputs come from it unless the request says them."""
 
-    source: _Source = Field(description="Python text")
-    files: _Files = Field(default_factory=dict, description="further modules, by path")
     entry: EntryRequest | None = Field(
         default=None, description="default: the class `Model`, else the function `ref_kernel`"
     )
@@ -141,17 +138,16 @@ class ProgramCase(RequestPart):
     inputs: InputsRequest
 
 
-class ProgramRequest(RequestPart):
+def _whole_schema(schema: dict[str, Any]) -> None:
+    either_text(schema)
+    schema["examples"] = [EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE, TIMED_EXAMPLE]
+
+
+class ProgramRequest(PostedTexts):
     """A host program that launches kernels, and what it is held against."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE, TIMED_EXAMPLE]}
-    )
+    model_config = ConfigDict(json_schema_extra=_whole_schema)
 
-    source: _Source = Field(description="Python text: a model, a wrapper function, or a script")
-    files: _Files = Field(
-        default_factory=dict, description="further modules the source imports, by path"
-    )
     entry: EntryRequest | None = Field(
         default=None, description="default: the class `ModelNew`, else the function `custom_kernel`"
     )

@@ -45,7 +45,7 @@ _SIGNATURE_SCHEMA = {
 }
 
 
-FILES_SCHEMA = {
+FILES_SCHEMA: dict[str, Any] = {
     "type": "object",
     "propertyNames": {
         "not": {"const": "user.py"},

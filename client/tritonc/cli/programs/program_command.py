@@ -1,4 +1,4 @@
-"""`tritonc program run` and `tritonc program tape`: the answer to standard output."""
+"""`tritonc program run` and `tritonc program tape` (or `tape`): the answer to standard output."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ REFERENCE_INPUTS = "Python file with the reference, which says what it is made a
 
 
 def add_command(commands: Any) -> None:
-    """Add `program` to the parser's commands."""
+    """Add `program`, and its `tape` as a command of its own, to the parser's commands."""
     parser = commands.add_parser(
         "program",
         help="run what launches kernels, beside a reference; or show what is recorded of it",
@@ -48,7 +48,9 @@ def add_command(commands: Any) -> None:
     actions = parser.add_subparsers(dest="action", metavar="run|tape", required=True)
     named: dict[str, Any] = {"epilog": EPILOG, "formatter_class": RawDescriptionHelpFormatter}
     _add_run(actions.add_parser("run", help="run a program and say whether it is right", **named))
-    _add_tape(actions.add_parser("tape", help="show what is recorded of a program", **named))
+    for among in (actions, commands):
+        text = "show what is recorded of a program"
+        _add_tape(among.add_parser("tape", help=text, **named))
 
 
 def _add_run(parser: ArgumentParser) -> None:
