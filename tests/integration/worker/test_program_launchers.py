@@ -97,6 +97,31 @@ async def test_a_program_waits_for_the_launch_that_has_the_gpu(command, hold):
         assert (await waiting).ending is LaunchEnding.OK
 
 
+async def test_a_gpu_is_not_kept_from_others_while_a_launcher_of_programs_starts(
+    command, hold, tmp_path
+):
+    slow = tmp_path / "slow"
+    programs = replace(command, environment={**command.environment, SLOW: str(slow)})
+    async with launchers_of(command, programs) as launchers:
+        before = children()
+        launchers.warm_programs(0, "ada")
+        await comes_true(lambda: children() - before)
+        held = asyncio.create_task(launch(launchers, "held"))
+        await comes_true(lambda: launchers.devices[0].busy)
+        first, second = (
+            asyncio.create_task(replay(launchers, caller=caller)) for caller in ("ada", "bob")
+        )
+        await asyncio.sleep(0.5)  # both see the launcher that waits for one of them
+        slow.touch()
+        hold.unlink()
+        assert (await held).ending is (await first).ending is LaunchEnding.OK
+
+        assert (await asyncio.wait_for(launch(launchers), 10)).ending is LaunchEnding.OK
+        assert not second.done()
+        slow.unlink()
+        assert (await second).ending is LaunchEnding.OK
+
+
 async def test_a_program_whose_turn_does_not_come_gives_up(command, hold):
     async with launchers_of(command) as launchers:
         await program_pid(launchers)

@@ -6,7 +6,6 @@ which take the same turns. Runs in the worker.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -132,15 +131,8 @@ class Gpu:
         await self._programs.release()
 
     def warm_programs(self, caller: str) -> None:
-        """Have a program launcher start that `caller` may take, beside what the caller does now.
-
-        Where none starts, who asks for it next is told why.
-        """
-        self._programs.in_background(self._warm(caller))
-
-    async def _warm(self, caller: str) -> None:
-        with contextlib.suppress(DeviceDrained):
-            await self._programs.warm(caller)
+        """Have a program launcher start that `caller` may take, beside what the caller does now."""
+        self._programs.warm_beside(caller)
 
     async def replay(
         self,
@@ -156,8 +148,7 @@ class Gpu:
         Raises DeviceDrained also where program launchers do not start.
         """
         async with asyncio.timeout(turn_s):
-            await self._programs.warm(caller)  # torch takes seconds, in which others may run
-            await self._take_turn(None, caller, is_batch=is_batch)
+            await self._take_program_turn(caller, is_batch=is_batch)
         launcher = outcome = None
         try:
             limit_s = deadline_s if isinstance(deadline_s, float | int) else deadline_s()
@@ -168,6 +159,18 @@ class Gpu:
             return outcome
         finally:
             self._end_program(launcher, outcome)
+
+    async def _take_program_turn(self, caller: str, *, is_batch: bool) -> None:
+        """Return when it is the caller's turn, and a program launcher waits for it.
+
+        torch takes seconds to start, in which others may run.
+        """
+        while True:
+            await self._programs.warm(caller)
+            await self._take_turn(None, caller, is_batch=is_batch)
+            if self._programs.waits_for(caller):
+                return
+            self._turn.release()  # another caller took it
 
     async def until_drained(self) -> str:
         """Return why the GPU takes no jobs any more, once it does not."""

@@ -5,6 +5,7 @@ Whose turn it is to use one is not known here. Runs in the worker.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import OrderedDict
 from collections.abc import Coroutine
@@ -143,10 +144,10 @@ class LauncherPool:
 
     async def warm(self, caller: str) -> None:
         """Have a launcher wait that `caller` may take, if none does. Raises DeviceDrained."""
-        if self._is_warm(caller):  # though a spare for others is just being started
+        if self.waits_for(caller):  # though a spare for others is just being started
             return
         async with self._starting:
-            if self._is_warm(caller):
+            if self.waits_for(caller):
                 return
             if self.drained is None:
                 try:
@@ -156,7 +157,17 @@ class LauncherPool:
             if self.drained is not None:
                 raise DeviceDrained(self.drained)
 
-    def _is_warm(self, caller: str) -> bool:
+    def warm_beside(self, caller: str) -> None:
+        """Do as `warm`, in the background; where none starts, who asks next is told why."""
+
+        async def warm() -> None:
+            with contextlib.suppress(DeviceDrained):
+                await self.warm(caller)
+
+        self.in_background(warm())
+
+    def waits_for(self, caller: str) -> bool:
+        """Tell whether a launcher waits that `caller` may take."""
         own = self._bound.get(caller)
         return (own is not None and own.alive) or any(spare.alive for spare in self._spares)
 
