@@ -104,11 +104,14 @@ class ProgramContext:
         finally:
             close_output(output)
 
-    def read(self, tensor: torch.Tensor) -> Output:
-        """Return a tensor's elements in C order, to be closed. Raises CudaError."""
+    def read(self, tensor: torch.Tensor, *, may_share: bool = True) -> Output:
+        """Return a tensor's elements in C order, to be closed. Raises CudaError.
+
+        `may_share`: those of a large one in memory that the worker maps.
+        """
         plain = tensor.resolve_conj().resolve_neg().contiguous()
         size_bytes = plain.numel() * plain.itemsize
-        if not is_shared(size_bytes):
+        if not may_share or not is_shared(size_bytes):
             octets = plain.reshape(-1).view(torch.uint8) if size_bytes else plain
             data: bytes = octets.cpu().numpy().tobytes()
             return data

@@ -5,6 +5,8 @@ Imported in program launchers only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -14,6 +16,8 @@ from worker.gpu.launcher.run_outputs import Output, Send, send_output
 from worker.gpu.program.program_context import ProgramContext, close_output
 from worker.gpu.program.repeat_outputs import HeldOutput, octets_of
 
+_MOST_SHARED = 256
+"""Outputs of repeats that are held as memory to share: a launcher has 1,024 descriptors."""
 Place = tuple[int, int]
 """An output: the number of its call, and its position there."""
 
@@ -25,6 +29,8 @@ class SentOutputs:
 
     def __init__(self, context: ProgramContext, send: Send) -> None:
         self._context, self._send = context, send
+        self._held = 0
+        """Outputs of repeats, of which each may have a descriptor."""
 
     def take(self, place: Place, tensor: torch.Tensor) -> None:
         """Send an output. Raises CudaError."""
@@ -40,14 +46,19 @@ class SentOutputs:
 
     def hold_repeat(self, tensor: torch.Tensor) -> HeldOutput:
         """Return an output of a repeat, ready to be sent. Raises CudaError."""
-        return _SentLater(self._context.read(tensor), self._send)
+        self._held += 1
+        may_share = self._held <= _MOST_SHARED
+        return _SentLater(self._context.read(tensor, may_share=may_share), self._send, self._drop)
+
+    def _drop(self) -> None:
+        self._held -= 1
 
 
 class _SentLater:
     """An output that was read."""
 
-    def __init__(self, output: Output, send: Send) -> None:
-        self._output, self._send = output, send
+    def __init__(self, output: Output, send: Send, dropped: Callable[[], None]) -> None:
+        self._output, self._send, self._dropped = output, send, dropped
 
     def send(self, stage: str) -> None:
         kind, _, name = stage.partition(":")
@@ -55,6 +66,7 @@ class _SentLater:
 
     def drop(self) -> None:
         close_output(self._output)
+        self._dropped()
 
 
 class KeptOutputs:
