@@ -122,6 +122,25 @@ async def test_a_gpu_is_not_kept_from_others_while_a_launcher_of_programs_starts
         assert (await second).ending is LaunchEnding.OK
 
 
+async def test_a_caller_whose_launcher_of_programs_is_at_work_waits_for_no_other_to_start(
+    command, hold, tmp_path
+):
+    slow = tmp_path / "slow"
+    programs = replace(command, environment={**command.environment, SLOW: str(slow)})
+    async with launchers_of(command, programs) as launchers:
+        own = await program_pid(launchers)
+        slow.touch()
+        first = asyncio.create_task(replay(launchers, "held"))
+        await comes_true(lambda: launchers.devices[0].busy)
+        second = asyncio.create_task(program_pid(launchers))
+        await asyncio.sleep(0.2)
+        hold.unlink()
+
+        assert (await first).ending is LaunchEnding.OK
+        assert await asyncio.wait_for(second, 10) == own
+        slow.unlink()
+
+
 async def test_a_program_whose_turn_does_not_come_gives_up(command, hold):
     async with launchers_of(command) as launchers:
         await program_pid(launchers)

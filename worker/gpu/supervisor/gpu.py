@@ -165,12 +165,13 @@ class Gpu:
 
         torch takes seconds to start, in which others may run.
         """
-        while True:
+        if not self._programs.serves(caller):
+            await self._programs.warm(caller)
+        await self._take_turn(None, caller, is_batch=is_batch)
+        while not self._programs.waits_for(caller):  # another caller took it, or it has ended
+            self._turn.release()
             await self._programs.warm(caller)
             await self._take_turn(None, caller, is_batch=is_batch)
-            if self._programs.waits_for(caller):
-                return
-            self._turn.release()  # another caller took it
 
     async def until_drained(self) -> str:
         """Return why the GPU takes no jobs any more, once it does not."""

@@ -144,8 +144,6 @@ class LauncherPool:
 
     async def warm(self, caller: str) -> None:
         """Have a launcher wait that `caller` may take, if none does. Raises DeviceDrained."""
-        if self.waits_for(caller):  # though a spare for others is just being started
-            return
         async with self._starting:
             if self.waits_for(caller):
                 return
@@ -164,7 +162,13 @@ class LauncherPool:
             with contextlib.suppress(DeviceDrained):
                 await self.warm(caller)
 
-        self.in_background(warm())
+        if not self.serves(caller):
+            self.in_background(warm())
+
+    def serves(self, caller: str) -> bool:
+        """Tell whether a launcher is at work for `caller`, or waits that it may take."""
+        own = (one for one in self._living if one.caller == caller)
+        return any(one.alive for one in own) or self.waits_for(caller)
 
     def waits_for(self, caller: str) -> bool:
         """Tell whether a launcher waits that `caller` may take."""
