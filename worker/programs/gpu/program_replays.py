@@ -41,7 +41,7 @@ class ProgramReplays:
 
         Raises DeadlinePassed, DeviceDrained.
         """
-        if reference is not None and is_too_large(candidate.tape):
+        if reference is not None and (is_too_large(candidate.tape) or is_too_large(reference.tape)):
             return await self._beside(candidate, reference)
         replayed = await replay_on(self.gpu, candidate, self.turn, self.deadline)
         await self.tell(candidate.role, replayed)

@@ -73,7 +73,7 @@ def known():
     return KnownReferences(1 << 20)
 
 
-async def both(launchers, known, caller="ada", tape=TAPE):
+async def both(launchers, known, caller="ada", tape=TAPE, beside=None):
     async def tell(role, replayed):
         pass
 
@@ -83,7 +83,7 @@ async def both(launchers, known, caller="ada", tape=TAPE):
     )  # fmt: skip
     gpu = ProgramGpu(launchers, 0, BytesInFlight(1 << 30))
     replays = ProgramReplays(gpu, how, None, Deadline(60.0), known, tell)
-    return await replays.both(program("candidate", tape), program("reference", tape))
+    return await replays.both(program("candidate", tape), program("reference", beside or tape))
 
 
 async def test_a_program_is_on_the_gpu_before_its_reference(known):
@@ -173,3 +173,11 @@ async def test_a_crash_beside_its_program_is_tried_again_for_the_op_that_it_was_
         (False, False),
         (True, True),
     ]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(LARGE, TAPE), (TAPE, LARGE), (LARGE, LARGE)])
+async def test_where_either_returns_too_much_both_have_one_turn(known, ours, theirs):
+    launchers = OrderedLaunchers(candidate=FAULT)
+    await both(launchers, known, tape=ours, beside=theirs)
+
+    assert [order.beside.tape for order in launchers.orders] == [b"reference"]

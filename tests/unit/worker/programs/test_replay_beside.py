@@ -95,6 +95,16 @@ async def test_a_program_that_is_wrong_in_its_second_call_is_a_mismatch():
     assert compared.outputs["0"].comparison.mismatched == 3
 
 
+async def test_a_program_that_returns_less_than_its_reference_is_a_mismatch():
+    result = {**REPORT, "compared": {"outputs": {}, "reference": REPORT}}
+    outcome = LaunchOutcome(LaunchEnding.OK, result=result)
+    ours, theirs = both_of(outcome, tape(), tape(2048), 60.0)
+    found, compared = await verdict(ours, theirs)
+
+    assert found == "mismatch"
+    assert {one.kind for one in compared.findings} == {"wrong_shape"}
+
+
 def test_timed_runs_that_differ_and_cannot_be_compared_are_no_time():
     same = TIMING | {"checked_repeats": 20, "differing_repeats": 0}
     ours, _ = both(timing=same, method="graph")
