@@ -4,8 +4,10 @@ A reference is known by all that its run hangs on, and to its caller alone. Only
 end, with nothing found that forbids to believe it, is remembered.
 """
 
+import asyncio
 import hashlib
 import time
+from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
@@ -26,6 +28,14 @@ class KnownReferences:
         self._kept = TTLCache[str, Replayed](
             most_bytes, LIFE_S, timer=time.monotonic, getsizeof=_size_bytes
         )
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+
+    def lock(self, key: str) -> asyncio.Lock:
+        """Return what is held while a reference is looked for and replayed, so that it is once."""
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
 
     def find(self, key: str) -> Replayed | None:
         """Return what a reference came to, None where that is not known, or for too long."""

@@ -66,9 +66,16 @@ class ProgramReplays:
         gpu = self.gpu
         order = order_of(reference, turn, gpu.memory_bytes)
         key = key_of(turn.caller, gpu.uuid, order)
-        replayed = self.known.find(key)
-        if replayed is None:
-            replayed = await replay_on(gpu, reference, turn, self.deadline)
-            self.known.keep(key, replayed)
+        lock = self.known.lock(key)  # whoever has the same one waits for what comes of it
+        with turn.spent.on("turn"):
+            async with self.deadline.bounding():
+                await lock.acquire()
+        try:
+            replayed = self.known.find(key)
+            if replayed is None:
+                replayed = await replay_on(gpu, reference, turn, self.deadline)
+                self.known.keep(key, replayed)
+        finally:
+            lock.release()
         await self.tell(reference.role, replayed)
         return replayed

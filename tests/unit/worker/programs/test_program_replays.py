@@ -1,5 +1,6 @@
 """In which order a program and its reference are on the GPU, and when the reference is not."""
 
+import asyncio
 import struct
 from dataclasses import replace
 from types import SimpleNamespace
@@ -60,6 +61,7 @@ class OrderedLaunchers:
 
     async def replay(self, ordinal, order, **_):
         self.orders.append(order)
+        await asyncio.sleep(0)
         ending = self._endings[order.tape.decode()]
         return ending.pop(0) if isinstance(ending, list) else ending
 
@@ -141,6 +143,22 @@ async def test_a_reference_is_replayed_once_for_each_caller(known):
         assert theirs.is_whole
 
     assert launchers.tapes == ["candidate", "reference", "candidate", "candidate", "reference"]
+
+
+async def test_programs_beside_each_other_share_one_replay_of_their_reference(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    found = await asyncio.gather(*(both(launchers, known) for _ in range(4)))
+
+    assert sorted(launchers.tapes) == ["candidate"] * 4 + ["reference"]
+    assert all(theirs.is_whole for _, theirs in found)
+
+
+async def test_a_reference_that_faults_for_one_program_is_tried_again_by_those_beside_it(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=[FAULT, GOOD])
+    found = await asyncio.gather(*(both(launchers, known) for _ in range(3)))
+
+    assert launchers.tapes.count("reference") == 2
+    assert sorted(theirs.is_whole for _, theirs in found) == [False, True, True]
 
 
 async def test_a_reference_that_faults_is_tried_again_for_the_next_program(known):
