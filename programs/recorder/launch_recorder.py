@@ -5,9 +5,7 @@ An autotuned launch is recorded with every configuration that Triton would try.
 
 from __future__ import annotations
 
-import linecache
 from dataclasses import replace
-from types import CodeType
 from typing import Any, NoReturn
 
 import torch
@@ -18,9 +16,9 @@ from triton.runtime.jit import JITFunction
 from programs.recorder.config_hooks import prepare_alike
 from programs.recorder.launch_collection import CollectedLaunch
 from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.recorded_arguments import argument, kernel_name
 from programs.recorder.recording import Recording, current, refused
 from programs.recorder.tape_writer import scalar
-from programs.recorder.user_lines import named
 from programs.tape.tape_bounds import MAX_VARIANTS
 
 _NO_OPTIONS = frozenset({"debug", "instrumentation_mode", "fpsan_homomorphic_casts"})
@@ -87,7 +85,7 @@ def _launch(
     tensors = [value for value in arguments.values() if isinstance(value, torch.Tensor)]
     by_kind: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for name, value in arguments.items():
-        by_kind[constexpr[name]][name] = _argument(recording, name, value)
+        by_kind[constexpr[name]][name] = argument(recording, name, value)
     return CollectedLaunch(
         kernel, [*sizes, 1, 1][:3], by_kind[0], by_kind[1], _options(options), tensors
     )
@@ -114,7 +112,7 @@ def _write(
     recording.values.forget_wholly(launch.tensors)
     entry: dict[str, Any] = {
         "op": "launch",
-        "kernel": _kernel(recording, launch.kernel),
+        "kernel": kernel_name(recording, launch.kernel),
         "grid": launch.grid,
         "args": launch.args,
         "constexprs": launch.constexprs,
@@ -218,86 +216,3 @@ def _run_with_heuristics(self: Any, *args: Any, **kwargs: Any) -> Any:
     for name, heuristic in self.values.items():
         kwargs[name] = heuristic({**dict(zip(self.arg_names, args, strict=False)), **kwargs})
     return self.fn.run(*args, **kwargs)
-
-
-def _argument(recording: Recording, name: str, value: Any) -> Any:
-    """Return an argument of a kernel as JSON has it."""
-    tape = recording.tape
-    if isinstance(value, torch.Tensor):
-        return {"t": tape.number(value)}
-    if isinstance(value, tl.constexpr):
-        return _argument(recording, name, value.value)
-    if isinstance(value, tl.dtype):
-        return {"dtype": _dtype(value)}
-    if isinstance(value, (JITFunction, Autotuner, Heuristics)):
-        return {"kernel": _kernel(recording, value)}
-    if isinstance(value, (list, tuple)):
-        return {"tuple": [_argument(recording, name, item) for item in value]}
-    return _wrapped(tape, name, value)
-
-
-def _wrapped(tape: Any, name: str, value: Any) -> Any:
-    """Return an argument that is a tensor in other clothes, or a plain value."""
-    kind = type(value).__name__
-    if kind == "TensorDescriptor":
-        return {"descriptor": _descriptor(tape, value)}
-    if kind == "TensorWrapper":
-        pair = {"t": tape.number(value.base), "dtype": _dtype(value.dtype)}
-        return {"reinterpreted": pair}
-    if hasattr(value, "data_ptr"):
-        raise NotRecordable("unsupported_launch", f"its argument {name!r} is a {kind}")
-    try:
-        return scalar(value)
-    except NotRecordable as refusal:
-        if refusal.reason == "value_dependent":
-            raise
-        detail = f"its argument {name!r} is a {kind}"
-        raise NotRecordable("unsupported_launch", detail) from None
-
-
-def _dtype(dtype: Any) -> str:
-    name = str(dtype.name)
-    return {"int1": "i1"}.get(name, name.replace("uint", "u").replace("int", "i"))
-
-
-def _descriptor(tape: Any, value: Any) -> dict[str, Any]:
-    return {
-        "t": tape.number(value.base),
-        "shape": [int(size) for size in value.shape],
-        "strides": [int(stride) for stride in value.strides],
-        "block_shape": [int(size) for size in value.block_shape],
-    }
-
-
-def _line_of_def(code: CodeType) -> int:
-    """Return the line of a function's `def`: its code begins at its first decorator."""
-    lines = linecache.getlines(code.co_filename)
-    for line in range(code.co_firstlineno, len(lines) + 1):
-        if lines[line - 1].lstrip().startswith(("def ", "async def ")):
-            return line
-    return code.co_firstlineno
-
-
-def _kernel(recording: Recording, value: Any) -> str:
-    """Return the name of a jitted function on the tape."""
-    kernel = value
-    while not isinstance(kernel, JITFunction):
-        kernel = kernel.fn
-    recording.definitions.launched(kernel, recording.lines.innermost())
-    code = kernel.fn.__code__
-    described = {
-        "file": named(code.co_filename),
-        "name": kernel.fn.__qualname__,
-        "line": _line_of_def(code),
-        "parameters": [
-            {"name": parameter.name, "constexpr": bool(parameter.is_constexpr)}
-            for parameter in kernel.params
-        ],
-    }
-    kernels = recording.tape.kernels
-    for name, known in kernels.items():
-        if known == described:
-            return name
-    name = f"k{len(kernels)}"
-    kernels[name] = described
-    return name

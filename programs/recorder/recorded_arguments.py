@@ -1,0 +1,103 @@
+"""What a launched kernel is and what it is given, as a tape has both: JSON, never the thing itself.
+
+Tensors are told by their number; a kernel by its name, beside which its file and line stand.
+"""
+
+from __future__ import annotations
+
+import linecache
+from types import CodeType
+from typing import Any
+
+import torch
+import triton.language as tl
+from triton.runtime.autotuner import Autotuner, Heuristics
+from triton.runtime.jit import JITFunction
+
+from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.recording import Recording
+from programs.recorder.tape_writer import scalar
+from programs.recorder.user_lines import named
+
+
+def argument(recording: Recording, name: str, value: Any) -> Any:
+    """Return an argument of a kernel as a tape has it. Raises `NotRecordable`."""
+    tape = recording.tape
+    if isinstance(value, torch.Tensor):
+        return {"t": tape.number(value)}
+    if isinstance(value, tl.constexpr):
+        return argument(recording, name, value.value)
+    if isinstance(value, tl.dtype):
+        return {"dtype": _dtype(value)}
+    if isinstance(value, (JITFunction, Autotuner, Heuristics)):
+        return {"kernel": kernel_name(recording, value)}
+    if isinstance(value, (list, tuple)):
+        return {"tuple": [argument(recording, name, item) for item in value]}
+    return _wrapped(tape, name, value)
+
+
+def _wrapped(tape: Any, name: str, value: Any) -> Any:
+    """Return an argument that is a tensor in other clothes, or a plain value."""
+    kind = type(value).__name__
+    if kind == "TensorDescriptor":
+        return {"descriptor": _descriptor(tape, value)}
+    if kind == "TensorWrapper":
+        pair = {"t": tape.number(value.base), "dtype": _dtype(value.dtype)}
+        return {"reinterpreted": pair}
+    if hasattr(value, "data_ptr"):
+        raise NotRecordable("unsupported_launch", f"its argument {name!r} is a {kind}")
+    try:
+        return scalar(value)
+    except NotRecordable as refusal:
+        if refusal.reason == "value_dependent":
+            raise
+        detail = f"its argument {name!r} is a {kind}"
+        raise NotRecordable("unsupported_launch", detail) from None
+
+
+def _dtype(dtype: Any) -> str:
+    name = str(dtype.name)
+    return {"int1": "i1"}.get(name, name.replace("uint", "u").replace("int", "i"))
+
+
+def _descriptor(tape: Any, value: Any) -> dict[str, Any]:
+    return {
+        "t": tape.number(value.base),
+        "shape": [int(size) for size in value.shape],
+        "strides": [int(stride) for stride in value.strides],
+        "block_shape": [int(size) for size in value.block_shape],
+    }
+
+
+def _line_of_def(code: CodeType) -> int:
+    """Return the line of a function's `def`: its code begins at its first decorator."""
+    lines = linecache.getlines(code.co_filename)
+    for line in range(code.co_firstlineno, len(lines) + 1):
+        if lines[line - 1].lstrip().startswith(("def ", "async def ")):
+            return line
+    return code.co_firstlineno
+
+
+def kernel_name(recording: Recording, value: Any) -> str:
+    """Return the name of a jitted function on the tape, which is told of it at its first."""
+    kernel = value
+    while not isinstance(kernel, JITFunction):
+        kernel = kernel.fn
+    recording.definitions.launched(kernel, recording.lines.innermost())
+    code = kernel.fn.__code__
+    described = {
+        "file": named(code.co_filename),
+        "name": kernel.fn.__qualname__,
+        "line": _line_of_def(code),
+        "parameters": [
+            {"name": parameter.name, "constexpr": bool(parameter.is_constexpr)}
+            for parameter in kernel.params
+        ],
+    }
+    kernels = recording.tape.kernels
+    for name, known in kernels.items():
+        if known == described:
+            return name
+    name = f"k{len(kernels)}"
+    kernels[name] = described
+    return name
