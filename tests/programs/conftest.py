@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
 from tests.integration.service.running import Deployment
 from tests.programs.evaluating import until_programs_are_offered
+
+if TYPE_CHECKING:
+    from tests.programs.stand_in_program_gpu import Gpu
 
 collect_ignore_glob = [] if os.environ.get("TRITOND_TEST_TORCH") else ["test_*.py"]
 
@@ -44,3 +48,11 @@ def programs(recording_deployment: Deployment) -> Iterator[httpx.Client]:
     """A client of a deployment that records programs."""
     with recording_deployment.client() as client:
         yield client
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
+    """What replays programs in this process as on a GPU."""
+    from tests.programs.stand_in_program_gpu import Gpu
+
+    return Gpu(monkeypatch)
