@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?')
+"""One that nobody closes ends with its line: else it would be looked for from each quote in it."""
 _VALUE = re.compile(r"%[\w.$-]+(?:#\d{1,6})?")
 _RESULT = re.compile(r"(%[\w.$-]+)(?::(\d{1,6}))?")
 _OPERATION = re.compile(r"\"?([a-z_]+\.[\w.]+)")
@@ -117,7 +118,8 @@ class _Module:
 
     def reached(self, sinks: Iterable[str]) -> frozenset[str] | None:
         """Return the kernel's pointers that come to any of these, None if any pointer may."""
-        seen, waiting = set(sinks), list(sinks)
+        seen = set(sinks)
+        waiting = list(seen)  # each once, however often it is accessed
         while waiting:
             value = waiting.pop()
             if value in self._unknown:
