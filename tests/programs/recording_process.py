@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import Tape
 from worker.programs.program_children import ENVIRONMENT
 
 
@@ -40,6 +42,19 @@ class RecordingProcess:
             flush=True,
         )
         return json.loads(self._process.stdout.readline())
+
+    def tape(self, source: str, *entries: Any, **order: Any) -> Tape:
+        """Return the tape of a program that is recorded."""
+        answer = self.record(source, *entries, **order)
+        assert "ops" in answer, answer
+        return read_tape(json.dumps(answer).encode())
+
+    def refusal(self, source: str, *entries: Any, **order: Any) -> dict[str, Any]:
+        """Return why a program is not recorded."""
+        answer = self.record(source, *entries, **order)
+        assert "not_recordable" in answer, answer
+        found: dict[str, Any] = answer["not_recordable"]
+        return found
 
     def close(self) -> None:
         """End it."""

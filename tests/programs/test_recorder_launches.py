@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from programs.tape.read_tape import read_tape
 from programs.tape.schema import AtenOp, DescriptorArgument, DtypeName, KernelArgument, Launch, Tape
 from tests.programs.recording_process import RecordingProcess
 
@@ -25,15 +23,11 @@ def recorder() -> Iterator[RecordingProcess]:
 
 
 def tape_of(recorder: RecordingProcess, source: str, *entries: Any, **order: Any) -> Tape:
-    answer = recorder.record(HEAD + source, *entries, **order)
-    assert "ops" in answer, answer
-    return read_tape(json.dumps(answer).encode())
+    return recorder.tape(HEAD + source, *entries, **order)
 
 
 def refusal(recorder: RecordingProcess, source: str) -> Any:
-    answer = recorder.record(HEAD + source)
-    assert "not_recordable" in answer, answer
-    return answer["not_recordable"]
+    return recorder.refusal(HEAD + source)
 
 
 def launches(tape: Tape) -> list[Launch]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from programs.tape.read_tape import read_tape
 from programs.tape.schema import AtenOp, Seeding, Tape, TensorRef
 from tests.programs.recording_process import RecordingProcess
 
@@ -23,15 +21,11 @@ def recorder() -> Iterator[RecordingProcess]:
 
 
 def tape_of(recorder: RecordingProcess, source: str, *entries: Any, **order: Any) -> Tape:
-    answer = recorder.record(HEAD + source, *entries, **order)
-    assert "ops" in answer, answer
-    return read_tape(json.dumps(answer).encode())
+    return recorder.tape(HEAD + source, *entries, **order)
 
 
 def refusal(recorder: RecordingProcess, source: str, *entries: Any, **order: Any) -> Any:
-    answer = recorder.record(HEAD + source, *entries, **order)
-    assert "not_recordable" in answer, answer
-    return answer["not_recordable"]
+    return recorder.refusal(HEAD + source, *entries, **order)
 
 
 def names(tape: Tape) -> list[str]:
