@@ -18,6 +18,7 @@ from compiler.back import (
     locations,
     mlir_log,
     ptxas,
+    reproducers,
     tool_process,
     triton_api,
 )
@@ -111,9 +112,10 @@ def lowered(module: Any, backend: Any, order: BackOrder, send: Send, parse_ms: f
     lowering = _Lowering(stages, metadata, send, {f"/kernel/{path}": files[path] for path in files})
     lowering.timings_ms["parse"] = parse_ms
     lowering.note(language)
-    for name in _names_of(list(stages), order):
-        module = lowering.lower(name, module)
-        lowering.note(name)
+    with reproducers.cut_out():
+        for name in _names_of(list(stages), order):
+            module = lowering.lower(name, module)
+            lowering.note(name)
     return BackReport(facts=lowering.facts, timings_ms=lowering.timings_ms)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compiler.back import triton_api
+from compiler.back import reproducers, triton_api
 
 _prepared: dict[str, Any] = {}
 """By backend, one that nobody used."""
@@ -37,4 +37,5 @@ def _made(backend: Any) -> Any:
     context = triton_api.ir.context()
     triton_api.ir.load_dialects(context)
     backend.load_dialects(context)
+    reproducers.use_one_thread(context)
     return context

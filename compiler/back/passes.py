@@ -55,16 +55,12 @@ class Capture:
 @contextmanager
 def printing() -> Iterator[Capture]:
     """Have every pass manager print to the capture that is yielded."""
-    kept = os.dup(2)
-    with tool_process.memory("dump") as descriptor:
-        os.dup2(descriptor, 2)
+    with tool_process.stderr_in_memory() as descriptor:
         os.environ[_ENABLED] = "1"
         try:
             yield Capture(descriptor)
         finally:
             del os.environ[_ENABLED]
-            os.dup2(kept, 2)
-            os.close(kept)
 
 
 def read(text: str) -> Iterator[Dump]:

@@ -5,15 +5,20 @@ Runs no Python of anybody's; the text is data for MLIR's parser alone.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from compiler.back import contexts, ir_module, ir_repairs, locations, mlir_log, triton_api
+from compiler.back import (
+    contexts,
+    ir_module,
+    ir_repairs,
+    locations,
+    mlir_log,
+    tool_process,
+    triton_api,
+)
 from compiler.back.back import lowered, spent_ms
 from compiler.back.ir_entry import entry_of
 from compiler.diagnostic import KERNEL_FOLDER, Diagnostic, Failure, diagnostic
@@ -76,11 +81,13 @@ def _parse(text: str, backend: Any, language: str) -> Any:
     """Parse into a context of its own, locations in the text's own lines under its virtual path."""
     path = f"{KERNEL_FOLDER}user.{language}"
     context = contexts.new_context(backend)
-    with _stderr_kept() as kept:
+    # an attempt that fails is not the user's business
+    with tool_process.stderr_in_memory() as written:
         try:
             return locations.under_path(locations.parse(text, context), path)
         except RuntimeError as error:
-            log = locations.with_path(kept.read(), path)
+            words = tool_process.content_of(written, mlir_log.LONGEST_LOG)
+            log = locations.with_path(words.decode(errors="replace"), path)
             raise _refusal(log, text, path, language) from error
 
 
@@ -104,27 +111,3 @@ def _at_own_lines(refused: Failure, text: str, backend: Any, language: str) -> F
     except Failure as failure:
         return failure
     return refused
-
-
-class _Stderr:
-    """What was written to standard error meanwhile."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def read(self) -> str:
-        size = min(os.fstat(self._descriptor).st_size, mlir_log.LONGEST_LOG)
-        return os.pread(self._descriptor, size, 0).decode(errors="replace")
-
-
-@contextmanager
-def _stderr_kept() -> Iterator[_Stderr]:
-    """Keep what C++ writes to standard error: an attempt that fails is not the user's business."""
-    original, memory = os.dup(2), os.memfd_create("stderr", 0)
-    os.dup2(memory, 2)
-    try:
-        yield _Stderr(memory)
-    finally:
-        os.dup2(original, 2)
-        os.close(original)
-        os.close(memory)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -47,12 +48,32 @@ def memory(name: str, data: bytes = b"") -> Iterator[int]:
     """Yield the descriptor of a memory file that holds `data`; programs open it by `path_of`."""
     descriptor = os.memfd_create(name, 0)  # inheritable: the program opens it by number
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        write_all(descriptor, data)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write `data`, all of it."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+@contextmanager
+def stderr_in_memory() -> Iterator[int]:
+    """Yield the descriptor of a memory file that takes what is written to standard error."""
+    original = os.dup(2)
+    try:
+        with memory("stderr") as descriptor:
+            os.dup2(descriptor, 2)
+            try:
+                yield descriptor
+            finally:
+                os.dup2(original, 2)
+    finally:
+        os.close(original)
 
 
 def path_of(descriptor: int) -> str:
@@ -60,10 +81,10 @@ def path_of(descriptor: int) -> str:
     return f"/proc/self/fd/{descriptor}"
 
 
-def content_of(descriptor: int) -> bytes:
-    """Return all that was written to a memory file, by whomever."""
+def content_of(descriptor: int, most_bytes: int = sys.maxsize) -> bytes:
+    """Return what was written to a memory file, by whomever: its first `most_bytes`."""
     size = os.fstat(descriptor).st_size
-    return os.pread(descriptor, size, 0)
+    return os.pread(descriptor, min(size, most_bytes), 0)
 
 
 def run(command: list[str], outputs: dict[int, int]) -> int:

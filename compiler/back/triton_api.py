@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gc
-import os
 import subprocess
 import types
 from collections.abc import Callable, Iterator
@@ -87,15 +86,6 @@ def make_ir(source: Any, backend: Any, options: Any, context: Any) -> Any:
         raise
     finally:
         del vars(code_generator)["print"]
-
-
-def keep_dumps_away() -> None:
-    """Have a failing pass say what failed, without the whole module and pipeline on stderr.
-
-    MLIR writes a reproducer to the path it is given, or to stderr without one; this path cannot
-    be made.
-    """
-    os.environ["TRITON_REPRODUCER_PATH"] = "/proc/0/reproducer"
 
 
 def _say_nothing(*_: object) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from triton import knobs
 from triton._C import libtriton
 
-from compiler.back import contexts, triton_api
+from compiler.back import contexts, reproducers, triton_api
 from compiler.back.back import back
 from compiler.back.describe import facts
 from compiler.front import huge_pages, module, triton_knobs
@@ -109,7 +109,7 @@ def warm_up() -> None:
 
     To be called once in a zygote, before it forks; leaves no thread and no file behind.
     """
-    triton_api.keep_dumps_away()
+    reproducers.keep_away()
     with absence(torch_stub.LIBRARY):
         for name in PRELOADED:
             if importlib.util.find_spec(name.split(".")[0]) is not None:
