@@ -219,6 +219,16 @@ def test_what_does_not_fit_is_not_timed_and_says_so(monkeypatch: pytest.MonkeyPa
     assert found.device.is_closed
 
 
+def test_ops_are_not_timed_where_nobody_asks_for_it() -> None:
+    program = prepared(recorded(rows, doubled_and_added).tape, CPU)
+    order = replace(QUICK, entries=False)
+
+    result = timed(program, order, SentTensors().hold, StandInDevice())
+
+    assert result["entries"] is None
+    assert result["timing"]["repeats"] == 8
+
+
 def test_samples_are_told_where_they_are_asked_for() -> None:
     program = prepared(recorded(rows, doubled_and_added).tape, CPU)
     order = replace(QUICK, samples=True)

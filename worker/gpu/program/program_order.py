@@ -34,6 +34,8 @@ class ProgramTimingOrder:
     max_ms: float = 500.0
     flush_l2: bool = True
     samples: bool = False
+    entries: bool = True
+    """Time each op by itself, too."""
 
 
 @dataclass(frozen=True, slots=True)

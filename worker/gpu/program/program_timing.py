@@ -121,7 +121,9 @@ class _ProgramTiming:
         }
         return {
             "timing": timing,
-            "entries": self._entries(last, summary.median_us, is_graph=is_graph),
+            "entries": self._entries(last, summary.median_us, is_graph=is_graph)
+            if self._order.entries
+            else None,
             "method": "graph" if is_graph else "events",
             "timing_note": " ".join(self._notes) or None,
             **repeats,

@@ -123,6 +123,12 @@ class ReplayTurn:
     spent: SpentTime = field(default_factory=SpentTime)
     """On waiting for turns, and in them."""
 
+    @property
+    def of_reference(self) -> "ReplayTurn":
+        """The reference's: it may add up in no fixed order, and its ops' times are not answered."""
+        timing = None if self.timing is None else replace(self.timing, entries=False)
+        return replace(self, determinism=False, timing=timing)
+
 
 def timing_order(request: ProgramRequest) -> ProgramTimingOrder:
     """Return how a program is to be timed."""

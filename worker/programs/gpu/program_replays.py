@@ -5,7 +5,7 @@ expected may have been there before.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from programs.program_request import ToleranceRequest
 from worker.launch.run import Deadline
@@ -61,9 +61,7 @@ class ProgramReplays:
         return ours, theirs if is_needed else None
 
     async def _reference(self, reference: DeviceProgram) -> Replayed:
-        # it may add up in no fixed order, and is believed all the same
-        turn = replace(self.turn, determinism=False)
-        gpu = self.gpu
+        turn, gpu = self.turn.of_reference, self.gpu
         order = order_of(reference, turn, gpu.memory_bytes)
         key = key_of(turn.caller, gpu.uuid, order)
         lock = self.known.lock(key)  # whoever has the same one waits for what comes of it

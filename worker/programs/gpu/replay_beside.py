@@ -41,7 +41,7 @@ async def replay_beside(
     deadline: Deadline,
 ) -> tuple[Replayed, Replayed]:
     """Return what came of a program and of its reference. Raises DeadlinePassed, DeviceDrained."""
-    of_reference = order_of(reference, replace(how, determinism=False), gpu.memory_bytes)
+    of_reference = order_of(reference, how.of_reference, gpu.memory_bytes)
     order = replace(
         order_of(program, how, gpu.memory_bytes),
         beside=of_reference,

@@ -10,7 +10,7 @@ import pytest
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.recorded import sent, vector_add
 from worker.bytes_in_flight import BytesInFlight
-from worker.gpu.program.program_order import BESIDE
+from worker.gpu.program.program_order import BESIDE, ProgramTimingOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.run import Deadline
 from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
@@ -75,12 +75,12 @@ def known():
     return KnownReferences(1 << 20)
 
 
-async def both(launchers, known, caller="ada", tape=TAPE, beside=None):
+async def both(launchers, known, caller="ada", tape=TAPE, beside=None, timing=None):
     async def tell(role, replayed):
         pass
 
     how = ReplayTurn(
-        seed=1, determinism=True, timing=None, caller=caller, is_batch=False, timeout_s=60,
+        seed=1, determinism=True, timing=timing, caller=caller, is_batch=False, timeout_s=60,
         turn_s=60,
     )  # fmt: skip
     gpu = ProgramGpu(launchers, 0, BytesInFlight(1 << 30))
@@ -102,6 +102,14 @@ async def test_only_the_program_is_asked_to_be_deterministic(known):
     await both(launchers, known)
 
     assert [order.determinism for order in launchers.orders] == [True, False]
+
+
+async def test_only_of_the_program_is_each_op_timed(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    await both(launchers, known, timing=ProgramTimingOrder(max_ms=70.0))
+
+    assert [order.timing.entries for order in launchers.orders] == [True, False]
+    assert [order.timing.max_ms for order in launchers.orders] == [70.0, 70.0]
 
 
 async def test_a_launcher_that_leaves_by_itself_is_no_fault_of_the_program(known, caplog):
