@@ -219,13 +219,17 @@ def test_what_does_not_fit_is_not_timed_and_says_so(monkeypatch: pytest.MonkeyPa
     assert found.device.is_closed
 
 
-def test_ops_are_not_timed_where_nobody_asks_for_it() -> None:
+def test_ops_are_not_timed_and_repeats_not_sent_where_nobody_asks_for_it() -> None:
     program = prepared(recorded(rows, doubled_and_added).tape, CPU)
-    order = replace(QUICK, entries=False)
+    order = replace(QUICK, entries=False, sends_repeats=False)
+    sent = SentTensors()
 
-    result = timed(program, order, SentTensors().hold, StandInDevice())
+    result = timed(program, order, sent.hold, StandInDevice())
 
     assert result["entries"] is None
+    assert result["repeats"] == []
+    assert not sent
+    assert result["timing"]["checked_repeats"] == 8
     assert result["timing"]["repeats"] == 8
 
 

@@ -36,6 +36,8 @@ class ProgramTimingOrder:
     samples: bool = False
     entries: bool = True
     """Time each op by itself, too."""
+    sends_repeats: bool = True
+    """Send what some timed runs returned."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,8 @@ class _ProgramTiming:
 
     def result(self, hold: Hold) -> dict[str, Any]:
         checked, digests = self._program.checked, self._device.digests
-        outputs = RepeatOutputs(checked, self._chance, digests, hold)
+        may_hold = hold if self._order.sends_repeats else None
+        outputs = RepeatOutputs(checked, self._chance, digests, may_hold)
         try:
             return self._timed(outputs)
         finally:

@@ -43,7 +43,10 @@ Hold = Callable[[torch.Tensor], HeldOutput]
 class RepeatOutputs:
     """Holds what runs leave against `checked`. To be closed."""
 
-    def __init__(self, checked: Checked, chance: Random, digests: Digests, hold: Hold) -> None:
+    def __init__(
+        self, checked: Checked, chance: Random, digests: Digests, hold: Hold | None
+    ) -> None:
+        """`hold` None: nothing is sent."""
         self._checked = checked
         self._digests, self._hold = digests, hold
         self._chance = chance
@@ -51,7 +54,7 @@ class RepeatOutputs:
         self._differing_bytes: list[int] = []
         self._worst: list[int] = []
         """The repeat that differs by most, and the first that does."""
-        self._places = _DRAWN + _DIFFERING
+        self._places = _DRAWN + _DIFFERING if hold is not None else 0
         self._expected = 0
         self._drawn: list[int] = []
         """The repeats that are kept by chance, as far as runs are expected."""
@@ -83,7 +86,7 @@ class RepeatOutputs:
             self.expect(1)
         if differing and (not self._worst or differing > self._differing_bytes[self._worst[0]]):
             self._worst = [repeat, *self._worst[-1:]]
-        if repeat in self._chosen():
+        if self._hold is not None and repeat in self._chosen():
             self._kept[repeat] = []
             for one in outputs:
                 self._kept[repeat].append(self._hold(one))

@@ -125,8 +125,10 @@ class ReplayTurn:
 
     @property
     def of_reference(self) -> "ReplayTurn":
-        """The reference's: it may add up in no fixed order, and its ops' times are not answered."""
-        timing = None if self.timing is None else replace(self.timing, entries=False)
+        """The reference's: it may add up in no fixed order, and only its time is of interest."""
+        timing = self.timing
+        if timing is not None:
+            timing = replace(timing, entries=False, sends_repeats=False)
         return replace(self, determinism=False, timing=timing)
 
 

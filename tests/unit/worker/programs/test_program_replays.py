@@ -104,11 +104,12 @@ async def test_only_the_program_is_asked_to_be_deterministic(known):
     assert [order.determinism for order in launchers.orders] == [True, False]
 
 
-async def test_only_of_the_program_is_each_op_timed(known):
+async def test_only_of_the_program_ops_are_timed_and_repeats_sent(known):
     launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
     await both(launchers, known, timing=ProgramTimingOrder(max_ms=70.0))
 
     assert [order.timing.entries for order in launchers.orders] == [True, False]
+    assert [order.timing.sends_repeats for order in launchers.orders] == [True, False]
     assert [order.timing.max_ms for order in launchers.orders] == [70.0, 70.0]
 
 
