@@ -14,6 +14,10 @@ from worker.compile.reports import InspectReport, SliceReport
 from worker.pool.pool import Pool
 
 INSPECT_DEADLINE_S = 30.0
+_LEAST_BYTES = 4 << 10
+_BYTES_OF_JSON = 20
+"""What all but the texts of a slice takes for each byte of its JSON: a report may have megabytes of
+facts of a source that is cut down to a line."""
 
 
 async def slice_source(
@@ -39,8 +43,9 @@ async def slice_source(
 
 def size_bytes(cut: SliceReport) -> int:
     """Return what a slice takes in memory, at most."""
-    texts = (cut.slice, cut.opinion or "", *cut.files.values())
-    return 4 * sum(map(len, texts)) + (4 << 10) * (1 + len(cut.facts.kernels))
+    texts = (cut.slice, cut.opinion or "", *cut.files, *cut.files.values())
+    rest = cut.model_dump_json(exclude={"slice", "opinion", "files"})
+    return _LEAST_BYTES + 4 * sum(map(len, texts)) + _BYTES_OF_JSON * len(rest)
 
 
 def _key_of(job: CompileJob) -> str:
