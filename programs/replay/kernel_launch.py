@@ -19,7 +19,7 @@ from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.cpu.grid_run import run_grid
 from launch.cpu.translation import needs_gpu, translated
 from launch.messages import RunOrder
-from programs.replay.launches import LaunchReport, Written
+from programs.replay.launches import LaunchReport, Written, kernels_by_op
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import KernelText, ReplayOrder
 from programs.replay.written_storages import WrittenStorages
@@ -44,12 +44,8 @@ class KernelLaunches:
     def __init__(self, order: ReplayOrder, body: bytes, tape: Tape) -> None:
         """Raise `ForgedTape` where it has another number of launches than kernels came for."""
         self._order, self._body, self._tape = order, body, tape
-        ops = [index for index, op in enumerate(tape.ops) if isinstance(op, Launch)]
-        if len(ops) != len(order.launches):
-            what = f"it has {len(ops)} launches, but kernels came for {len(order.launches)}"
-            raise ForgedTape("/ops", what)
-        self._names = dict(zip(ops, order.launches, strict=True))
-        self._grids = _grids(order, tape, ops)
+        self._names = kernels_by_op(tape, order.launches)
+        self._grids = _grids(order, tape, list(self._names))
         self._forms: dict[str, RunForm] = {}
         self._written: dict[str, frozenset[str]] = {}
         """By kernel, the paths of what it may write to."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
@@ -12,7 +12,10 @@ from programs.replay.live_tensors import LiveTensors
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.written_storages import WrittenStorages
 from programs.tape.forged import ForgedTape
+from programs.tape.schema import Launch, Tape
 
+Kernel = TypeVar("Kernel")
+"""What a launch is of: a kernel's name, or those of its variants."""
 Written = WrittenStorages | PoisonedStorages
 """What is known of memory that nobody wrote: by accesses on the CPU, by its contents on a GPU."""
 
@@ -32,6 +35,18 @@ class Launches(Protocol):
         self, index: int, tensors: LiveTensors, written: Written, how: RunOptions, /
     ) -> LaunchReport:
         """Run one. Raises `Failure`, `ForgedTape`, and what the device raises."""
+
+
+def kernels_by_op(tape: Tape, kernels: Sequence[Kernel]) -> Mapping[int, Kernel]:
+    """Return which kernel is whose, by the launch's index among the ops of a tape.
+
+    Raises `ForgedTape` where the tape has another number of launches than kernels came for.
+    """
+    ops = [index for index, op in enumerate(tape.ops) if isinstance(op, Launch)]
+    if len(ops) != len(kernels):
+        what = f"it has {len(ops)} launches, but kernels came for {len(kernels)}"
+        raise ForgedTape("/ops", what)
+    return dict(zip(ops, kernels, strict=True))
 
 
 class NoLaunches:

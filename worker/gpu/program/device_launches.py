@@ -14,9 +14,8 @@ import torch
 from cuda.bindings import driver as cu
 
 from compiler.json_number import tagged_float
-from programs.replay.launches import LaunchReport
+from programs.replay.launches import LaunchReport, kernels_by_op
 from programs.replay.live_tensors import LiveTensors
-from programs.tape.forged import ForgedTape
 from programs.tape.schema import (
     DescriptorArgument,
     Launch,
@@ -44,11 +43,7 @@ class DeviceLaunches:
     def __init__(self, context: ProgramContext, order: ProgramOrder, tape: Tape) -> None:
         """Raise `ForgedTape` where it has another number of launches than kernels came for."""
         self._context, self._order, self._tape = context, order, tape
-        ops = [index for index, op in enumerate(tape.ops) if isinstance(op, Launch)]
-        if len(ops) != len(order.launches):
-            what = f"it has {len(ops)} launches, but kernels came for {len(order.launches)}"
-            raise ForgedTape("/ops", what)
-        self._names = dict(zip(ops, order.launches, strict=True))
+        self._names = kernels_by_op(tape, order.launches)
         self._modules: dict[str, LoadedKernel] = {}
         self._loaded: dict[tuple[str, _Grid], LoadedKernel] = {}
         self._variables: dict[str, ModuleVariables] = {}
