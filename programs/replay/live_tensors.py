@@ -23,7 +23,6 @@ class LiveTensors:
         self._numbers: dict[int, int] = {}
         """The storages' indices by torch's own identity of each."""
         self._ids: dict[int, list[int]] = {}
-        self.restrided = 0
 
     def get(self, id_: int) -> torch.Tensor:
         """Return a tensor. Raises `ForgedTape` for one that is not there (any more)."""
@@ -93,7 +92,6 @@ class LiveTensors:
         self._keep(id_, found)
 
     def _copy(self, id_: int, found: torch.Tensor) -> None:
-        self.restrided += 1
         made = self.make(id_)
         if self._device.type != "meta":
             made.copy_(found)

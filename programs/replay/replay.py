@@ -70,7 +70,6 @@ class _Replay:
         self._tape = read_tape(part(body, order.tape))
         self._needed = lifetimes(self._tape)
         self._findings: list[Finding] = []
-        self._restrided = 0
         self._parameters: list[str | None] = []
 
     def report(self) -> ReplayReport:
@@ -91,7 +90,6 @@ class _Replay:
             ending=ending,
             findings=self._findings,
             peak_bytes=self._needed.peak_bytes,
-            restrided=self._restrided,
             deterministic=deterministic,
             parameters=self._parameters,
         )
@@ -122,7 +120,6 @@ class _Replay:
         finally:
             if not backwards:
                 self._findings += run.findings
-                self._restrided = run.tensors.restrided
         return found
 
     def _announce(self, index: int) -> None:

@@ -77,8 +77,6 @@ class ReplayReport:
     findings: list[Finding]
     peak_bytes: int
     """What all tensors take at one time."""
-    restrided: int = 0
-    """How many results of ATen were copied into the strides that were recorded."""
     deterministic: bool | None = None
     """Whether two replays gave the same bits; null where there was one."""
     parameters: Sequence[str | None] = ()

@@ -79,7 +79,6 @@ class ReportedReplay(Report):
     ending: Literal["finished", "out_of_memory", "crashed"]
     findings: Annotated[list[TensorFinding], Field(max_length=MAX_FINDINGS)]
     peak_bytes: Count
-    restrided: Count
     deterministic: bool | None
     parameters: Annotated[
         list[Annotated[str, Field(max_length=64)] | None], Field(max_length=MOST_PARAMETERS)

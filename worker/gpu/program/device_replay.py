@@ -63,7 +63,6 @@ class DeviceReplay:
         self._variants = VariantChoice(self.tape, self._timing)
         self._findings: list[Finding] = []
         self._parameters: list[str | None] = []
-        self._restrided = 0
         self._inputs_left: list[str] = []
         self._op: int | None = None
         """The op that is under way; `START` while all are timed."""
@@ -87,7 +86,6 @@ class DeviceReplay:
             "ending": ending,
             "findings": [asdict(one) for one in self._findings],
             "peak_bytes": self._needed.peak_bytes,
-            "restrided": self._restrided,
             "parameters": self._parameters,
             "inputs_left": self._inputs_left,
             "module_state": self._launches.module_state(),
@@ -155,7 +153,6 @@ class DeviceReplay:
             for position, data in run.inputs_left.items():
                 self._sink.take_input((call, position), data)
                 self._inputs_left.append(named((call, position)))
-            self._restrided = run.tensors.restrided
         return digests, suspects
 
     def _digests(self, run: ProgramRun, call: int) -> Sequence[int]:

@@ -19,7 +19,7 @@ TAPE = read_tape(sent(vector_add()))
 FIRST, SECOND = (struct.pack("<1024f", *[value] * 1024) for value in (1.0, 2.0))
 BOTH = {"0:0": FIRST, "1:0": SECOND}
 REPORT = {
-    "ending": "finished", "findings": [], "peak_bytes": 12288, "restrided": 0,
+    "ending": "finished", "findings": [], "peak_bytes": 12288,
     "deterministic": None, "parameters": [],
 }  # fmt: skip
 TIMING = {

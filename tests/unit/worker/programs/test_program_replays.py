@@ -30,7 +30,7 @@ ONES = struct.pack("<1024f", *[1.0] * 1024)
 GOOD = LaunchOutcome(
     LaunchEnding.OK,
     result={
-        "ending": "finished", "findings": [], "peak_bytes": 1, "restrided": 0,
+        "ending": "finished", "findings": [], "peak_bytes": 1,
         "deterministic": None, "parameters": [],
     },
     outputs={"0:0": ONES, "1:0": ONES},

@@ -19,7 +19,7 @@ from worker.programs.program_comparison import compare, judged
 pytestmark = pytest.mark.unit
 
 REPORT = {
-    "ending": "finished", "findings": [], "peak_bytes": 1, "restrided": 0, "deterministic": None,
+    "ending": "finished", "findings": [], "peak_bytes": 1,  "deterministic": None,
     "parameters": [],
 }  # fmt: skip
 SUMMARY = {"shape": [1024], "dtype": "fp32", "min": 0.0, "max": 1.0, "mean": 0.5, "nan": 0,
