@@ -3,26 +3,16 @@
 import asyncio
 import contextlib
 
-import pytest
-
 from compiler.compilation import Compilation
 from store import keys
 from store.blobs import Blobs
 from store.compilations import Compilations
-from store.connection import connect_blocking
 from store.subscription import invalidate
 from tests.waiting import comes_true
 from worker.launch.gpu.compiled_kernels import CompiledKernels
 
 KEY = "a" * 64
 CUBIN = b"\x7fELF and so on"
-
-
-@pytest.fixture
-async def blocking(valkey):
-    client = connect_blocking(valkey.url)
-    yield client
-    await client.aclose()
 
 
 def record_of(artifacts):

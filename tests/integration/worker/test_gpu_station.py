@@ -2,18 +2,17 @@
 
 import asyncio
 import contextlib
-from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from compiler.abi import abi_of
 from compiler.target import Target
-from store.connection import connect_blocking
 from store.jobs.producer import JobProducer
-from store.jobs.types import Priority, device_lane
+from store.jobs.types import device_lane
 from store.workers import Workers
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
+from tests.integration.worker.station_jobs import results, submit
 from tests.waiting import comes_true
 from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.launcher.launcher_order import LauncherOrder
@@ -28,13 +27,6 @@ from worker.turns import Turns
 
 FAKE = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}
 LANE = device_lane(FAKE["target"], FAKE["model"])
-
-
-@pytest.fixture
-async def blocking(valkey):
-    client = connect_blocking(valkey.url)
-    yield client
-    await client.aclose()
 
 
 @pytest.fixture(autouse=True)
@@ -73,26 +65,12 @@ async def station(name, redis, blocking, **environment):
         await launchers.close()
 
 
-async def submit(redis, *entries):
-    for index, entry in enumerate(entries):
-        await JobProducer(redis).submit(
-            f"{index}-{entry}", lane=LANE, priority=Priority.INTERACTIVE, payload=entry.encode(),
-            caller="ada", deadline_ms=60_000,
-        )  # fmt: skip
-
-
-async def results(redis, *entries):
-    jobs = JobProducer(redis)
-    ids = [f"{index}-{entry}" for index, entry in enumerate(entries)]
-    return [(await comes_true(partial(jobs.result, job_id))).record for job_id in ids]
-
-
 async def test_launches_of_a_drained_gpu_are_done_by_another(redis, blocking, tmp_path):
     sick = tmp_path / "sick"
     sick.touch()
     entries = ("fault", "good", "good", "good", "good", "good")
     async with station("sick", redis, blocking, **{SICK: str(sick)}) as running:
-        await submit(redis, *entries)
+        await submit(redis, LANE, *entries)
         async with asyncio.timeout(20):
             await running  # it has stopped by itself
         assert await Workers(redis).list() == []

@@ -5,16 +5,12 @@ What else becomes of a program is left out: its record is how its launcher ended
 
 import asyncio
 import contextlib
-from functools import partial
 from types import SimpleNamespace
 
-import pytest
-
-from store.connection import connect_blocking
-from store.jobs.producer import JobProducer
-from store.jobs.types import Priority, program_device_lane
+from store.jobs.types import program_device_lane
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
 from tests.integration.worker.launchers import program
+from tests.integration.worker.station_jobs import results, submit
 from tests.waiting import comes_true
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
@@ -23,13 +19,6 @@ from worker.programs.gpu.program_station import ProgramStation, ProgramStationCo
 
 TOOLCHAIN = "station-triton"
 LANE = program_device_lane(TOOLCHAIN, "cuda:90", "Fake")
-
-
-@pytest.fixture
-async def blocking(valkey):
-    client = connect_blocking(valkey.url)
-    yield client
-    await client.aclose()
 
 
 async def replay_alone(claim, attempts, gpu):
@@ -59,24 +48,10 @@ async def station(name, redis, blocking, gpus=None, **environment):
         await launchers.close()
 
 
-async def submit(redis, *entries):
-    for index, entry in enumerate(entries):
-        await JobProducer(redis).submit(
-            f"{index}-{entry}", lane=LANE, priority=Priority.INTERACTIVE, payload=entry.encode(),
-            caller="ada", deadline_ms=60_000,
-        )  # fmt: skip
-
-
-async def results(redis, *entries):
-    jobs = JobProducer(redis)
-    ids = [f"{index}-{entry}" for index, entry in enumerate(entries)]
-    return [(await comes_true(partial(jobs.result, job_id))).record for job_id in ids]
-
-
 async def test_programs_of_a_gpu_are_done_one_after_the_other(redis, blocking):
     entries = ("good", "fault", "good", "crash", "good")
     async with station("well", redis, blocking):
-        await submit(redis, *entries)
+        await submit(redis, LANE, *entries)
 
         assert await results(redis, *entries) == [b"ok", b"fault", b"ok", b"signal", b"ok"]
 
@@ -86,7 +61,7 @@ async def test_programs_of_a_drained_gpu_are_done_by_another(redis, blocking, tm
     sick.touch()
     entries = ("fault", "good", "good", "good")
     async with station("sick", redis, blocking, **{SICK: str(sick)}) as running:
-        await submit(redis, *entries)
+        await submit(redis, LANE, *entries)
         async with asyncio.timeout(20):
             await running  # it has stopped by itself
         async with station("well", redis, blocking):

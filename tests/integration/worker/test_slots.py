@@ -3,9 +3,6 @@
 import asyncio
 import contextlib
 
-import pytest
-
-from store.connection import connect_blocking
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, QueueLimits
@@ -13,13 +10,6 @@ from tests.waiting import comes_true
 from worker.slots import Slots
 
 LANE = "launch:test"
-
-
-@pytest.fixture
-async def blocking(valkey):
-    client = connect_blocking(valkey.url)
-    yield client
-    await client.aclose()
 
 
 class Jobs:
