@@ -123,7 +123,8 @@ class _Case:
         if program is not None and (kernels := await self._reference_kernels(program)) is None:
             return
         caller, deadline = attempt.job.caller, attempt.deadline
-        async with gpu.room_for(recorded.candidate.tape, caller, deadline):
+        reference = program.tape if program is not None else None
+        async with gpu.room_for(recorded.candidate.tape, reference, caller, deadline):
             await self._run_in_turn(gpu, recorded, compiled, kernels)
 
     async def _run_in_turn(

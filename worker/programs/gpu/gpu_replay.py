@@ -31,7 +31,7 @@ from worker.spent_time import SpentTime
 _MEMORY_SHARE = 0.85
 """Of a GPU's memory that the tensors of a program may take."""
 _SENDS = 4
-"""So often is what a program returns there at once: its reference's and timed repeats', too."""
+"""So often is what a candidate returns there at once: of timed repeats, too."""
 _UNTOLD = frozenset({LaunchEnding.SIGNAL, LaunchEnding.SILENT})
 """Endings of launchers that say nothing of where in the program it was."""
 _LAST_WORDS_BYTES = 2 << 10
@@ -49,11 +49,11 @@ class ProgramGpu:
     """For what programs return, until it is compared."""
 
     @asynccontextmanager
-    async def room_for(self, tape: Tape, caller: str, deadline: Deadline) -> AsyncIterator[None]:
-        """Wait until there is room for what replays of `tape` send. Raises DeadlinePassed."""
-        size_bytes = returned_bytes(tape)
-        # more than is sent is compared on the GPU
-        size_bytes = _SENDS * size_bytes if size_bytes <= MOST_OUTPUT_BYTES else 0
+    async def room_for(
+        self, candidate: Tape, reference: Tape | None, caller: str, deadline: Deadline
+    ) -> AsyncIterator[None]:
+        """Wait until there is room for what both send. Raises DeadlinePassed."""
+        size_bytes = _sent_bytes(candidate, reference)
         async with deadline.bounding():
             await self.in_flight.take(size_bytes, caller)
         try:
@@ -265,6 +265,13 @@ def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> Prog
         timing=how.timing,
         determinism=how.determinism,
     )
+
+
+def _sent_bytes(candidate: Tape, reference: Tape | None) -> int:
+    """Return what both send at most, nothing where outputs are compared on the GPU."""
+    ours = returned_bytes(candidate)
+    theirs = returned_bytes(reference) if reference is not None else 0
+    return _SENDS * ours + theirs if max(ours, theirs) <= MOST_OUTPUT_BYTES else 0
 
 
 def returned_bytes(tape: Tape) -> int:
