@@ -1,4 +1,4 @@
-"""What a program and its reference send of a GPU has room in the worker before either is replayed."""
+"""What a program and its reference send of a GPU has room in a worker before they are replayed."""
 
 import asyncio
 from dataclasses import replace
