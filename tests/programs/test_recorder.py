@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from programs.tape.read_tape import read_tape
 from programs.tape.schema import AtenOp, Launch, Tape
 from tests.programs.recording_process import RecordingProcess
 
@@ -65,15 +63,11 @@ def spec(*shape: int, dtype: str = "fp32") -> dict[str, Any]:
 
 
 def tape_of(recorder: RecordingProcess, source: str, *entries: Any, **order: Any) -> Tape:
-    answer = recorder.record(HEAD + source, *entries, **order)
-    assert "ops" in answer, answer
-    return read_tape(json.dumps(answer).encode())
+    return recorder.tape(HEAD + source, *entries, **order)
 
 
 def reason(recorder: RecordingProcess, source: str, *entries: Any, **order: Any) -> Any:
-    answer = recorder.record(HEAD + source, *entries, **order)
-    assert "not_recordable" in answer, answer
-    found = answer["not_recordable"]
+    found = recorder.refusal(HEAD + source, *entries, **order)
     return found["reason"], found["file"], found["line"]
 
 
