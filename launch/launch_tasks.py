@@ -8,15 +8,13 @@
 from __future__ import annotations
 
 import gc
-import importlib
-import importlib.util
 from typing import Any
 
 from compiler.back import contexts, triton_api
 from compiler.front.module import forget_earlier
+from compiler.front.preloaded import PRELOADED, preload
 from compiler.front.stubs import torch_stub
 from compiler.front.stubs.triton_modules import absence
-from compiler.front.warming import PRELOADED
 from compiler.messages.wire import Task, task_of
 from launch.cpu import small_kernel
 from launch.cpu.run_kernel import run
@@ -78,8 +76,7 @@ def warm_up() -> None:
         message = "launch tasks need TRITON_INTERPRET=1 in the environment when Triton is imported"
         raise RuntimeError(message)
     with absence(torch_stub.LIBRARY):
-        for name in (*PRELOADED, *_ALSO):
-            _import_if_there(name)
+        preload((*PRELOADED, *_ALSO))
     triton_interpreter.read_library()
     triton_interpreter.improve()
     touch("front")
@@ -125,12 +122,3 @@ def _order() -> InterpretOrder:
         constexprs={"BLOCK": {"int": "32"}},
         grid=(2, 1, 1),
     )
-
-
-def _import_if_there(name: str) -> None:
-    if importlib.util.find_spec(name.split(".", maxsplit=1)[0]) is None:
-        return
-    try:
-        importlib.import_module(name)
-    except ImportError:
-        return  # this version has no such module: user code that asks for it is told so

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
-import importlib.util
 import linecache
 import sys
 from collections.abc import Iterator
@@ -24,6 +22,7 @@ from compiler.back.back import back
 from compiler.back.describe import facts
 from compiler.front import huge_pages, module, triton_knobs
 from compiler.front.front import front
+from compiler.front.preloaded import PRELOADED, preload
 from compiler.front.stubs import driver_stub, torch_stub, triton_modules
 from compiler.front.stubs.triton_modules import absence
 from compiler.messages.orders import BackOrder, FrontOrder, SliceOrder
@@ -49,39 +48,6 @@ def _found_caches() -> Iterator[Any]:
             things = list(vars(found).values())
             yield from (thing for thing in things if hasattr(thing, "cache_clear"))
 
-
-PRELOADED = (
-    "__future__", "abc", "argparse", "array", "ast", "base64", "binascii", "bisect", "builtins",
-    "calendar", "cmath", "codecs", "collections", "collections.abc", "colorsys", "configparser",
-    "contextlib", "contextvars", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib",
-    "enum", "errno", "fnmatch", "fractions", "glob", "graphlib", "locale", "queue", "reprlib",
-    "secrets", "shlex", "shutil", "stat", "subprocess", "tempfile", "timeit", "zlib",
-    "functools", "gc", "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword",
-    "logging", "logging.config", "math", "numbers", "operator", "os", "os.path",
-    "pathlib", "pickle", "platform", "pprint",
-    "random", "re", "statistics", "string", "struct", "sys", "textwrap", "threading", "time",
-    "traceback", "types", "typing", "unicodedata", "unittest",
-    "uuid", "warnings", "weakref",
-    "triton.language", "triton.language.math", "triton.language.core", "triton.language.random",
-    "triton.language.standard", "triton.language.semantic", "triton.language.target_info",
-    "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda",
-    "triton.language.extra.cuda.libdevice", "triton.language.extra.cuda.gdc",
-    "triton.language.extra.cuda.utils", "triton.language.extra.hip",
-    "triton.language.extra.hip.libdevice", "triton.runtime", "triton.runtime.driver",
-    "triton.runtime.jit", "triton.runtime.autotuner", "triton.compiler",
-    "triton.compiler.code_generator", "triton.testing", "triton.tools.tensor_descriptor",
-    "triton.tools.mxfp", "triton.tools.ragged_tma", "triton.experimental",
-    "triton.experimental.gluon", "triton.experimental.gluon.language",
-    "triton.experimental.gluon.language._semantic", "triton.experimental.gluon.language.nvidia",
-    "triton.experimental.gluon.language.nvidia.ampere",
-    "triton.experimental.gluon.language.nvidia.hopper",
-    "triton.experimental.gluon.language.nvidia.hopper.tma",
-    "triton.experimental.gluon.language.nvidia.blackwell",
-    "triton.experimental.gluon.language.nvidia.blackwell.tma",
-    "triton.experimental.gluon.language.amd", "triton.experimental.gluon.language.amd.cdna3",
-    "triton.experimental.gluon.language.amd.cdna5.tdm",
-    "triton.experimental.gluon.nvidia.hopper", "triton.experimental.gluon.nvidia.blackwell",
-)  # fmt: skip
 
 _SOURCE = b"""import triton
 import triton.language as tl
@@ -111,9 +77,7 @@ def warm_up() -> None:
     """
     reproducers.keep_away()
     with absence(torch_stub.LIBRARY):
-        for name in PRELOADED:
-            if importlib.util.find_spec(name.split(".")[0]) is not None:
-                _import_if_there(name)
+        preload(PRELOADED)
     for tool in (knobs.nvidia.ptxas, knobs.nvidia.ptxas_blackwell):
         tool.version.strip()
     facts()
@@ -150,13 +114,6 @@ def touch(profile: str) -> None:
 
 def _prepare_context(target: Target) -> None:
     contexts.prepare(triton_api.make_backend(triton_api.target_of(target)))
-
-
-def _import_if_there(name: str) -> None:
-    try:
-        importlib.import_module(name)
-    except ImportError:
-        return  # this version of Triton has no such module: user code that asks for it is told so
 
 
 def _front(target: Target) -> tuple[FrontReport, bytes]:

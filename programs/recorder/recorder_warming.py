@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
-import importlib.util
 import logging
 import warnings
 
-from compiler.front.warming import PRELOADED
+from compiler.front.preloaded import PRELOADED, preload
 from programs.recorder import launch_recorder
 from programs.recorder.changed_torch import (
     coarse_ops,
@@ -54,8 +52,7 @@ def prepare() -> None:
     warnings.simplefilter("ignore")
     fake_guard.install()
     logging.disable(logging.WARNING)  # torch wonders where its GPU is
-    for name in (*PRELOADED, *_ALSO):
-        _import_if_there(name)
+    preload((*PRELOADED, *_ALSO))
     logging.disable(logging.NOTSET)
     torch._dynamo.trace_rules.get_torch_obj_rule_map()  # made late by torch, it reads its modules
     torch.set_num_threads(1)
@@ -76,12 +73,3 @@ def warm_up() -> None:
         with contextlib.suppress(NotRecordable):
             record(order, program, {})
     gc.collect()  # and no freeze, before the zygote's: paths of what is frozen cannot be hidden
-
-
-def _import_if_there(name: str) -> None:
-    if importlib.util.find_spec(name.split(".", maxsplit=1)[0]) is None:
-        return
-    try:
-        importlib.import_module(name)
-    except ImportError:
-        return  # this version has no such module: user code that asks for it is told so
