@@ -63,6 +63,7 @@ class FreshValues:
     ) -> None:
         self._memory = context.memory
         self._comparison = context.comparison
+        self._uniform = context.uniform
         self._ask_nothing = context.checks.ask_nothing
         self._job, self._timed, self._order = job, timed, order
         sizes = timed.contents.sizes_bytes
@@ -185,6 +186,10 @@ class FreshValues:
         seeds = repeat_seeds(self._job.allocations, self._order.seed, repeat)
         for index, address in slot.inputs.items():
             seed = seeds[self._job.allocations[index]["name"]]
+            numbers = self._timed.contents.drawn(index, seed=seed)
+            if numbers is not None and self._uniform.is_exact:
+                self._uniform.draw(numbers, address)
+                continue
             content = self._timed.contents.initial(index, seed=seed)
             assert content is not None
             self._memory.write(address, content)

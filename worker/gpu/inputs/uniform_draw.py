@@ -16,7 +16,7 @@ import numpy as np
 from compiler.json_number import read_number
 from launch.buffers.allocation import Leaf
 
-_ITEM_BYTES = {"fp16": 2, "fp32": 4, "fp64": 8}
+ITEM_BYTES = {"fp16": 2, "fp32": 4, "fp64": 8}
 """Types that a float64 is rounded to once, by NumPy and by a GPU."""
 
 
@@ -35,7 +35,7 @@ class UniformDraw:
     def of(cls, described: Mapping[str, Any], layout: Leaf | None) -> UniformDraw | None:
         """Return what an allocation starts with; None where the host has to make it."""
         init, count = described["init"], int(described["elements"])
-        if init is None or init["kind"] != "uniform" or described["dtype"] not in _ITEM_BYTES:
+        if init is None or init["kind"] != "uniform" or described["dtype"] not in ITEM_BYTES:
             return None
         low, high = float(read_number(init.get("low", 0))), float(read_number(init.get("high", 1)))
         is_range = math.isfinite(high - low) and low <= high
@@ -43,7 +43,7 @@ class UniformDraw:
             return None
         state: Any = np.random.Philox(int(read_number(init["seed"]))).state
         first, second = (int(word) for word in state["state"]["key"])
-        return cls((first, second), count, low, high - low, _ITEM_BYTES[described["dtype"]])
+        return cls((first, second), count, low, high - low, ITEM_BYTES[described["dtype"]])
 
     def row(self, address: int) -> list[int]:
         """Return the row of the kernel's table for numbers at `address`."""

@@ -5,14 +5,16 @@ import ctypes
 import numpy as np
 from cuda.bindings import driver as cu
 
-from worker.gpu.inputs.uniform_draw import UniformDraw
+from launch.buffers.allocation import memory_of
+from worker.gpu.inputs.uniform_draw import ITEM_BYTES, UniformDraw
 from worker.gpu.inputs.uniform_values_ptx import ENTRY, PTX, ROW_WORDS
 from worker.gpu.launcher.device import GpuDevice, check
-from worker.gpu.launcher.guarded_memory import map_memory
+from worker.gpu.launcher.guarded_memory import GuardedMemory, map_memory
 
 _ROW_BYTES = 8 * ROW_WORDS
 _THREADS = 256
 _A_THREAD = 4
+_PROVED, _ALIGN_BYTES = 4099, 16
 _BLOCKS_A_MULTIPROCESSOR = 8
 
 
@@ -27,6 +29,21 @@ class UniformValues:
         self._table = ctypes.c_uint64(map_memory(device, _ROW_BYTES).start)
         self._parameters = (ctypes.c_void_p * 1)(ctypes.addressof(self._table))
         self._pointers = ctypes.addressof(self._parameters)
+        self.is_exact = True
+        """Whether it draws what NumPy draws here; `prove` finds out."""
+
+    def prove(self, memory: GuardedMemory) -> None:
+        """Compare some numbers with NumPy's, which is compiled otherwise on some machines."""
+        for dtype in ITEM_BYTES:
+            init = {"kind": "uniform", "seed": 1, "low": -0.3, "high": 1.7}
+            described = {"name": dtype, "dtype": dtype, "elements": _PROVED, "init": init}
+            numbers = UniformDraw.of(described, None)
+            assert numbers is not None
+            expected = memory_of(described, None, b"").view(np.uint8)
+            block = memory.take(expected.nbytes, _ALIGN_BYTES)
+            self.draw(numbers, block.address)
+            drawn = memory.read(block.address, expected.nbytes)
+            self.is_exact &= np.array_equal(drawn, expected)
 
     def draw(self, numbers: UniformDraw, address: int) -> None:
         """Queue that `numbers` lie at `address`.

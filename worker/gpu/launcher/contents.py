@@ -16,6 +16,7 @@ from launch.buffers.element_types import stored
 from launch.buffers.poison import poison_of, unwritten
 from launch.checks.finding import index_of
 from launch.messages import Finding
+from worker.gpu.inputs.uniform_draw import UniformDraw
 from worker.gpu.launcher.fault import GpuFault, JobFailed
 from worker.gpu.launcher.launcher_order import LauncherOrder
 
@@ -65,14 +66,25 @@ class Contents:
         """
         if self.is_poisoned(allocation):
             return None
-        described, layout = dict(self._allocations[allocation]), self._layouts[allocation]
-        if seed is not None:
-            described["init"] = described["init"] | {"seed": seed}
+        described = self._described(allocation, seed)
         try:
-            made = memory_of(described, layout, self._uploads)
+            made = memory_of(described, self._layouts[allocation], self._uploads)
         except (ValueError, KeyError, TypeError) as error:
             raise _cannot_be_made(error) from error
         return made.reshape(-1).view(np.uint8)
+
+    def drawn(self, allocation: int, *, seed: int | None = None) -> UniformDraw | None:
+        """Return what a GPU can make the same bytes of; None where the host has to."""
+        try:
+            return UniformDraw.of(self._described(allocation, seed), self._layouts[allocation])
+        except (ValueError, KeyError, TypeError) as error:
+            raise _cannot_be_made(error) from error
+
+    def _described(self, allocation: int, seed: int | None) -> dict[str, Any]:
+        described = dict(self._allocations[allocation])
+        if seed is not None:
+            described["init"] = described["init"] | {"seed": seed}
+        return described
 
     def item_bytes(self, allocation: int) -> int:
         """Return the size of an element of an allocation."""

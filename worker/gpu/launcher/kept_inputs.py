@@ -6,8 +6,12 @@ launch starts with. Imported in launchers only.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from worker.gpu.inputs.uniform_draw import UniformDraw
+from worker.gpu.inputs.uniform_values import UniformValues
 from worker.gpu.launcher.contents import Bytes, Contents
 from worker.gpu.launcher.device import CudaError, GpuDevice
 from worker.gpu.launcher.fault import GpuFault, fault_of
@@ -57,11 +61,17 @@ class KeptInputs:
     """The contents that are kept, each under its key, the longest unused to go first."""
 
     def __init__(
-        self, device: GpuDevice, memory: GuardedMemory, checks: MemoryChecks, budget: KeptBudget
+        self,
+        device: GpuDevice,
+        memory: GuardedMemory,
+        checks: MemoryChecks,
+        uniform: UniformValues,
+        budget: KeptBudget,
     ) -> None:
         self._device = device
         self._memory = memory
         self._checks = checks
+        self._uniform = uniform
         self._budget = budget
         self._on_gpu: OrderedDict[str, tuple[Mapping, FirstContent]] = OrderedDict()
         self._on_host: OrderedDict[str, Bytes] = OrderedDict()
@@ -92,20 +102,27 @@ class KeptInputs:
             is_small = contents.sizes_bytes[index] <= _MOST_PREPARED_BYTES
             if key is None or not is_small or key in self._on_gpu or key in self._on_host:
                 continue
+            if contents.sizes_bytes[index] <= self._budget.gpu_bytes and self._drawn(
+                contents, index
+            ):
+                continue
             if key not in self._prepared and (made := contents.initial(index)) is not None:
                 self._prepared[key] = made
 
     def hold(self, content: Bytes) -> tuple[Mapping, FirstContent]:
         """Return `content` in read-only memory of the GPU; `unmap` ends it. Raises CudaError."""
-        mapping = self._memory.map(content.nbytes)
+        return self._hold(content.nbytes, lambda address: self._memory.write(address, content))
+
+    def _hold(self, size_bytes: int, fill: Callable[[int], None]) -> tuple[Mapping, FirstContent]:
+        mapping = self._memory.map(size_bytes)
         try:
-            self._memory.write(mapping.start, content)
-            (digest,) = self._checks.ask([self._checks.digest_of(mapping.start, content.nbytes)])
+            fill(mapping.start)
+            (digest,) = self._checks.ask([self._checks.digest_of(mapping.start, size_bytes)])
             protect(self._device, mapping)
         except BaseException:
             unmap(mapping)
             raise
-        return mapping, FirstContent(content.nbytes, mapping.start, digest)
+        return mapping, FirstContent(size_bytes, mapping.start, digest)
 
     def _content_of(self, contents: Contents, index: int) -> FirstContent | None:
         key, size_bytes = contents.keys[index], contents.sizes_bytes[index]
@@ -114,19 +131,29 @@ class KeptInputs:
         if key is not None and key in self._on_gpu:
             self._on_gpu.move_to_end(key)
             return self._on_gpu[key][1]
-        made = self._made(contents, index, key)
         page = self._device.granularity_bytes
         mapped_bytes = -(-size_bytes // page) * page
         if key is None or not 0 < mapped_bytes <= self._budget.gpu_bytes - self._used_bytes:
-            return FirstContent(size_bytes, content=made)
+            return FirstContent(size_bytes, content=self._made(contents, index, key))
         self._shrink(self._budget.gpu_bytes - mapped_bytes)
         try:
-            self._on_gpu[key] = self.hold(made)
+            self._on_gpu[key] = self._new(contents, index, key)
         except CudaError as error:
             if fault_of(error.name) is not GpuFault.OUT_OF_MEMORY:
-                raise
-            return FirstContent(size_bytes, content=made)  # then there may be room for it once
+                raise  # else there may be room for it once
+            return FirstContent(size_bytes, content=self._made(contents, index, key))
         return self._on_gpu[key][1]
+
+    def _new(self, contents: Contents, index: int, key: str) -> tuple[Mapping, FirstContent]:
+        """Return a content on the GPU: drawn there, or made here. Raises CudaError, JobFailed."""
+        numbers = self._drawn(contents, index)
+        if numbers is None:
+            return self.hold(self._made(contents, index, key))
+        draw = partial(self._uniform.draw, numbers)
+        return self._hold(contents.sizes_bytes[index], draw)
+
+    def _drawn(self, contents: Contents, index: int) -> UniformDraw | None:
+        return contents.drawn(index) if self._uniform.is_exact else None
 
     @property
     def _used_bytes(self) -> int:

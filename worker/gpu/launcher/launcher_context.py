@@ -3,6 +3,7 @@
 import numpy as np
 
 from worker.gpu.evidence.run_comparison import RunComparison
+from worker.gpu.inputs.uniform_values import UniformValues
 from worker.gpu.launcher.device import GpuDevice
 from worker.gpu.launcher.guarded_memory import GuardedMemory
 from worker.gpu.launcher.kept_inputs import KeptBudget, KeptInputs
@@ -21,7 +22,9 @@ class LauncherContext:
         self.memory = GuardedMemory(device)
         self.checks = MemoryChecks(device)
         self.comparison = RunComparison(device, self.memory)
-        self.inputs = KeptInputs(device, self.memory, self.checks, budget or KeptBudget.of(device))
+        self.uniform = UniformValues(device)
+        budget = budget or KeptBudget.of(device)
+        self.inputs = KeptInputs(device, self.memory, self.checks, self.uniform, budget)
         self.clocks = Clocks(device.uuid)
         self.maps = TensorMaps(device.driver_version)
         self._stopwatch: Stopwatch | None = None
@@ -37,6 +40,7 @@ class LauncherContext:
             self.memory.copy(block.address, blocks[0].address, block.size_bytes)
             self.memory.damage(block)
         self.checks.ask([self.checks.digest_of(one.address, one.size_bytes) for one in blocks])
+        self.uniform.prove(self.memory)
         self.memory.scrub()
 
     @property

@@ -14,7 +14,12 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from tests.unit.worker.gpu.fake_gpu_kernels import check_memory, compare_runs, pointer
+from tests.unit.worker.gpu.fake_gpu_kernels import (
+    check_memory,
+    compare_runs,
+    draw_uniform,
+    pointer,
+)
 
 __all__ = ["pointer"]  # of kernels that tests write
 
@@ -62,7 +67,12 @@ class FakeDriver(ModuleType):
 
     def __init__(self, kernels, free_bytes=1 << 30):
         super().__init__("driver")
-        self.kernels = {b"check_memory": check_memory, b"compare_runs": compare_runs, **kernels}
+        self.kernels = {
+            b"check_memory": check_memory,
+            b"compare_runs": compare_runs,
+            b"draw_uniform": draw_uniform,
+            **kernels,
+        }
         self.variables = {}
         self.free_bytes = free_bytes
         self.calls = []
@@ -255,7 +265,12 @@ def install(monkeypatch, kernels, **settings):
         raise NvmlError
 
     nvml.init_v2 = refuse
-    packages = ("worker.gpu.launcher.", "worker.gpu.evidence.", "worker.gpu.program.")
+    packages = (
+        "worker.gpu.launcher.",
+        "worker.gpu.evidence.",
+        "worker.gpu.inputs.",
+        "worker.gpu.program.",
+    )
     for name in [name for name in sys.modules if name.startswith(packages)]:
         if name.rpartition(".")[2] not in PURE:  # it has, or imports, the driver before this one
             monkeypatch.delitem(sys.modules, name)

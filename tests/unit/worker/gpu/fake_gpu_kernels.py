@@ -48,6 +48,17 @@ def compare_runs(gpu, pointers, _grid):
     counts[6] = max(weight, int(counts[2]))
 
 
+def draw_uniform(gpu, pointers, _grid):
+    """Draw as the kernel of uniform_values_ptx.py does: from the generator's key alone."""
+    row = gpu.memory(pointer(pointers, 0), 56).view(np.uint64)
+    to, count, first, second, _, _, item = map(int, row)
+    low, width = row[4:6].view(np.float64).tolist()
+    source = np.random.Philox(key=[first, second])
+    numbers = low + width * np.random.Generator(source).random(count)
+    drawn = numbers.astype(f"f{item}").view(np.uint8)
+    gpu.memory(to, drawn.size, write=True)[:] = drawn
+
+
 def answer(content, mode, pattern, low, high):
     """Return what the kernel counts, or its digest, of bytes."""
     missing = {0: 0, 1: pattern, 2: ~pattern & MASK}[mode].to_bytes(8, "little")
