@@ -21,7 +21,7 @@ from tests.unit.worker.gpu.fake_gpu_kernels import (
     pointer,
 )
 
-__all__ = ["pointer"]  # of kernels that tests write
+__all__ = ["draw_uniform", "pointer"]  # of kernels that tests write
 
 PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_walls",
         "result_channel", "statistics", "timing_plan", "module_globals", "peak_flops",

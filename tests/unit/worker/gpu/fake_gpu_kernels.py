@@ -51,9 +51,9 @@ def compare_runs(gpu, pointers, _grid):
 def draw_uniform(gpu, pointers, _grid):
     """Draw as the kernel of uniform_values_ptx.py does: from the generator's key alone."""
     row = gpu.memory(pointer(pointers, 0), 56).view(np.uint64)
-    to, count, first, second, _, _, item = map(int, row)
+    to, count, *_, item = map(int, row)
     low, width = row[4:6].view(np.float64).tolist()
-    source = np.random.Philox(key=[first, second])
+    source = np.random.Philox(key=row[2:4].copy())
     numbers = low + width * np.random.Generator(source).random(count)
     drawn = numbers.astype(f"f{item}").view(np.uint8)
     gpu.memory(to, drawn.size, write=True)[:] = drawn

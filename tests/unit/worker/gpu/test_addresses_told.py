@@ -15,12 +15,14 @@ from compiler.target import Target
 from tests.gpu.bound import Bound
 from tests.unit.worker.gpu import fake_cuda
 from worker.gpu.evidence import ceilings_ptx, run_comparison_ptx
+from worker.gpu.inputs import uniform_values_ptx
 from worker.gpu.launcher import memory_checks_ptx
 
 LEAST_PARAMETER_BYTES = 16
 """Of every kernel: two pointers that Triton appends."""
 SIZE = 1000
 PARAMETER_BYTES = {"u64": 8, "u32": 4}
+OUR_KERNELS = [memory_checks_ptx, run_comparison_ptx, ceilings_ptx, uniform_values_ptx]
 ENTRY = re.compile(rb"\.entry\s+(\w+)\s*\(([^)]*)\)")
 
 
@@ -48,7 +50,7 @@ def context(monkeypatch, seen):
     return made
 
 
-@pytest.mark.parametrize("module", [memory_checks_ptx, run_comparison_ptx, ceilings_ptx])
+@pytest.mark.parametrize("module", OUR_KERNELS)
 def test_our_kernels_leave_no_parameters_behind_those_that_every_kernel_has(module):
     found = ENTRY.findall(module.PTX)
     assert found

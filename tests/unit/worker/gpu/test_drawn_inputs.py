@@ -1,0 +1,91 @@
+"""Launchers have uniform inputs drawn on the GPU, unless that is not what NumPy makes here.
+
+On a stand-in for CUDA, whose kernel draws from the generator's key alone.
+"""
+
+import numpy as np
+import pytest
+
+from launch.buffers.allocation import memory_of
+from tests.gpu.bound import Bound
+from tests.unit.worker.gpu import fake_cuda
+
+COUNT = 3000
+BYTES = 4 * COUNT
+
+
+def draws_too_much(gpu, pointers, grid):
+    """Draw as the GPU of a machine whose NumPy was compiled to fused sums would seem to."""
+    fake_cuda.draw_uniform(gpu, pointers, grid)
+    row = gpu.memory(fake_cuda.pointer(pointers, 0), 56).view(np.uint64)
+    gpu.memory(int(row[0]), 1, write=True)[:] ^= 1
+
+
+@pytest.fixture
+def gpu(monkeypatch, request):
+    kernel = getattr(request, "param", fake_cuda.draw_uniform)
+    return fake_cuda.install(monkeypatch, {b"draw_uniform": kernel})
+
+
+@pytest.fixture
+def context(gpu):
+    from worker.gpu.launcher.device import GpuDevice
+    from worker.gpu.launcher.kept_inputs import KeptBudget
+    from worker.gpu.launcher.launcher_context import LauncherContext
+
+    device = GpuDevice(0, None, None, "fake", "GPU-0", (9, 0), 13000, 4, 1 << 30, 1 << 16, 1 << 16,
+                       fake_cuda.PAGE, 1e9)  # fmt: skip
+    context = LauncherContext(device, KeptBudget(64 << 20, 8 << 20))
+    context.warm_up()
+    gpu.calls.clear()
+    return context
+
+
+@pytest.fixture
+def order():
+    from worker.gpu.launcher.launcher_order import LauncherOrder
+
+    bound = Bound().buffer("x_ptr", "fp32", [COUNT], {"kind": "uniform", "seed": 5, "high": 9})
+    bound.buffer("y_ptr", "fp32", [COUNT], {"kind": "normal", "seed": 5})
+    return LauncherOrder(b"", None, (1, 1, 1), bound.allocations, bound.arguments)
+
+
+def kept(context, order):
+    """Return what the two allocations of the order start with, as the GPU has it."""
+    from worker.gpu.launcher.contents import Contents
+
+    contents = Contents(order)
+    context.inputs.prepare(contents)
+    found = context.inputs.contents_of(contents)
+    return [context.memory.read(one.address, BYTES).view(np.float32).copy() for one in found]
+
+
+def uploads(gpu):
+    return [size for kind, _, size in gpu.calls if (kind, size) == ("upload", BYTES)]
+
+
+def test_uniform_inputs_are_drawn_there_and_equal(context, gpu, order):
+    made = kept(context, order)
+
+    for numbers, described in zip(made, order.allocations, strict=True):
+        np.testing.assert_array_equal(numbers, memory_of(described, None, b""))
+    assert len(uploads(gpu)) == 1  # the normal ones
+
+
+@pytest.mark.parametrize("gpu", [draws_too_much], indirect=True)
+def test_where_the_gpu_draws_otherwise_the_host_makes_them(context, gpu, order):
+    made = kept(context, order)
+
+    for numbers, described in zip(made, order.allocations, strict=True):
+        np.testing.assert_array_equal(numbers, memory_of(described, None, b""))
+    assert len(uploads(gpu)) == 2
+
+
+def test_what_was_drawn_of_is_nowhere_afterwards(context, gpu, order):
+    from worker.gpu.inputs.uniform_draw import UniformDraw
+
+    kept(context, order)
+
+    numbers = UniformDraw.of(order.allocations[0], None)
+    key = np.array(numbers.key, np.uint64).tobytes()
+    assert not any(key in bytes(gpu.memory(at, size)) for at, size in gpu.readable.items())
