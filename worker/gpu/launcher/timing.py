@@ -74,6 +74,8 @@ _MOST_QUEUED = 256
 """Operations behind a closed gate: far fewer than a stream takes before launching blocks."""
 _MOST_IN_A_BATCH = 16
 """To queue so many takes less time than they run, so that the next batch is there in time."""
+_MOST_IN_FIRST_BATCH = 4
+"""The GPU waits until it is queued, and only for it: later ones are queued while it runs."""
 _LOOK_S = 0.01
 """Between looks at the clocks, each of which takes a tenth of a millisecond."""
 _MOST_BATCHES = 2
@@ -151,22 +153,27 @@ class Stopwatch:
         plan = Plan(order)
         self._finish(self._queue(work, order, 1, is_timed=False), work, plan, seen)
         plan.begin(most=max(1, min(_MOST_IN_A_BATCH, _MOST_QUEUED // _operations(work))))
-        under_way: deque[_Batch] = deque()
-        most_batches = _MOST_BATCHES if work.ready is None else 1
-        while (count := plan.next_count()) > 0 or under_way:
-            if count > 0 and len(under_way) < most_batches:
-                batch = self._next(work, plan, count)
-                if batch is None:
-                    break
-                under_way.append(batch)
-            else:
-                self._finish(under_way.popleft(), work, plan, seen)
+        self._time_all(work, plan, seen)
         return {
             **summarise(plan.samples_us, order.min_repeats).to_dict(),
             "clock_mhz": seen.clock_mhz,
             "throttled": sorted(seen.throttled),
             "samples_us": [round(one, 3) for one in plan.samples_us] if order.samples else None,
         }
+
+    def _time_all(self, work: Work, plan: Plan, seen: _Seen) -> None:
+        under_way: deque[_Batch] = deque()
+        most_batches = _MOST_BATCHES if work.ready is None else 1
+        sizes = _batch_sizes(work)
+        while (count := plan.next_count()) > 0 or under_way:
+            if count > 0 and len(under_way) < most_batches:
+                most = count if plan.is_warming_up else next(sizes)
+                batch = self._next(work, plan, min(count, most))
+                if batch is None:
+                    break
+                under_way.append(batch)
+            else:
+                self._finish(under_way.popleft(), work, plan, seen)
 
     def _next(self, work: Work, plan: Plan, count: int) -> _Batch | None:
         """Queue the next batch; None where no more runs can be made ready."""
@@ -180,11 +187,11 @@ class Stopwatch:
         return self._queue(work, plan.order, count, is_timed=is_timed)
 
     def _queue(self, work: Work, order: TimingOrder, count: int, *, is_timed: bool) -> _Batch:
-        """Queue so many runs, all of them before the first may begin."""
+        """Queue so many runs; those that are timed all before the first of them may begin."""
         self._turn = (self._turn + 1) % _MOST_BATCHES
         batch = _Batch(self._events[self._turn][:count], is_timed)
         record, stream, recording = cu.cuEventRecord, self._stream, "recording an event"
-        gated = count * _operations(work) <= _MOST_QUEUED
+        gated = is_timed and count * _operations(work) <= _MOST_QUEUED
         if gated:
             self._gate.close()
         try:
@@ -224,6 +231,14 @@ class Stopwatch:
     def _flush(self) -> None:
         result = cu.cuMemsetD32Async(self._flushed, 0, self._flush_bytes // 4, self._stream)
         check(result, "flushing the L2 cache")
+
+
+def _batch_sizes(work: Work) -> Iterator[int]:
+    """Yield how many timed runs to queue at once; all there is room for where each is awaited."""
+    size = _MOST_IN_FIRST_BATCH if work.ready is None else _MOST_IN_A_BATCH
+    while True:
+        yield size
+        size = min(2 * size, _MOST_IN_A_BATCH)
 
 
 def _operations(work: Work) -> int:
