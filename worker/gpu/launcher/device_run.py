@@ -12,6 +12,7 @@ from typing import Any
 from launch.messages import Finding
 from worker.gpu.evidence.fresh_values import TimedKernel
 from worker.gpu.evidence.module_state import ModuleState
+from worker.gpu.evidence.run_witness import Blocks
 from worker.gpu.evidence.timed_runs import FirstRun, TimedRuns, copies_of_first, send_repeats
 from worker.gpu.launcher.contents import (
     LONGEST_FIRST_RUN_MS,
@@ -39,6 +40,7 @@ from worker.gpu.launcher.guarded_buffers import (
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel, load
+from worker.gpu.launcher.memory_checks import MemoryCheck
 from worker.gpu.launcher.run_outputs import Digests, RunOutputs, Send, digests_of, send_missing
 
 _LONG_STAGES = frozenset({"inputs", "run", "unwritten", "again", "timing"})
@@ -57,6 +59,7 @@ class DeviceRun:
         self._modified: set[int] = set()
         self._outputs: RunOutputs | None = None
         self._kept_pristine: Pristine | None = None
+        self._copies: Blocks = {}
 
     def perform(self) -> dict[str, Any]:
         """Return the result. Raises KernelFault, JobFailed, CudaError."""
@@ -101,14 +104,14 @@ class DeviceRun:
             self._run(kernel)
             self._memory.wait()
         with self._stage("read"), _faults():
-            inspection = self._inspect(self._buffers)
-            outputs = self._outputs = RunOutputs(self._contents, self._buffers)
-            outputs.send(self._send, "output")
             if self._job.timing is not None:
                 self._copies = copies_of_first(
                     self._memory, self._contents, self._buffers, self._job.timing
                 )
-                self._copied = self._digests_of_copies()
+            inspection = self._inspect(self._buffers, further=self._checks_of_copies())
+            self._copied = inspection.further
+            outputs = self._outputs = RunOutputs(self._contents, self._buffers)
+            outputs.send(self._send, "output")
         self._restored = self._contents.written | self._modified
         self._missing = self._find_missing(kernel, inspection)
         result: dict[str, Any] = {"resources": kernel.resources}
@@ -137,19 +140,20 @@ class DeviceRun:
         measured = self._buffers.inspect(unknown).inputs if unknown else {}
         return {index: one if one is not None else measured[index] for index, one in known.items()}
 
-    def _digests_of_copies(self) -> list[int]:
-        """Return the digests of the copies of what the first run left: no run may change them."""
+    def _checks_of_copies(self) -> list[MemoryCheck]:
+        """Ask for the digests of the copies of what the first run left: no run may change them."""
         checks = self._context.checks
-        blocks = self._copies.values()
-        return checks.ask([checks.digest_of(one.address, one.size_bytes) for one in blocks])
+        return [checks.digest_of(one.address, one.size_bytes) for one in self._copies.values()]
 
-    def _inspect(self, buffers: Buffers, but: Collection[int] = ()) -> BufferReport:
+    def _inspect(
+        self, buffers: Buffers, but: Collection[int] = (), further: Sequence[MemoryCheck] = ()
+    ) -> BufferReport:
         """Look at buffers after a run; note what was written that was not to be.
 
         Allocations of `but` hold other values than at first.
         """
         watched = {index: one for index, one in self._watched.items() if index not in but}
-        inspection = buffers.inspect(list(watched))
+        inspection = buffers.inspect(list(watched), further)
         if inspection.is_damaged:
             self._findings += buffers.damages()
         found = inspection.inputs
@@ -233,9 +237,11 @@ class DeviceRun:
 
         What they wrote that they were not to is noted as for the first run.
         """
-        for buffers in sets:
+        *others, last = sets
+        for buffers in others:
             self._inspect(buffers, but=runs.random)
-        if self._digests_of_copies() != self._copied:
+        inspection = self._inspect(last, but=runs.random, further=self._checks_of_copies())
+        if inspection.further != self._copied:
             self._findings.append(wrote_to_copies())
         self._modified |= runs.modified
         found = runs.report(timed)

@@ -84,10 +84,10 @@ class Buffers:
         for block, source in zip(self.blocks, other.blocks, strict=True):
             self._memory.copy(block.address, source.address, block.size_bytes)
 
-    def inspect(self, inputs: Sequence[int]) -> "BufferReport":
+    def inspect(self, inputs: Sequence[int], further: Sequence[MemoryCheck] = ()) -> "BufferReport":
         """Look at what the runs so far have left; `inputs` are the allocations to take digests of.
 
-        Raises CudaError.
+        What is asked `further` is asked in one go with it. Raises CudaError.
         """
         zones = [filled(start, size, CANARY) for one in self.blocks for start, size in one.zones]
         poisons = [self._poison_of(leaf) for leaf in self._contents.outputs]
@@ -95,8 +95,9 @@ class Buffers:
         digests = [
             self._digest_of(index) for index in (*inputs, *(one.allocation for one in whole))
         ]
-        answers = self._checks.ask([*zones, *poisons, *digests])
-        marks, found = answers[: len(zones) + len(poisons)], answers[len(zones) + len(poisons) :]
+        marked = len(zones) + len(poisons)
+        answers = self._checks.ask([*zones, *poisons, *digests, *further])
+        marks, found = answers[:marked], answers[marked : marked + len(digests)]
         return BufferReport(
             is_damaged=any(marks[: len(zones)]),
             may_be_unwritten=any(marks[len(zones) :]),
@@ -105,6 +106,7 @@ class Buffers:
                 leaf.name: f"{one:016x}"
                 for leaf, one in zip(whole, found[len(inputs) :], strict=True)
             },
+            further=answers[marked + len(digests) :],
         )
 
     def _digest_of(self, allocation: int) -> MemoryCheck:
@@ -164,6 +166,8 @@ class BufferReport:
     """Digests by allocation."""
     outputs: dict[str, str]
     """Digests by name, of the outputs that are all of their allocation."""
+    further: list[int]
+    """What else was asked."""
 
 
 class Pristine:
