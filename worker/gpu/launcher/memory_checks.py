@@ -16,7 +16,7 @@ from cuda.bindings import driver as cu
 
 from worker.gpu.launcher.device import GpuDevice, check
 from worker.gpu.launcher.guarded_memory import map_memory
-from worker.gpu.launcher.memory_checks_ptx import ENTRY, PTX, ROW_WORDS
+from worker.gpu.launcher.memory_checks_ptx import ENTRY, NOTHING, PTX, ROW_WORDS
 
 _DIGEST, _FILLED, _HOLDING = range(3)
 _WORD = 8
@@ -71,9 +71,9 @@ class MemoryChecks:
         self._key = int.from_bytes(os.urandom(_WORD), "little")
         module = check(cu.cuModuleLoadData(PTX), "loading the kernel of checks")
         self._function = check(cu.cuModuleGetFunction(module, ENTRY), "finding it")
-        self._nothing = map_memory(device, (1 + _MOST_ROWS) * _ROW_BYTES).start
-        """A row that asks for nothing; behind it, those of the questions under way."""
-        self._clear(self._nothing, 1 + _MOST_ROWS)
+        self._nothing = check(cu.cuModuleGetFunction(module, NOTHING), "finding the other")
+        self._table = map_memory(device, _MOST_ROWS * _ROW_BYTES).start
+        self._clear(_MOST_ROWS)
         self._staged = _host_rows(_MOST_ROWS)
         self._row = ctypes.c_uint64(0)
         self._parameters = (ctypes.c_void_p * 1)(ctypes.addressof(self._row))
@@ -94,16 +94,17 @@ class MemoryChecks:
         return answers
 
     def ask_nothing(self) -> None:
-        """Queue a launch that looks at no memory; before each run of a job.
+        """Queue a kernel that does nothing; before each run of a job.
 
         Each run then has the same small kernel before it, and takes the same time.
         """
-        self._launch(self._nothing, 1, 1)
+        launched = cu.cuLaunchKernel(self._nothing, 1, 1, 1, 1, 1, 1, 0, self._stream, 0, 0)
+        check(launched, "launching the kernel that does nothing")
 
     def _ask(self, checks: Sequence[MemoryCheck]) -> list[int]:
         rows = self._staged[: len(checks)]
         rows[:] = [one.row for one in checks]
-        host, start = rows.ctypes.data, self._nothing + _ROW_BYTES
+        host, start = rows.ctypes.data, self._table
         uploaded = cu.cuMemcpyHtoDAsync(start, host, rows.nbytes, self._stream)
         check(uploaded, "writing what is asked")
         for first in range(0, len(checks), _MOST_IN_A_LAUNCH):
@@ -112,14 +113,14 @@ class MemoryChecks:
             blocks = max(1, min(-(-largest // _BLOCK_BYTES), self._most_blocks))
             self._launch(start + first * _ROW_BYTES, blocks, len(some))
         check(cu.cuMemcpyDtoHAsync(host, start, rows.nbytes, self._stream), "reading answers")
-        self._clear(start, len(checks))
+        self._clear(len(checks))
         check(cu.cuStreamSynchronize(self._stream), "waiting for answers")
         answers: list[int] = rows[:, -1].tolist()
         rows[:] = 0
         return answers
 
-    def _clear(self, start: int, rows: int) -> None:
-        cleared = cu.cuMemsetD8Async(start, 0, rows * _ROW_BYTES, self._stream)
+    def _clear(self, rows: int) -> None:
+        cleared = cu.cuMemsetD8Async(self._table, 0, rows * _ROW_BYTES, self._stream)
         check(cleared, "clearing what was asked")
 
     def _launch(self, row: int, blocks: int, rows: int) -> None:

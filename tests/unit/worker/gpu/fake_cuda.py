@@ -17,6 +17,7 @@ import numpy as np
 from tests.unit.worker.gpu.fake_gpu_kernels import (
     check_memory,
     compare_runs,
+    do_nothing,
     draw_uniform,
     pointer,
 )
@@ -70,6 +71,7 @@ class FakeDriver(ModuleType):
         self.kernels = {
             b"check_memory": check_memory,
             b"compare_runs": compare_runs,
+            b"do_nothing": do_nothing,
             b"draw_uniform": draw_uniform,
             **kernels,
         }

@@ -22,6 +22,11 @@ def check_memory(gpu, pointers, grid):
             row[6] += np.uint64(answer(gpu.memory(start, size), mode, pattern, low, high))
 
 
+def do_nothing(gpu, *_):
+    """Note that it was asked to."""
+    gpu.calls.append(("nothing", 0, 0))
+
+
 def compare_runs(gpu, pointers, _grid):
     """Count as the kernel of run_comparison_ptx.py does, and keep the worst."""
     table, tally = pointer(pointers, 0), pointer(pointers, 1)

@@ -226,7 +226,7 @@ def test_every_run_has_the_launch_that_asks_for_nothing_right_before_it(run, gpu
     run("looks_behind", fresh_inputs=fresh)
 
     assert len(gpu.before) > 50
-    assert {(kind, contents) for kind, _, contents in gpu.before} == {("check", 0)}
+    assert {(kind, contents) for kind, _, contents in gpu.before} == {("nothing", 0)}
 
 
 @pytest.mark.parametrize("fresh", [False, "values"])
