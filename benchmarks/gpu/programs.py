@@ -52,7 +52,7 @@ TYPICAL = "linear_swish"
 CALLERS = 8
 EVALUATIONS = 80
 EAGER_REPEATS = 30
-FEW_REPEATS = {"warmup_repeats": 1, "min_repeats": 3, "max_repeats": 3, "max_ms": 200}
+FEW_REPEATS = {"warmup_repeats": 2, "min_repeats": 10, "max_repeats": 10, "max_ms": 300}
 READ = ("1_99_TripletMarginLoss", "1_96_HuberLoss", "2_26_ConvTranspose3d_Add_HardSwish",
         "2_41_Gemm_BatchNorm_GELU_ReLU", "2_63_Gemm_ReLU_Divide", "1_23_Softmax",
         "1_9_Tall_skinny_matrix_multiplication_", "2_36_ConvTranspose2d_Min_Sum_GELU_Add",
