@@ -19,7 +19,18 @@ from programs.tape.overload_effects import (
     read_tensors,
     written_tensors,
 )
-from programs.tape.schema import AtenOp, Launch, Op, Structure, Tape, tensors_of
+from programs.tape.schema import (
+    AtenOp,
+    DescriptorArgument,
+    Launch,
+    LaunchValue,
+    Op,
+    ReinterpretedArgument,
+    Structure,
+    Tape,
+    TensorRef,
+    tensors_of,
+)
 from programs.tape.tensor_extents import element_bytes
 
 KernelsEffects = Mapping[str, KernelEffects | None]
@@ -110,6 +121,26 @@ def access_of(op: Op, tape: Tape, effects: KernelsEffects) -> OpAccess:
     return OpAccess(nothing, nothing, nothing)
 
 
+def _told_to(launch: Launch) -> object:
+    """Return all that a kernel is told beside tensors: numbers and constants."""
+    args, constexprs = (
+        tuple((name, _number(value)) for name, value in sorted(given.items()))
+        for given in (launch.args, launch.constexprs)
+    )
+    return launch.kernel, args, constexprs
+
+
+def _number(value: LaunchValue) -> object:
+    match value:
+        case TensorRef() | ReinterpretedArgument():
+            return None
+        case DescriptorArgument():
+            return value.shape, value.strides, value.block_shape
+        case tuple():
+            return tuple(map(_number, value))
+    return type(value), value
+
+
 def _given(tape: Tape, launch: Launch, names: Iterable[str]) -> frozenset[int]:
     ids = [id_ for name in names for id_ in tensors_of(launch.args.get(name))]
     return _storages(tape, ids)
@@ -130,7 +161,8 @@ class _Forward:
 
     What a first call leaves in parameters and buffers is a module's state, as running statistics
     are: for the second call it was there before. What it leaves in other memory is gone where the
-    second call writes there and has not read it: it does the same work, or is flagged for less.
+    second call writes there and has not read it: it does the same work, or is flagged for less. Of
+    a launch that holds if it is told the same: one of `n = 0` may write nothing.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -146,6 +178,10 @@ class _Forward:
         given = [id_ for structure in tape.inputs2 for id_ in tensors_of(structure)]
         new = sum(self.input_bits[storage] for storage in _storages(tape, given))
         self._of_first_call = sum(self.input_bits.values()) & ~new
+        self._launches: dict[object, int] = {}
+        """By all that launches are told, a number for each."""
+        self._written_by: dict[int, set[int]] = {}
+        """By storage, which launches of the first call write there."""
 
     def take(self, op: Op, access: OpAccess) -> int:
         """Return what the results of the next op hang on."""
@@ -163,12 +199,24 @@ class _Forward:
             sources |= self._sources.get(storage, 0)
         sources |= LAUNCHED if isinstance(op, Launch) else 0
         empty = isinstance(op, AtenOp) and kind_of(op) == "uninitialized"
+        launch = None
+        if isinstance(op, Launch):
+            launch = self._launches.setdefault(_told_to(op), len(self._launches))
         for storage in access.writes:
             before = 0 if storage in access.renews else self._sources.get(storage, 0)
-            if op.phase == "run2" and storage not in access.reads:
+            if storage not in access.reads and self._is_written_anew(op, launch, storage):
                 before &= ~self._of_first_call
             self._sources[storage] = UNWRITTEN if empty else (before & ~UNWRITTEN) | sources
         return sources
+
+    def _is_written_anew(self, op: Op, launch: int | None, storage: int) -> bool:
+        """Whether an op of the second call does to a storage what one of the first did."""
+        if launch is None:
+            return op.phase == "run2"
+        known = self._written_by.setdefault(storage, set())
+        if op.phase == "run":
+            known.add(launch)
+        return op.phase == "run2" and launch in known
 
     def of(self, structure: Structure) -> tuple[int, ...]:
         """Return what each tensor of a structure hangs on as things stand."""

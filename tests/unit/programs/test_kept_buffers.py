@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from programs.tape.flags import flags_of
-from programs.tape.schema import Tape
+from programs.tape.schema import Launch, Tape
 from tests.unit.programs.tape_maker import READS_A_WRITES_OUT, TapeMaker, t
 from tests.unit.programs.test_flags import called_twice, kinds
 
 pytestmark = pytest.mark.unit
+
+Told = dict[str, dict[str, Any]]
 
 
 def with_a_buffer(call: Callable[[TapeMaker, int, int], int], second: Any = None) -> Tape:
@@ -86,3 +89,44 @@ def test_a_second_launch_of_fewer_programs_is_less_work() -> None:
     assert flag.kind == "cached_result"
     assert "copy_kernel[4, 1, 1]" in flag.message
     assert "copy_kernel[1, 1, 1]" in flag.message
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"constexprs": {"IS_DONE": True}},
+        {"args": {"n": 0}},
+        {"args": {"pair": (0, 64)}},
+        {"args": {"n": True}},
+    ],
+    ids=str,
+)
+def test_a_launch_that_is_told_something_else_may_leave_what_was_there(told: Told) -> None:
+    tape = with_a_buffer(into_the_buffer)
+
+    assert kinds(with_launches(tape, told, told)) == []
+    assert kinds(with_launches(tape, {"args": {"n": 1, "pair": (64, 64)}}, told)) == [
+        "cached_result"
+    ]
+
+
+def test_a_launch_may_be_told_something_else_where_no_buffer_is_kept() -> None:
+    def into_new_memory(maker: TapeMaker, x: int) -> int:
+        maker.launch(x, out := maker.empty())
+        return out
+
+    tape = called_twice(into_new_memory)
+
+    assert kinds(with_launches(tape, {"args": {"seed": 1}}, {"args": {"seed": 2}})) == []
+
+
+def with_launches(tape: Tape, first: Told, second: Told) -> Tape:
+    """The same tape, its launches told more in the first and in the second call."""
+
+    def told(op: Any) -> Any:
+        if not isinstance(op, Launch):
+            return op
+        more = first if op.phase == "run" else second
+        return replace(op, **{name: {**getattr(op, name), **new} for name, new in more.items()})
+
+    return replace(tape, ops=tuple(map(told, tape.ops)))
