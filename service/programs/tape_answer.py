@@ -44,8 +44,10 @@ async def tape_answer(
         if data is not None and len(data) > MAX_TOLD_BYTES:
             raise _not_told(f"it has {len(data)} bytes, more than {MAX_TOLD_BYTES}")
         if data is not None:
-            kernels = await _compiled(state, program_id, which)
-            text = (await asyncio.to_thread(_readable, data, kernels)).encode()
+            result = await state.jobs.result(program_id)
+            record = None if result is None else result.record
+            # in a thread: both may be long
+            text = await asyncio.to_thread(_readable, data, record, which)
             headers = PRIVATE | {"ETag": f'"{hashlib.sha256(text).hexdigest()}"'}
             return Response(text, headers=headers, media_type=_TEXT)
     elif response := await blob_response(request, state, digest, "application/json", PRIVATE):
@@ -77,25 +79,20 @@ def _weighed(part: str) -> tuple[str, float]:
     return name.strip().lower(), float(weight[1]) if weight else 1.0
 
 
-async def _compiled(
-    state: ServiceState, program_id: str, which: WhichTape
-) -> Sequence[ProgramKernel]:
-    """Return what the record says of the kernels on a tape; nothing before the program is over."""
-    result = await state.jobs.result(program_id)
-    if result is None:
-        return ()
-    program = Program.model_validate_json(result.record)
-    if which == "candidate":
-        return program.kernels
-    return program.reference.kernels if program.reference is not None else ()
-
-
-def _readable(data: bytes, kernels: Sequence[ProgramKernel]) -> str:
+def _readable(data: bytes, record: bytes | None, which: WhichTape) -> bytes:
+    """Return a tape as text; `record` is its program's, None: that is not over."""
     try:
         tape = read_tape(data)
     except ForgedTape as forged:  # another version of tritond validated it otherwise
         raise _not_told(str(forged)) from None
-    return tape_text(tape, _effects(tape, kernels))
+    kernels = () if record is None else _compiled(Program.model_validate_json(record), which)
+    return tape_text(tape, _effects(tape, kernels)).encode()
+
+
+def _compiled(program: Program, which: WhichTape) -> Sequence[ProgramKernel]:
+    if which == "candidate":
+        return program.kernels
+    return program.reference.kernels if program.reference is not None else ()
 
 
 def _effects(tape: Tape, kernels: Sequence[ProgramKernel]) -> KernelsEffects:
