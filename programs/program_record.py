@@ -79,10 +79,12 @@ class ProgramKernel(Record):
         default=None, description="of an autotuned kernel; null: it is none"
     )
     reads: list[str] | None = Field(
-        default=None, description="parameters whose memory it may read; null: it is not known"
+        default=None,
+        description="parameters whose memory it may read; null: not known, or too many",
     )
     writes: list[str] | None = Field(
-        default=None, description="parameters whose memory it may write; null: it is not known"
+        default=None,
+        description="parameters whose memory it may write; null: not known, or too many",
     )
     problem: Problem | None = Field(default=None, description="why it does not compile")
 

@@ -20,6 +20,8 @@ from worker.programs.kernel_configurations import configurations_of
 from worker.programs.kernel_jobs import KernelJobs, KernelUse
 
 _MOST_WARNINGS = 64
+_MOST_NAME_CHARS = 4096
+"""Of the parameters that a record names for one kernel: a program may have hundreds of kernels."""
 _STATIC_ASSERTION = "static assertion failed"
 _LEFT_OUT_BY_TUNERS = frozenset({"out_of_resources", "assembler_failed"})
 _NO_IR = (
@@ -174,8 +176,8 @@ class ProgramKernels:
             launches=use.launches,
             compilation_key=key,
             compilation_url=None if key is None else compilation_url(key),
-            reads=None if effects is None else sorted(effects.reads),
-            writes=None if effects is None else sorted(effects.writes),
+            reads=None if effects is None else _told(effects.reads),
+            writes=None if effects is None else _told(effects.writes),
             problem=self._problem(use),
         )
 
@@ -187,6 +189,11 @@ class ProgramKernels:
             file, line = first.file, first.line or line
         detail = f"{kernel.name}: {problem.detail}"
         return program_problem(problem.slug, detail, program=program, file=file, line=line)
+
+
+def _told(names: frozenset[str]) -> list[str] | None:
+    """Return names as a record has them, None where they are more than is kept of one kernel."""
+    return sorted(names) if sum(map(len, names)) <= _MOST_NAME_CHARS else None
 
 
 def _for_cpu(kernel: BuiltKernel) -> BuiltKernel:
