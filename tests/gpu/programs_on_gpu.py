@@ -78,10 +78,10 @@ def program(forward: str, made: str = "pass", kernels: str = "", name: str = "Mo
     return KERNELS + kernels + MODEL.format(name=name, **indented)
 
 
-def reference(forward: str, x: str, made: str = "pass") -> str:
+def reference(forward: str, x: str, made: str = "pass", kernels: str = "") -> str:
     """Return what it is held against, which makes `x` by an expression."""
     makes = f"\ndef get_inputs():\n    return [{x}]\n\ndef get_init_inputs():\n    return []\n"
-    return program(forward, made, name="Model") + makes
+    return program(forward, made, kernels, name="Model") + makes
 
 
 def inputs(x: str) -> dict[str, str]:

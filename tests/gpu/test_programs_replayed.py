@@ -138,6 +138,24 @@ def test_large_outputs_are_compared(run):
     assert run(program(wrong), large)["verdict"] == "mismatch"
 
 
+@pytest.mark.parametrize(
+    ("launching", "kernels", "kind"),
+    [
+        ("output = torch.empty_like(x)\nfar_kernel[(1,)](x, output)", FAR, "touched memory"),
+        ("output = torch.zeros_like(x)\nendless_kernel[(1,)](x, output)", ENDLESS, "timeout_s = 8"),
+    ],
+    ids=["fault", "no end"],
+)
+def test_what_ends_a_reference_beside_its_program_is_its_own(run, launching, kernels, kind):
+    large = "torch.rand(1 << 27, device='cuda')"
+    beside = reference(f"{launching}\nreturn output", large, kernels=kernels)
+    answer = run(RIGHT, beside, timeout_s=8)
+
+    assert answer["verdict"] == "invalid_reference", answer
+    assert kind in answer["findings"][0]["message"]
+    assert run(RIGHT, DOUBLED)["verdict"] == "passed"
+
+
 def test_each_case_has_its_own_verdict(run):
     short = (
         "output = torch.zeros_like(x)\nscale_kernel[(1,)](x, output, x.numel(), 2.0, BLOCK=1024)"
