@@ -30,11 +30,11 @@ class KnownReferences:
         )
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
-    def lock(self, key: str) -> asyncio.Lock:
+    def lock(self, name: str) -> asyncio.Lock:
         """Return what is held while a reference is looked for and replayed, so that it is once."""
-        lock = self._locks.get(key)
+        lock = self._locks.get(name)
         if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
+            lock = self._locks[name] = asyncio.Lock()
         return lock
 
     def find(self, key: str) -> Replayed | None:

@@ -64,7 +64,8 @@ class ProgramReplays:
         turn, gpu = self.turn.of_reference, self.gpu
         order = order_of(reference, turn, gpu.memory_bytes)
         key = key_of(turn.caller, gpu.uuid, order)
-        lock = self.known.lock(key)  # whoever has the same one waits for what comes of it
+        # who has the same one waits for what comes of it, but not behind work in the background
+        lock = self.known.lock(f"{key} {turn.is_batch}")
         with turn.spent.on("turn"):
             async with self.deadline.bounding():
                 await lock.acquire()

@@ -75,16 +75,14 @@ def known():
     return KnownReferences(1 << 20)
 
 
-async def both(launchers, known, caller="ada", tape=TAPE, beside=None, timing=None):
+async def both(launchers, known, tape=TAPE, beside=None, **how):
     async def tell(role, replayed):
         pass
 
-    how = ReplayTurn(
-        seed=1, determinism=True, timing=timing, caller=caller, is_batch=False, timeout_s=60,
-        turn_s=60,
-    )  # fmt: skip
+    usual = {"seed": 1, "determinism": True, "timing": None, "caller": "ada", "is_batch": False}
+    turn = ReplayTurn(timeout_s=60, turn_s=60, **usual | how)
     gpu = ProgramGpu(launchers, 0, BytesInFlight(1 << 30))
-    replays = ProgramReplays(gpu, how, None, Deadline(60.0), known, tell)
+    replays = ProgramReplays(gpu, turn, None, Deadline(60.0), known, tell)
     return await replays.both(program("candidate", tape), program("reference", beside or tape))
 
 
@@ -148,7 +146,7 @@ async def test_a_program_that_faults_needs_no_reference(known):
 async def test_a_reference_is_replayed_once_for_each_caller(known):
     launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
     for caller in ("ada", "ada", "bob"):
-        _, theirs = await both(launchers, known, caller)
+        _, theirs = await both(launchers, known, caller=caller)
         assert theirs.is_whole
 
     assert launchers.tapes == ["candidate", "reference", "candidate", "candidate", "reference"]
@@ -160,6 +158,13 @@ async def test_programs_beside_each_other_share_one_replay_of_their_reference(kn
 
     assert sorted(launchers.tapes) == ["candidate"] * 4 + ["reference"]
     assert all(theirs.is_whole for _, theirs in found)
+
+
+async def test_nobody_waits_for_a_replay_in_the_background(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    await asyncio.gather(*(both(launchers, known, is_batch=is_batch) for is_batch in (True, False)))
+
+    assert launchers.tapes.count("reference") == 2
 
 
 async def test_a_reference_that_faults_for_one_program_is_tried_again_by_those_beside_it(known):
