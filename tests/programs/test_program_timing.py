@@ -20,6 +20,7 @@ from programs.tape.schema import Launch, tensors_of
 from tests.programs.eager_recording import recorded
 from tests.programs.timed_programs import SentTensors, StandInDevice, prepared
 from tests.unit.programs.tape_maker import TapeMaker
+from worker.gpu.program import call_runs
 from worker.gpu.program.program_order import ProgramTimingOrder
 from worker.gpu.program.program_timing import TimedProgram, timed
 
@@ -141,6 +142,36 @@ def test_a_call_that_no_graph_can_hold_is_timed_op_by_op_and_says_so() -> None:
     assert "No CUDA graph can hold" in found.result["timing_note"]
     assert "this one captures nothing" in found.result["timing_note"]
     assert len(found.result["entries"]) == 2
+
+
+class WaitingCall:
+    """A kernel's launch that takes the host 100 us and waits for the device, by a clock of its own;
+    and the device, which is at work as long as its head starts say."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_us, self._free_us = 0.0, 0.0
+        self.head_starts_us: list[float] = []
+        monkeypatch.setattr(call_runs.time, "perf_counter", lambda: self.now_us / 1e6)
+        monkeypatch.setattr(StandInDevice, "head_start", self._head_start)
+
+    def launch(self, *_: object) -> None:
+        self.now_us = max(self.now_us, self._free_us) + 100.0
+
+    def _head_start(self, duration_us: float, *, flush_l2: bool) -> None:
+        del flush_l2
+        self.head_starts_us.append(duration_us)
+        self._free_us = self.now_us + duration_us
+
+
+def test_the_head_start_of_a_call_that_waits_for_the_device_does_not_grow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    call = WaitingCall(monkeypatch)
+    found = time_program(prepared(launching(), CPU, call), captures=False)
+
+    assert found.result["method"] == "events"
+    assert len(call.head_starts_us) > 8
+    assert max(call.head_starts_us) < 200.0
 
 
 def test_what_a_run_made_is_overwritten_before_the_next() -> None:
