@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.integration.compiler.kernels import KERNELS, read
-from tests.integration.compiler.test_equality import run_directly
+from tests.integration.compiler.triton_compile import run_directly
 from tests.integration.service.bodies import good
 
 VERSIONS = ("3.6.0", "3.7.1", "3.8.0")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integration.compiler.children import Children
+from tests.integration.compiler.triton_compile import TritonCompile
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +16,10 @@ def children() -> Iterator[Children]:
     running = Children()
     yield running
     running.close()
+
+
+@pytest.fixture(scope="session")
+def directly() -> Iterator[TritonCompile]:
+    """Compile with Triton alone."""
+    with TritonCompile() as running:
+        yield running

@@ -1,7 +1,9 @@
-"""Compiles one kernel with `triton.compile` in a process of its own: what ours must equal.
+"""Compiles kernels with `triton.compile`, each in a process of its own: what ours must equal.
 
-Reads a JSON request on stdin and prints the stages as JSON. User code is loaded under its virtual
-path, and Triton's library functions are given their virtual path before anything is compiled.
+Reads a JSON request a line on stdin and prints the stages as a line of JSON; each is compiled in a
+fork of a process that has imported Triton and done nothing else. User code is loaded under its
+virtual path, and Triton's library functions are given their virtual path before anything is
+compiled.
 """
 
 from __future__ import annotations
@@ -10,18 +12,49 @@ import base64
 import gc
 import json
 import linecache
+import os
 import sys
+import traceback
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 
 def main() -> None:
-    request = json.load(sys.stdin)
+    import triton
+
+    assert triton.__version__
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            answer(line)
+        _, status = os.waitpid(child, 0)
+        if status:
+            say({"died": f"with {os.waitstatus_to_exitcode(status)}; its words are above"})
+
+
+def answer(line: str) -> NoReturn:
+    status = 1
+    try:
+        say(compiled(json.loads(line)))
+        status = 0
+    finally:
+        if status:
+            traceback.print_exc()
+        os._exit(status)
+
+
+def say(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def compiled(request: dict[str, Any]) -> dict[str, Any]:
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
+    os.environ |= {"TRITON_CACHE_DIR": request["cache"], "TRITON_ALWAYS_COMPILE": "1"}
     module = load(request["source"], "/kernel/user.py")
     function = getattr(module, request["kernel"])
     while not hasattr(function, "arg_names") or not isinstance(function, triton.JITFunction):
@@ -40,7 +73,7 @@ def main() -> None:
     stages = {k: v if isinstance(v, bytes) else v.encode() for k, v in made.asm.items()}
     encoded = {name: base64.b64encode(data).decode() for name, data in stages.items()}
     metadata = {"name": made.metadata.name, "shared": made.metadata.shared}
-    json.dump({"stages": encoded, "metadata": metadata}, sys.stdout)
+    return {"stages": encoded, "metadata": metadata}
 
 
 def load(text: str, path: str) -> types.ModuleType:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +9,7 @@ import pytest
 
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, Kernel, compile_kernel, read
+from tests.integration.compiler.triton_compile import TritonCompile
 
 TEXT_STAGES = ("source", "ttir", "ttgir", "llir", "ptx")
 NAMES = ("vector_add", "fused_softmax", "matmul", "loops", "scan", "helpers", "constexpr_globals")
@@ -22,12 +19,12 @@ CASES += [("matmul", 86), ("matmul", 100)]  # which is lowered differently for e
 
 @pytest.mark.parametrize(("name", "arch"), CASES)
 def test_stages_equal_those_of_triton_compile(
-    children: Children, tmp_path: Path, name: str, arch: int
+    children: Children, directly: TritonCompile, tmp_path: Path, name: str, arch: int
 ) -> None:
     kernel = read(KERNELS / "good" / f"{name}.py")
 
     made = compile_kernel(children, kernel, arch)
-    expected = compile_directly(kernel, made.cut, arch, tmp_path)
+    expected = compile_directly(directly, kernel, made.cut, arch, tmp_path)
 
     assert made.failure is None
     for stage in TEXT_STAGES:
@@ -36,7 +33,7 @@ def test_stages_equal_those_of_triton_compile(
 
 
 def compile_directly(
-    kernel: Kernel, cut: dict[str, Any] | None, arch: int, tmp_path: Path
+    directly: TritonCompile, kernel: Kernel, cut: dict[str, Any] | None, arch: int, tmp_path: Path
 ) -> dict[str, bytes]:
     assert cut is not None
     request = {
@@ -48,22 +45,7 @@ def compile_directly(
         "options": {"enable_fp_fusion": True},
         "target": ["cuda", arch, 32],
     }
-    return run_directly(request, tmp_path)
-
-
-def run_directly(
-    request: dict[str, Any], cache: Path, python: str = sys.executable
-) -> dict[str, bytes]:
-    """Return the stages that `triton.compile` of the environment of `python` makes."""
-    environment = {"TRITON_CACHE_DIR": str(cache), "TRITON_ALWAYS_COMPILE": "1"}
-    program = Path(__file__).with_name("direct.py")
-    done = subprocess.run(
-        [python, program],
-        input=json.dumps(request), capture_output=True, text=True, env=environment, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    stages = json.loads(done.stdout)["stages"]
-    return {name: base64.b64decode(data) for name, data in stages.items()}
+    return directly.stages(request, tmp_path)
 
 
 def defaults(cut: dict[str, Any]) -> dict[str, Any]:

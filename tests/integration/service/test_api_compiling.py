@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import ast
 import base64
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import httpx
 import pytest
 
 from tests.integration.compiler.kernels import KERNELS, read
+from tests.integration.compiler.triton_compile import run_directly
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.running import ROOT
@@ -104,16 +102,7 @@ def compile_directly(name: str, arch: int, tmp_path: Path) -> dict[str, bytes]:
         "options": {"enable_fp_fusion": True},
         "target": ["cuda", arch, 32],
     }
-    done = subprocess.run(
-        [sys.executable, ROOT / "tests/integration/compiler/direct.py"],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        env={"TRITON_CACHE_DIR": str(tmp_path), "TRITON_ALWAYS_COMPILE": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    stages: dict[str, str] = json.loads(done.stdout)["stages"]
-    return {stage: base64.b64decode(data) for stage, data in stages.items()}
+    return run_directly(request, tmp_path)
 
 
 def jit_functions(text: str) -> list[ast.FunctionDef]:

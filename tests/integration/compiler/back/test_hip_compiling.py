@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.compiler.back.test_ir_compiling import WITH_CHECKS, ttir
 from tests.integration.compiler.kernels import KERNELS, read
-from tests.integration.compiler.test_equality import run_directly
+from tests.integration.compiler.triton_compile import TritonCompile
 from tests.integration.service.bodies import good
 from tests.integration.service.conftest import Post
 
@@ -34,13 +34,13 @@ def hip(name: str, target: str = "hip:gfx942", **changes: Any) -> dict[str, Any]
     ],
 )
 def test_every_stage_equals_that_of_triton_compile(
-    post: Post, tmp_path: Path, name: str, gfx: str, warp_size: int
+    post: Post, directly: TritonCompile, tmp_path: Path, name: str, gfx: str, warp_size: int
 ) -> None:
     made = post(hip(name, f"hip:{gfx}", **ALL)).json()
     assert made["state"] == "succeeded", made["problem"]
 
     kernel = read(KERNELS / "good" / f"{name}.py")
-    expected = run_directly(
+    expected = directly.stages(
         {
             "source": kernel.text,
             "kernel": made["kernel"],

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import Kernel, compile_kernel
-from tests.integration.compiler.test_equality import run_directly
+from tests.integration.compiler.triton_compile import TritonCompile
 
 HEAD = "import dataclasses\nimport enum\nimport triton\nimport triton.language as tl\n"
 KINDS = {
@@ -31,7 +31,12 @@ KINDS = {
 
 @pytest.mark.parametrize(("above", "default", "stored"), KINDS.values(), ids=KINDS)
 def test_a_default_reaches_the_kernel_as_it_is(
-    children: Children, tmp_path: Path, above: str, default: str, stored: str
+    children: Children,
+    directly: TritonCompile,
+    tmp_path: Path,
+    above: str,
+    default: str,
+    stored: str,
 ) -> None:
     text = (
         f"{HEAD}{above}\n"
@@ -43,6 +48,6 @@ def test_a_default_reaches_the_kernel_as_it_is(
     made = compile_kernel(children, Kernel(tmp_path / "user.py", text, request), 90, "ttir")
     assert made.failure is None, made.failure
     whole = request | {"source": text, "kernel": "k", "constexprs": {}, "hints": {}}
-    expected = run_directly(whole | {"target": ["cuda", 90, 32]}, tmp_path)
+    expected = directly.stages(whole | {"target": ["cuda", 90, 32]}, tmp_path)
 
     assert made.stages["ttir"].decode() == expected["ttir"].decode()
