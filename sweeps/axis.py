@@ -76,7 +76,7 @@ def _check_name(name: str, group: str, member: str, at: str, kind: Kind) -> None
         if len(name) > MAX_NAME_CHARS:
             raise RequestRejected(Fault(at, f"a name longer than {MAX_NAME_CHARS} characters"))
         return
-    if group in NAMES["launches"] and not member:
+    if group in NAMES["launches"] and (not member or group == ARGUMENTS):
         message = "a compilation has no such axis; sweep it over a launch (`base` with `grid`)"
         raise RequestRejected(Fault(at, message))
     meant = f" Did you mean `constexprs.{name}` or `options.{name}`?" if name.isidentifier() else ""

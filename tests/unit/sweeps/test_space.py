@@ -106,6 +106,7 @@ def test_the_kernel_of_a_launch_is_swept_in_its_compilation() -> None:
         ({"BLOCK": [1]}, (), "/space/BLOCK", "Did you mean `constexprs.BLOCK`"),
         ({"optons.num_warps": [1]}, (), "/space/optons.num_warps", "Did you mean `options`?"),
         ({"grid": [[1]]}, (), "/space/grid", "a compilation has no such axis"),
+        ({"arguments.n": [1]}, (), "/space/arguments.n", "a compilation has no such axis"),
         ({"target": ["a"], "targets": ["b"]}, (), "/space/targets", "an axis already"),
         (
             [{"constexprs": {"B": 1}, "constexprs.B": 2}],
