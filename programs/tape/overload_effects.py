@@ -15,6 +15,8 @@ _WITH_RUNNING_STATISTICS = frozenset({
 _RUNNING_STATISTICS = ((3, "running_mean"), (4, "running_var"))
 """Arguments that are written, and not read, where the op trains: neither its name nor, for most,
 torch's schema says so."""
+_DRAWS_BESIDE = frozenset({"bernoulli", "multinomial", "native_dropout", "normal", "rrelu"})
+"""Ops that hang on their arguments' values, too."""
 _WITHOUT_VALUES: frozenset[Kind] = frozenset({"uninitialized", "constant", "random"})
 
 
@@ -26,6 +28,11 @@ def kind_of(op: AtenOp) -> Kind:
 def name_of(op: AtenOp) -> str:
     """Return the op's name without `aten.` and without its overload."""
     return op.op.split(".")[1]
+
+
+def draws(op: AtenOp) -> bool:
+    """Whether the op takes numbers from a random generator."""
+    return kind_of(op) == "random" or name_of(op) in _DRAWS_BESIDE
 
 
 def is_in_place(op: AtenOp) -> bool:

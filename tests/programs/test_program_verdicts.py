@@ -51,6 +51,14 @@ def test_without_a_reference_nothing_is_compared(programs: httpx.Client) -> None
     assert program["outputs"]["0"]["summary"]["mean"] == 2.0
 
 
+def test_inputs_that_hide_a_kept_result_are_told(programs: httpx.Client) -> None:
+    equal = evaluate(programs, SOURCE, REFERENCE, inputs=ONES)
+    drawn = evaluate(programs, SOURCE, REFERENCE)
+    assert (equal["verdict"], drawn["verdict"]) == ("passed", "passed"), equal
+    assert "Both calls get the same inputs" in equal["warnings"][0]
+    assert drawn["warnings"] == []
+
+
 def test_a_script_runs_as_it_stands(programs: httpx.Client) -> None:
     script = SOURCE + ("\n\nx = torch.arange(100.0, device='cuda')\ndoubled = ModelNew()(x, x)\n")
     entry = {"kind": "script", "outputs": ["doubled"]}

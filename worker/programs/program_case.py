@@ -1,5 +1,6 @@
 """One case of a program: recorded, its kernels compiled, replayed beside its reference, judged."""
 
+from asyncio import to_thread
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -31,6 +32,10 @@ from worker.programs.tuned_kernels import tuned_warnings
 
 VALUE_DEPENDENT: Final = "value_dependent"
 PRECISION: Final = "precision_downgrade"
+_EQUAL_INPUTS = (
+    "Both calls get the same inputs, as what makes them draws no random number: a result that is "
+    "kept from the first call would not show in the second. Draw them, as with torch.randn."
+)
 _MOST_KEPT = 20
 """Findings of kernels that could keep something."""
 
@@ -79,6 +84,9 @@ class _Case:
         outcome.flags += await tape_flags(recorded, compiled)
         if attempt.request.stop_after == "kernels" or not outcome.is_compiled:
             return
+        # in a thread: the tape may be long
+        if recorded.reference is not None and await to_thread(recorded.makes_equal_inputs):
+            outcome.warnings.append(_EQUAL_INPUTS)
         gpu = attempt.runs_on
         if gpu is None:
             await self._run(recorded, compiled)

@@ -22,7 +22,7 @@ from programs.program_job import (
 from programs.program_request import DEFAULT_SEED, InputsRequest, ProgramRequest
 from programs.recorder.record_order import RecordOrder
 from programs.tape.forged import ForgedTape
-from programs.tape.inputs_tape import inputs_text
+from programs.tape.inputs_tape import gives_both_calls_the_same, inputs_text
 from worker.compile.kernel_memory import KernelMemory
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
@@ -46,6 +46,13 @@ class RecordedCase:
     reference: ProgramTape | None
     inputs: ProgramTape | None = None
     inputs_text: bytes | None = None
+
+    def makes_equal_inputs(self) -> bool:
+        """Whether both calls of its programs get the same: that a result is kept does not show."""
+        try:
+            return gives_both_calls_the_same((self.inputs or self.candidate).tape)
+        except ForgedTape:  # a program that nobody gives its inputs is refused where it is replayed
+            return False
 
     def inputs_of(self, program: ProgramTape) -> bytes | None:
         """Return the tape that makes the inputs of a program of this case; None: its own does."""
