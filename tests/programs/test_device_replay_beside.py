@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +11,25 @@ import pytest
 
 from launch.messages import Tolerance
 from tests.gpu.program_tapes import program, t
-from tests.programs.stand_in_program_gpu import COUNT, Gpu, kernel, scale, scaling
+from tests.programs import stand_in_program_gpu
+from tests.programs.stand_in_program_gpu import COUNT, Gpu, floats, kernel, scale, scaling
+from tests.programs.timed_programs import StandInDevice
+from tests.unit.worker.gpu.fake_cuda import pointer
 from worker.gpu.program.program_order import (
     BESIDE,
     COMPARE,
     ProgramOrder,
     ProgramTimingOrder,
 )
+
+
+class WaitingDevice(StandInDevice):
+    """One that each call waits for, so that no graph can hold it."""
+
+    @contextmanager
+    def no_waiting(self) -> Iterator[None]:
+        yield
+        raise RuntimeError("it waits")
 
 
 def doubling(tape: Any, inputs: list[int]) -> list[int]:
@@ -78,6 +91,25 @@ def test_the_outputs_of_a_timed_program_are_compared_too(gpu: Gpu) -> None:
 
     assert result["timing"]["differing_repeats"] == 0
     assert all(one["comparison"]["matches"] for one in result["compared"]["outputs"].values())
+
+
+@pytest.mark.parametrize("works_in", [("run", "timing", "again"), ("again",)])
+def test_what_is_compared_is_held_against_what_was_checked_and_timed(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch, works_in: tuple[str, ...]
+) -> None:
+    """A kernel that counts its runs could work in that alone which is compared."""
+    monkeypatch.setattr(stand_in_program_gpu, "StandInDevice", WaitingDevice)
+
+    def working(pointers: Any) -> None:
+        scale(pointers)
+        floats(pointer(pointers, 1))[:] *= gpu.stages[-1] in works_in
+
+    gpu.kernel("scale", working)
+    candidate = program(scaling(), [[COUNT]], timing=ProgramTimingOrder(max_ms=10.0))
+
+    timing = gpu.run(beside(candidate, program(doubling, [[COUNT]])))["timing"]
+
+    assert timing["differing_repeats"] == (0 if "timing" in works_in else 2)
 
 
 def test_what_a_program_beside_its_reference_left_unwritten_is_no_match(gpu: Gpu) -> None:

@@ -23,6 +23,7 @@ from tests.unit.programs.tape_maker import TapeMaker
 from worker.gpu.program import call_runs
 from worker.gpu.program.program_order import ProgramTimingOrder
 from worker.gpu.program.program_timing import TimedProgram, timed
+from worker.gpu.program.timed_call import NotCapturable
 
 QUICK = ProgramTimingOrder(warmup_repeats=2, min_repeats=8, max_repeats=8, max_ms=2000)
 CPU = torch.device("cpu")
@@ -248,6 +249,26 @@ def test_what_does_not_fit_is_not_timed_and_says_so(monkeypatch: pytest.MonkeyPa
     assert found.result["timing"] is None
     assert "not timed" in found.result["timing_note"]
     assert found.device.is_closed
+
+
+def test_ops_that_no_graph_has_room_for_once_more_are_not_timed_and_it_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graphs: list[object] = []
+    capture = StandInDevice.capture
+
+    def of_two(self: StandInDevice, run: Callable[[], None]) -> Callable[[], None]:
+        if len(graphs) == 2:
+            raise NotCapturable("CUDA out of memory. Tried to allocate 20.00 GiB.")
+        graphs.append(run)
+        return capture(self, run)
+
+    monkeypatch.setattr(StandInDevice, "capture", of_two)
+    found = time_program(prepared(recorded(rows, doubled_and_added).tape, CPU))
+
+    assert found.timing["input_sets"] == 2
+    assert found.result["entries"] is None
+    assert "not timed one by one: CUDA out of memory" in found.result["timing_note"]
 
 
 def test_ops_are_not_timed_and_repeats_not_sent_where_nobody_asks_for_it() -> None:

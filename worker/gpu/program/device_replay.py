@@ -114,15 +114,21 @@ class DeviceReplay:
             self._stage("timing")
             found |= self._timed(checked, self._order.timing)
             if isinstance(self._sink, KeptOutputs):
-                self._keep(self._sink)  # none may be there before
+                _doubt(found["timing"], self._keep(self._sink, checked))
         return found
 
-    def _keep(self, sink: KeptOutputs) -> None:
-        """Replay for what is kept."""
+    def _keep(self, sink: KeptOutputs, checked: Checked) -> int:
+        """Replay for what is kept, of which no copy may be there before.
+
+        Return how many calls left something else than the checked ones did.
+        """
         self._stage("again")
+        differing = 0
         for run, call in self._calls():
+            differing += self._digests(run, call) != checked[call]
             for place, id_ in self._outputs(call):
                 sink.keep(place, run.tensors.get(id_))
+        return differing
 
     def _timed(self, checked: Checked, order: ProgramTimingOrder) -> dict[str, Any]:
         """Return the members of the result that times are in."""
@@ -273,6 +279,13 @@ def out_of_memory() -> Iterator[None]:
         said = str(error).split("\n", maxsplit=1)[0]
         message = "The GPU has too little memory for the program and copies of its outputs"
         raise JobFailed("out_of_memory", f"{message}: {said}") from error
+
+
+def _doubt(timing: dict[str, Any] | None, differing: int) -> None:
+    """Count calls that are compared, and left something else than the timed ones, among those."""
+    if timing is not None and differing:
+        timing["checked_repeats"] += len(CALLS)
+        timing["differing_repeats"] += differing
 
 
 def _nondeterministic(path: str, call: int) -> Finding:
