@@ -133,9 +133,11 @@ def test_the_tape_of_an_id_is_shown(
     recorder.keep_tapes(posted.id, {"candidate": TAPE})
 
     told = tritonc("program", "tape", posted.id)
+    shorter = tritonc("tape", posted.id)
     as_json = tritonc("program", "tape", posted.id, "--json")
 
     assert (told.returncode, told.stdout) == (0, TAPE_TEXT.rstrip("\n") + "\n")
+    assert (shorter.returncode, shorter.stdout) == (0, told.stdout)
     assert json.loads(as_json.stdout) == TAPE
 
 
