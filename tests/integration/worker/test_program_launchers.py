@@ -22,6 +22,7 @@ from tests.waiting import comes_true
 from worker.gpu.program.program_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 from worker.gpu.supervisor.launchers import DeviceDrained
+from worker.pool import frame
 
 __all__ = ["command", "hold", "sick"]  # fixtures
 NO_CUDA = "import sys; sys.exit('this torch has no CUDA')"
@@ -174,6 +175,16 @@ async def test_after_a_program_that_was_not_clean_the_next_has_a_fresh_launcher(
         assert outcome.ending is ending
         assert await program_pid(launchers) != own
         assert (await launch(launchers)).ending is LaunchEnding.OK
+
+
+async def test_a_program_that_is_too_big_to_send_costs_its_caller_no_launcher(command, monkeypatch):
+    monkeypatch.setattr(frame, "MAX_BODY_BYTES", 1000)
+    async with launchers_of(command) as launchers:
+        own = await program_pid(launchers)
+        with pytest.raises(frame.FrameError, match="more than 1000"):
+            await replay(launchers, "x" * 1001)
+
+        assert await program_pid(launchers) == own
 
 
 async def test_a_reference_beside_its_program_has_as_long_again(command, hold):

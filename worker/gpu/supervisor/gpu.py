@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.program.program_order import ProgramOrder
+from worker.gpu.supervisor.encoded_order import EncodedOrder
 from worker.gpu.supervisor.examination import Examined, examine
 from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherPool, LauncherSettings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherProcess, SentOrder
@@ -136,7 +136,7 @@ class Gpu:
 
     async def replay(
         self,
-        order: ProgramOrder,
+        order: EncodedOrder,
         *,
         caller: str,
         deadline_s: float | LimitNow,

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from worker.code_digest import ROOT
 from worker.gpu.launcher.launcher import BOOTSTRAP
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.program.program_order import ProgramOrder
+from worker.gpu.supervisor.encoded_order import EncodedOrder, encode, framed
 from worker.gpu.supervisor.launcher_protocol import (
     LaunchEnding,
     LauncherFacts,
@@ -160,28 +160,26 @@ class LauncherProcess:
 
     async def examine(self, deadline_s: float) -> LaunchOutcome:
         """Run the health kernel."""
-        return await self.outcome_of(self._send({"task": "health"}, b""), deadline_s)
+        return await self.outcome_of(self._send(framed({"task": "health"})), deadline_s)
 
     async def measure(self, deadline_s: float) -> LaunchOutcome:
         """Measure the GPU's `ceilings`, which are in the result."""
-        return await self.outcome_of(self._send({"task": "ceilings"}, b""), deadline_s)
+        return await self.outcome_of(self._send(framed({"task": "ceilings"})), deadline_s)
 
-    def send(self, job: LauncherOrder | ProgramOrder) -> SentOrder:
+    def send(self, job: LauncherOrder | ProgramOrder | EncodedOrder) -> SentOrder:
         """Send a job, which it begins when it is done with the one before; see `outcome_of`.
 
         Raises FrameError when it is too big.
         """
-        return self._send(*job.to_frame())
+        return self._send(job if isinstance(job, EncodedOrder) else encode(job))
 
-    def _send(self, header: dict[str, Any], body: bytes) -> SentOrder:
-        nonce = os.urandom(frame.NONCE_BYTES)
-        encoded = frame.encode(nonce, header, body)
+    def _send(self, order: EncodedOrder) -> SentOrder:
         if not self._under_way:
             self._forget_printed()
         self._under_way += 1
         if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.write(encoded)
-        return SentOrder(nonce)
+            self._process.stdin.write(order.data)
+        return SentOrder(order.nonce)
 
     async def outcome_of(self, order: SentOrder, deadline_s: float) -> LaunchOutcome:
         """Return how a job ended that was sent, once those before it have ended; see `run`.

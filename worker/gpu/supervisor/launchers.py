@@ -12,6 +12,7 @@ from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.program.program_launcher import BOOTSTRAP
 from worker.gpu.program.program_order import ProgramOrder
+from worker.gpu.supervisor.encoded_order import encode
 from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.gpu import Gpu, LimitNow
 from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherSettings
@@ -139,9 +140,12 @@ class Launchers:
         turn_s: float | None = None,
         is_batch: bool = False,
     ) -> LaunchOutcome:
-        """Replay a program on one GPU, in turn with its launches; as `run` in all else."""
+        """Replay a program on one GPU, in turn with its launches; as `run` in all else.
+
+        One that is too big is refused before it has a turn.
+        """
         return await self._gpus[ordinal].replay(
-            order, caller=caller, deadline_s=deadline_s, turn_s=turn_s, is_batch=is_batch
+            encode(order), caller=caller, deadline_s=deadline_s, turn_s=turn_s, is_batch=is_batch
         )
 
     async def until_drained(self, ordinal: int) -> str:
