@@ -12,7 +12,7 @@ import mmap
 import os
 import resource
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,6 +27,8 @@ MOST_SHARED_BYTES = 2 << 30
 """More than a worker takes from one job."""
 _LEAST_SPARE_BYTES, _MOST_SPARE_BYTES = 4 << 20, 256 << 20
 """Of one output that the next of its size is prepared for; of all that are."""
+_MOST_ALIKE_BYTES = 32 << 20
+"""Of all of one size, where they are more than one."""
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _POPULATE_FOR_WRITING = 23  # MADV_POPULATE_WRITE, since Linux 5.14
 _SPAN_BYTES = 4 << 20
@@ -70,8 +72,11 @@ class OutputMemory:
     many.
     """
 
-    def __init__(self) -> None:
-        self._spares: OrderedDict[int, Future[_Pages]] = OrderedDict()
+    def __init__(self, most_alike: int = 1) -> None:
+        """Have so much memory of one size made ahead, as outputs of it come one behind another."""
+        self._most_alike = most_alike
+        self._spares: OrderedDict[int, deque[Future[_Pages]]] = OrderedDict()
+        """By size; the one that was used last is last."""
 
     @staticmethod
     def write(content: Bytes) -> SharedOutput:
@@ -96,23 +101,37 @@ class OutputMemory:
         return shared
 
     def _take(self, size_bytes: int) -> "_Pages":
-        spare = self._spares.pop(size_bytes, None)
-        if spare is not None:
+        if spares := self._spares.get(size_bytes):
             with contextlib.suppress(OSError):
-                return spare.result()
+                return spares.popleft().result()
         return _Pages(size_bytes)
 
     def _prepare(self, size_bytes: int) -> None:
         """Have the next memory of this size made on another thread; others give way to it."""
         if not _LEAST_SPARE_BYTES <= size_bytes <= _MOST_SPARE_BYTES:
             return
-        while sum(self._spares) + size_bytes > _MOST_SPARE_BYTES:
-            _, oldest = self._spares.popitem(last=False)
-            oldest.add_done_callback(_let_go)
-        made: Future[_Pages] = Future()
-        with contextlib.suppress(RuntimeError):  # no thread may be started
-            threading.Thread(target=_make, args=(made, size_bytes), daemon=True).start()
-            self._spares[size_bytes] = made
+        spares = self._spares.setdefault(size_bytes, deque())
+        self._spares.move_to_end(size_bytes)
+        wanted = min(self._most_alike, max(1, _MOST_ALIKE_BYTES // size_bytes))
+        while len(spares) < wanted and self._has_room_for(size_bytes):
+            made: Future[_Pages] = Future()
+            try:
+                threading.Thread(target=_make, args=(made, size_bytes), daemon=True).start()
+            except RuntimeError:  # no thread may be started
+                return
+            spares.append(made)
+
+    def _has_room_for(self, size_bytes: int) -> bool:
+        """Let go of what is of other sizes, until there is room for one more of this."""
+        while sum(size * len(spares) for size, spares in self._spares.items()) + size_bytes > (
+            _MOST_SPARE_BYTES
+        ):
+            oldest = next(iter(self._spares))
+            if oldest == size_bytes:
+                return False
+            for spare in self._spares.pop(oldest):
+                spare.add_done_callback(_let_go)
+        return True
 
 
 class _Pages:

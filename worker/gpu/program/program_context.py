@@ -26,6 +26,8 @@ from worker.gpu.program.cuda_timing import CudaTiming
 
 _OF_THIS_PROCESS = 0
 """It sees one GPU."""
+_OUTPUTS_AHEAD = 6
+"""Of one size: two that were checked, and those of repeats."""
 
 
 class ProgramContext:
@@ -36,7 +38,7 @@ class ProgramContext:
         self.torch_device = torch.device("cuda", _OF_THIS_PROCESS)
         self.maps = TensorMaps(device.driver_version)
         self.clocks = Clocks(device.uuid)
-        self._outputs = OutputMemory()
+        self._outputs = OutputMemory(most_alike=_OUTPUTS_AHEAD)
         self._loaded: list[LoadedKernel] = []
         torch.cuda.init()
         stream = torch.cuda.ExternalStream(int(device.stream), device=self.torch_device)

@@ -21,7 +21,7 @@ from worker.turns import Turns
 
 _UNWANTED_S = 1.0
 """What a job may take on the GPU that nobody waits for any more."""
-PROGRAM_SETTINGS = LauncherSettings(spares=2, most_processes=4, most_runs=1_000)
+PROGRAM_SETTINGS = LauncherSettings(spares=2, most_processes=6, most_runs=1_000)
 """Of program launchers, which begin with the first program: torch takes seconds to start in one."""
 
 LimitNow = Callable[[], float]

@@ -66,7 +66,7 @@ def test_the_memory_of_the_next_large_output_is_made_meanwhile_and_is_another():
     size, memory = (9 << 20) + 5, OutputMemory()
 
     first = filled(size, memory)
-    spare = memory._spares[size].result(timeout=10)
+    spare = memory._spares[size][0].result(timeout=10)
     second = filled(size, memory)
 
     assert second.descriptor == spare.descriptor != first.descriptor
@@ -82,8 +82,23 @@ def test_spares_take_only_so_much_memory(monkeypatch):
     assert list(memory._spares) == [6 << 20, 7 << 20]
     filled(5 << 20, memory).close()
     assert list(memory._spares) == [7 << 20, 5 << 20]
-    for spare in memory._spares.values():
+    for (spare,) in memory._spares.values():
         spare.result(timeout=10).close()
+
+
+def test_several_of_a_size_are_made_ahead_where_they_come_one_behind_another(monkeypatch):
+    monkeypatch.setattr(output_memory, "_MOST_SPARE_BYTES", 23 << 20)
+    memory = OutputMemory(most_alike=3)
+    for size in (5 << 20, 6 << 20):
+        filled(size, memory).close()
+
+    assert {size: len(spares) for size, spares in memory._spares.items()} == {6 << 20: 3}
+    ahead = [spare.result(timeout=10).descriptor for spare in memory._spares[6 << 20]]
+    outputs = [filled(6 << 20, memory) for _ in range(3)]
+    assert [one.descriptor for one in outputs] == ahead
+    assert len(memory._spares[6 << 20]) == 3
+    for one in [*outputs, *(spare.result(timeout=10) for spare in memory._spares[6 << 20])]:
+        one.close()
 
 
 def test_a_write_that_fails_leaves_no_descriptor(monkeypatch):
