@@ -38,15 +38,14 @@ def full_store(deployment: Deployment) -> Iterator[None]:
         asyncio.run(allow("0"))
 
 
-def begun(client: httpx.Client, **more: Any) -> str:
-    """Return where a program is that is being recorded, with a kernel that no other test has."""
+def posted(client: httpx.Client, **more: Any) -> str:
+    """Return where a program is that takes seconds, with a kernel that no other test has."""
     number = time.monotonic_ns()
     source = SLOW_TO_RECORD.replace("x + y, mask", f"x + y * ({number} - {number - 1}), mask")
     body = {"source": source, "reference": REFERENCE, **more}
     answer = client.post("/v1/programs", json=body)
     assert answer.status_code == 202, answer.text
     url: str = answer.json()["url"]
-    wait_until(lambda: client.get(url).json()["state"] == "running", "it is being recorded")
     return url
 
 
@@ -65,8 +64,9 @@ def over(client: httpx.Client, url: str) -> dict[str, Any]:
 def test_a_program_is_done_once_the_store_takes_data_again(
     programs: httpx.Client, recording_deployment: Deployment
 ) -> None:
-    url = begun(programs)
+    url = posted(programs)
     job_id = url.rpartition("/")[2]
+    wait_until(lambda: programs.get(url).json()["state"] == "running", "it is being recorded")
     with full_store(recording_deployment):
         said = recording_deployment.said
         wait_until(lambda: job_id in REFUSED.findall(said()), "it cannot be handed in", said)
@@ -79,7 +79,7 @@ def test_a_program_is_done_once_the_store_takes_data_again(
 def test_a_program_whose_deadline_passes_while_the_store_refuses_says_so(
     programs: httpx.Client, recording_deployment: Deployment
 ) -> None:
-    url = begun(programs, deadline_s=6)
+    url = posted(programs, deadline_s=6)
     with full_store(recording_deployment):
         program = over(programs, url)
 
