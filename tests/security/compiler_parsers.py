@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.back import amdgcn, inline_assembly, ir_repairs, mlir_log, passes, ptxas
+from compiler.back import (
+    amdgcn,
+    inline_assembly,
+    ir_repairs,
+    mlir_log,
+    passes,
+    ptxas,
+    reproducers,
+)
 from compiler.diagnostic import Span, diagnostic, excerpt, without_addresses
 from compiler.diff import stage_text
 from compiler.export.ptx import read_entry
@@ -65,6 +73,10 @@ OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "failed assertions": (
         wording.of_assertion,
         ("<failed to evaluate assertion message", ">, '", "NameError('", "')>"),
+    ),
+    "the module in what a failing pass says": (
+        lambda text: reproducers.without_module(text.encode()),
+        ("#a = ", "#a.", "module ", "\n#-}\n", "\nmodule {\n#"),
     ),
     "the failing pass": (mlir_log.failing_pass, ("Pipeline failed while executing [", "`a`")),
     "ptxas' resources": (ptxas.resources, ("Used 1", " bytes stack frame, 1", " bytes smem")),
