@@ -6,15 +6,13 @@ Reads and writes tapes alone; nothing is run here.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from programs.tape.forged import ForgedTape
-from programs.tape.overload_effects import draws, tensors_at, tensors_made
+from programs.tape.overload_effects import tensors_at, tensors_made
 from programs.tape.schema import (
-    AtenOp,
     Launch,
     Op,
     Phase,
@@ -41,22 +39,6 @@ def inputs_only(tape: Tape) -> Tape:
         raise ForgedTape("/inputs", "inputs are made with kernels: make them with torch alone")
     outputs = TupleOf(tuple(TensorRef(id_) for id_ in _inputs(tape)))
     return replace(tape, ops=tuple(ops), outputs=outputs, outputs2=TupleOf(()))
-
-
-def gives_both_calls_the_same(tape: Tape) -> bool:
-    """Whether nothing that makes the inputs of a tape differs from the first call to the second.
-
-    So no number is drawn, and each array of Python's is there for either. Raises as `inputs_only`.
-    """
-    kept = inputs_only(tape)
-    used = {*_inputs(tape), *(id_ for op in kept.ops for id_ in tensors_at(op))}
-    brought = Counter(data for id_, data in tape.constants.items() if id_ in used)
-    is_given_any = any(tensors_of(structure) for structure in tape.inputs)
-    return (
-        is_given_any
-        and not any(isinstance(op, AtenOp) and draws(op) for op in kept.ops)
-        and all(count % 2 == 0 for count in brought.values())
-    )
 
 
 def inputs_text(tape: Tape, text: bytes) -> bytes:

@@ -33,8 +33,8 @@ from worker.programs.tuned_kernels import tuned_warnings
 VALUE_DEPENDENT: Final = "value_dependent"
 PRECISION: Final = "precision_downgrade"
 _EQUAL_INPUTS = (
-    "Both calls get the same inputs, as what makes them draws no random number: a result that is "
-    "kept from the first call would not show in the second. Draw them, as with torch.randn."
+    "Both calls get the same inputs, as what makes them draws no other numbers for the second: a "
+    "result that is kept from the first would not show. Draw them, as with torch.randn, unseeded."
 )
 _MOST_KEPT = 20
 """Findings of kernels that could keep something."""

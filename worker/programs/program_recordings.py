@@ -21,8 +21,9 @@ from programs.program_job import (
 )
 from programs.program_request import DEFAULT_SEED, InputsRequest, ProgramRequest
 from programs.recorder.record_order import RecordOrder
+from programs.tape.equal_inputs import gives_both_calls_the_same
 from programs.tape.forged import ForgedTape
-from programs.tape.inputs_tape import gives_both_calls_the_same, inputs_text
+from programs.tape.inputs_tape import inputs_text
 from worker.compile.kernel_memory import KernelMemory
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from programs.tape.forged import ForgedTape
-from programs.tape.inputs_tape import gives_both_calls_the_same, inputs_only, inputs_text
+from programs.tape.inputs_tape import inputs_only, inputs_text
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.tape_maker import TapeMaker, t
 
@@ -89,41 +89,6 @@ def test_constants_among_the_inputs_stay_and_others_go() -> None:
     assert found["inputs"] == [{"dict": {"t": t(0), "n": 3}}]
     assert list(found["constants"]) == ["0"]
     assert read_tape(json.dumps(found).encode()).constants == {0: b"\1" * 8}
-
-
-@pytest.mark.parametrize(
-    ("op", "same"), [("zeros.default", True), ("randn.default", False), ("bernoulli.p", False)]
-)
-def test_inputs_that_draw_nothing_are_the_same_in_both_calls(op: str, same: bool) -> None:
-    maker = TapeMaker()
-    maker.phase = "inputs"
-    made = [maker.op("zeros.default", {"list": [64]}) for _ in range(2)]
-    if op == "bernoulli.p":
-        made = [maker.op(op, t(id_), 0.5) for id_ in made]
-    else:
-        made = [maker.op(op, {"list": [64]}) for _ in range(2)]
-    maker.phase = "run"
-
-    assert gives_both_calls_the_same(maker.tape(made[:1], made[:1], made[1:], made[1:])) is same
-
-
-@pytest.mark.parametrize(("second", "same"), [(b"\1" * 8, True), (b"\2" * 8, False)])
-def test_inputs_of_python_s_numbers_are_the_same_where_these_are(second: bytes, same: bool) -> None:
-    maker = TapeMaker()
-    made = [maker.tensor(2) for _ in range(2)]
-    tape = maker.json(made[:1], made[:1], made[1:], made[1:])
-    tape["constants"] = {
-        str(id_): base64.b64encode(data).decode()
-        for id_, data in zip(made, (b"\1" * 8, second), strict=True)
-    }
-    assert gives_both_calls_the_same(read_tape(json.dumps(tape).encode())) is same
-
-
-def test_a_program_that_is_given_nothing_is_not_given_the_same() -> None:
-    maker = TapeMaker()
-    made = maker.op("zeros.default", {"list": [64]})
-
-    assert not gives_both_calls_the_same(maker.tape([], [made]))
 
 
 def test_inputs_of_kernels_are_refused() -> None:

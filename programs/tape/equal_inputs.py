@@ -1,0 +1,105 @@
+"""Whether both calls of a program are given the same: then a result that is kept does not show.
+
+Contents are numbered by what makes them: two that are made alike have one number. Reads tapes
+alone; nothing is run here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from programs.tape.inputs_tape import inputs_only
+from programs.tape.output_paths import by_path
+from programs.tape.overload_effects import draws, makes_views, written_tensors
+from programs.tape.schema import (
+    AtenOp,
+    GeneratorRef,
+    Op,
+    Phase,
+    Seeding,
+    Structure,
+    Tape,
+    TensorRef,
+    TupleOf,
+    Value,
+    generators_of,
+    tensors_of,
+)
+
+_TORCHS: Sequence[int | None] = (None,)
+"""The generator that an op draws from that is given none."""
+
+
+def gives_both_calls_the_same(tape: Tape) -> bool:
+    """Whether a tape makes both calls' inputs alike: of the same numbers, by the same ops.
+
+    Raises as `inputs_only`.
+    """
+    contents = _Contents(tape)
+    for op in inputs_only(tape).ops:
+        contents.take(op)
+    first, second = (contents.given(one) for one in (tape.inputs, tape.inputs2))
+    return first == second and any(tensors_of(structure) for structure in tape.inputs)
+
+
+class _Contents:
+    """What lies in the storages of a tape, as its ops go by."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._numbers: dict[object, int] = {}
+        self._storages = {
+            tape.tensors[id_].storage: self._number("constant", data)
+            for id_, data in tape.constants.items()
+        }
+        self._generators: dict[int | None, int] = {}
+        """How far each has come, of those that were seeded, or drawn from."""
+        self._phase: Phase = "init"
+
+    def take(self, op: Op) -> None:
+        """Take note of what the next op does."""
+        if op.phase != self._phase:  # each begins from the seed
+            self._generators.pop(None, None)
+            self._phase = op.phase
+        match op:
+            case Seeding():
+                self._generators[op.generator] = self._number("seed", op.seed)
+            case AtenOp() if not makes_views(op):
+                self._take_result(op)
+
+    def given(self, inputs: tuple[Structure, ...]) -> dict[str, object]:
+        """Return what a call is given, by path."""
+        return {
+            path: self._of(value.id) if isinstance(value, TensorRef) else (type(value), value)
+            for path, value in by_path(TupleOf(inputs)).items()
+        }
+
+    def _take_result(self, op: AtenOp) -> None:
+        names = (generators_of(op) or _TORCHS) if draws(op) else ()
+        stood = tuple([self._generators.get(one, self._number("new", one)) for one in names])
+        named = sorted((name, self._value(value)) for name, value in op.kwargs.items())
+        made = self._number(op.op, self._value(op.args), tuple(named), stood)
+        for name in names:
+            self._generators[name] = self._number("behind", made)
+        changed = (*written_tensors(op), *(id_ for id_ in op.outputs if id_ is not None))
+        for position, id_ in enumerate(changed):
+            self._storages[self._tape.tensors[id_].storage] = self._number(made, position)
+
+    def _value(self, value: Value) -> int:
+        """Return the number of an argument."""
+        match value:
+            case TensorRef():
+                return self._number(*self._of(value.id))
+            case GeneratorRef():
+                return self._number("generator")
+            case tuple():
+                return self._number("items", *map(self._value, value))
+        return self._number(type(value), value)
+
+    def _of(self, id_: int) -> tuple[object, ...]:
+        meta = self._tape.tensors[id_]
+        content = self._storages.get(meta.storage)
+        return meta.dtype, meta.shape, meta.strides, meta.offset, content
+
+    def _number(self, *described: object) -> int:
+        return self._numbers.setdefault(described, len(self._numbers))
