@@ -62,6 +62,8 @@ def has_module(files: Collection[str], module: str, name: str = "") -> bool:
 
     `module` is dotted; leading dots make it relative to a folder that is not known.
     """
+    if not files:
+        return False  # as of most sources: it is asked for each use of each module
     path = module.lstrip(".").replace(".", "/")
     paths = [f"{path}/{name}".strip("/")] if name and name != "*" else []
     paths += [path] if path else []
