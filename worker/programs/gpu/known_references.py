@@ -19,6 +19,8 @@ LIFE_S = 300.0
 """How long: a GPU's clocks and warmth change, and so do times."""
 _BESIDE_BYTES = 64 << 10
 """What one is counted as, beside its outputs."""
+_TOLD_BYTES = 512
+"""And for each thing that is told of it: there may be 200,000."""
 
 
 class KnownReferences:
@@ -72,6 +74,10 @@ def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
 
 
 def _size_bytes(replayed: Replayed) -> int:
-    tensors = (item for call in replayed.calls for item in call.values())
+    tensors = [item for call in replayed.calls for item in call.values()]
     returned = sum(len(one.data or b"") for one in tensors if isinstance(one, ReplayedTensor))
-    return _BESIDE_BYTES + returned
+    names = [path for call in replayed.calls for path in call]
+    variables = [one for state in replayed.module_states for one in state.get("variables", ())]
+    names += [str(one["name"]) for one in variables]
+    told = len(names) + len(replayed.variants) + len(replayed.parameters)
+    return _BESIDE_BYTES + _TOLD_BYTES * told + 4 * sum(map(len, names)) + returned

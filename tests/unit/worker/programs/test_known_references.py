@@ -1,5 +1,6 @@
 """References that ran on a GPU are remembered for a while, each for all that its run hangs on."""
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -97,6 +98,33 @@ def test_no_more_is_remembered_than_there_is_room_for():
         known.keep(name, returned())
 
     assert [known.find(name) is not None for name in "abcd"] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"variants": dict.fromkeys(range(20_000), 0)},
+        {"parameters": [f"{number:064}" for number in range(2_000)]},
+        {"module_states": [{"variables": [{"name": f"{n:040}"} for n in range(2_000)]}]},
+        {"calls": [{f"{n:0200}": ReplayedTensor(META, b"") for n in range(2_000)}] * 2},
+    ],
+    ids=lambda told: next(iter(told)),
+)
+def test_what_is_told_of_a_reference_beside_its_outputs_takes_its_room(told):
+    known = KnownReferences(1 << 30)
+    known.keep("a", replace(returned(), **told))
+
+    assert known.size_bytes > taken_bytes(next(iter(told.values())))
+
+
+def taken_bytes(told):
+    """What lists and dicts take in memory, all that is in them counted once."""
+    if isinstance(told, dict):
+        return sys.getsizeof(told) + sum(map(taken_bytes, (*told.keys(), *told.values())))
+    if isinstance(told, list):
+        each = {id(one): one for one in told}.values()
+        return sys.getsizeof(told) + sum(map(taken_bytes, each))
+    return sys.getsizeof(told)
 
 
 @pytest.mark.parametrize(
