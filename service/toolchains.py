@@ -19,7 +19,7 @@ from compiler.toolchain import Toolchain
 from service.http.problems import ProblemRaised
 from store import workers
 from store.jobs.producer import JobProducer
-from store.jobs.types import compile_lane
+from store.jobs.types import lanes_of
 from store.workers import Toolchains, Workers
 
 MAX_AGE_S = 2.0
@@ -149,7 +149,8 @@ async def reconcile_default(
 ) -> list[str]:
     """Have a default that a living worker serves, forget what none does; return what changed.
 
-    What jobs still wait for is known until a worker has done them.
+    What jobs still wait for is known until a worker has done them. Nothing is forgotten while the
+    default changes: until services have followed they queue more for the one before.
     """
     living = await served_toolchains(workers)
     known = {
@@ -163,9 +164,9 @@ async def reconcile_default(
     if default not in living:
         chosen = max(there, key=lambda name: _newness(known[name]))
         await toolchains.set_default(chosen)
-        changes.append(f"the default toolchain is now {chosen} (Triton {known[chosen].triton})")
+        return [f"the default toolchain is now {chosen} (Triton {known[chosen].triton})"]
     for gone in sorted(known.keys() - living):
-        if await jobs.queued(compile_lane(gone)):
+        if any([await jobs.queued(lane) for lane in lanes_of(gone)]):
             continue
         await toolchains.forget(gone)
         changes.append(f"toolchain {gone} (Triton {known[gone].triton}) is not offered any more")

@@ -217,6 +217,13 @@ def program_device_lane(toolchain_id: str, target: str, model: str) -> str:
     return f"{PROGRAM_LANES}{toolchain_id}:{target} {model}"
 
 
+def lanes_of(toolchain_id: str) -> list[str]:
+    """Return all lanes that belong to this toolchain wherever its workers are."""
+    on_the_cpu = interpreter_lane(toolchain_id)
+    every = (compile_lane, inspect_lane, derive_lane, programs_lane)
+    return [*(lane(toolchain_id) for lane in every), on_the_cpu, torch_lane(on_the_cpu)]
+
+
 def kind_of(lane: str) -> str:
     """Return what the jobs of a lane are: compile, inspect, launch, derive, programs or sweeps."""
     return lane.partition(":")[0]

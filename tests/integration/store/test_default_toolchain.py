@@ -3,7 +3,7 @@
 import pytest
 
 from service.toolchains import reconcile_default
-from store.jobs.types import Priority, compile_lane
+from store.jobs.types import Priority, lanes_of
 from store.workers import Toolchains, Worker, Workers
 
 DESCRIPTION = (
@@ -42,9 +42,11 @@ async def test_a_default_that_only_an_older_installation_had_is_followed_by_a_li
 
     assert await reconcile_default(workers, toolchains, jobs) == [
         "the default toolchain is now new (Triton 3.10.0)",
-        "toolchain old (Triton 3.9.0) is not offered any more",
     ]
     assert await toolchains.default() == "new"
+    assert await reconcile_default(workers, toolchains, jobs) == [
+        "toolchain old (Triton 3.9.0) is not offered any more",
+    ]
     assert list(await toolchains.list()) == ["another", "new"]
 
 
@@ -64,12 +66,24 @@ async def test_without_a_living_worker_nothing_changes(workers, toolchains, jobs
     assert await toolchains.default() == "old"
 
 
-async def test_what_jobs_wait_for_is_known_until_they_are_done(workers, toolchains, jobs):
+async def test_the_default_of_before_is_known_while_services_may_queue_for_it(
+    workers, toolchains, jobs
+):
+    await offered(toolchains, "old", "3.9.0")
+    await offered(toolchains, "new", "3.9.0")
+    await living(workers, "new")
+
+    await reconcile_default(workers, toolchains, jobs)
+    assert set(await toolchains.list()) == {"old", "new"}
+
+
+@pytest.mark.parametrize("lane", lanes_of("old"))
+async def test_what_jobs_wait_for_is_known_until_they_are_done(workers, toolchains, jobs, lane):
     await offered(toolchains, "old", "3.9.0")
     await offered(toolchains, "new", "3.9.0")
     await living(workers, "new")
     await jobs.submit(
-        "vector-add", lane=compile_lane("old"), priority=Priority.BATCH, payload=b"{}",
+        "vector-add", lane=lane, priority=Priority.BATCH, payload=b"{}",
         caller="alice", deadline_ms=60_000,
     )  # fmt: skip
 
