@@ -12,6 +12,7 @@ from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
 from programs.recorder.refusals import reason_of, told_of
 from programs.recorder.tensor_table import device_name
+from programs.tape.allowed_overloads import ALLOWED
 
 _UNWRITTEN = frozenset({"prim.device.default", "aten.is_pinned.default"})
 """Ops that ask what a fake tensor can answer, and change nothing."""
@@ -89,6 +90,8 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             for item in tree_leaves(returned)
         ]
         if changes or any(output is not None for output in outputs):
+            if name not in ALLOWED:
+                raise NotRecordable("unsupported_op", f"{name} is not among the overloads of tapes")
             tape.write({**entry, "o": outputs})
         return returned
 

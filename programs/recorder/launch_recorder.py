@@ -6,6 +6,7 @@ An autotuned launch is recorded with every configuration that Triton would try.
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import index
 from typing import Any, NoReturn
 
 import torch
@@ -19,7 +20,7 @@ from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recorded_arguments import argument, kernel_name
 from programs.recorder.recording import Recording, current, refused
 from programs.recorder.tape_writer import scalar
-from programs.tape.tape_bounds import MAX_VARIANTS
+from programs.tape.tape_bounds import MAX_GRID, MAX_VARIANTS
 
 _NO_OPTIONS = frozenset({"debug", "instrumentation_mode", "fpsan_homomorphic_casts"})
 _OPTIONS = frozenset({
@@ -80,15 +81,23 @@ def _launch(
     bound = kernel.signature.bind(*args, **given)
     bound.apply_defaults()
     arguments = dict(bound.arguments)
-    sizes = grid(arguments) if callable(grid) else grid
-    sizes = [int(size) for size in (sizes if isinstance(sizes, (tuple, list)) else (sizes,))]
+    sizes = _sizes(grid(arguments) if callable(grid) else grid)
     tensors = [value for value in arguments.values() if isinstance(value, torch.Tensor)]
     by_kind: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for name, value in arguments.items():
         by_kind[constexpr[name]][name] = argument(recording, name, value)
-    return CollectedLaunch(
-        kernel, [*sizes, 1, 1][:3], by_kind[0], by_kind[1], _options(options), tensors
-    )
+    return CollectedLaunch(kernel, sizes, by_kind[0], by_kind[1], _options(options), tensors)
+
+
+def _sizes(grid: Any) -> list[int]:
+    """Return the three sizes of a grid. Raises what Triton raises for what is none."""
+    given = len(grid)
+    sizes = [index(grid[axis]) if axis < max(given, 1) else 1 for axis in range(len(MAX_GRID))]
+    for size, most in zip(sizes, MAX_GRID, strict=True):
+        if not 0 <= size <= most:
+            detail = f"its grid is {tuple(sizes)}: a GPU takes from 0 to {MAX_GRID}"
+            raise NotRecordable("unsupported_launch", detail)
+    return sizes
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _wrapped(tape: Any, name: str, value: Any) -> Any:
     except NotRecordable as refusal:
         if refusal.reason == "value_dependent":
             raise
-        detail = f"its argument {name!r} is a {kind}"
+        detail = f"its argument {name!r} is {refusal.detail}"
         raise NotRecordable("unsupported_launch", detail) from None
 
 

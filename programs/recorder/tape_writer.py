@@ -21,6 +21,8 @@ from programs.recorder.tensor_table import TensorTable, device_name, type_name
 from programs.recorder.user_lines import UserLines
 from programs.tape.schema import Phase
 from programs.tape.tape_bounds import (
+    LARGEST_INT,
+    LEAST_INT,
     MAX_CONSTANT_BYTES,
     MAX_GENERATORS,
     MAX_NAME_CHARS,
@@ -189,7 +191,7 @@ def scalar(value: Any) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
-        return int(value)
+        return _integer(int(value))
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"float": _non_finite(value)}
     if isinstance(value, complex):
@@ -200,6 +202,13 @@ def scalar(value: Any) -> Any:
         what = "a time" if value.reason == "clock" else "the value of a tensor"
         raise NotRecordable(value.reason, f"it passes on {what}")
     raise NotRecordable("unsupported_argument", f"a value of type {type(value).__name__}")
+
+
+def _integer(value: int) -> int:
+    if not LEAST_INT <= value <= LARGEST_INT:
+        bits = value.bit_length()
+        raise NotRecordable("unsupported_argument", f"an integer of {bits} bits: 64 is the most")
+    return value
 
 
 def _non_finite(value: float) -> str:

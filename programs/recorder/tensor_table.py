@@ -76,12 +76,17 @@ class TensorTable:
         return number
 
     def _storage(self, storage: Any) -> int:
-        """Return the number of a storage; `resize_` may have made it larger than it was."""
+        """Return the number of a storage. Raises `NotRecordable` for one that was made larger."""
         number = self._storage_ids.setdefault(storage._cdata, len(self.storages))
         size = int(storage.nbytes())
         if number == len(self.storages):
             self.storages.append(size)
-        self.storages[number] = max(self.storages[number], size)
+        elif size > self.storages[number]:
+            detail = (
+                f"it resizes memory of {self.storages[number]} bytes to {size}: "
+                "make it (or what `out` is given) as large as it will be"
+            )
+            raise NotRecordable("unsupported_tensor", detail)
         return number
 
 

@@ -50,12 +50,17 @@ class LiveTensors:
             self._add(storage, octets)
         return self._keep(id_, self._view(id_))
 
-    def bind(self, id_: int, found: torch.Tensor, *, may_copy: bool) -> None:
+    def bind(
+        self, id_: int, found: torch.Tensor, *, may_copy: bool, may_round: bool = False
+    ) -> None:
         """Have a result be the tensor `id_`. Raises `ForgedTape` where it is another one.
 
-        `may_copy`: a view becomes a copy where the tape says that it has memory of its own.
+        `may_copy`: a view becomes a copy where the tape says that it has memory of its own;
+        `may_round`: numbers may be of another floating-point type there.
         """
         meta = self._tape.tensors[id_]
+        if may_round and found.is_floating_point() and DTYPES[meta.dtype].is_floating_point:
+            found = found.to(DTYPES[meta.dtype])
         if found.dtype is not DTYPES[meta.dtype] or tuple(found.shape) != meta.shape:
             said = f"{meta.dtype} of shape {list(meta.shape)}"
             raise _unlike(id_, said, f"{found.dtype} of shape {list(found.shape)}")

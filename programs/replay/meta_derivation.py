@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.operators import DTYPES, LIFTED, called
+from programs.replay.operators import DTYPES, LIFTED, STATISTICS, called
 from programs.replay.storage_lifetimes import Lifetimes
 from programs.tape.forged import ForgedTape
 from programs.tape.overload_effects import tensors_at, tensors_made
@@ -99,7 +99,7 @@ class _Derivation:
                 continue
             if found is None:
                 raise ForgedTape(f"/ops/{index}/o", f"{op.op} returns no tensor there")
-            self.tensors.bind(id_, found, may_copy=op.op == LIFTED)
+            self.tensors.bind(id_, found, may_copy=op.op == LIFTED, may_round=op.op in STATISTICS)
         if key is not None and len(_known) < _MOST_KNOWN:
             _known.add(key)
 

@@ -37,6 +37,9 @@ _OF_HOSTS = "pin_memory"
 LIFTED = "aten.lift_fresh.default"
 """Takes a constant into a program: the constant itself, or a copy where that was recorded."""
 _ONLY_ON_GPUS = frozenset({torch.ops.aten._fused_rms_norm_backward.default})
+STATISTICS = frozenset({"aten.native_layer_norm.default"})
+"""Overloads whose statistics, of inputs that are halves, are fp32 on a GPU and halves elsewhere."""
+_LAYER_NORM_BACKWARD = torch.ops.aten.native_layer_norm_backward.default
 TensorOf = Callable[[int], torch.Tensor]
 GeneratorOf = Callable[[int], torch.Generator]
 
@@ -80,7 +83,23 @@ def _callable(name: str, device: torch.device) -> Any:
     found = overload(name)
     if device.type == "cpu" and found in _ONLY_ON_GPUS:
         return decomposition_table[found]
+    if device.type == "cpu" and found is _LAYER_NORM_BACKWARD:
+        return _layer_norm_backward
     return found
+
+
+def _layer_norm_backward(
+    grad: torch.Tensor,
+    given: torch.Tensor,
+    shape: list[int],
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+    weight: torch.Tensor | None,
+    *more: Any,
+) -> Any:
+    """Call it with statistics of the type that it wants on the CPU."""
+    kind = given.dtype if weight is None else weight.dtype
+    return _LAYER_NORM_BACKWARD(grad, given, shape, mean.to(kind), rstd.to(kind), weight, *more)
 
 
 def called(

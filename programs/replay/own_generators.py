@@ -8,13 +8,17 @@ import torch
 
 GeneratorStates = Mapping[int, torch.Tensor]
 
+_SEEDS = 1 << 64
+
 
 def seed_torch(seed: int, device: torch.device) -> None:
     """Seed the generators that torch draws from on the host and on `device`.
 
     `torch.manual_seed` also asks for every other kind of device, and of those that were never used
-    keeps the wish for ever: a process that lives gets slower and larger by it.
+    keeps the wish for ever: a process that lives gets slower and larger by it. Behind the last seed
+    there is comes the first.
     """
+    seed %= _SEEDS
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.default_generators[device.index or 0].manual_seed(seed)

@@ -18,7 +18,7 @@ from launch.messages import Finding
 from programs.replay.changed_inputs import ChangedInputs, Digest, digest_on_host
 from programs.replay.launches import Launches, Written
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.operators import DTYPES, called
+from programs.replay.operators import DTYPES, STATISTICS, called
 from programs.replay.own_generators import OwnGenerators, seed_torch
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
@@ -164,7 +164,7 @@ class ProgramRun:
             raise _stopped_by(op, error, self._how.device) from error
         for id_, found in zip(op.outputs, results, strict=True):
             if id_ is not None and found is not None:
-                self.tensors.bind(id_, found, may_copy=True)
+                self.tensors.bind(id_, found, may_copy=True, may_round=op.op in STATISTICS)
         if op.op in EMPTIES:
             for id_ in op.outputs:
                 self.written.poison(_present(id_), with_numbers=op.phase == "run2")

@@ -26,7 +26,8 @@ _ALSO = (
     "decimal", "ml_dtypes", "numpy", "numpy.lib.stride_tricks", "numpy.ma",
     "torch._decomp", "torch._refs",
     "torch._meta_registrations", "torch._prims", "torch._refs.fft", "torch._refs.linalg",
-    "torch._refs.nn.functional", "torch._refs.special", "torch.fft",
+    "torch._refs.nn.functional", "torch._refs.special", "torch._subclasses.functional_tensor",
+    "torch._subclasses.schema_check_mode", "torch.fft", "torch.fx.experimental.proxy_tensor",
     "torch.fx.experimental.symbolic_shapes", "torch.linalg", "torch.special",
 )  # fmt: skip
 

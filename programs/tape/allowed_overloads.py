@@ -105,7 +105,7 @@ FAMILIES = (
         "isposinf.default isneginf.default nan_to_num.default signbit.default copysign.Tensor "
         "copysign.Scalar where.self masked_fill.Scalar masked_fill.Tensor lerp.Scalar lerp.Tensor "
         "addcmul.default addcdiv.default gcd.default lcm.default nextafter.default "
-        "heaviside.default hypot.default",
+        "heaviside.default hypot.default floor_divide.default",
         elementwise=True,
     ),
     OverloadFamily(
@@ -158,7 +158,8 @@ FAMILIES = (
         "erf_.default erfc_.default erfinv_.default xlogy_.Tensor relu_.default "
         "sigmoid_.default silu_.default elu_.default celu_.default mish_.default "
         "hardsigmoid_.default hardswish_.default hardtanh_.default leaky_relu_.default "
-        "threshold_.default tril_.default triu_.default cumsum_.default cumprod_.default",
+        "threshold_.default tril_.default triu_.default cumsum_.default cumprod_.default "
+        "floor_divide_.Tensor",
     ),
     OverloadFamily(
         "compute",
@@ -182,7 +183,7 @@ FAMILIES = (
         "unfold_backward.default diagonal_backward.default "
         "replication_pad1d_backward.default "
         "replication_pad2d_backward.default view_copy.default expand_copy.default "
-        "permute_copy.default",
+        "permute_copy.default block_diag.default",
     ),
     OverloadFamily(
         "compute",
@@ -209,7 +210,7 @@ FAMILIES = (
         "count_nonzero.default count_nonzero.dim_IntList nansum.default median.default median.dim "
         "mode.default kthvalue.default cumsum.default cumprod.default cummax.default "
         "cummin.default logcumsumexp.default sort.default sort.stable topk.default dist.default "
-        "histc.default renorm.default",
+        "histc.default renorm.default nanmedian.default nanmedian.dim",
     ),
     OverloadFamily(
         "compute",
@@ -237,7 +238,10 @@ FAMILIES = (
         "max_unpool2d.default grid_sampler_2d.default grid_sampler_3d.default "
         "affine_grid_generator.default upsample_nearest1d.default upsample_nearest1d.vec "
         "upsample_nearest2d.default upsample_nearest2d.vec upsample_nearest3d.default "
-        "upsample_nearest3d.vec upsample_bilinear2d.default upsample_bilinear2d.vec "
+        "upsample_nearest3d.vec _upsample_nearest_exact1d.default _upsample_nearest_exact1d.vec "
+        "_upsample_nearest_exact2d.default _upsample_nearest_exact2d.vec "
+        "_upsample_nearest_exact3d.default _upsample_nearest_exact3d.vec "
+        "upsample_bilinear2d.default upsample_bilinear2d.vec "
         "upsample_bicubic2d.default upsample_bicubic2d.vec upsample_linear1d.default "
         "upsample_linear1d.vec upsample_trilinear3d.default upsample_trilinear3d.vec",
     ),

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.operators import called
+from programs.replay.operators import STATISTICS, called
 from programs.replay.own_generators import OwnGenerators
 from programs.replay.program_run import tensors_in
 from programs.replay.replay_order import CALLS
@@ -125,7 +125,7 @@ class TimedCall:
                 results = called(op, self._tensors.get, self.device, self._generators.get)
                 for id_, found in zip(op.outputs, results, strict=True):
                     if id_ is not None and found is not None:
-                        self._bind(id_, found)
+                        self._bind(id_, found, may_round=op.op in STATISTICS)
             case Launch():
                 for name in op.reset_to_zero:
                     value = op.args.get(name)
@@ -135,10 +135,10 @@ class TimedCall:
             case Seeding():
                 self._generators.seed(op.generator, op.seed)
 
-    def _bind(self, id_: int, found: torch.Tensor) -> None:
+    def _bind(self, id_: int, found: torch.Tensor, *, may_round: bool) -> None:
         storage = self._tape.tensors[id_].storage
         is_new = not self._tensors.has(storage)
-        self._tensors.bind(id_, found, may_copy=True)
+        self._tensors.bind(id_, found, may_copy=True, may_round=may_round)
         if is_new:
             octets = self._tensors.octets(storage)
             if octets.numel():
