@@ -39,6 +39,7 @@ class Buffers:
     def __init__(self, context: LauncherContext, job: LauncherOrder, contents: Contents) -> None:
         self._memory = context.memory
         self._checks = context.checks
+        self._uniform = context.uniform
         self._contents = contents
         self.blocks = [
             self._memory.take(size, int(one["align_bytes"]), is_argument=True)
@@ -76,6 +77,8 @@ class Buffers:
                 self._memory.fill(block.address, block.size_bytes, poison)
             elif first.address is not None:
                 self._memory.copy(block.address, first.address, block.size_bytes)
+            elif first.numbers is not None:
+                self._uniform.draw(first.numbers, block.address)
             elif first.content is not None:
                 self._memory.write(block.address, first.content)
 
@@ -189,8 +192,8 @@ class Pristine:
         self._held: list[Mapping] = []
         for index in restored:
             first = firsts[index]
-            if first is not None and first.content is not None and first.size_bytes:
-                mapping, first = context.inputs.hold(first.content)
+            if first is not None and first.address is None and first.size_bytes:
+                mapping, first = context.inputs.hold(first)
                 self._held.append(mapping)
             self._sources[index] = None if first is None else first.address
 

@@ -6,9 +6,7 @@ launch starts with. Imported in launchers only.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from worker.gpu.inputs.uniform_draw import UniformDraw
 from worker.gpu.inputs.uniform_values import UniformValues
@@ -48,13 +46,17 @@ class KeptBudget:
 
 @dataclass(frozen=True, slots=True)
 class FirstContent:
-    """What one allocation starts with, on the GPU at `address`, or on the host as `content`."""
+    """What one allocation starts with: on the GPU at `address`, or on the host as `content`.
+
+    Or `numbers`, which the GPU draws sooner than it is told where they are kept.
+    """
 
     size_bytes: int
     address: int | None = None
     digest: int | None = None
     """Of the bytes at `address`."""
     content: Bytes | None = None
+    numbers: UniformDraw | None = None
 
 
 class KeptInputs:
@@ -102,21 +104,23 @@ class KeptInputs:
             is_small = contents.sizes_bytes[index] <= _MOST_PREPARED_BYTES
             if key is None or not is_small or key in self._on_gpu or key in self._on_host:
                 continue
-            if contents.sizes_bytes[index] <= self._budget.gpu_bytes and self._drawn(
-                contents, index
-            ):
+            if self._drawn(contents, index) is not None:
                 continue
             if key not in self._prepared and (made := contents.initial(index)) is not None:
                 self._prepared[key] = made
 
-    def hold(self, content: Bytes) -> tuple[Mapping, FirstContent]:
-        """Return `content` in read-only memory of the GPU; `unmap` ends it. Raises CudaError."""
-        return self._hold(content.nbytes, lambda address: self._memory.write(address, content))
+    def hold(self, first: FirstContent) -> tuple[Mapping, FirstContent]:
+        """Return what is not on the GPU in read-only memory there; `unmap` ends it.
 
-    def _hold(self, size_bytes: int, fill: Callable[[int], None]) -> tuple[Mapping, FirstContent]:
+        Raises CudaError.
+        """
+        size_bytes = first.size_bytes
         mapping = self._memory.map(size_bytes)
         try:
-            fill(mapping.start)
+            if first.numbers is not None:
+                self._uniform.draw(first.numbers, mapping.start)
+            elif first.content is not None:
+                self._memory.write(mapping.start, first.content)
             (digest,) = self._checks.ask([self._checks.digest_of(mapping.start, size_bytes)])
             protect(self._device, mapping)
         except BaseException:
@@ -131,26 +135,21 @@ class KeptInputs:
         if key is not None and key in self._on_gpu:
             self._on_gpu.move_to_end(key)
             return self._on_gpu[key][1]
+        if (numbers := self._drawn(contents, index)) is not None:
+            return FirstContent(size_bytes, numbers=numbers)
+        made = FirstContent(size_bytes, content=self._made(contents, index, key))
         page = self._device.granularity_bytes
         mapped_bytes = -(-size_bytes // page) * page
         if key is None or not 0 < mapped_bytes <= self._budget.gpu_bytes - self._used_bytes:
-            return FirstContent(size_bytes, content=self._made(contents, index, key))
+            return made
         self._shrink(self._budget.gpu_bytes - mapped_bytes)
         try:
-            self._on_gpu[key] = self._new(contents, index, key)
+            self._on_gpu[key] = self.hold(made)
         except CudaError as error:
             if fault_of(error.name) is not GpuFault.OUT_OF_MEMORY:
-                raise  # else there may be room for it once
-            return FirstContent(size_bytes, content=self._made(contents, index, key))
+                raise
+            return made  # then there may be room for it once
         return self._on_gpu[key][1]
-
-    def _new(self, contents: Contents, index: int, key: str) -> tuple[Mapping, FirstContent]:
-        """Return a content on the GPU: drawn there, or made here. Raises CudaError, JobFailed."""
-        numbers = self._drawn(contents, index)
-        if numbers is None:
-            return self.hold(self._made(contents, index, key))
-        draw = partial(self._uniform.draw, numbers)
-        return self._hold(contents.sizes_bytes[index], draw)
 
     def _drawn(self, contents: Contents, index: int) -> UniformDraw | None:
         return contents.drawn(index) if self._uniform.is_exact else None

@@ -107,7 +107,7 @@ def job(entry="add", count=COUNT, y=None, **asked):
         for name, kind in names.items()
     ]
     abi = abi_of(Target("cuda", 90, 32), parameters, {"name": entry, "num_warps": 4, "shared": 0})
-    bound = Bound().buffer("x_ptr", "fp32", [count], {"kind": "uniform", "seed": 1})
+    bound = Bound().buffer("x_ptr", "fp32", [count], {"kind": "normal", "seed": 1})
     bound.buffer("y_ptr", "fp32", [count], y or {"kind": "normal", "seed": 2})
     bound.buffer("output_ptr", "fp32", [count], output=True).scalar("n", count, "i32")
     return LauncherOrder(b"cubin", abi, (1, 1, 1), bound.allocations, bound.arguments, **asked)
@@ -120,7 +120,7 @@ def timed(**changes):
 
 
 def expected(count=COUNT):
-    x = np.random.Generator(np.random.Philox(1)).uniform(0, 1, count).astype(np.float32)
+    x = np.random.Generator(np.random.Philox(1)).normal(0, 1, count).astype(np.float32)
     y = np.random.Generator(np.random.Philox(2)).normal(0, 1, count).astype(np.float32)
     return (x + y).tobytes()
 
