@@ -64,7 +64,7 @@ class FreshValues:
         self._memory = context.memory
         self._comparison = context.comparison
         self._uniform = context.uniform
-        self._ask_nothing = context.checks.ask_nothing
+        self._clear_registers = context.registers.clear
         self._job, self._timed, self._order = job, timed, order
         sizes = timed.contents.sizes_bytes
         random = repeat_seeds(job.allocations, order.seed, 0)
@@ -251,7 +251,7 @@ class FreshValues:
         buffers = self._timed.sets[0]
         self._give(slot, buffers)
         fresh = self._timed.load()
-        self._ask_nothing()
+        self._clear_registers()
         fresh.launch(buffers.parameters)
         rerun, first = self._tables[slot]
         self._comparison.compare(rerun, self._tallies.address(2 * slot))

@@ -124,8 +124,8 @@ class DeviceRun:
         return result
 
     def _run(self, kernel: LoadedKernel) -> None:
-        """Queue a run right behind a launch that asks for nothing."""
-        self._context.checks.ask_nothing()
+        """Queue a run, which finds nothing in registers."""
+        self._context.registers.clear()
         kernel.launch(self._buffers.parameters)
 
     def _digests_before(self) -> dict[int, int]:

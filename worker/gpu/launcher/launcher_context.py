@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from worker.gpu.evidence.register_clearing import RegisterClearing
 from worker.gpu.evidence.run_comparison import RunComparison
 from worker.gpu.inputs.uniform_values import UniformValues
 from worker.gpu.launcher.device import GpuDevice
@@ -22,6 +23,7 @@ class LauncherContext:
         self.memory = GuardedMemory(device)
         self.checks = MemoryChecks(device)
         self.comparison = RunComparison(device, self.memory)
+        self.registers = RegisterClearing(device)
         self.uniform = UniformValues(device)
         budget = budget or KeptBudget.of(device)
         self.inputs = KeptInputs(device, self.memory, self.checks, self.uniform, budget)
@@ -47,7 +49,5 @@ class LauncherContext:
     def stopwatch(self) -> Stopwatch:
         """Made when the first job is timed."""
         if self._stopwatch is None:
-            self._stopwatch = Stopwatch(
-                self.device, self.memory, self.clocks, self.checks.ask_nothing
-            )
+            self._stopwatch = Stopwatch(self.device, self.memory, self.clocks, self.registers.clear)
         return self._stopwatch

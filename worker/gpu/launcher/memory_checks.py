@@ -16,7 +16,7 @@ from cuda.bindings import driver as cu
 
 from worker.gpu.launcher.device import GpuDevice, check
 from worker.gpu.launcher.guarded_memory import map_memory
-from worker.gpu.launcher.memory_checks_ptx import ENTRY, NOTHING, PTX, ROW_WORDS
+from worker.gpu.launcher.memory_checks_ptx import ENTRY, PTX, ROW_WORDS
 
 _DIGEST, _FILLED, _HOLDING = range(3)
 _WORD = 8
@@ -71,7 +71,6 @@ class MemoryChecks:
         self._key = int.from_bytes(os.urandom(_WORD), "little")
         module = check(cu.cuModuleLoadData(PTX), "loading the kernel of checks")
         self._function = check(cu.cuModuleGetFunction(module, ENTRY), "finding it")
-        self._nothing = check(cu.cuModuleGetFunction(module, NOTHING), "finding the other")
         self._table = map_memory(device, _MOST_ROWS * _ROW_BYTES).start
         self._clear(_MOST_ROWS)
         self._staged = _host_rows(_MOST_ROWS)
@@ -92,14 +91,6 @@ class MemoryChecks:
         for first in range(0, len(checks), _MOST_ROWS):
             answers += self._ask(checks[first : first + _MOST_ROWS])
         return answers
-
-    def ask_nothing(self) -> None:
-        """Queue a kernel that does nothing; before each run of a job.
-
-        Each run then has the same small kernel before it, and takes the same time.
-        """
-        launched = cu.cuLaunchKernel(self._nothing, 1, 1, 1, 1, 1, 1, 0, self._stream, 0, 0)
-        check(launched, "launching the kernel that does nothing")
 
     def _ask(self, checks: Sequence[MemoryCheck]) -> list[int]:
         rows = self._staged[: len(checks)]

@@ -126,11 +126,11 @@ class Stopwatch:
         device: GpuDevice,
         memory: GuardedMemory,
         clocks: Clocks,
-        ask_nothing: Callable[[], None],
+        clear_registers: Callable[[], None],
     ) -> None:
-        """`ask_nothing` queues the small kernel that each run has right before it."""
+        """`clear_registers` queues the small kernel that each run has right before it."""
         self._memory = memory
-        self._ask_nothing = ask_nothing
+        self._clear_registers = clear_registers
         self._stream = device.stream
         self._clocks = clocks
         self._gate = _Gate(device.stream)
@@ -199,7 +199,7 @@ class Stopwatch:
                 work.restore()
                 if order.flush_l2:
                     self._flush()
-                self._ask_nothing()
+                self._clear_registers()
                 check(record(start, stream), recording)
                 work.launch()
                 check(record(end, stream), recording)

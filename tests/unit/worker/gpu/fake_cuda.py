@@ -16,8 +16,8 @@ import numpy as np
 
 from tests.unit.worker.gpu.fake_gpu_kernels import (
     check_memory,
+    clear_registers,
     compare_runs,
-    do_nothing,
     draw_uniform,
     pointer,
 )
@@ -27,7 +27,7 @@ __all__ = ["draw_uniform", "pointer"]  # of kernels that tests write
 PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_walls",
         "result_channel", "statistics", "timing_plan", "module_globals", "peak_flops",
         "output_memory", "repeat_selection", "run_comparison_ptx", "timed_repeat",
-        "memory_checks_ptx", "program_order", "op_fault"}  # fmt: skip
+        "memory_checks_ptx", "register_clearing_ptx", "program_order", "op_fault"}  # fmt: skip
 PAGE = 2 << 20
 
 
@@ -71,7 +71,7 @@ class FakeDriver(ModuleType):
         self.kernels = {
             b"check_memory": check_memory,
             b"compare_runs": compare_runs,
-            b"do_nothing": do_nothing,
+            b"clear_registers": clear_registers,
             b"draw_uniform": draw_uniform,
             **kernels,
         }

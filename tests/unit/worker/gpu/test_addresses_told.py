@@ -14,7 +14,7 @@ from compiler.compilation import Parameter
 from compiler.target import Target
 from tests.gpu.bound import Bound
 from tests.unit.worker.gpu import fake_cuda
-from worker.gpu.evidence import ceilings_ptx, run_comparison_ptx
+from worker.gpu.evidence import ceilings_ptx, register_clearing_ptx, run_comparison_ptx
 from worker.gpu.inputs import uniform_values_ptx
 from worker.gpu.launcher import memory_checks_ptx
 
@@ -22,7 +22,9 @@ LEAST_PARAMETER_BYTES = 16
 """Of every kernel: two pointers that Triton appends."""
 SIZE = 1000
 PARAMETER_BYTES = {"u64": 8, "u32": 4}
-OUR_KERNELS = [memory_checks_ptx, run_comparison_ptx, ceilings_ptx, uniform_values_ptx]
+OUR_KERNELS = [
+    memory_checks_ptx, run_comparison_ptx, ceilings_ptx, uniform_values_ptx, register_clearing_ptx,
+]  # fmt: skip
 ENTRY = re.compile(rb"\.entry\s+(\w+)\s*\(([^)]*)\)")
 
 

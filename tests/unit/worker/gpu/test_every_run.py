@@ -222,11 +222,11 @@ def test_each_repeat_has_values_of_its_own(run):
 
 
 @pytest.mark.parametrize("fresh", [False, "values", True])
-def test_every_run_has_the_launch_that_asks_for_nothing_right_before_it(run, gpu, fresh):
+def test_registers_are_cleared_right_before_every_run(run, gpu, fresh):
     run("looks_behind", fresh_inputs=fresh)
 
     assert len(gpu.before) > 50
-    assert {(kind, contents) for kind, _, contents in gpu.before} == {("nothing", 0)}
+    assert {(kind, contents) for kind, _, contents in gpu.before} == {("cleared", 0)}
 
 
 @pytest.mark.parametrize("fresh", [False, "values"])
