@@ -134,6 +134,22 @@ def test_a_second_call_that_finds_weights_made_ready_is_timed_alone() -> None:
     assert found.timing["differing_repeats"] == 0
 
 
+def test_a_second_call_that_only_returns_what_the_first_made_is_timed() -> None:
+    made: list[torch.Tensor] = []
+
+    def makes_once(x: torch.Tensor) -> torch.Tensor:
+        if not made:
+            made.append(x * 3)
+        return made[0]
+
+    found = time_program(prepared(recorded(rows, makes_once).tape, CPU))
+
+    assert found.result["method"] == "graph"
+    assert found.result["entries"] == []
+    assert found.timing["differing_repeats"] == 0
+    assert {one["call"] for one in found.result["repeats"]} == {1}
+
+
 def test_a_call_that_no_graph_can_hold_is_timed_op_by_op_and_says_so() -> None:
     program = prepared(recorded(rows, doubled_and_added).tape, CPU)
 

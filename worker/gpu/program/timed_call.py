@@ -110,9 +110,11 @@ class TimedCall:
         self._free(range(len(self._tape.storages)))
 
     def free_unneeded(self) -> None:
-        """Let go of what the last run made, but for what a later call needs."""
+        """Let go of what the last run made, but for what a later call needs or returns."""
+        later = {self._tape.tensors[id_].storage for id_ in tensors_of(self._tape.outputs2)}
         if self.ops:
-            self._free(self._needed.freed_after.get(self.ops[-1], ()))
+            unneeded = self._needed.freed_after.get(self.ops[-1], ())
+            self._free([storage for storage in unneeded if storage not in later])
 
     def _free(self, storages: Sequence[int]) -> None:
         for storage in storages:
