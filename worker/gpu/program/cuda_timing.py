@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from cuda.bindings import driver as cu
 
+from worker.gpu.evidence.register_clearing import RegisterClearing
 from worker.gpu.launcher.device import CudaError, GpuDevice, check
 from worker.gpu.launcher.memory_checks import MemoryChecks
 from worker.gpu.launcher.timing import Clocks
@@ -120,6 +121,7 @@ class CudaTiming:
         self._stream = torch.cuda.ExternalStream(int(device.stream))
         self._clocks = clocks
         self._checks = MemoryChecks(device)
+        self._registers = RegisterClearing(device)
         self._pool: Any = None
         self._graphs: list[torch.cuda.CUDAGraph] = []
         self._marks: list[CudaMarks] = []
@@ -201,11 +203,14 @@ class CudaTiming:
     def digests(self, outputs: Sequence[torch.Tensor]) -> list[int]:
         """Return a number for the elements of each, in C order; see `MemoryChecks.digest_of`.
 
-        After all work queued so far. Raises CudaError.
+        After all work queued so far; nothing of the key is left for the kernels behind it. Raises
+        CudaError.
         """
         plain = [octets_of(one) for one in outputs]
         asked = [self._checks.digest_of(one.data_ptr(), one.numel()) for one in plain]
-        return self._checks.ask(asked)
+        found = self._checks.ask(asked)
+        self._registers.clear()
+        return found
 
     def overhead_us(self, *, is_graph: bool, flush_l2: bool) -> float:
         """Return the least that is told of a fill of one element, measured once. Raises CudaError.
