@@ -48,6 +48,11 @@ PROGRAMS = {
         "F.interpolate(x.view(1, 2, 4, 5), size=(7, 9), mode='nearest-exact')",
         "None",
     ),
+    "weights of a truncated normal distribution": (
+        ROW,
+        "x[:8] * self.layer",
+        "nn.Parameter(nn.init.trunc_normal_(torch.empty(8), std=0.02, a=-0.01, b=0.03))",
+    ),
     "blocks": (ROW, "torch.block_diag(x[:4], x[4:9])", "None"),
 }
 

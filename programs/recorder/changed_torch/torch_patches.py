@@ -13,7 +13,12 @@ import torch
 import torch._subclasses.fake_tensor as fake_tensors
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from programs.recorder.changed_torch import moved_modules, own_generators, unread_values
+from programs.recorder.changed_torch import (
+    moved_modules,
+    own_generators,
+    truncated_normals,
+    unread_values,
+)
 from programs.recorder.known_values import MAX_ELEMENTS
 from programs.recorder.recording import current, refused
 
@@ -41,6 +46,7 @@ def install() -> None:
     _refuse_states()
     _replace_inductor_allocation()
     own_generators.install()
+    truncated_normals.install()
     torch.compile = _uncompiled
 
 
