@@ -82,8 +82,11 @@ def both_of(
 
 def _not_compared(outcome: LaunchOutcome) -> ProgramProblem:
     """Return why there is no verdict, though both programs ran to their end."""
-    why = str((outcome.failure or {}).get("message") or outcome.detail or outcome.ending)
+    failed = outcome.failure or {}
+    why = str(failed.get("message") or outcome.detail or outcome.ending)
     detail = f"The outputs were not compared on the GPU, where both programs had ended: {why}"
+    if failed.get("slug") == "out_of_memory":  # so it would be the next time, too
+        return program_problem("invalid_argument", f"{detail} Make the inputs smaller.")
     return program_problem("worker_lost", detail)
 
 

@@ -204,16 +204,20 @@ def test_a_reference_crashes_at_the_op_that_it_began_last():
 
 
 @pytest.mark.parametrize(
-    ("ending", "more"),
+    ("ending", "more", "slug"),
     [
-        (LaunchEnding.FAILURE, {"failure": {"slug": "out_of_memory", "message": "8 GiB"}}),
-        (LaunchEnding.DEADLINE, {"detail": "8 GiB"}),
+        (
+            LaunchEnding.FAILURE,
+            {"failure": {"slug": "out_of_memory", "message": "8 GiB"}},
+            "invalid_argument",
+        ),
+        (LaunchEnding.DEADLINE, {"detail": "8 GiB"}, "worker_lost"),
     ],
 )
-def test_what_ends_a_comparison_is_no_fault_of_either_program(ending, more):
+def test_what_ends_a_comparison_is_no_fault_of_either_program(ending, more, slug):
     ours, theirs = ended(ending, (*BEGUN, COMPARE), **more)
 
-    assert (ours.problem.slug, ours.problem.program) == ("worker_lost", None)
+    assert (ours.problem.slug, ours.problem.program) == (slug, None)
     assert "8 GiB" in ours.problem.detail
     assert theirs.findings == []
 
