@@ -104,9 +104,8 @@ async def test_a_gpu_is_not_kept_from_others_while_a_launcher_of_programs_starts
     slow = tmp_path / "slow"
     programs = replace(command, environment={**command.environment, SLOW: str(slow)})
     async with launchers_of(command, programs) as launchers:
-        before = children()
         launchers.warm_programs(0, "ada")
-        await comes_true(lambda: children() - before)
+        await comes_true(lambda: launchers._gpus[0]._programs.waits_for("ada"))
         held = asyncio.create_task(launch(launchers, "held"))
         await comes_true(lambda: launchers.devices[0].busy)
         first, second = (
