@@ -19,7 +19,7 @@ from compiler.toolchain import Toolchain
 from service.http.problems import ProblemRaised
 from store import workers
 from store.jobs.producer import JobProducer
-from store.jobs.types import lanes_of
+from store.jobs.types import lanes_of, lanes_of_all
 from store.workers import Toolchains, Workers
 
 MAX_AGE_S = 2.0
@@ -149,7 +149,7 @@ async def reconcile_default(
 ) -> list[str]:
     """Have a default that a living worker serves, forget what none does; return what changed.
 
-    What jobs still wait for is known until a worker has done them. Nothing is forgotten while the
+    What jobs still need is known until a worker has done them. Nothing is forgotten while the
     default changes: until services have followed they queue more for the one before.
     """
     living = await served_toolchains(workers)
@@ -166,11 +166,24 @@ async def reconcile_default(
         await toolchains.set_default(chosen)
         return [f"the default toolchain is now {chosen} (Triton {known[chosen].triton})"]
     for gone in sorted(known.keys() - living):
-        if any([await jobs.queued(lane) for lane in lanes_of(gone)]):
+        if await _is_needed(gone, workers, jobs):
             continue
         await toolchains.forget(gone)
         changes.append(f"toolchain {gone} (Triton {known[gone].triton}) is not offered any more")
     return changes
+
+
+async def _is_needed(toolchain_id: str, workers: Workers, jobs: JobProducer) -> bool:
+    """Whether a living job may be for this toolchain, or post more for it.
+
+    One that runs on a worker that was killed waits again when its lease is over.
+    """
+    on_gpus = await workers.known_program_devices()
+    own = lanes_of(toolchain_id, on_gpus.get(toolchain_id, ()))
+    lanes = [*own, *lanes_of_all(await workers.known_devices())]
+    if any([await jobs.queued(lane) for lane in lanes]):
+        return True
+    return not (await jobs.lanes_of_running()).isdisjoint(lanes)
 
 
 def _newness(toolchain: Toolchain) -> list[int]:

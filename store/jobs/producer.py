@@ -193,6 +193,14 @@ class JobProducer:
         """Return how many jobs of `lane` wait for a worker."""
         return int(await self._redis.zcard(keys.QUEUED + lane))
 
+    async def lanes_of_running(self) -> frozenset[str]:
+        """Return the lanes of all jobs that run: of as many as the deployment has slots."""
+        running: Any = await self._redis.zrange(keys.LEASES, 0, -1)
+        pipeline = self._redis.pipeline(transaction=False)
+        for job_id in running:
+            pipeline.hget(keys.JOB + job_id.decode(), "lane")
+        return frozenset(lane.decode() for lane in await pipeline.execute() if lane is not None)
+
 
 def _interest_of(caller: str, membership: Membership | None) -> str:
     if membership is None or membership.of_batch_alone:

@@ -1,5 +1,6 @@
 """The types of the job protocol as plain values, and the names of the lanes that jobs queue in."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -217,11 +218,29 @@ def program_device_lane(toolchain_id: str, target: str, model: str) -> str:
     return f"{PROGRAM_LANES}{toolchain_id}:{target} {model}"
 
 
-def lanes_of(toolchain_id: str) -> list[str]:
-    """Return all lanes that belong to this toolchain wherever its workers are."""
+def lanes_of(toolchain_id: str, program_devices: Iterable[str]) -> list[str]:
+    """Return all lanes that belong to this toolchain wherever its workers are.
+
+    Its programs run on the CPU device, and on GPUs of `program_devices`, "<target> <model>".
+    """
     on_the_cpu = interpreter_lane(toolchain_id)
     every = (compile_lane, inspect_lane, derive_lane, programs_lane)
-    return [*(lane(toolchain_id) for lane in every), on_the_cpu, torch_lane(on_the_cpu)]
+    on_gpus = (name.partition(" ") for name in program_devices)
+    return [
+        *(lane(toolchain_id) for lane in every),
+        *(on_the_cpu, torch_lane(on_the_cpu)),
+        *(program_device_lane(toolchain_id, target, model) for target, _, model in on_gpus),
+    ]
+
+
+def lanes_of_all(devices: Iterable[str]) -> list[str]:
+    """Return the lanes whose jobs may post more for any toolchain: sweeps, launches on GPUs.
+
+    The classes of GPUs are `devices`, "<target> <model>".
+    """
+    on_gpus = (name.partition(" ") for name in devices)
+    launches = [device_lane(target, model) for target, _, model in on_gpus]
+    return [SWEEPS_LANE, *launches, *map(torch_lane, launches)]
 
 
 def kind_of(lane: str) -> str:

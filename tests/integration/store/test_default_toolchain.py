@@ -3,13 +3,28 @@
 import pytest
 
 from service.toolchains import reconcile_default
-from store.jobs.types import Priority, lanes_of
+from store.jobs.types import (
+    SWEEPS_LANE,
+    Priority,
+    device_lane,
+    lanes_of,
+    program_device_lane,
+    torch_lane,
+)
 from store.workers import Toolchains, Worker, Workers
 
 DESCRIPTION = (
     b'{"id": "%s", "triton": "%s", "ptxas": "", "host_arch": "", "targets": [], "options": {},'
     b' "sandbox": "standard"}'
 )
+ON_THE_GPU = device_lane("cuda:90", "H100")
+LANES = [
+    *lanes_of("old", program_devices=[]),
+    program_device_lane("old", "cuda:90", "H100"),
+    ON_THE_GPU,
+    torch_lane(ON_THE_GPU),
+    SWEEPS_LANE,
+]
 
 
 @pytest.fixture
@@ -77,18 +92,47 @@ async def test_the_default_of_before_is_known_while_services_may_queue_for_it(
     assert set(await toolchains.list()) == {"old", "new"}
 
 
-@pytest.mark.parametrize("lane", lanes_of("old"))
-async def test_what_jobs_wait_for_is_known_until_they_are_done(workers, toolchains, jobs, lane):
-    await offered(toolchains, "old", "3.9.0")
-    await offered(toolchains, "new", "3.9.0")
-    await living(workers, "new")
+async def queued(jobs, lane):
     await jobs.submit(
         "vector-add", lane=lane, priority=Priority.BATCH, payload=b"{}",
         caller="alice", deadline_ms=60_000,
     )  # fmt: skip
 
+
+@pytest.fixture
+async def upgraded(workers, toolchains, jobs):
+    """A worker with a GPU was upgraded, and the default is what it has now."""
+    await offered(toolchains, "old", "3.9.0")
+    gpu = Worker("gpu", "launch", None, "cuda:90 H100", "launcher", 1, 0, programs=["old"])
+    await workers.beat(gpu)
+    await offered(toolchains, "new", "3.9.0")
+    await living(workers, "new")
     [change] = await reconcile_default(workers, toolchains, jobs)
     assert change == "the default toolchain is now new (Triton 3.9.0)"
+
+
+@pytest.mark.usefixtures("upgraded")
+@pytest.mark.parametrize("lane", LANES)
+async def test_what_jobs_wait_for_is_known_until_they_are_done(workers, toolchains, jobs, lane):
+    await queued(jobs, lane)
+
+    assert await reconcile_default(workers, toolchains, jobs) == []
     await jobs.cancel("vector-add", "alice", b"{}")
+    [change] = await reconcile_default(workers, toolchains, jobs)
+    assert change == "toolchain old (Triton 3.9.0) is not offered any more"
+
+
+@pytest.mark.usefixtures("upgraded")
+@pytest.mark.parametrize("lane", LANES)
+async def test_what_jobs_run_with_is_known_until_they_are_done(
+    workers, toolchains, jobs, worker, lane
+):
+    """Those of a worker that was killed come back when its lease is over, and a sweep posts on."""
+    await queued(jobs, lane)
+    attempts = worker()
+    claim = await attempts.claim([lane])
+
+    assert await reconcile_default(workers, toolchains, jobs) == []
+    await attempts.finish(claim.id, claim.token, b"{}", reusable=True, keep_s=60)
     [change] = await reconcile_default(workers, toolchains, jobs)
     assert change == "toolchain old (Triton 3.9.0) is not offered any more"

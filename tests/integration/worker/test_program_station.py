@@ -7,17 +7,25 @@ import asyncio
 import contextlib
 from types import SimpleNamespace
 
+from service.toolchains import reconcile_default
+from store.jobs.producer import JobProducer
 from store.jobs.types import program_device_lane
+from store.workers import Toolchains, Worker, Workers
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
 from tests.integration.worker.launchers import program
 from tests.integration.worker.station_jobs import results, submit
 from tests.waiting import comes_true
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
+from worker.programs.gpu import program_station
 from worker.programs.gpu.gpu_replay import ProgramGpu
 from worker.programs.gpu.program_station import ProgramStation, ProgramStationContext, offer
 
 TOOLCHAIN = "station-triton"
+DESCRIPTION = (
+    b'{"id": "%s", "triton": "3.9.0", "ptxas": "", "host_arch": "", "targets": [], "options": {},'
+    b' "sandbox": "standard"}'
+)
 LANE = program_device_lane(TOOLCHAIN, "cuda:90", "Fake")
 
 
@@ -74,3 +82,26 @@ async def test_programs_are_offered_as_long_as_their_station_runs(redis, blockin
         assert await comes_true(lambda: gpus.programs_of(0)) == [TOOLCHAIN]
 
     assert gpus.programs_of(0) == []
+
+
+async def test_programs_of_a_toolchain_that_an_upgrade_replaced_are_done_by_the_new_one(
+    redis, blocking, monkeypatch
+):
+    """As `tritond up` goes on: the old one's programs are in the data folder, on its GPU's lane."""
+    monkeypatch.setattr(program_station, "HEARTBEAT_S", 0.1)
+    workers, toolchains, jobs = Workers(redis), Toolchains(redis), JobProducer(redis)
+    for name in ("old", TOOLCHAIN):
+        await toolchains.register(name, DESCRIPTION % name.encode())
+    await workers.beat(
+        Worker("gpu", "launch", None, "cuda:90 Fake", "launcher", 1, 0, programs=["old"])
+    )
+    await submit(redis, program_device_lane("old", "cuda:90", "Fake"), "good")
+    await workers.beat(Worker("new", "compile", TOOLCHAIN, None, "standard", 1, 0))
+    for _ in range(2):
+        await reconcile_default(workers, toolchains, jobs)
+
+    async with station("new", redis, blocking):
+        assert await results(redis, "good") == [b"ok"]
+    assert await reconcile_default(workers, toolchains, jobs) == [
+        "toolchain old (Triton 3.9.0) is not offered any more"
+    ]
