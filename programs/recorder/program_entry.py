@@ -76,7 +76,7 @@ def _only_inputs(recording: Recording, module: Any, function: Any) -> dict[str, 
 
 
 def _calls(recording: Recording, module: Any, called: Callable[..., Any]) -> dict[str, Any]:
-    """Call twice, with inputs of the same shapes; return both calls' inputs and outputs."""
+    """Call twice, with other inputs; return both calls' inputs and outputs."""
     tape = recording.tape
     first, second = _both(recording, _inputs(recording, module))
     members: dict[str, Any] = {
@@ -100,10 +100,11 @@ def _both(recording: Recording, make: Callable[[], list[Any]]) -> tuple[list[Any
 
 
 def _inputs(recording: Recording, module: Any) -> Callable[[], list[Any]]:
-    """Return what makes a call's inputs."""
-    specs = recording.order.inputs
-    if specs is not None:
-        return lambda: from_specs(recording, specs)
+    """Return what makes the inputs of one call, then those of the other."""
+    first, second = recording.order.inputs, recording.order.inputs2
+    if first is not None:
+        specs = iter((first, first if second is None else second))
+        return lambda: from_specs(recording, next(specs))
     function = vars(module).get(_GET_INPUTS)
     if function is None:
         detail = f"it has no function {_GET_INPUTS!r}, and no inputs are given"

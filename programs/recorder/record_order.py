@@ -21,7 +21,8 @@ class RecordOrder(Order):
     "class"}, {"kind": "function", "name"}, {"kind": "script", "outputs": names or null}, or
     {"kind": "inputs", "name"}, which only makes inputs. `inputs` are structures of a tape with
     {"tensor": {"dtype", "shape", "strides", "device"}} in the place of tensors; null: what the
-    program's own `get_inputs` makes. Likewise `init_inputs`. `device` is where a model and inputs
+    program's own `get_inputs` makes. `inputs2` are the second call's, with them. Likewise
+    `init_inputs`. `device` is where a model and inputs
     that the program makes are moved to.
     """
 
@@ -30,6 +31,7 @@ class RecordOrder(Order):
     stages = frozenset({"tape"})
     entries: Sequence[Mapping[str, Any]]
     inputs: Sequence[Any] | None = None
+    inputs2: Sequence[Any] | None = None
     init_inputs: Sequence[Any] | None = None
     seed: int = 42
     device: str = "cuda"

@@ -131,6 +131,7 @@ class Recordings:
         return RecordOrder(
             entries=entries,
             inputs=None if given is None else specs(given, given.inputs),
+            inputs2=None if given is None else specs(given, given.inputs2),
             init_inputs=None if made_with is None else specs(made_with, made_with.init_inputs),
             seed=DEFAULT_SEED,
         )
@@ -149,8 +150,9 @@ class Recordings:
 
     def _key(self, order: RecordOrder, texts: ProgramTexts) -> str:
         """Return what a recording is known by: all that the child is told, and its libraries."""
-        members = {"entries": order.entries, "inputs": order.inputs, "seed": order.seed}
-        told = [self.job.caller, members, order.init_inputs, self.pool.facts["libraries"]]
+        members = {"entries": order.entries, "seed": order.seed}
+        given = [order.inputs, order.inputs2, order.init_inputs]
+        told = [self.job.caller, members, given, self.pool.facts["libraries"]]
         text = json.dumps(told, sort_keys=True).encode()
         return hashlib.sha256(text + b"\0" + texts.body).hexdigest()
 
