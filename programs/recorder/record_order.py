@@ -21,9 +21,9 @@ class RecordOrder(Order):
     "class"}, {"kind": "function", "name"}, {"kind": "script", "outputs": names or null}, or
     {"kind": "inputs", "name"}, which only makes inputs. `inputs` are structures of a tape with
     {"tensor": {"dtype", "shape", "strides", "device"}} in the place of tensors; null: what the
-    program's own `get_inputs` makes. `inputs2` are the second call's, with them. Likewise
-    `init_inputs`. `device` is where a model and inputs
-    that the program makes are moved to.
+    program's own `get_inputs` makes. `inputs2` are the second call's, null: as the first's.
+    `init_inputs` are as `inputs`. `device` is where a model and inputs that the program makes are
+    moved to.
     """
 
     task = "record"

@@ -26,6 +26,8 @@ class ModelNew(torch.nn.Module):
 REFERENCE = """import random
 import torch
 
+taken = [2.0, 2]
+
 class Model(torch.nn.Module):
     def forward(self, x, factor):
         return x * factor
@@ -34,10 +36,11 @@ def get_inputs():
     return [{inputs}]
 """
 NUMBERS = 'torch.randn(64, device="cuda"), random.random()'
+TYPES = 'torch.randn(64, device="cuda"), taken.pop()'
 SHAPES = 'torch.randn(random.randint(3, 10**4), device="cuda"), 3.0'
 
 
-@pytest.mark.parametrize("inputs", [NUMBERS, SHAPES], ids=["numbers", "shapes"])
+@pytest.mark.parametrize("inputs", [NUMBERS, TYPES, SHAPES], ids=["numbers", "types", "shapes"])
 def test_each_call_takes_what_the_reference_s_call_took(
     programs: httpx.Client, inputs: str
 ) -> None:
