@@ -79,6 +79,13 @@ def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable |
     module = loaded.get(id(function.__globals__), {})
     name, named = _named(function.__qualname__, module)
     defined = [named] if named is not None else _of_code(function.__code__, module)
+    if not defined and module and ".<locals>." in function.__qualname__:
+        detail = (
+            f"it launches the kernel {name!r}, which a function made, and kernels are compiled by "
+            "the names in their module: define it outside of functions, or have a variable of "
+            "the module be what the function returns"
+        )
+        return NotRecordable("unsupported_launch", detail)
     if not defined or any(found is one.kernel for found in defined):
         return None
     detail = (

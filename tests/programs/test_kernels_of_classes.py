@@ -61,3 +61,13 @@ def test_a_kernel_of_a_class_in_another_file(programs: httpx.Client) -> None:
     source = "import torch\nfrom kernels import Kernels\n" + MODEL.format(launch="Kernels.scale")
     program = evaluate(programs, source, REFERENCE, files={"kernels.py": KERNELS})
     assert program["verdict"] == "passed", program["problem"] or program
+
+
+@pytest.mark.parametrize("name", ["scale", "other_name"])
+def test_a_kernel_that_a_function_made_for_its_module(programs: httpx.Client, name: str) -> None:
+    head, _, kernel = KERNELS.partition("class Kernels:\n    @staticmethod\n")
+    source = f"{head}def made():\n{kernel}    return scale\n{name} = made()\n"
+    program = evaluate(
+        programs, source + MODEL.replace("Kernels.scale", name).format(launch=name), REFERENCE
+    )
+    assert program["verdict"] == "passed", program["problem"] or program

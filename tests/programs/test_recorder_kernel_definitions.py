@@ -90,3 +90,12 @@ def test_a_source_that_was_changed(recorder: RecordingProcess) -> None:
     changed = "kernel._unsafe_update_src(kernel.src.replace('load(x)', 'load(x) * 2'))\n"
     answer = answered(recorder, COPY + changed + CALLED)
     assert "changes the source of kernel" in answer["not_recordable"]["detail"]
+
+
+def test_a_kernel_that_only_a_function_has(recorder: RecordingProcess) -> None:
+    inside = COPY.replace("@", "    @").replace("def", "    def").replace("    tl", "        tl")
+    made = f"def made():\n{inside}    return kernel\n"
+    called = CALLED.replace("    out =", "    kernel = made()\n    out =")
+    said = detail(recorder, made + called)
+    assert "define it outside of functions" in said
+    assert "ops" in answered(recorder, f"{made}kernel = made()\n{CALLED}")
