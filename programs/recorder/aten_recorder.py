@@ -13,10 +13,12 @@ from programs.recorder.recording import Recording
 from programs.recorder.refusals import reason_of, told_of
 from programs.recorder.tensor_table import device_name
 from programs.tape.allowed_overloads import ALLOWED
+from programs.tape.tape_bounds import MAX_DEGREE
 
 _UNWRITTEN = frozenset({"prim.device.default", "aten.is_pinned.default"})
 """Ops that ask what a fake tensor can answer, and change nothing."""
 _VALUE = "aten._local_scalar_dense.default"
+_POLYNOMIAL = "aten.special_chebyshev_polynomial_t.n_scalar"
 _REINTERPRETATION = "inductor._reinterpret_tensor.default"
 _FORBIDDEN = frozenset(
     f"aten.{name}"
@@ -92,6 +94,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         if changes or any(output is not None for output in outputs):
             if name not in ALLOWED:
                 raise NotRecordable("unsupported_op", f"{name} is not among the overloads of tapes")
+            _check_degree(name, args)
             tape.write({**entry, "o": outputs})
         return returned
 
@@ -120,6 +123,13 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             raise NotRecordable("unsupported_op", f"{name} is no op of ATen")
         with self:
             return implementation(*args, **kwargs)
+
+
+def _check_degree(name: str, args: Any) -> None:
+    """Raise `NotRecordable` for a polynomial of more terms than a tape may ask for."""
+    if name == _POLYNOMIAL and not args[1] <= MAX_DEGREE:
+        detail = f"a polynomial of degree {args[1]}: {MAX_DEGREE} is the most"
+        raise NotRecordable("unsupported_argument", detail)
 
 
 def _is_composite(func: Any) -> bool:

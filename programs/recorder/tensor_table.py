@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from programs.recorder.not_recordable import NotRecordable
+from programs.tape.tape_bounds import MAX_RANK
 from programs.tape.tape_dtypes import TRITON_NAMES
 
 _Key = tuple[Any, ...]
@@ -50,6 +51,10 @@ class TensorTable:
         """Return the number of a tensor that an op returned: a new one, unless it is an old one."""
         if tensor.layout is not torch.strided:
             raise NotRecordable("unsupported_tensor", f"its layout is {tensor.layout}")
+        if tensor.dim() > MAX_RANK:
+            raise NotRecordable(
+                "unsupported_tensor", f"it has {tensor.dim()} axes: {MAX_RANK} is the most"
+            )
         key = key_of(tensor)
         known = self._by_object.get(id(tensor))
         if known is not None and known[1] == key:

@@ -15,6 +15,8 @@ MAX_OPS = 200_000
 MAX_TENSORS = 400_000
 MAX_RANK = 64
 """As torch has it."""
+MAX_DEGREE = 1_000
+"""Of a polynomial: torch adds term by term."""
 MAX_STORAGE_BYTES = 1 << 50
 """More than there is anywhere: whether it fits, the replay says."""
 MAX_TOTAL_BYTES = 1 << 60

@@ -155,3 +155,22 @@ def test_an_address_is_refused(recorder: RecordingProcess) -> None:
 def test_a_program_error_has_its_line(recorder: RecordingProcess) -> None:
     source = "def f():\n    return torch.rand(2, 3) @ torch.rand(2, 3)\n\nf()\n"
     assert reason(recorder, source) == ("program_error", "user.py", 5)
+
+
+@pytest.mark.parametrize(
+    ("made", "reason", "said"),
+    [
+        ("torch.rand(1).reshape([1] * 65)", "unsupported_tensor", "it has 65 axes: 64 is the most"),
+        (
+            "torch.special.chebyshev_polynomial_t(torch.rand(1), 1001)",
+            "unsupported_argument",
+            "a polynomial of degree 1001: 1000 is the most",
+        ),
+    ],
+)
+def test_what_no_tape_holds_is_refused_at_its_line(
+    recorder: RecordingProcess, made: str, reason: str, said: str
+) -> None:
+    refusal = recorder.refusal(f"import torch\n\ny = {made}\n")
+    assert (refusal["reason"], refusal["line"]) == (reason, 3)
+    assert refusal["detail"] == said

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from programs.tape.checks.derived_views import Arguments, NotDerivable
 from programs.tape.overload_effects import name_of
 from programs.tape.schema import AtenOp, TensorMeta, TensorRef, tensors_of
+from programs.tape.tape_bounds import MAX_DEGREE
 
 Tensors = Sequence[TensorMeta]
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _MAX_LAYERS = 1_000
-_MAX_DEGREE = 1_000
 _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
@@ -164,8 +164,8 @@ def _embedding_gradient(given: Arguments, tensors: Tensors) -> None:
 
 def _polynomial(given: Arguments, _tensors: Tensors) -> None:
     degree = given.any(1, "n", None)
-    is_small = isinstance(degree, (int, float)) and degree <= _MAX_DEGREE
-    _need(is_small, f"its degree is above {_MAX_DEGREE}")
+    is_small = isinstance(degree, (int, float)) and degree <= MAX_DEGREE
+    _need(is_small, f"its degree is above {MAX_DEGREE}")
 
 
 def _recurrent(given: Arguments, tensors: Tensors) -> None:
