@@ -13,6 +13,10 @@ from worker.launch.run import PreparedRun
 _SPACING = {"fp64": 2.0**-52, "fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7}
 """Between 1 and the next number, of every type whose rounding is told apart from a mistake."""
 _MOST_ROUNDINGS = 64
+_NAN_BESIDE_NAN = (
+    "The first mismatch is NaN where the reference has NaN, too: NaN is not equal to NaN, as with "
+    "torch.allclose. Choose inputs of which the reference makes numbers."
+)
 
 
 def explain(
@@ -39,9 +43,13 @@ def _annotate(output: Output, dtype: str, *, is_downgraded: bool) -> Output:
 def annotated(
     comparison: Comparison, summary: Summary | None, dtype: str, *, is_downgraded: bool
 ) -> Comparison:
-    """Return a comparison of an output of `dtype`, with a note if it fails by rounding alone."""
-    if comparison.matches or comparison.nonfinite_mismatched or comparison.note is not None:
+    """Return a comparison of an output of `dtype`, with a note on rounding alone, or on NaN."""
+    if comparison.matches or comparison.note is not None:
         return comparison
+    if comparison.nonfinite_mismatched:
+        first = comparison.first_mismatch
+        are_nan = first is not None and str(first.actual) == str(first.expected) == "NaN"
+        return amended(comparison, note=_NAN_BESIDE_NAN) if are_nan else comparison
     note = _note(comparison, _scale(summary), dtype, is_downgraded=is_downgraded)
     return amended(comparison, note=note)
 

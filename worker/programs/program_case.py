@@ -23,7 +23,7 @@ from worker.programs.program_attempt import ProgramAttempt
 from worker.programs.program_comparison import ComparedProgram, compare, is_sound, judged
 from worker.programs.program_kernels import ProgramKernels, compile_kernels
 from worker.programs.program_outcome import CaseOutcome
-from worker.programs.program_recordings import RecordedCase
+from worker.programs.program_recordings import RecordedCase, is_script
 from worker.programs.program_texts import ProgramTexts
 from worker.programs.recording import NotRecorded, ProgramTape
 from worker.programs.replayed import Replayed
@@ -210,7 +210,9 @@ class _Case:
             outcome.findings.append(_failure_of_reference(reference))
             believed = None
         pool = self._attempt.context.comparing
-        compared = await compare(pool, replayed, believed, request.tolerance, ir)
+        compared = await compare(
+            pool, replayed, believed, request.tolerance, ir, devices=not is_script(request)
+        )
         if believed is not None and all(compared.matches):
             await self._compare_repeats(replayed, believed, compared)
         outcome.outputs = compared.outputs

@@ -13,7 +13,7 @@ from launch.request.tolerance import default_tolerance
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from programs.program_record import ProgramOutput
 from programs.program_request import ToleranceRequest
-from programs.tape.schema import TensorMeta
+from programs.tape.schema import Scalar, TensorMeta
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.mismatch_explanation import annotated
 from worker.pool.pool import Pool
@@ -30,6 +30,7 @@ from worker.programs.replayed import (
 
 WRONG_SHAPE = "wrong_shape"
 WRONG_DTYPE = "wrong_dtype"
+WRONG_DEVICE = "wrong_device"
 WRONG_STRUCTURE = "wrong_structure"
 WARNING = "warning"
 INPUT_MODIFIED = str(Verdict.INPUT_MODIFIED)
@@ -60,17 +61,21 @@ async def compare(
     reference: Replayed | None,
     tolerance: ToleranceRequest | None = None,
     ir: bytes = b"",
+    *,
+    devices: bool = True,
 ) -> ComparedProgram:
     """Compare all that `candidate` returned. Raises NotCompared.
 
-    `ir` is the TTIR of its kernels, where it is to be found out whether their precision shows.
+    `ir` is the TTIR of its kernels, where it is to be found out whether their precision shows;
+    `devices`: an output on another device than the reference's does not match, as with torch.
     """
     compared = ComparedProgram()
     for call, returned in enumerate(candidate.calls):
         expected: ReplayedCall | None = None
         if reference is not None:
             expected = reference.calls[call] if call < len(reference.calls) else {}
-        await _Comparison(pool, compared, call, tolerance, ir).compare(returned, expected)
+        comparison = _Comparison(pool, compared, call, tolerance, ir, devices)
+        await comparison.compare(returned, expected)
     return compared
 
 
@@ -108,6 +113,7 @@ class _Comparison:
     call: int
     tolerance: ToleranceRequest | None
     ir: bytes
+    devices: bool
 
     async def compare(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
         bodies = Bodies()
@@ -138,7 +144,7 @@ class _Comparison:
                 comparison = annotated(
                     comparison, found.summary, dtypes[path], is_downgraded=is_downgraded
                 )
-                if comparison.compared:
+                if comparison.compared or _is_empty(returned[path]):
                     self.compared.matches.append(comparison.matches)
             self._put(path, ProgramOutput(summary=found.summary, comparison=comparison))
             if found.downgrade is not None and not self.call:
@@ -177,6 +183,10 @@ class _Comparison:
             return None
         if item.meta.dtype != other.meta.dtype:
             self._refuse(WRONG_DTYPE, path, item.meta.dtype, other.meta.dtype)
+            return None
+        if self.devices and item.meta.device != other.meta.device and item.meta.shape:
+            found, where = f"on {item.meta.device}", f"on {other.meta.device}"
+            self._refuse(WRONG_DEVICE, path, found, where)
             return None
         return other
 
@@ -272,6 +282,11 @@ def tolerance_of(dtype: str, asked: ToleranceRequest | None) -> Tolerance:
 def compared_dtype(dtype: str) -> str:
     """Return the type that elements are compared as: that of its parts, of a complex number."""
     return _PARTS_OF_COMPLEX.get(dtype, dtype)
+
+
+def _is_empty(item: ReplayedTensor | Scalar) -> bool:
+    """Whether a tensor has no elements: then it is compared by shape and type."""
+    return isinstance(item, ReplayedTensor) and 0 in item.meta.shape
 
 
 def _stored(meta: TensorMeta) -> tuple[str, list[int]]:

@@ -88,7 +88,7 @@ class Recordings:
         """
         made = None if inputs is None else await self._inputs(inputs)
         reference = await self._reference(made)
-        if _is_script(self.request):
+        if is_script(self.request):
             return RecordedCase(await self._candidate(None, None), reference)
         given = made or reference
         runs = self.request.stop_after is None
@@ -181,5 +181,6 @@ def _entry(entry: ProgramEntry) -> dict[str, Any]:
     return {"kind": entry.kind, _ENTRY_NAMES[entry.kind]: entry.name}
 
 
-def _is_script(request: ProgramRequest) -> bool:
+def is_script(request: ProgramRequest) -> bool:
+    """Whether the program is a script, which makes its own inputs."""
     return request.entry is not None and request.entry.kind == "script"

@@ -39,7 +39,8 @@ async def compare_repeats(
 
     async def compared_with(one: TimedCall) -> ComparedProgram:
         expected = Replayed(calls=[_outputs(reference.calls[one.call])])
-        return await compare(pool, Replayed(calls=[_outputs(one.returned)]), expected, tolerance)
+        returned = Replayed(calls=[_outputs(one.returned)])
+        return await compare(pool, returned, expected, tolerance, devices=False)  # calls told
 
     found = ComparedRepeats()
     tasks = [asyncio.create_task(compared_with(one)) for one in sent]
