@@ -48,7 +48,7 @@ from worker.launch.launch_worker import LaunchWorker, launch_worker_of
 from worker.pool.sandbox_report import ToolchainContext
 from worker.programs.program_children import ProgramChildren
 from worker.programs.program_worker import ProgramWorker
-from worker.replaced_toolchains import ReplacedToolchains
+from worker.replaced_toolchains import ReplacedToolchains, of_kind
 from worker.settings import WorkerSettings
 from worker.slots import HEARTBEAT_S, SWEEP_S, Slots, every, leave, once_available
 from worker.sweeps.sweep_worker import SweepWorker
@@ -131,7 +131,7 @@ class CompileWorker:
 
     async def _work_until(self, stopped: asyncio.Event, contexts: Sequence[CompileContext]) -> None:
         toolchains = [context.toolchain for context in contexts]
-        replaced = ReplacedToolchains(self._redis, KIND, contexts, _lanes_of)
+        replaced = ReplacedToolchains(self._redis, partial(of_kind, KIND), contexts, _lanes_of)
         slots = self._slots(replaced)
         launches = LaunchWorker(
             launch_worker_of(self._name, toolchains[0], self._branches[0], self._slot_count),

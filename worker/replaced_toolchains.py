@@ -5,13 +5,25 @@ posted while it took the place of another. What it makes is kept under its own t
 never under theirs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from compiler.toolchain import Toolchain
 from store.connection import StoreClient
 from store.jobs.producer import JobProducer
-from store.workers import Toolchains, Workers
+from store.workers import Toolchains, Worker, Workers
 from worker.compile.compile import CompileContext
+
+ServedBy = Callable[[Worker], Collection[str]]
+
+
+def of_kind(kind: str, worker: Worker) -> Collection[str]:
+    """Return the toolchains that `worker` compiles with, or launches with, if that is its kind."""
+    return worker.served if worker.kind == kind else ()
+
+
+def doing_programs(device: str | None, worker: Worker) -> Collection[str]:
+    """Return the toolchains whose programs `worker` runs on GPUs of a class, None: on the CPU."""
+    return worker.programs or () if worker.device == device else ()
 
 
 class ReplacedToolchains:
@@ -20,17 +32,18 @@ class ReplacedToolchains:
     def __init__(
         self,
         redis: StoreClient,
-        kind: str,
+        served_by: ServedBy,
         own: Sequence[CompileContext],
         lanes_of: Callable[[str], Sequence[str]],
     ) -> None:
-        """`own` are the toolchains that the worker has, `kind` is what it registers as.
+        """`own` are the toolchains that the worker has.
 
-        `lanes_of` says which lanes of a toolchain, by its id, workers of this kind take jobs from.
+        `lanes_of` says which lanes of a toolchain, by its id, it takes jobs from, and `served_by`
+        for which toolchains another worker does so.
         """
         self._registry, self._toolchains = Workers(redis), Toolchains(redis)
         self._jobs = JobProducer(redis)
-        self._kind = kind
+        self._served_by = served_by
         self._own = {context.toolchain.id: context for context in own}
         self._lanes_of = lanes_of
         self._by_lane = {
@@ -69,8 +82,8 @@ class ReplacedToolchains:
         wanted = {each for each in others if await self._is_wanted(each)}
         if not wanted:
             return set()
-        workers = [one for one in await self._registry.list() if one.kind == self._kind]
-        return wanted - {toolchain_id for worker in workers for toolchain_id in worker.served}
+        workers = await self._registry.list()
+        return wanted.difference(*(self._served_by(worker) for worker in workers))
 
     async def _is_wanted(self, toolchain_id: str) -> bool:
         for lane in self._lanes_of(toolchain_id):

@@ -5,6 +5,7 @@ It stands beside the compile worker of the same process and uses its children to
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 from compiler.compilation import amended
 from compiler.request.resolution import job_for
@@ -25,7 +26,7 @@ from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import Children
 from worker.pool.sandbox_report import ToolchainContext
-from worker.replaced_toolchains import ReplacedToolchains
+from worker.replaced_toolchains import ReplacedToolchains, of_kind
 from worker.slots import HEARTBEAT_S, Slots, every, leave
 
 
@@ -45,7 +46,8 @@ class LaunchWorker:
     ) -> None:
         self._worker = worker
         self._children = children
-        self._replaced = ReplacedToolchains(redis, worker.kind, [compiling], self._lanes_of)
+        served_by = partial(of_kind, worker.kind)
+        self._replaced = ReplacedToolchains(redis, served_by, [compiling], self._lanes_of)
         limits = QueueLimits(lease_ms=int(lease_s * 1000))
         attempts = JobConsumer(redis, blocking, worker.id, limits)
         lanes = self._replaced.lanes

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from store.compilations import Compilations
@@ -32,7 +33,7 @@ from worker.programs.program_attempt import ProgramContext
 from worker.programs.program_children import ProgramChildren
 from worker.programs.recorder_test import recorder_fault
 from worker.programs.recording import ProgramTape
-from worker.replaced_toolchains import ReplacedToolchains
+from worker.replaced_toolchains import ReplacedToolchains, doing_programs
 from worker.slots import HEARTBEAT_S, Slots, every
 
 NO_TORCH = "torch is not installed in this worker's environment"
@@ -89,7 +90,9 @@ class ProgramWorker:
         )
         limits = QueueLimits(lease_ms=int(lease_s * 1000))
         attempts = JobConsumer(redis, blocking, f"{name}-programs", limits)
-        self._replaced = ReplacedToolchains(redis, "compile", [compiling], _lanes_of)
+        self._replaced = ReplacedToolchains(
+            redis, partial(doing_programs, None), [compiling], _lanes_of
+        )
         has_torch = children is not None
         self.recording = RecordingOffer(
             IS_BEING_TRIED if has_torch else NO_TORCH, is_being_tried=has_torch

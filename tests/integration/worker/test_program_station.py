@@ -96,6 +96,7 @@ async def test_programs_of_a_toolchain_that_an_upgrade_replaced_are_done_by_the_
         Worker("gpu", "launch", None, "cuda:90 Fake", "launcher", 1, 0, programs=["old"])
     )
     await submit(redis, program_device_lane("old", "cuda:90", "Fake"), "good")
+    await workers.unregister("gpu")
     await workers.beat(Worker("new", "compile", TOOLCHAIN, None, "standard", 1, 0))
     for _ in range(2):
         await reconcile_default(workers, toolchains, jobs)

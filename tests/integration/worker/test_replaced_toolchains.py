@@ -1,14 +1,23 @@
 """A worker takes the jobs of toolchains that nobody serves any more, if they have its Triton."""
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from store.jobs.producer import JobProducer
-from store.jobs.types import Priority, compile_lane, derive_lane, inspect_lane, interpreter_lane
+from store.jobs.types import (
+    Priority,
+    compile_lane,
+    derive_lane,
+    inspect_lane,
+    interpreter_lane,
+    program_device_lane,
+    programs_lane,
+)
 from store.workers import Toolchains, Worker, Workers
-from worker.replaced_toolchains import ReplacedToolchains
+from worker.replaced_toolchains import ReplacedToolchains, doing_programs, of_kind
 
 DESCRIPTION = (
     b'{"id": "%s", "triton": "%s", "ptxas": "", "host_arch": "", "targets": [], "options": {},'
@@ -32,7 +41,9 @@ async def wanted(redis, name, lane=compile_lane):
 @pytest.fixture
 async def replaced(redis):
     await offered(redis, "new")
-    return ReplacedToolchains(redis, "compile", [OWN], lambda name: [compile_lane(name)])
+    return ReplacedToolchains(
+        redis, partial(of_kind, "compile"), [OWN], lambda name: [compile_lane(name)]
+    )
 
 
 async def test_what_waits_for_one_that_nobody_serves_is_taken_at_the_second_look(redis, replaced):
@@ -78,7 +89,7 @@ async def test_all_that_compile_workers_do_is_taken_along(redis, lane):
     await wanted(redis, "old", lane)
     lanes = (compile_lane, inspect_lane, derive_lane)
     replaced = ReplacedToolchains(
-        redis, "compile", [OWN], lambda name: [one(name) for one in lanes]
+        redis, partial(of_kind, "compile"), [OWN], lambda name: [one(name) for one in lanes]
     )
 
     for _ in range(2):
@@ -93,9 +104,42 @@ async def test_launches_wait_for_workers_that_launch(redis):
     await offered(redis, "old")
     await wanted(redis, "old", interpreter_lane)
     await Workers(redis).beat(Worker("compiles", "compile", "old", None, "standard", 1, 0))
-    replaced = ReplacedToolchains(redis, "launch", [OWN], lambda name: [interpreter_lane(name)])
+    replaced = ReplacedToolchains(
+        redis, partial(of_kind, "launch"), [OWN], lambda name: [interpreter_lane(name)]
+    )
 
     for _ in range(2):
         await replaced.look()
 
     assert replaced.lanes == [interpreter_lane("new"), interpreter_lane("old")]
+
+
+@pytest.mark.parametrize("device", [None, "cuda:90 H100"])
+async def test_programs_wait_for_workers_that_do_programs_there(redis, device):
+    """In a fleet, what compiles may be upgraded later than what has torch or a GPU."""
+
+    def lane(name):
+        return programs_lane(name) if device is None else program_device_lane(name, *device.split())
+
+    await offered(redis, "new")
+    await offered(redis, "old")
+    await wanted(redis, "old", lane)
+    compiles = Worker("compiles", "compile", "old", None, "standard", 1, 0)
+    elsewhere = Worker(
+        "elsewhere", "launch", None, "cuda:80 A100", "launcher", 1, 0, programs=["old"]
+    )
+    for worker in (compiles, elsewhere):
+        await Workers(redis).beat(worker)
+    replaced = ReplacedToolchains(
+        redis, partial(doing_programs, device), [OWN], lambda name: [lane(name)]
+    )
+
+    for _ in range(2):
+        await replaced.look()
+    assert replaced.lanes == [lane("new"), lane("old")]
+
+    kind = "compile" if device is None else "launch"
+    there = Worker("there", kind, None, device, "standard", 1, 0, programs=["old"])
+    await Workers(redis).beat(there)
+    await replaced.look()
+    assert replaced.lanes == [lane("new")]

@@ -19,7 +19,7 @@ from worker.compile.compile import CompileContext
 from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.programs.gpu.gpu_replay import ProgramGpu
-from worker.replaced_toolchains import ReplacedToolchains
+from worker.replaced_toolchains import ReplacedToolchains, doing_programs
 from worker.slots import HEARTBEAT_S, Slots, every
 
 DoProgram = Callable[[Claim, JobConsumer, ProgramGpu], Coroutine[Any, Any, None]]
@@ -47,9 +47,12 @@ class ProgramStation:
     ) -> None:
         self._gpu, self._do_program = gpu, context.do_program
         self._blocking = context.blocking
-        lanes_of = partial(_lanes_of, gpu.target, model)
-        compiling = [context.compiling]
-        self._replaced = ReplacedToolchains(context.redis, "compile", compiling, lanes_of)
+        self._replaced = ReplacedToolchains(
+            context.redis,
+            partial(doing_programs, f"{gpu.target} {model}"),
+            [context.compiling],
+            partial(_lanes_of, gpu.target, model),
+        )
         limits = QueueLimits(lease_ms=int(context.lease_s * 1000))
         attempts = JobConsumer(context.redis, context.blocking, name, limits)
         lanes, lease_s = self._replaced.lanes, context.lease_s
