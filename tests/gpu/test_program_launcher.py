@@ -124,6 +124,27 @@ def test_gigabytes_are_compared_on_the_gpu(launcher):
     assert not outcome.outputs
 
 
+def test_a_reference_has_the_memory_that_its_program_had(launcher):
+    shape = [6 << 30]  # 24 GiB each: the inputs of both calls, and what is made of one
+
+    def doubled(tape, inputs):
+        large = tape.made("mul.Scalar", shape, t(inputs[0]), 2.0)
+        return [tape.made("sum.default", [], t(large))]
+
+    known = {"memory_bytes": 120 << 30, "timing": ProgramTimingOrder(max_ms=100.0)}
+    order = replace(
+        program(doubled, [shape], **known),
+        beside=program(doubled, [shape], **known),
+        tolerances={0: Tolerance(rtol=1e-5)},
+    )
+    result = launcher.run(order).result
+
+    assert result["findings"] == []
+    assert result["peak_bytes"] >= 72 << 30
+    assert result["compared"]["reference"]["findings"] == []
+    assert result["compared"]["reference"]["ending"] == "finished"
+
+
 def test_programs_draw_the_same_numbers_in_each_order(launcher):
     def drawing(tape, inputs):
         return [tape.made("bernoulli.p", [4096], t(inputs[0]), 0.5), tape.randn([4096])]
