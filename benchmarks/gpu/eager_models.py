@@ -119,30 +119,53 @@ def timed(model: Callable[..., Any], inputs: list[Any], repeats: int) -> dict[st
     """Return medians in microseconds, with a cold L2 cache.
 
     `gated_us`: the stream waits until all of a call is queued. `plain_us`: it does not, so what
-    Python takes to launch is in it where that is longer than the GPU's work.
+    Python takes to launch is in it where that is longer than the GPU's work. `graph_us`: the call
+    as a CUDA graph, where one can hold it.
     """
     flushed = torch.empty(FLUSHED_BYTES, dtype=torch.int8)
     for _ in range(WARMING):
         model(*inputs)
+
+    def call() -> None:
+        model(*inputs)
+
     found = {}
-    for name, cycles in (("gated_us", GATE_CYCLES), ("plain_us", 0)):
-        times = []
-        for _ in range(repeats):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            torch.cuda.synchronize()
-            flushed.zero_()
-            if cycles:
-                torch.cuda._sleep(cycles)
-            else:
-                torch.cuda.synchronize()
-            begin.record()
-            model(*inputs)
-            end.record()
-            torch.cuda.synchronize()
-            times.append(1000 * begin.elapsed_time(end))
-        found[name] = statistics.median(times)
-        found[name.replace("_us", "_spread")] = statistics.stdev(times) / found[name]
+    ways: list[tuple[str, int, Callable[[], object]]] = [
+        ("gated", GATE_CYCLES, call), ("plain", 0, call)]  # fmt: skip
+    if (graph := captured(call)) is not None:
+        ways.append(("graph", GATE_CYCLES, graph.replay))
+    for name, cycles, queue in ways:
+        times = [timed_once(queue, flushed, cycles) for _ in range(repeats)]
+        found[f"{name}_us"] = statistics.median(times)
+        found[f"{name}_spread"] = statistics.stdev(times) / found[f"{name}_us"]
     return found
+
+
+def timed_once(queue: Callable[[], object], flushed: torch.Tensor, cycles: int) -> float:
+    """Return what a call takes on the GPU, in microseconds."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    flushed.zero_()
+    if cycles:
+        torch.cuda._sleep(cycles)
+    else:
+        torch.cuda.synchronize()
+    begin.record()
+    queue()
+    end.record()
+    torch.cuda.synchronize()
+    return 1000 * float(begin.elapsed_time(end))
+
+
+def captured(call: Callable[[], None]) -> torch.cuda.CUDAGraph | None:
+    """Return a call as a graph; None where none can hold it."""
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            call()
+    except RuntimeError:
+        return None
+    return graph
 
 
 def kernels_us(model: Callable[..., Any], inputs: list[Any]) -> dict[str, float]:

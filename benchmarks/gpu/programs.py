@@ -5,7 +5,8 @@
 its numbers say nothing of a GPU. Parts (`--parts`, all of those that need no corpus by default):
 
 - `medians`: eight programs of `benchmarks/kernels/programs`, the median of each and of its
-  reference beside eager torch in a fresh process, timed by CUDA events behind a gate.
+  reference beside eager torch in a fresh process, timed by CUDA events: op by op behind a gate,
+  and as a CUDA graph, which is how programs are timed.
 - `coverage`: of the same, the share of time that is in their own kernels beside that by torch's
   profiler in such a process. (That entries sum to the whole is how they are made, and no check.)
 - `rate`: evaluations a second, candidate beside reference, of what is compiled, each with inputs
@@ -186,12 +187,21 @@ def medians_beside_eager(run: Run, eager: EagerProcess) -> None:
             if ours is None or "gated_us" not in beside:
                 print(f"{label}: nothing to compare: {ours}, {beside}", flush=True)
                 continue
-            apart = 100 * abs(ours / beside["gated_us"] - 1)
-            note = f"{ours:.2f} us, eager {beside['gated_us']:.2f} us (not gated "
-            note += f"{beside['plain_us']:.2f} us); by {found.method}"
-            label = f"{label}: median beside eager"
-            lines.append(Line(label, apart, "%", WITHIN_PERCENT, note=note))
+            lines += beside_eager(label, ours, beside, f"by {found.method}")
     show(lines)
+
+
+def beside_eager(label: str, ours: float, beside: dict[str, Any], method: str) -> list[Line]:
+    """Return how far a median is from eager torch's, op by op and as a graph."""
+    lines = []
+    for name, key in (("eager", "gated_us"), ("eager as a graph", "graph_us")):
+        if key in beside:
+            apart = 100 * abs(ours / beside[key] - 1)
+            note = f"{ours:.2f} us ({method}), {name} {beside[key]:.2f} us, "
+            note += f"not gated {beside['plain_us']:.2f} us"
+            label_of = f"{label}: median beside {name}"
+            lines.append(Line(label_of, apart, "%", WITHIN_PERCENT, note=note))
+    return lines
 
 
 def coverage_beside_profiler(run: Run, eager: EagerProcess) -> None:

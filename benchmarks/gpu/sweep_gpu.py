@@ -81,7 +81,7 @@ async def watched(ask: bool) -> AsyncIterator[GpuUse]:
         yield use
         return
     command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits",
-               "--id=0", f"--loop-ms={SAMPLED_EVERY_MS}"]  # fmt: skip
+               f"--id={first_gpu()}", f"--loop-ms={SAMPLED_EVERY_MS}"]  # fmt: skip
     process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
 
     async def read() -> None:
@@ -96,6 +96,11 @@ async def watched(ask: bool) -> AsyncIterator[GpuUse]:
         process.terminate()
         await process.wait()
         await reading
+
+
+def first_gpu() -> str:
+    """Return what nvidia-smi calls the GPU that CUDA programs see first."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
 
 
 def sweep_of(size: int, salt: str, triton: str | None) -> Body:
