@@ -5,8 +5,7 @@
 its numbers say nothing of a GPU. Parts (`--parts`, all of those that need no corpus by default):
 
 - `medians`: eight programs of `benchmarks/kernels/programs`, the median of each and of its
-  reference beside eager torch in a fresh process, timed by CUDA events: op by op behind a gate,
-  and as a CUDA graph, which is how programs are timed.
+  reference beside eager torch in a fresh process, by CUDA events: behind a gate, and as a graph.
 - `coverage`: of the same, the share of time that is in their own kernels beside that by torch's
   profiler in such a process. (That entries sum to the whole is how they are made, and no check.)
 - `rate`: evaluations a second, candidate beside reference, of what is compiled, each with inputs
@@ -105,12 +104,7 @@ async def rate(run: Run) -> None:
     lines = []
     for name, known, seeds, bar in (
         (f"{TYPICAL}, other inputs each time", typical, count(1), PER_S),
-        (
-            f"{TYPICAL}, the same inputs, which its reference is remembered for",
-            typical,
-            repeat(42),
-            PER_S,
-        ),
+        (f"{TYPICAL}, the same, of which the reference is remembered", typical, repeat(42), PER_S),
         ("all samples in turn, other inputs each time", mixed, count(1000), None),
     ):
         asked = [known[at % len(known)] for at in range(evaluations)]
@@ -186,8 +180,8 @@ def medians_beside_eager(run: Run, eager: EagerProcess) -> None:
             ours, beside = found.median_us(is_reference), told.get(label, {})
             if ours is None or "gated_us" not in beside:
                 print(f"{label}: nothing to compare: {ours}, {beside}", flush=True)
-                continue
-            lines += beside_eager(label, ours, beside, f"by {found.method}")
+            else:
+                lines += beside_eager(label, ours, beside, f"by {found.method}")
     show(lines)
 
 
@@ -199,8 +193,8 @@ def beside_eager(label: str, ours: float, beside: dict[str, Any], method: str) -
             apart = 100 * abs(ours / beside[key] - 1)
             note = f"{ours:.2f} us ({method}), {name} {beside[key]:.2f} us, "
             note += f"not gated {beside['plain_us']:.2f} us"
-            label_of = f"{label}: median beside {name}"
-            lines.append(Line(label_of, apart, "%", WITHIN_PERCENT, note=note))
+            what = f"{label}: median beside {name}"
+            lines.append(Line(what, apart, "%", WITHIN_PERCENT, note=note))
     return lines
 
 
