@@ -36,7 +36,7 @@ run: $(STAMP) ## start tritond on this machine and compile a first kernel
 	@$(MAKE) --silent $(PAGE) PAGE_BUILD=--or-plain
 	@$(PYTHON) examples/first_run.py
 
-test: $(STAMP) lint ## all tests that need no GPU (about 5 minutes on 2 cores)
+test: $(STAMP) lint ## all tests that need no GPU (5 to 7 minutes on 2 cores)
 	rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
 	@# beside each other, since many tests of the rest wait for processes that start
 	@$(MEASURED) $(PYTHON) -m pytest $(MEASURED_TESTS) > $(COVERAGE)/log 2>&1 & counted=$$!; \
