@@ -61,6 +61,7 @@ TITLES = {
     "not_implemented": "The method is not known",
     "head_too_large": "The head of the request is too large",
     "too_many_connections": "The service has too many connections",
+    "too_many_bodies": "The service holds too many request bodies",
     "unsupported_media_type": "The body must be application/json",
     "too_many_requests": "Too many requests",
     "queue_full": "The queue is full",

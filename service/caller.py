@@ -122,6 +122,7 @@ class Callers:
             # who shares an address with a guesser is not slowed down
             self._proven[secret] = True
         require(caller, *scopes)
+        request.state.caller_id = caller.id
         return caller
 
     def _refuse_guesses(self, address: str, secret: str) -> None:

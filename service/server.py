@@ -24,7 +24,9 @@ class HttpServer(uvicorn.Server):
 
     def __init__(self, app: FastAPI, settings: ServiceSettings) -> None:
         bounds = ConnectionBounds(
-            min(settings.max_connections, _most_files() - OTHER_FILES), settings.head_timeout_s
+            min(settings.max_connections, _most_files() - OTHER_FILES),
+            settings.head_timeout_s,
+            settings.body_timeout_s,
         )
         config = uvicorn.Config(
             app,
@@ -32,6 +34,9 @@ class HttpServer(uvicorn.Server):
             port=settings.port,
             loop="uvloop",
             http=bounded_protocol(bounds),
+            ws="none",
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=settings.trusted_proxies,
             access_log=False,
             log_level="warning",
             server_header=False,

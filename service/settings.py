@@ -1,9 +1,11 @@
 """The settings of the service, read from the environment once, at start."""
 
+import ipaddress
 import re
 from functools import cached_property
+from typing import Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.request.limits import RequestLimits
@@ -58,6 +60,10 @@ class ServiceSettings(BaseSettings):
     """What the rows of one sweep may take before anything is known of them: the axes' values."""
     max_sweeps_per_caller: int = Field(default=16, ge=1)
     """Sweeps of one caller that are not over; more are refused with `too_many_requests`."""
+    max_bodies_bytes: int = Field(default=512 << 20, ge=1 << 10)
+    """All request bodies that this process holds; beyond it the slowest senders are dropped."""
+    max_bodies_bytes_per_caller: int = Field(default=320 << 20, ge=1 << 10)
+    """Those of one caller."""
     max_wait_s: float = Field(default=60, ge=0, le=600)
     """What `wait` is clamped to."""
     max_queue_length: int = Field(default=10_000, ge=1)
@@ -74,6 +80,8 @@ class ServiceSettings(BaseSettings):
     """How long the head of a request may take."""
     body_timeout_s: float = Field(default=15, gt=0)
     """How long a body may take, and a second more for each 16 KiB of it."""
+    trusted_proxies: str = ""
+    """Addresses and networks, separated by commas, whose `X-Forwarded-For` is believed."""
     drain_s: float = Field(default=5, ge=0, le=3600)
     """How long requests may go on when the service is told to stop."""
     max_tensor_bytes: int = Field(default=256 << 20, ge=1 << 10)
@@ -103,6 +111,37 @@ class ServiceSettings(BaseSettings):
                 raise ValueError(f"{origin!r} is no origin such as https://docs.example.com")
         return written
 
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, written: str) -> str:
+        for address in filter(None, (each.strip() for each in written.split(","))):
+            try:
+                ipaddress.ip_network(address)
+            except ValueError:
+                message = f"{address!r} is no address or network such as 10.0.0.5 or 10.0.0.0/24"
+                raise ValueError(message) from None
+        return written
+
+    @model_validator(mode="after")
+    def _have_room_for_the_largest(self) -> Self:
+        largest = max(
+            (getattr(self, name), name)
+            for name in ("max_body_bytes", "max_batch_bytes", "max_tensor_bytes", "max_state_bytes")
+        )
+        if self.max_bodies_bytes_per_caller < largest[0]:
+            raise ValueError(
+                f"TRITOND_MAX_BODIES_BYTES_PER_CALLER is {self.max_bodies_bytes_per_caller}, less "
+                f"than TRITOND_{largest[1].upper()}, so that no such body could be sent: raise it "
+                f"to {largest[0]} at least, or lower the other"
+            )
+        if self.max_bodies_bytes < self.max_bodies_bytes_per_caller:
+            raise ValueError(
+                f"TRITOND_MAX_BODIES_BYTES is {self.max_bodies_bytes}, less than "
+                f"TRITOND_MAX_BODIES_BYTES_PER_CALLER: raise it to "
+                f"{self.max_bodies_bytes_per_caller} at least"
+            )
+        return self
+
     @cached_property
     def framing_origins(self) -> tuple[str, ...]:
         """The origins of `embed_origins`."""
@@ -125,4 +164,7 @@ class ServiceSettings(BaseSettings):
 def wrong_settings(error: ValidationError) -> str:
     """Return which variables cannot be used, and why; their values are not shown."""
     faults = error.errors(include_url=False, include_input=False)
-    return "; ".join(f"TRITOND_{str(fault['loc'][0]).upper()}: {fault['msg']}" for fault in faults)
+    return "; ".join(
+        f"TRITOND_{str(fault['loc'][0]).upper()}: {fault['msg']}" if fault["loc"] else fault["msg"]
+        for fault in faults
+    )

@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from service.caller import Callers
 from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
 from service.evaluators.flashinfer_trace_set import TraceSet
+from service.http.bodies_in_flight import BodiesInFlight
 from service.settings import ServiceSettings
 from service.toolchains import ToolchainCache
 from store.batches import Batches
@@ -72,6 +73,7 @@ class ServiceState:
     """What one process has while it serves."""
 
     settings: ServiceSettings
+    bodies: BodiesInFlight
     compilations: Compilations
     inspections: Derived
     derivations: Derived

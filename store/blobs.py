@@ -4,6 +4,7 @@ A blob is kept as a zstd frame, which can be sent as it is to whoever accepts zs
 on every read: bytes that do not match their digest are deleted and were never there.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
@@ -18,11 +19,26 @@ LEVEL: Final = 3
 MAX_BLOB_BYTES: Final = 512 * 1024 * 1024
 # Without a byte budget the server evicts, and `volatile-*` policies only evict what expires.
 LIFE_S: Final = 30 * 24 * 3600
+MOST_ON_THE_LOOP_BYTES: Final = 4 << 20
+"""What is hashed and compressed at once; more would hold up everything else of the process."""
 
 
-def digest_of(data: bytes) -> str:
+def digest_of(data: bytes | bytearray) -> str:
     """Return the name of `data`: "sha256:" and 64 hexadecimal digits."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+async def digest_beside(data: bytes | bytearray) -> str:
+    """Return the same, made beside the event loop where that takes long."""
+    if len(data) > MOST_ON_THE_LOOP_BYTES:
+        return await asyncio.to_thread(digest_of, data)
+    return digest_of(data)
+
+
+def _packed(parts: Sequence[bytes | bytearray]) -> tuple[list[str], list[bytes]]:
+    """Return the digests of `parts`, and their zstd frames."""
+    compressor = zstandard.ZstdCompressor(level=LEVEL)
+    return [digest_of(part) for part in parts], [compressor.compress(part) for part in parts]
 
 
 def unpack_frame(frame: bytes, digest: str) -> bytes | None:
@@ -45,24 +61,23 @@ class Blobs:
         self._budget = budget
         self._drop = scripts.load(cache, "drop")
 
-    async def put(self, data: bytes) -> str:
+    async def put(self, data: bytes | bytearray) -> str:
         """Store `data` and return its digest."""
         (digest,) = await self.put_many([data])
         return digest
 
-    async def put_many(self, parts: Sequence[bytes]) -> list[str]:
+    async def put_many(self, parts: Sequence[bytes | bytearray]) -> list[str]:
         """Store all of `parts` in one pipeline and return their digests in the same order.
 
         A blob that is there is written again, which repairs a damaged one.
         """
         if not parts:
             return []
-        digests = [digest_of(part) for part in parts]
-        compressor = zstandard.ZstdCompressor(level=LEVEL)
-        frames = {
-            keys.BLOB + digest: compressor.compress(part)
-            for digest, part in zip(digests, parts, strict=True)
-        }
+        if sum(map(len, parts)) > MOST_ON_THE_LOOP_BYTES:
+            digests, packed = await asyncio.to_thread(_packed, parts)
+        else:
+            digests, packed = _packed(parts)
+        frames = {keys.BLOB + digest: frame for digest, frame in zip(digests, packed, strict=True)}
         if self._budget:
             await self._budget.account({key: len(frame) for key, frame in frames.items()})
         pipeline = self._cache.pipeline(transaction=False)

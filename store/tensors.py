@@ -9,7 +9,7 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from store import keys
-from store.blobs import Blobs, digest_of
+from store.blobs import Blobs, digest_beside
 from store.errors import StoreError
 
 LIFE_S: Final = 24 * 3600
@@ -34,12 +34,12 @@ class Tensors:
         self._blobs = blobs
         self._limit_bytes = limit_bytes
 
-    async def put(self, caller: str, data: bytes) -> tuple[str, bool]:
+    async def put(self, caller: str, data: bytes | bytearray) -> tuple[str, bool]:
         """Store a file; return its digest and whether it is new to this caller.
 
         Raises TensorQuotaExceeded.
         """
-        digest = digest_of(data)
+        digest = await digest_beside(data)
         is_new = not await self.has(caller, digest)
         used_bytes = await self._reserve(caller, digest, len(data))
         if is_new and used_bytes > self._limit_bytes:

@@ -40,7 +40,7 @@ class NpyHeader:
         return math.prod(self.shape) * int(self.descr[2:])
 
 
-def read_npy_header(data: bytes) -> NpyHeader:
+def read_npy_header(data: bytes | bytearray) -> NpyHeader:
     """Return the header of one whole .npy file of booleans, integers or floats. Raises NotNpy."""
     if data[:6] != MAGIC or len(data) < 12:
         raise NotNpy("it does not begin like a .npy file")
@@ -50,7 +50,7 @@ def read_npy_header(data: bytes) -> NpyHeader:
     length = int.from_bytes(data[8:start], "little")
     if length > MAX_HEADER_BYTES or start + length > len(data):
         raise NotNpy("its header is cut off or too long")
-    header = _read_fields(data[start : start + length], start + length)
+    header = _read_fields(bytes(data[start : start + length]), start + length)
     actual = len(data) - header.start
     if header.size_bytes != actual:
         message = f"shape {list(header.shape)} takes {header.size_bytes} bytes"

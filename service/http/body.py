@@ -9,9 +9,11 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
+from starlette.types import Message
 
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.field_faults import field_faults
+from service.http.bodies_in_flight import SMALL_BYTES, BodiesInFlight, HeldBody, dropped
 from service.http.problems import ProblemRaised
 from service.state import state_of
 
@@ -19,8 +21,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 _JSON_TYPE = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\";\s]*)", re.IGNORECASE)
 _MAX_FIELDS = 100
-PATIENCE_S = 15.0
-SLOWEST_BYTES_PER_S = 16 << 10
+_UNBOUNDED = BodiesInFlight(1 << 62, 1 << 62)
+"""Of requests without an application: tests."""
 
 
 async def read_body(request: Request, limit_bytes: int) -> bytes:
@@ -43,32 +45,58 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
         detail = f"Content-Encoding is {coding!r}; send the body as it is"
         headers = {"Accept-Encoding": "identity"}
         raise ProblemRaised("unsupported_media_type", detail, headers=headers)
-    return await read_bytes(request, limit_bytes)
+    return bytes(await read_bytes(request, limit_bytes))
 
 
-async def read_bytes(request: Request, limit_bytes: int) -> bytes:
+async def read_bytes(request: Request, limit_bytes: int) -> bytes | bytearray:
     """Return the body whatever it is.
 
-    Raises ProblemRaised: 413 beyond `limit_bytes`, 408 when it takes longer than it may.
+    How long it may take is the connection's (`service.http.connection_bounds`). It counts among
+    the bodies in flight until its request is over.
+
+    Raises ProblemRaised: 413 beyond `limit_bytes`, 429 or 503 where bodies in flight leave no room.
     """
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:19]) > limit_bytes:
         raise _too_large(limit_bytes)
+    message = await request.receive()
+    part: bytes = message.get("body", b"")
+    is_whole = message["type"] != "http.disconnect" and not message.get("more_body", False)
+    if is_whole and len(part) <= min(SMALL_BYTES, limit_bytes):
+        return part
+    return await _read_on(request, message, limit_bytes, _held_body(request))
+
+
+def _held_body(request: Request) -> HeldBody:
+    """Return the body of `request`, which `RequestIdMiddleware` releases."""
+    app = request.scope.get("app")
+    bodies = _UNBOUNDED if app is None else state_of(request).bodies
+    caller = getattr(request.state, "caller_id", "")
+    held: HeldBody = bodies.begin(caller)
+    request.state.held_body = held
+    return held
+
+
+async def _read_on(
+    request: Request, message: Message, limit_bytes: int, held: HeldBody
+) -> bytearray:
+    """Return a body that begins with `message`."""
     body = bytearray()
-    patience_s = _patience_s(request)
-    began = asyncio.get_running_loop().time()
     try:
-        async with asyncio.timeout(patience_s) as deadline:
-            # not request.stream(), which would take a timer more of every hit
-            while (message := await request.receive())["type"] != "http.disconnect":
-                body += message.get("body", b"")
-                if len(body) > limit_bytes:
+        async with asyncio.timeout(None) as sending:
+            held.on_drop(lambda: sending.reschedule(0))
+            while message["type"] != "http.disconnect":
+                part = message.get("body", b"")
+                if len(body) + len(part) > limit_bytes:
                     raise _too_large(limit_bytes)
+                held.add(len(part))
+                body += part
                 if not message.get("more_body", False):
-                    return bytes(body)
-                deadline.reschedule(began + patience_s + len(body) / SLOWEST_BYTES_PER_S)
+                    held.complete()
+                    return body
+                message = await request.receive()
     except TimeoutError:
-        raise _too_slow(patience_s) from None
+        raise dropped() from None
     raise ClientDisconnect
 
 
@@ -97,16 +125,6 @@ def parse_value(data: Any, model: type[_Model]) -> _Model:
         return model.model_validate(data)
     except ValidationError as error:
         raise RequestRejected(*field_faults(error, model)) from None
-
-
-def _patience_s(request: Request) -> float:
-    app = request.scope.get("app")
-    return PATIENCE_S if app is None else state_of(request).settings.body_timeout_s
-
-
-def _too_slow(patience_s: float) -> ProblemRaised:
-    detail = f"The body took more than {patience_s:g} s, and a second for each 16 KiB of it"
-    return ProblemRaised("request_timeout", detail, headers={"Connection": "close"})
 
 
 def _too_large(limit_bytes: int) -> ProblemRaised:

@@ -1,7 +1,8 @@
 """Middleware of every request: its X-Request-ID, and HEAD answered as GET without the body.
 
 The request id is taken from the request where it is sane, else made, and always returned. As the
-outermost layer it also answers a request that is cancelled when the service stops.
+outermost layer it also answers a request that is cancelled when the service stops, and gives back
+the room that the request's body took.
 """
 
 import asyncio
@@ -52,6 +53,9 @@ class RequestIdMiddleware:
                 raise
             raised = ProblemRaised("stopping", "The service is stopping; ask again in a moment")
             await problem_response(Request(scope), raised)(scope, receive, send_with_id)
+        finally:
+            if held := scope["state"].get("held_body"):
+                held.release()
 
 
 class HeadMiddleware:

@@ -36,6 +36,7 @@ STATUS = {
     "too_many_requests": 429,
     "internal_error": 500,
     "queue_full": 503,
+    "too_many_bodies": 503,
     "no_toolchain": 503,
     "store_unavailable": 503,
     "stopping": 503,
@@ -44,6 +45,7 @@ STATUS = {
 RETRY_AFTER_S = {
     "too_many_requests": 5,
     "queue_full": 5,
+    "too_many_bodies": 5,
     "no_toolchain": 2,
     "store_unavailable": 2,
     "stopping": 2,

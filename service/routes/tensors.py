@@ -8,7 +8,7 @@ from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response
 from service.state import state_of
-from store.blobs import digest_of
+from store.blobs import digest_beside
 from store.tensors import TensorQuotaExceeded
 
 router = APIRouter(prefix="/v1/tensors", tags=["launches"])
@@ -30,8 +30,9 @@ async def put_tensor(request: Request, digest: str) -> Response:
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     data = await read_bytes(request, state.settings.max_tensor_bytes)
-    if digest != digest_of(data):
-        detail = f"The body's digest is {digest_of(data)}; PUT it there"
+    found = await digest_beside(data)
+    if digest != found:
+        detail = f"The body's digest is {found}; PUT it there"
         raise ProblemRaised("invalid_request", detail, parameter="digest")
     try:
         read_npy_header(data)

@@ -25,6 +25,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         "TRITOND_HEAD_TIMEOUT_S": 1,
         "TRITOND_BODY_TIMEOUT_S": 1,
         "TRITOND_MAX_CONNECTIONS": 60,
+        "TRITOND_MAX_TENSOR_BYTES": 16 << 20,
+        "TRITOND_MAX_BODIES_BYTES": 40 << 20,
+        "TRITOND_MAX_BODIES_BYTES_PER_CALLER": 32 << 20,
     }
     words = {name: str(value) for name, value in settings.items()}
     deployment = Deployment(tmp_path_factory.mktemp("machine"), **words)

@@ -75,3 +75,16 @@ def test_wrong_ones_are_told_by_the_names_of_their_variables(monkeypatch: pytest
     port, wait = wrong_settings(raised.value).split("; ")
     assert port.startswith("TRITOND_PORT: Input should be a valid integer")
     assert wait == "TRITOND_MAX_WAIT_S: Input should be greater than or equal to 0"
+
+
+def test_proxies_are_addresses_and_networks():
+    assert ServiceSettings(trusted_proxies="10.0.0.5, 10.1.0.0/16, ::1").trusted_proxies
+    with pytest.raises(ValidationError, match="'proxy' is no address or network"):
+        ServiceSettings(trusted_proxies="proxy")
+
+
+def test_there_is_room_for_the_largest_body():
+    with pytest.raises(ValidationError, match="raise it to 268435456 at least"):
+        ServiceSettings(max_bodies_bytes_per_caller=1 << 20)
+    with pytest.raises(ValidationError, match="TRITOND_MAX_BODIES_BYTES is 1048576, less than"):
+        ServiceSettings(max_bodies_bytes=1 << 20)
