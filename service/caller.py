@@ -15,6 +15,7 @@ from cachetools import LRUCache
 from fastapi import Request
 
 from service.http.problems import ProblemRaised
+from service.open_requests import OpenRequests
 from store.api_keys import ApiKeys
 
 FAILURES_AT_ONCE = 50
@@ -98,6 +99,7 @@ class Callers:
         self._failed = FailedLogins()
         self._proven: LRUCache[str, bool] = LRUCache(MAX_SECRETS)
         self._reading: dict[str, asyncio.Task[Caller | None]] = {}
+        self.open_requests = OpenRequests(self._id_of)
 
     async def identify(self, request: Request, *scopes: str) -> Caller:
         """Return the caller of `request`, who must have one of `scopes`.
@@ -123,6 +125,7 @@ class Callers:
             self._proven[secret] = True
         require(caller, *scopes)
         request.state.caller_id = caller.id
+        self.open_requests.begin(request, secret, caller.id)
         return caller
 
     def _refuse_guesses(self, address: str, secret: str) -> None:
@@ -142,6 +145,7 @@ class Callers:
         self._generation += 1
         self._remembered.clear()
         self._reading.clear()
+        self.open_requests.check()
 
     def start_remembering(self) -> None:
         """Remember callers from now on: changes of API keys are published to this process."""
@@ -152,6 +156,14 @@ class Callers:
         """Remember nobody: changes may be missed."""
         self._is_subscribed = False
         self.forget()
+
+    async def end_revoked(self) -> None:
+        """End requests whose key was revoked, within a second, until cancelled."""
+        await self.open_requests.run(lambda: not self._is_subscribed)
+
+    async def _id_of(self, secret: str) -> str | None:
+        caller = await self._find(secret)
+        return None if caller is None else caller.id
 
     async def _find(self, secret: str) -> Caller | None:
         known = self._remembered.get(secret)

@@ -74,6 +74,7 @@ def lifespan(
             state.event_followers.run,
             state.invalidations.run,
             key_changes.run,
+            callers.end_revoked,
             partial(_flush_regularly, state.compilations.flush),
             partial(reap_for_all, _reaper(redis, blocking), _dead_letter),
         ]

@@ -14,6 +14,7 @@ from starlette.types import Message
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.field_faults import field_faults
 from service.http.bodies_in_flight import SMALL_BYTES, BodiesInFlight, HeldBody, dropped
+from service.http.middleware import at_end
 from service.http.problems import ProblemRaised
 from service.state import state_of
 
@@ -68,12 +69,12 @@ async def read_bytes(request: Request, limit_bytes: int) -> bytes | bytearray:
 
 
 def _held_body(request: Request) -> HeldBody:
-    """Return the body of `request`, which `RequestIdMiddleware` releases."""
+    """Return the body of `request`, whose room is given back when the request is over."""
     app = request.scope.get("app")
     bodies = _UNBOUNDED if app is None else state_of(request).bodies
     caller = getattr(request.state, "caller_id", "")
     held: HeldBody = bodies.begin(caller)
-    request.state.held_body = held
+    at_end(request.scope, held.release)
     return held
 
 

@@ -25,6 +25,8 @@ MAX_DISCARDED_BYTES = 16 << 20
 """Of a body that comes after its request was answered; a client may still be writing it."""
 MAX_METHOD_BYTES = 64
 SLOWEST_BYTES_PER_S = 16 << 10
+CONNECTION = "tritond.connection"
+"""In the state of a request: its connection."""
 _METHOD = re.compile(rb"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) [/*hH]")
 _AUTHORITY = re.compile(rb"[a-z][a-z0-9+.-]*://([^/?#]*)", re.IGNORECASE)
 _KNOWN_METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
@@ -148,7 +150,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self._part, self._start = _Part.BODY, b""
         self._body_bytes = self._trailer_bytes = self._discarded_bytes = 0
         self._body_began = self.loop.time()
+        self.scope["state"][CONNECTION] = self
         super().on_headers_complete()
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a part of an answer was written, or waits to be received."""
+        if self.transport.get_write_buffer_size():
+            return True
+        return self.cycle.response_started and not self.cycle.response_complete
+
+    def abort(self) -> None:
+        """Close it at once, whatever was not received yet."""
+        self.transport.abort()
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""

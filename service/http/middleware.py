@@ -1,13 +1,14 @@
 """Middleware of every request: its X-Request-ID, and HEAD answered as GET without the body.
 
 The request id is taken from the request where it is sane, else made, and always returned. As the
-outermost layer it also answers a request that is cancelled when the service stops, and gives back
-the room that the request's body took.
+outermost layer it also answers a request that is cancelled, because the service stops or its API
+key was revoked, and calls what is to be called when a request is over.
 """
 
 import asyncio
 import re
 import secrets
+from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,7 +17,15 @@ from service.http.problems import ProblemRaised, problem_response
 
 IS_HEAD = "tritond.is_head"
 """In the scope of a request that came as HEAD: nothing without an end may be begun for it."""
+REVOKED = "tritond.revoked"
+"""In the state of a request that is cancelled because its API key was revoked."""
+_AT_END = "tritond.at_end"
 _SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
+
+
+def at_end(scope: Scope, end: Callable[[], object]) -> None:
+    """Have `end` called when the request of `scope` is over, however it ends."""
+    scope.setdefault("state", {}).setdefault(_AT_END, []).append(end)
 
 
 class RequestIdMiddleware:
@@ -48,14 +57,27 @@ class RequestIdMiddleware:
         try:
             await self._app(scope, receive, send_with_id)
         except asyncio.CancelledError:
-            # the server stops, and has no more time for this one
+            is_revoked = scope["state"].get(REVOKED, False)
+            if started and is_revoked:
+                return  # incomplete, so that the connection is closed
             if started:
                 raise
-            raised = ProblemRaised("stopping", "The service is stopping; ask again in a moment")
+            raised = _revoked() if is_revoked else _stopping()
             await problem_response(Request(scope), raised)(scope, receive, send_with_id)
         finally:
-            if held := scope["state"].get("held_body"):
-                held.release()
+            for end in scope["state"].get(_AT_END, ()):
+                end()
+
+
+def _revoked() -> ProblemRaised:
+    headers = {"WWW-Authenticate": "Bearer", "Connection": "close"}
+    detail = "The API key of this request was revoked while it was under way"
+    return ProblemRaised("unauthorized", detail, headers=headers)
+
+
+def _stopping() -> ProblemRaised:
+    # the server has no more time for this one
+    return ProblemRaised("stopping", "The service is stopping; ask again in a moment")
 
 
 class HeadMiddleware:

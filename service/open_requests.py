@@ -1,0 +1,107 @@
+"""The requests under way by the API key that they came with; a revoked key ends them.
+
+Every wait, stream, upload and download is inside a request, so no route has to think of this. What
+was answered but not yet received is cut off with its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from fastapi import Request
+
+from service.http.connection_bounds import CONNECTION
+from service.http.middleware import REVOKED, at_end
+from store.errors import StoreUnavailable
+
+CHECK_S = 0.5
+"""How often keys are looked up while changes of them may be missed."""
+Identify = Callable[[str], Awaitable[str | None]]
+
+
+class Connection(Protocol):
+    """The connection that a request came by."""
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a part of an answer was written, or waits to be received."""
+
+    def abort(self) -> None:
+        """Close it at once, whatever was not received yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    secret: str
+    caller_id: str
+    state: dict[str, Any]
+
+    @property
+    def connection(self) -> Connection | None:
+        found: Connection | None = self.state.get(CONNECTION)
+        return found
+
+
+class OpenRequests:
+    """Ends the requests whose secret `identify` does not find to be the same caller any more."""
+
+    def __init__(self, identify: Identify) -> None:
+        self._identify = identify
+        self._open: dict[asyncio.Task[Any], _Open] = {}
+        self._being_received: WeakKeyDictionary[Connection, _Open] = WeakKeyDictionary()
+        self._changed = asyncio.Event()
+
+    def begin(self, request: Request, secret: str, caller_id: str) -> None:
+        """Note that this task serves `request` until the request ends."""
+        task = asyncio.current_task()
+        if task is not None and task not in self._open:  # else a request of this very task
+            self._open[task] = _Open(secret, caller_id, request.scope.setdefault("state", {}))
+            at_end(request.scope, partial(self._end, task))
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        ended = self._open.pop(task)
+        if (connection := ended.connection) is not None and connection.is_answering:
+            self._being_received[connection] = ended
+
+    def check(self) -> None:
+        """Have all keys looked up again: one was made or revoked."""
+        self._changed.set()
+
+    async def run(self, may_miss_changes: Callable[[], bool]) -> None:
+        """End what must end, until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(CHECK_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                if not may_miss_changes():
+                    continue
+            self._changed.clear()
+            try:
+                await self._end_revoked()
+            except StoreUnavailable:
+                await asyncio.sleep(CHECK_S)
+                self._changed.set()
+
+    async def _end_revoked(self) -> None:
+        every = (*self._open.values(), *self._being_received.values())
+        callers = {secret: await self._identify(secret) for secret in {e.secret for e in every}}
+
+        def is_revoked(each: _Open) -> bool:
+            # one that came while keys were looked up was itself looked up after the change
+            return each.secret in callers and callers[each.secret] != each.caller_id
+
+        for connection, each in list(self._being_received.items()):
+            if is_revoked(each) and connection.is_answering:
+                connection.abort()
+        for task, each in list(self._open.items()):
+            if is_revoked(each):
+                each.state[REVOKED] = True
+                if (used := each.connection) is not None and used.is_answering:
+                    used.abort()
+                task.cancel()

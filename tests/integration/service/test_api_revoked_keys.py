@@ -1,0 +1,168 @@
+"""A revoked key ends what it opened: waits, streams, uploads and downloads; others go on."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import numpy as np
+import pytest
+
+from store.api_keys import ApiKeys
+from store.connection import connect
+from tests.integration.service import bodies
+from tests.integration.service.conftest import without_worker
+from tests.integration.service.running import Deployment
+from tests.waiting import LIMIT_S, wait_until
+
+
+class Key:
+    """An API key of its own."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self.id, self.secret = asyncio.run(self._make())
+        self.opened: list[socket.socket] = []
+
+    async def _make(self) -> tuple[str, str]:
+        async with connect(self.deployment.redis_url) as redis:
+            key, secret = await ApiKeys(redis).create("leaver", ("compile", "launch"))
+        return key.id, secret
+
+    def client(self) -> httpx.Client:
+        return self.deployment.client(authorization=f"Bearer {self.secret}")
+
+    def raw(self, request: bytes) -> socket.socket:
+        """Send a head and what follows; nothing is read of what is answered."""
+        connection = socket.socket()
+        self.opened.append(connection)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        host, port = self.deployment.url.removeprefix("http://").split(":")
+        connection.settimeout(LIMIT_S)
+        connection.connect((host, int(port)))
+        head, end, body = request.partition(b"\r\n\r\n")
+        own = f"\r\nHost: localhost\r\nAuthorization: Bearer {self.secret}".encode()
+        connection.sendall(head + own + end + body)
+        return connection
+
+    def revoke(self) -> None:
+        async def revoke() -> None:
+            async with connect(self.deployment.redis_url) as redis:
+                assert await ApiKeys(redis).revoke(self.id)
+
+        asyncio.run(revoke())
+
+
+@pytest.fixture(scope="module")
+def left(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A service of its own: what a revoked key queued stays in its queue."""
+    with without_worker(system, tmp_path_factory.mktemp("left")) as deployment:
+        yield deployment
+
+
+@pytest.fixture
+def key(left: Deployment) -> Iterator[Key]:
+    made = Key(left)
+    yield made
+    for connection in made.opened:
+        connection.close()
+
+
+@pytest.fixture
+def other(left: Deployment) -> Iterator[Key]:
+    made = Key(left)
+    yield made
+    for connection in made.opened:
+        connection.close()
+
+
+@pytest.fixture
+def queued(key: Key) -> Iterator[str]:
+    """The path of a compilation that no worker takes."""
+    with key.client() as http:
+        yield http.post("/v1/compilations", json=bodies.vector_add(key.id)).headers["location"]
+
+
+def read_to_the_end(connection: socket.socket) -> bytes:
+    found = b""
+    try:
+        while part := connection.recv(1 << 20):
+            found += part
+    except ConnectionError:
+        return found
+    return found
+
+
+def read_on(connection: socket.socket) -> None:
+    while connection.recv(4096):
+        pass
+
+
+def test_a_wait_is_answered_that_the_key_was_revoked(key: Key, queued: str) -> None:
+    with key.client() as http, ThreadPoolExecutor() as threads:
+        waiting = threads.submit(http.get, f"{queued}?wait=60", timeout=LIMIT_S)
+        posting = threads.submit(
+            http.post, "/v1/compilations?wait=60", json=bodies.vector_add("other" + key.id)
+        )
+        time.sleep(0.5)
+        assert not waiting.done()
+        assert not posting.done()
+
+        key.revoke()
+        answers = [waiting.result(), posting.result()]
+
+    assert [answer.status_code for answer in answers] == [401, 401]
+
+
+def test_a_stream_of_events_ends(key: Key, queued: str) -> None:
+    connection = key.raw(f"GET {queued}/events HTTP/1.1\r\n\r\n".encode())
+    assert connection.recv(12) == b"HTTP/1.1 200"
+
+    key.revoke()
+
+    assert b"\r\n0\r\n\r\n" not in read_to_the_end(connection), "cut off, not ended"
+
+
+def test_an_upload_ends(key: Key) -> None:
+    connection = key.raw(
+        b"POST /v1/compilations HTTP/1.1\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 100000\r\n\r\n{"
+    )
+    key.revoke()
+
+    assert read_to_the_end(connection).startswith(b"HTTP/1.1 401")
+
+
+def test_a_download_is_cut_off(key: Key) -> None:
+    file = io.BytesIO()
+    np.save(file, np.random.default_rng(0).integers(0, 256, 24 << 20, dtype=np.uint8))
+    data = file.getvalue()
+    path = f"/v1/tensors/sha256:{hashlib.sha256(data).hexdigest()}"
+    with key.client() as http:
+        assert http.put(path, content=data).status_code == 201
+    connection = key.raw(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+    assert connection.recv(12) == b"HTTP/1.1 200"
+
+    key.revoke()
+    with key.client() as http:
+        wait_until(lambda: http.get("/v1/targets").status_code == 401, "the key opens nothing")
+
+    assert len(read_to_the_end(connection)) < len(data) // 2
+
+
+def test_requests_of_other_keys_go_on(key: Key, queued: str, other: Key) -> None:
+    stream = other.raw(f"GET {queued}/events HTTP/1.1\r\n\r\n".encode())
+    assert stream.recv(12) == b"HTTP/1.1 200"
+    key.revoke()
+    with key.client() as http:
+        wait_until(lambda: http.get("/v1/targets").status_code == 401, "the key opens nothing")
+
+    stream.settimeout(1)
+    with pytest.raises(TimeoutError):
+        read_on(stream)
