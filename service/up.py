@@ -29,6 +29,8 @@ RECONCILE_S = 5.0
 QUICK_DEATH_S = 10.0
 MAX_QUICK_DEATHS = 3
 RESTART_AFTER_S = 0.5
+OF_THE_SERVICE = frozenset({"TRITOND_ADMIN_KEY", "TRITOND_API_KEY"})
+"""Secrets that no other process needs; workers run what strangers send."""
 
 
 class PartEnded(Exception):
@@ -103,7 +105,8 @@ async def up(host: str, port: int, data: Path) -> None:
             "TRITOND_PORT": str(port),
         }
         service = Part("service", environment)
-        worker = Part("worker", environment)
+        others = {name: value for name, value in environment.items() if name not in OF_THE_SERVICE}
+        worker = Part("worker", others)
         for part in (service, worker):
             await part.start()
             stack.push_async_callback(part.stop)

@@ -196,6 +196,7 @@ class EmbeddedValkey:
         arguments = [part for name, value in settings.items() for part in (f"--{name}", value)]
         self._process = subprocess.Popen(
             bound_to_parent(str(binary), *arguments),
+            env={n: v for n, v in os.environ.items() if not n.startswith("TRITOND_")},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -24,11 +24,11 @@ from tests.waiting import comes_true, wait_until
 class Up(Process):
     """`tritond up` on a port and a data folder."""
 
-    def __init__(self, folder: Path, name: str, port: int | None = None) -> None:
+    def __init__(self, folder: Path, name: str, port: int | None = None, **settings: str) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         words = ["up", "--port", str(self.port), "--data", str(folder / "data")]
-        super().__init__(folder / f"{name}.log", "-m", "service.command", *words)
+        super().__init__(folder / f"{name}.log", "-m", "service.command", *words, **settings)
 
     def wait_until_ready(self) -> None:
         wait_until(lambda: "tritond is ready" in self.said, "up is ready", lambda: self.said)
@@ -57,11 +57,11 @@ def started() -> Iterator[list[Up]]:
 def start(folder: Path, started: list[Up]) -> Start:
     """Starts `tritond up`; what runs on its data already is ended before."""
 
-    def start(name: str, port: int | None = None, *, alone: bool = True) -> Up:
+    def start(name: str, port: int | None = None, *, alone: bool = True, **settings: str) -> Up:
         for up in started:
             if alone and up.still_runs():
                 up.stop()
-        started.append(Up(folder, f"{len(started)}-{name}", port))
+        started.append(Up(folder, f"{len(started)}-{name}", port, **settings))
         return started[-1]
 
     return start
@@ -203,3 +203,22 @@ def test_a_port_that_is_taken_is_said(start: Start) -> None:
     assert "address already in use" in up.said.lower()
     assert "Traceback" not in up.said
     assert "tritond is ready" not in up.said
+
+
+def test_only_the_service_holds_the_admin_key(start: Start) -> None:
+    secret = "tritond_" + "s" * 40
+    up = start("keyed", TRITOND_ADMIN_KEY=secret, TRITOND_API_KEY=secret)
+    up.wait_until_ready()
+
+    tree = descendants(up.pid)
+    holders = {pid for pid in tree if secret.encode() in environment_of(pid)}
+
+    assert len(tree) > 3
+    assert [command_of(pid).split()[-1] for pid in holders] == ["service"]
+
+
+def environment_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except FileNotFoundError:  # it ended just now
+        return b""
