@@ -1,94 +1,142 @@
-"""`python -m tests.soak [--minutes 9]`: a deployment under load, and all that can happen to it.
+"""`python -m tests.soak [--minutes 9] [--seed N]`: a deployment under load, and all its faults.
 
 At its end nothing may be wrong, lost or stuck, and every process that lives must work. Faults come
-one after the other, each kind once before any comes again; a seed makes their order repeatable.
+one after the other, each kind once before any comes again. The seed decides what happens and what
+is asked, in their order; how much of it fits into the minutes is the machine's. However it ends, it
+prints what it counted.
 """
 
 import argparse
 import asyncio
+import json
 import random
 import signal
 import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from store import keys
 from store.connection import connect
-from tests.integration.service.running import ROOT, Deployment
+from tests.integration.service.running import ROOT, Deployment, Process
 from tests.soak.faults import FAULTS
 from tests.soak.load import Load
 from tests.waiting import wait_until
 
 WORKERS = 2
 SETTLE_S = 120.0
-SETTINGS = {"TRITOND_LEASE_S": "3", "TRITOND_DRAIN_S": "2", "TRITOND_HEAD_TIMEOUT_S": "3"}
+SETTINGS = {
+    "TRITOND_LEASE_S": "3",
+    "TRITOND_DRAIN_S": "2",
+    "TRITOND_HEAD_TIMEOUT_S": "3",
+    "TRITOND_BODY_TIMEOUT_S": "5",
+}
+MOST_HEALTH_P99_MS = 250
 
 
-def soak(deployment: Deployment, minutes: float) -> list[str]:
-    """Return what was found to be wrong, in lines."""
-    load = Load(deployment.url)
-    asking = threading.Thread(target=lambda: asyncio.run(load.run()), daemon=True)
-    asking.start()
-    found, happened = _faults(deployment, time.monotonic() + 60 * minutes)
-    print(f"happened: {dict(happened)}", flush=True)
-    load.stopping = True
-    asking.join(SETTLE_S)
-    print(f"answered: {dict(load.answered)}; asked again: {dict(load.retried)}", flush=True)
-    if not load.answered.total():
-        found.append("nothing was answered")
-    found += [f"wrong: {fault}" for fault in load.wrong]
-    found += [f"lost: {fault}" for fault in load.lost]
-    if asking.is_alive():
-        found.append(f"stuck: {load.open} requests {SETTLE_S:g} s after the last fault")
-    return found + _idle_processes(deployment) + asyncio.run(_left_over(deployment.redis_url))
+class Soak:
+    """One run on `deployment`; `found` is what was wrong, in lines."""
 
+    def __init__(self, deployment: Deployment, seed: int) -> None:
+        self.deployment = deployment
+        self.found: list[str] = []
+        self._seed = seed
+        self._chance = random.Random(f"faults {seed}")
+        self._happened = Counter[str]()
+        self._load = Load(deployment.url, random.Random(f"load {seed}"))
+        self._beside: dict[str, Process] = {}
+        self._said: dict[str, Any] = {}
 
-def _faults(deployment: Deployment, until: float) -> tuple[list[str], Counter[str]]:
-    found, happened = [], Counter[str]()
-    order: list[str] = []
-    while time.monotonic() < until:
-        order = order or random.sample(sorted(FAULTS), len(FAULTS))
-        name = order.pop()
-        print(f"{until - time.monotonic():4.0f} s left: {name}", flush=True)
-        FAULTS[name](deployment)
-        happened[name] += 1
-        time.sleep(random.uniform(1, 4))
-        found += _dead(deployment, name)
-    return found, happened
+    def run(self, minutes: float) -> None:
+        """Have faults happen under load for `minutes`, then look at what is left."""
+        asking = threading.Thread(target=lambda: asyncio.run(self._load.run()), daemon=True)
+        asking.start()
+        for name, words in {"strangers": [str(self._seed)], "health": []}.items():
+            log = self.deployment.folder / f"{name}.json"
+            url = self.deployment.url
+            self._beside[name] = Process(log, "-m", f"tests.soak.{name}", url, *words)
+        self._faults(time.monotonic() + 60 * minutes)
+        self._end_beside()
+        self._load.stopping = True
+        asking.join(SETTLE_S)
+        if asking.is_alive():
+            asked = f"{self._load.open} requests {SETTLE_S:g} s after the last fault"
+            self.found.append(f"stuck: {asked}")
+        self._idle_processes()
+        self.found += asyncio.run(_left_over(self.deployment.redis_url))
 
+    def report(self) -> None:
+        """Print what was counted so far."""
+        load = self._load
+        print(f"happened: {dict(self._happened)}")
+        print(f"answered: {dict(load.answered)}; asked again: {dict(load.retried)}")
+        said = self._end_beside()
+        for name, words in said.items():
+            print(f"{name}: {json.dumps(words)}")
+        self.found += [
+            f"wrong: strangers: {each}" for each in said.get("strangers", {"wrong": []})["wrong"]
+        ]
+        p99_ms = said.get("health", {"p99_ms": float("inf")})["p99_ms"]
+        if p99_ms > MOST_HEALTH_P99_MS:
+            self.found.append(f"slow: p99 of /healthz is {p99_ms} ms, over {MOST_HEALTH_P99_MS} ms")
+        if not load.answered.total():
+            self.found.append("nothing was answered")
+        self.found += [f"wrong: {fault}" for fault in load.wrong]
+        self.found += [f"lost: {fault}" for fault in load.lost]
+        counts = {"wrong": len(load.wrong), "lost": len(load.lost), "stuck": load.open}
+        print(", ".join(f"{count} {name}" for name, count in counts.items()), flush=True)
 
-def _dead(deployment: Deployment, fault: str) -> list[str]:
-    """Return which processes ended by themselves, and start others."""
-    found = []
-    for worker in [each for each in deployment.workers if not each.still_runs()]:
-        found.append(f"died: a worker, with status {worker.wait()}, at the fault {fault!r}")
-        deployment.workers.remove(worker)
-        deployment.start_worker()
-    if deployment.service is None or not deployment.service.still_runs():
-        found.append(f"died: the service, at the fault {fault!r}")
-        deployment.start_service()
-    return found
+    def _end_beside(self) -> dict[str, Any]:
+        """End the processes beside the load, once, and note what they found."""
+        for name, process in self._beside.items():
+            process.stop()
+            try:
+                self._said[name] = json.loads(process.said)
+            except ValueError:
+                self.found.append(f"{name} ended with {process.said[-500:]!r}")
+        self._beside = {}
+        return self._said
 
+    def _faults(self, until: float) -> None:
+        order: list[str] = []
+        while time.monotonic() < until:
+            order = order or self._chance.sample(sorted(FAULTS), len(FAULTS))
+            name = order.pop()
+            print(f"{until - time.monotonic():4.0f} s left: {name}", flush=True)
+            self._happened[name] += 1
+            FAULTS[name](self.deployment, self._chance)
+            time.sleep(self._chance.uniform(1, 4))
+            self._start_what_died(name)
 
-def _idle_processes(deployment: Deployment) -> list[str]:
-    """Return which processes live without working: each worker must do a job alone."""
-    wait_until(lambda: httpx.get(f"{deployment.url}/readyz").is_success, "the service is ready")
-    found = []
-    for worker in deployment.workers:
-        others = [other for other in deployment.workers if other is not worker]
-        for other in others:
-            other.send(signal.SIGSTOP)
-        alone = Load(deployment.url, stopping=True)
-        if not _does_a_job(alone):
-            found.append(f"idle: the worker {worker.pid} lives and takes no job")
-        for other in others:
-            other.send(signal.SIGCONT)
-    return found
+    def _start_what_died(self, fault: str) -> None:
+        """Note which processes ended by themselves, and start others."""
+        for worker in [each for each in self.deployment.workers if not each.still_runs()]:
+            self.found.append(f"died: a worker, status {worker.wait()}, at the fault {fault!r}")
+            self.deployment.workers.remove(worker)
+            self.deployment.start_worker()
+        service = self.deployment.service
+        if service is None or not service.still_runs():
+            self.found.append(f"died: the service, at the fault {fault!r}")
+            self.deployment.start_service()
+
+    def _idle_processes(self) -> None:
+        """Note which processes live without working: each worker must do a job alone."""
+        url = self.deployment.url
+        wait_until(lambda: httpx.get(f"{url}/readyz").is_success, "the service is ready")
+        for worker in self.deployment.workers:
+            others = [other for other in self.deployment.workers if other is not worker]
+            for other in others:
+                other.send(signal.SIGSTOP)
+            if not _does_a_job(Load(url, self._chance, stopping=True)):
+                self.found.append(f"idle: the worker {worker.pid} lives and takes no job")
+            for other in others:
+                other.send(signal.SIGCONT)
 
 
 def _does_a_job(load: Load) -> bool:
@@ -122,23 +170,27 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
-    random.seed(arguments.seed)
     (ROOT / ".cache").mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="soak-", dir=ROOT / ".cache"))
     deployment = Deployment(folder, **SETTINGS)
+    soak = Soak(deployment, arguments.seed)
     try:
         deployment.start_store()
         deployment.start_service()
         for _ in range(WORKERS):
             deployment.start_worker()
         deployment.wait_for_workers(WORKERS)
-        found = soak(deployment, arguments.minutes)
+        soak.run(arguments.minutes)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - what was counted is told
+        traceback.print_exc()
+        soak.found.append(f"the soak itself ended: {error!r}")
     finally:
+        soak.report()
         deployment.stop()
     if "Traceback" in deployment.said():
-        found.append(f"a traceback is in the logs of {folder}")
-    print("\n".join(found) or "0 wrong, 0 lost, 0 stuck, 0 dead, 0 idle", flush=True)
-    sys.exit(1 if found else 0)
+        soak.found.append(f"a traceback is in the logs of {folder}")
+    print("\n".join(soak.found) or "0 wrong, 0 lost, 0 stuck, 0 dead, 0 idle", flush=True)
+    sys.exit(1 if soak.found else 0)
 
 
 if __name__ == "__main__":

@@ -14,55 +14,56 @@ from tests.integration.faults.refusing import REFUSALS
 from tests.integration.service.running import Deployment, Process
 from tests.security.tree import descendants
 
-Fault = Callable[[Deployment], None]
+Fault = Callable[[Deployment, random.Random], None]
 
 
-def killed_worker(deployment: Deployment) -> None:
+def killed_worker(deployment: Deployment, chance: random.Random) -> None:
     """A worker is killed, and started again."""
-    _replaced(deployment, lambda worker: worker.kill())
+    _replaced(deployment, chance, lambda worker: worker.kill())
 
 
-def stopped_worker(deployment: Deployment) -> None:
+def stopped_worker(deployment: Deployment, chance: random.Random) -> None:
     """A worker is told to stop, and started again."""
-    _replaced(deployment, lambda worker: worker.stop())
+    _replaced(deployment, chance, lambda worker: worker.stop())
 
 
-def _replaced(deployment: Deployment, end: Callable[[Process], int]) -> None:
-    worker = random.choice(deployment.workers)
+def _replaced(deployment: Deployment, chance: random.Random, end: Callable[[Process], int]) -> None:
+    worker = chance.choice(deployment.workers)
     deployment.workers.remove(worker)
     end(worker)
     deployment.start_worker()
 
 
-def killed_children(deployment: Deployment) -> None:
+def killed_children(deployment: Deployment, chance: random.Random) -> None:
     """Children and zygotes are killed, as the kernel does when memory runs out."""
-    worker = random.choice(deployment.workers)
-    for pid in random.sample(sorted(descendants(worker.pid)), 2):
+    worker = chance.choice(deployment.workers)
+    children = sorted(descendants(worker.pid))  # none of one that has just been started
+    for pid in chance.sample(children, min(2, len(children))):
         _signalled(pid, signal.SIGKILL)
 
 
-def frozen_worker(deployment: Deployment) -> None:
+def frozen_worker(deployment: Deployment, chance: random.Random) -> None:
     """A worker is frozen until its leases are over, and then goes on."""
-    worker = random.choice(deployment.workers)
+    worker = chance.choice(deployment.workers)
     worker.send(signal.SIGSTOP)
     time.sleep(5)
     worker.send(signal.SIGCONT)
 
 
-def killed_service(deployment: Deployment) -> None:
+def killed_service(deployment: Deployment, chance: random.Random) -> None:
     """The service is killed, and started again."""
     assert deployment.service is not None
     deployment.service.kill()
     deployment.start_service()
 
 
-def stopped_service(deployment: Deployment) -> None:
+def stopped_service(deployment: Deployment, chance: random.Random) -> None:
     """The service is told to stop, and started again."""
     deployment.stop_service()
     deployment.start_service()
 
 
-def killed_store(deployment: Deployment) -> None:
+def killed_store(deployment: Deployment, chance: random.Random) -> None:
     """The store is killed, and started again on its data."""
     assert deployment.store.pid is not None
     os.kill(deployment.store.pid, signal.SIGKILL)
@@ -70,7 +71,7 @@ def killed_store(deployment: Deployment) -> None:
     deployment.start_store()
 
 
-def frozen_store(deployment: Deployment) -> None:
+def frozen_store(deployment: Deployment, chance: random.Random) -> None:
     """The store does not answer for a while."""
     assert deployment.store.pid is not None
     os.kill(deployment.store.pid, signal.SIGSTOP)
@@ -78,7 +79,7 @@ def frozen_store(deployment: Deployment) -> None:
     os.kill(deployment.store.pid, signal.SIGCONT)
 
 
-def slow_clients(deployment: Deployment) -> None:
+def slow_clients(deployment: Deployment, chance: random.Random) -> None:
     """Many connections send half a request and no more."""
     address = urlsplit(deployment.url)
     held = [socket.create_connection((address.hostname, address.port)) for _ in range(200)]
@@ -90,19 +91,19 @@ def slow_clients(deployment: Deployment) -> None:
 
 
 def _refusing(name: str) -> Fault:
-    def fault(deployment: Deployment) -> None:
-        asyncio.run(_refuse(deployment, name))
+    def fault(deployment: Deployment, chance: random.Random) -> None:
+        asyncio.run(_refuse(deployment, name, chance.uniform(1, 6)))
 
     fault.__doc__ = f"The store refuses: {name}."
     return fault
 
 
-async def _refuse(deployment: Deployment, name: str) -> None:
+async def _refuse(deployment: Deployment, name: str, seconds: float) -> None:
     async with (
         connect(deployment.redis_url, max_connections=1) as operator,
         REFUSALS[name](deployment.store, operator),
     ):
-        await asyncio.sleep(random.uniform(1, 6))
+        await asyncio.sleep(seconds)
 
 
 def _signalled(pid: int, number: int) -> None:

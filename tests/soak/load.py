@@ -51,6 +51,7 @@ class Load:
     """Asks until told to stop; what it found is in its fields."""
 
     url: str
+    chance: random.Random
     answered: Counter[str] = field(default_factory=Counter)
     retried: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -60,7 +61,7 @@ class Load:
 
     def __post_init__(self) -> None:
         """Begin to count."""
-        self._numbers = itertools.count(random.randrange(1 << 20))
+        self._numbers = itertools.count(self.chance.randrange(1 << 20))
 
     async def run(self) -> None:
         """Ask with several clients until `stopping`, and return when all are answered."""
@@ -129,7 +130,7 @@ class Load:
     def _question(self) -> Question:
         number = next(self._numbers)
         kinds = (_right, _broken, _launch, _wrong_launch, _hostile)
-        return random.choices(kinds, weights=(5, 1, 2, 1, 1))[0](number)
+        return self.chance.choices(kinds, weights=(5, 1, 2, 1, 1))[0](number)
 
 
 def _right(number: int) -> Question:
@@ -179,7 +180,7 @@ def _says(verdict: str) -> Judge:
 
 
 def _hostile(number: int) -> Question:
-    code = random.choice(HOSTILE)
+    code = HOSTILE[number % len(HOSTILE)]
     body = bodies.running(f"{code}\n# {number}", timeout_s=2)
 
     def judge(record: dict[str, Any]) -> str | None:
