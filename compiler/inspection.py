@@ -14,7 +14,7 @@ from compiler.diagnostic import Diagnostic
 from compiler.key import inspection_key
 from compiler.problem import Problem
 from compiler.rejection import Fault, RequestRejected
-from compiler.request.compile_request import FILES_SCHEMA, TARGET_SCHEMA
+from compiler.request.compile_request import FILES_SCHEMA, TARGET_SCHEMA, Files, Text
 from compiler.request.resolution import check_texts, offered_target
 from compiler.toolchain import Toolchain
 
@@ -54,8 +54,8 @@ class InspectRequest(BaseModel):
         extra="forbid", frozen=True, strict=True, json_schema_extra={"examples": [EXAMPLE]}
     )
 
-    source: str = Field(min_length=1, description="Python text")
-    files: Annotated[dict[str, str] | None, WithJsonSchema(_FILES_OR_NULL)] = None
+    source: Text = Field(min_length=1, description="Python text")
+    files: Annotated[Files | None, WithJsonSchema(_FILES_OR_NULL)] = None
     kernel: str | None = Field(
         default=None, min_length=1, max_length=256, description="whose autotuner; with `target`"
     )

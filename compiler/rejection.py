@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 MAX_FAULTS = 50
 MAX_SHOWN_CHARS = 60
+MAX_NAME_CHARS = 256
+"""Of a member that a pointer names."""
 MAX_SHOWN_BITS = 128
 _ALIKE = 0.74
 ALIKE_AMONG_FEW = 0.6
 """For names that the message lists besides, so that a wrong guess misleads nobody."""
 _SHORTEST_BEGINNING = 4
+_LONGEST_SLIP = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +66,30 @@ class _Collecting:
 
 
 def pointer(*parts: str | int) -> str:
-    """Join `parts` to an RFC 6901 JSON pointer."""
-    return "".join(["/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts])
+    """Join `parts` to an RFC 6901 JSON pointer; of a long name it has the first characters."""
+    texts = [str(part)[:MAX_NAME_CHARS] for part in parts]
+    return "".join(["/" + text.replace("~", "~0").replace("/", "~1") for text in texts])
 
 
 def shown(value: Any) -> str:
     """Return `value` as a message quotes it: in JSON's spelling, `MAX_SHOWN_CHARS` at most."""
     if isinstance(value, int) and value.bit_length() > MAX_SHOWN_BITS:
         return f"an integer of {value.bit_length()} bits"
-    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        value = value[: MAX_SHOWN_CHARS + 1]
+    # piece by piece: a value may hold a million items, of which the first are shown
+    text = "".join(_first(json.JSONEncoder(ensure_ascii=False).iterencode(value)))
     return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "..."
+
+
+def _first(pieces: Iterable[str]) -> Iterator[str]:
+    """Yield the first pieces of a text, until there is enough of it to be shown."""
+    length = 0
+    for piece in pieces:
+        yield piece[: MAX_SHOWN_CHARS + 1]
+        length += len(piece)
+        if length > MAX_SHOWN_CHARS:
+            return
 
 
 def closest(name: str, known: Iterable[str], alike: float = _ALIKE) -> str | None:
@@ -82,6 +99,8 @@ def closest(name: str, known: Iterable[str], alike: float = _ALIKE) -> str | Non
     letters (`offs`); words that merely share some letters (`relu`, `ravel`) are not. Names with an
     underscore in front are meant only by such names.
     """
+    if len(name) > _LONGEST_SLIP:
+        return None
     is_private = name[:1] == "_"
     names = {
         candidate.lower(): candidate for candidate in known if is_private or candidate[:1] != "_"

@@ -9,10 +9,10 @@ from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, model_validat
 from pydantic_core import PydanticCustomError
 
 from compiler.job import SOURCE_PATH
-from compiler.request.compile_request import FILES_SCHEMA
+from compiler.request.compile_request import FILES_SCHEMA, MAX_TEXT_CHARS, Files
 from launch.request.request_part import RequestPart
 
-SourceText = Annotated[str, Field(min_length=1)]
+SourceText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT_CHARS)]
 _MODULE_PATH = {name: rule for name, rule in FILES_SCHEMA["propertyNames"].items() if name != "not"}
 _FILES = WithJsonSchema(FILES_SCHEMA | {"propertyNames": _MODULE_PATH})
 _TEXT: JsonValue = {"type": "string", "minLength": 1}
@@ -44,7 +44,7 @@ class PostedTexts(RequestPart):
     source: SourceText = Field(
         description="Python text; left out: the one file of `files`, or its `user.py`"
     )
-    files: Annotated[dict[str, str], _FILES] = Field(
+    files: Annotated[Files, _FILES] = Field(
         default_factory=dict, description="further modules the source imports, by path"
     )
 

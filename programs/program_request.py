@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from compiler.request.compile_request import MAX_TIMEOUT_S, TARGET_SCHEMA
+from compiler.request.compile_request import MAX_TIMEOUT_S, TARGET_SCHEMA, Json
 from launch.request.initializer import MAX_SEED
 from launch.request.launch_request import MAX_DEADLINE_S, RepeatsRequest, RequestDevice
 from launch.request.request_part import ReadLater, RequestPart
@@ -184,7 +184,7 @@ class ProgramRequest(PostedTexts):
         description="of torch's generators, before each program is made; values of inputs follow "
         "from it, and a program that is recorded is not told it",
     )
-    device: Annotated[JsonValue, ReadLater(lambda: RequestDevice)] = Field(
+    device: Annotated[Json, ReadLater(lambda: RequestDevice)] = Field(
         default="auto",
         description='"auto" (a GPU that programs run on if there is one, else the CPU device), '
         '"interpreter" (the CPU device) or {"target": ..., "model": ...}',

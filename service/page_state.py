@@ -8,9 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from compiler.request.compile_request import MAX_TEXT_CHARS
+
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
+_Source = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
 _Text = Annotated[str, Field(max_length=10_000)]
-_Texts = Annotated[dict[_Name, _Text], Field(max_length=256)]
+_Texts = Annotated[dict[_Name, _Text], Field(max_length=256, fail_fast=True)]
 PaneKind = Literal[
     "source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "numpy", "passes", "resources",
     "comparison", "matrix", "run", "see",
@@ -42,7 +45,7 @@ class RequestText(_Part):
     """A compile request as it stands in the forms."""
 
     language: Literal["python", "ttir", "ttgir"] = Field(description="of `source`")
-    source: str = Field(description="what the editor holds")
+    source: _Source = Field(description="what the editor holds")
     kernel: _Name | None = Field(description="null: the only one there is")
     signature: _Texts = Field(description="types by parameter, as typed")
     constexprs: _Texts = Field(description="values by parameter, as typed")
@@ -82,13 +85,13 @@ class LaunchText(_Part):
     """A launch as it stands in the forms."""
 
     grid: _Text = Field(description="numbers or expressions, separated by commas")
-    arguments: Annotated[dict[_Name, ArgumentText], Field(max_length=256)] = Field(
+    arguments: Annotated[dict[_Name, ArgumentText], Field(max_length=256, fail_fast=True)] = Field(
         description="by parameter"
     )
     reference: Annotated[str, Field(max_length=100_000)] = Field(
         description="a function on NumPy arrays, or nothing"
     )
-    cases: Annotated[list[CaseText], Field(max_length=99)] = Field(
+    cases: Annotated[list[CaseText], Field(max_length=99, fail_fast=True)] = Field(
         default=[], description="further runs, which change some of the arguments"
     )
 

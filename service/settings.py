@@ -8,6 +8,7 @@ from typing import Self
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from compiler.request.compile_request import MAX_FILES, MAX_TEXT_CHARS
 from compiler.request.limits import RequestLimits
 from compiler.request.signature import MAX_PARAMETERS
 
@@ -36,15 +37,15 @@ class ServiceSettings(BaseSettings):
     """A first API key with every scope, so that a service can start on any address."""
     max_body_bytes: int = Field(default=8 << 20, ge=1 << 10)
     """The largest request body."""
-    max_source_bytes: int = Field(default=1 << 20, ge=1)
+    max_source_bytes: int = Field(default=1 << 20, ge=1, le=MAX_TEXT_CHARS)
     """The largest `source`."""
-    max_posted_ir_bytes: int = Field(default=4 << 20, ge=1)
+    max_posted_ir_bytes: int = Field(default=4 << 20, ge=1, le=MAX_TEXT_CHARS)
     """The largest `ir.text`."""
-    max_files: int = Field(default=64, ge=0)
+    max_files: int = Field(default=64, ge=0, le=MAX_FILES)
     """How many further modules a source may have."""
-    max_program_files: int = Field(default=512, ge=0)
+    max_program_files: int = Field(default=512, ge=0, le=MAX_FILES)
     """How many further modules a program may have, which may bring its package."""
-    max_files_bytes: int = Field(default=4 << 20, ge=0)
+    max_files_bytes: int = Field(default=4 << 20, ge=0, le=MAX_TEXT_CHARS)
     """All further modules of a source together."""
     max_parameters: int = Field(default=256, ge=1, le=MAX_PARAMETERS)
     """How many parameters a kernel may have."""

@@ -70,11 +70,11 @@ def read_axes(written: Mapping[str, Any], at: str, kind: Kind) -> Iterator[Axis]
 
 def _check_name(name: str, group: str, member: str, at: str, kind: Kind) -> None:
     known = NAMES[kind]
+    if len(name) > MAX_NAME_CHARS:
+        raise RequestRejected(Fault(at, f"a name longer than {MAX_NAME_CHARS} characters"))
     if group in known and (not member or group in (*GROUPS, ARGUMENTS)):
         if name.endswith("."):
             raise RequestRejected(Fault(at, f"names no member behind the dot: {group}.NAME"))
-        if len(name) > MAX_NAME_CHARS:
-            raise RequestRejected(Fault(at, f"a name longer than {MAX_NAME_CHARS} characters"))
         return
     if group in NAMES["launches"] and (not member or group == ARGUMENTS):
         message = "a compilation has no such axis; sweep it over a launch (`base` with `grid`)"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final
 
-from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.rejection import MAX_FAULTS, Fault, RequestRejected, pointer, shown
 from sweeps.axis import ARGUMENTS, MAX_AXES, NAMES, Axis, check_value, read_axes
 from sweeps.combinations import Choice, check_count
 from sweeps.condition_values import Defaults, is_scalar, no_defaults
@@ -114,6 +114,8 @@ def _variants(listed: Any, at: str, kind: Kind) -> Iterator[Mapping[str, Any]]:
     first: dict[str, int] = {}
     for index, variant in enumerate(listed):
         own_at = f"{at}/{index}"
+        if len(faults) >= MAX_FAULTS:
+            break
         try:
             changes = _changes(variant, own_at, kind)
         except RequestRejected as rejected:

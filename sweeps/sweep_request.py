@@ -2,16 +2,21 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, field_validator
 
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
+from compiler.request.compile_request import Json, Name
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
 from launch.request.request_part import ReadLater, RequestPart
 from sweeps.search.search_request import SearchRequest
 from sweeps.variant import Kind
 
 MAX_CONDITIONS = 16
+MAX_CONDITION_CHARS = 4096
+"""Of which `where` takes as many as it says itself; beyond them a body is refused unread."""
+MAX_MEMBERS = 64
+"""Of a base: a launch has some twenty."""
 MAX_BUDGET_S = 3600
 INCLUDED = ("instruction_mix",)
 OF_LAUNCHES = ("compilation", "compilation_key", "grid", "arguments", "device", "reference")
@@ -40,26 +45,27 @@ LAUNCH_SWEEP_EXAMPLE: dict[str, Any] = {
 class SweepRequest(RequestPart):
     """One base, and the space of what its variants change."""
 
-    base: dict[str, JsonValue] = Field(
-        description="a body of POST /v1/compilations, or of POST /v1/launches"
+    base: dict[Name, Json] = Field(
+        max_length=MAX_MEMBERS,
+        description="a body of POST /v1/compilations, or of POST /v1/launches",
     )
-    space: JsonValue = Field(
+    space: Json = Field(
         description='`{"product": {axis: values}}`, `{axis: values}`, a list of variants, '
         '`{"variants": [...]}`, or `{"autotune": true}`; axes are constexprs.NAME, options.NAME, '
         "target, triton, source, and of launches arguments, arguments.NAME and grid"
     )
-    where: list[str] = Field(
+    where: list[Annotated[str, Field(max_length=MAX_CONDITION_CHARS)]] = Field(
         default_factory=list,
         max_length=MAX_CONDITIONS,
         description="a variant stays when all are true; names are constexprs, options and scalars",
     )
-    search: Annotated[JsonValue, ReadLater(lambda: SearchRequest)] = Field(
+    search: Annotated[Json, ReadLater(lambda: SearchRequest)] = Field(
         default=None, description="of launches on a GPU: how to find winners"
     )
     budget_s: Annotated[float, Field(gt=0, le=MAX_BUDGET_S)] | None = Field(
         default=None, description="rows that are not over after so many seconds are `pruned`"
     )
-    include: list[str] = Field(
+    include: list[Name] = Field(
         default_factory=list, max_length=8, description="`instruction_mix`: in each row"
     )
 

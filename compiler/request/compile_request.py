@@ -3,12 +3,20 @@
 Shape and types only; what the values mean is resolved in `resolution`.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
+from compiler.rejection import MAX_NAME_CHARS
+from compiler.request.signature import MAX_PARAMETERS
+
 Stage = Literal["source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"]
 MAX_TIMEOUT_S = 600
+MAX_TEXT_CHARS = 64 << 20
+"""Of a source, a file or IR, whatever a deployment allows; its settings allow less."""
+MAX_FILES = 4096
+MAX_PATH_CHARS = 1024
+MAX_OPTIONS = 64
 
 EXAMPLE: dict[str, Any] = {
     "source": (
@@ -53,6 +61,15 @@ FILES_SCHEMA: dict[str, Any] = {
     },
     "additionalProperties": {"type": "string"},
 }
+Json: TypeAlias = Any
+"""A value as JSON says it, for what reads it to check; pydantic would copy each item of it."""
+Name = Annotated[str, Field(max_length=MAX_NAME_CHARS)]
+"""Of a parameter, an option or an axis."""
+Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
+Files = Annotated[
+    dict[Annotated[str, Field(max_length=MAX_PATH_CHARS)], Text],
+    Field(max_length=MAX_FILES, fail_fast=True),
+]
 # by value, not by type: who draws the schema would hold the type of a member against it
 _NULL: JsonValue = {"const": None}
 NOT_NULL: JsonValue = {"not": _NULL}
@@ -72,7 +89,7 @@ class IrText(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     language: Literal["ttir", "ttgir"]
-    text: str = Field(min_length=1, description="an MLIR module with one public tt.func")
+    text: Text = Field(min_length=1, description="an MLIR module with one public tt.func")
     canonicalize: bool = Field(
         default=False,
         description="run the first passes too: for IR from before them, what Triton calls source",
@@ -99,13 +116,13 @@ class CompileRequest(BaseModel):
         json_schema_extra={"examples": [EXAMPLE], "oneOf": ONE_INPUT},
     )
 
-    source: str | None = Field(
+    source: Text | None = Field(
         default=None,
         min_length=1,
         description="Python text with at least one @triton.jit kernel",
     )
     ir: IrText | None = Field(default=None, description="instead of `source`: IR as text")
-    files: Annotated[dict[str, str], WithJsonSchema(FILES_SCHEMA)] = Field(
+    files: Annotated[Files, WithJsonSchema(FILES_SCHEMA)] = Field(
         default_factory=dict,
         description="further modules the source imports, by path",
     )
@@ -115,18 +132,23 @@ class CompileRequest(BaseModel):
         max_length=256,
         description="may be left out when only one jit function is not called by another",
     )
-    signature: Annotated[JsonValue, WithJsonSchema(_SIGNATURE_SCHEMA)] = Field(
+    signature: Annotated[Json, WithJsonSchema(_SIGNATURE_SCHEMA)] = Field(
         default=None,
         description="Triton types by parameter name, ':16' = divisible by 16, ':1' = equal to 1; "
         "or triton.tools.compile's string by position",
     )
-    hints: dict[str, Annotated[list[str], Field(max_length=16)]] | None = Field(
-        default=None, description="the long form of the suffixes, by parameter name"
+    hints: dict[Name, Annotated[list[Name], Field(max_length=16, fail_fast=True)]] | None = Field(
+        default=None,
+        max_length=MAX_PARAMETERS,
+        fail_fast=True,
+        description="the long form of the suffixes, by parameter name",
     )
-    constexprs: dict[str, JsonValue] | None = Field(
-        default=None, description="constexpr values by parameter name"
+    constexprs: dict[Name, Json] | None = Field(
+        default=None,
+        max_length=MAX_PARAMETERS,
+        description="constexpr values by parameter name",
     )
-    specialization_data: Annotated[JsonValue, WithJsonSchema(_JIT_DATA_SCHEMA)] = Field(
+    specialization_data: Annotated[Json, WithJsonSchema(_JIT_DATA_SCHEMA)] = Field(
         default=None,
         description="instead of the three above: the JSON that Triton's JIT gives its hooks",
     )
@@ -135,9 +157,9 @@ class CompileRequest(BaseModel):
         description="cuda:<capability> or hip:<gfx>",
         json_schema_extra=TARGET_SCHEMA,
     )
-    options: dict[str, JsonValue] = Field(
+    options: dict[Name, Json] = Field(
         default_factory=dict,
-        max_length=64,
+        max_length=MAX_OPTIONS,
         description="Triton's option names; see GET /v1/targets",
     )
     triton: str | None = Field(

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from compiler.rejection import MAX_FAULTS, Fault, did_you_mean, pointer
 
-_MAX_NAME_CHARS = 256
-"""Of a field that there is not, in its pointer."""
+_MOST_GUESSES = 5
 
 
 def field_faults(error: ValidationError, model: type[BaseModel], at: str = "") -> tuple[Fault, ...]:
@@ -20,23 +19,36 @@ def field_faults(error: ValidationError, model: type[BaseModel], at: str = "") -
 
     A slip in a field's name is held against the fields of the part that it is in.
     """
+    guesses = _Guesses(model)
     items = islice(error.errors(include_url=False, include_input=False), MAX_FAULTS)
-    return tuple(_fault(item["type"], item["msg"], item["loc"], model, at) for item in items)
+    return tuple(_fault(item["type"], item["msg"], item["loc"], guesses, at) for item in items)
 
 
 def _fault(
-    kind: str, message: str, place: tuple[str | int, ...], model: type[BaseModel], at: str
+    kind: str, message: str, place: tuple[str | int, ...], guesses: "_Guesses", at: str
 ) -> Fault:
     match kind:
         case "extra_forbidden":
-            name = str(place[-1])[:_MAX_NAME_CHARS]
-            place = (*place[:-1], name)
-            message = f"unknown field.{did_you_mean(name, _names(model, place[:-1]))}"
+            message = f"unknown field.{guesses.of(place)}"
         case "model_type":
             message = "must be a JSON object"
         case "missing":
             message = "this field is needed"
     return Fault(at + pointer(*place), message)
+
+
+class _Guesses:
+    """What was meant by the first unknown fields of a request; each guess takes its time."""
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._model = model
+        self._left = _MOST_GUESSES
+
+    def of(self, place: tuple[str | int, ...]) -> str:
+        if self._left == 0:
+            return ""
+        self._left -= 1
+        return did_you_mean(str(place[-1]), _names(self._model, place[:-1]))
 
 
 def _names(model: type[BaseModel], place: tuple[str | int, ...]) -> list[str]:

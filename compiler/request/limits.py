@@ -13,6 +13,9 @@ from compiler.rejection import Fault, RequestRejected, pointer
 from compiler.request.compile_request import CompileRequest
 from compiler.request.signature import positions
 
+_FAR = 4
+"""Times its limit, where a value is so long that its length is not told."""
+
 
 class RequestTooLarge(RequestRejected):
     """A part of the request is larger than its limit allows."""
@@ -55,7 +58,7 @@ def _check_compilation(request: CompileRequest, limits: RequestLimits) -> None:
     for name in ("signature", "hints", "constexprs", "specialization_data"):
         value = getattr(request, name)
         if value is not None:
-            _check_size(f"/{name}", name, [json.dumps(value)], limits.specialization_bytes)
+            _check_json_size(f"/{name}", name, value, limits.specialization_bytes)
 
 
 def _check_counts(request: CompileRequest | InspectRequest, limits: RequestLimits) -> None:
@@ -76,6 +79,32 @@ def _count(signature: Any, constexprs: dict[str, Any]) -> int:
     if isinstance(signature, str):
         return len(positions(signature)) + len(constexprs)
     return len(constexprs.keys() | (signature if isinstance(signature, dict) else {}).keys())
+
+
+def _check_json_size(at: str, name: str, value: Any, limit: int) -> None:
+    """Refuse a value whose JSON is longer than `limit`; one far longer is not written out."""
+    if _is_longer(value, _FAR * limit):
+        message = f"{name}: more than {_FAR * limit:,} bytes; the limit is {limit:,} bytes"
+        raise RequestTooLarge(Fault(at, message))
+    _check_size(at, name, [json.dumps(value)], limit)
+
+
+def _is_longer(value: Any, limit: int) -> bool:
+    """Return whether the JSON of `value` is surely longer than so many bytes."""
+    size, left = 0, [value]
+    while left and size <= limit:
+        item = left.pop()
+        if isinstance(item, dict):
+            left += item
+            left += item.values()
+        elif isinstance(item, list):
+            left += item
+        elif isinstance(item, str):
+            size += len(item)
+        elif isinstance(item, int):
+            size += item.bit_length() // 4  # a digit is less than four bits
+        size += 1
+    return size > limit
 
 
 def _check_size(at: str, what: str, texts: Iterable[str], limit: int) -> None:

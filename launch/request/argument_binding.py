@@ -11,6 +11,7 @@ from typing import Any
 
 from compiler.constexpr import MAX_DEPTH, pointer_below
 from compiler.rejection import (
+    MAX_FAULTS,
     Fault,
     RequestRejected,
     collecting,
@@ -109,6 +110,8 @@ def bind_arguments(
     faults: list[Fault] = []
     binder = _Binder(raw, at)
     for name in raw:
+        if len(faults) >= MAX_FAULTS:
+            break
         with collecting(faults):
             if not name.isidentifier():
                 raise RequestRejected(

@@ -5,9 +5,11 @@ What they mean, and whether they fit one another, is for `argument_binding` to s
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
+from compiler.request.compile_request import Json, Name
+from compiler.request.signature import MAX_PARAMETERS
 from launch.request.element import ELEMENT_SCHEMA
 from launch.request.initializer import Initializer
 from launch.request.request_part import ReadLater, RequestPart
@@ -15,13 +17,15 @@ from launch.request.request_part import ReadLater, RequestPart
 MAX_RANK = 8
 MAX_ALIGN_BYTES = 4096
 MAX_TUPLE_ITEMS = 256
+MAX_ARGUMENTS = 10_000
+"""Of all cases together, the items of tuples included."""
 
 Index = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Extent = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Shape = Annotated[list[Extent], Field(max_length=MAX_RANK)]
 Strides = Annotated[list[Index], Field(max_length=MAX_RANK)]
 TaggedNumber = Annotated[
-    JsonValue,
+    Json,
     WithJsonSchema(
         {
             "type": "object",
@@ -46,7 +50,7 @@ class BufferArgument(RequestPart):
     strides: Strides | None = None
     offset: Extent = 0
     align_bytes: int | None = Field(default=None, ge=1, le=MAX_ALIGN_BYTES)
-    init: Annotated[JsonValue, ReadLater(lambda: Initializer)] = None
+    init: Annotated[Json, ReadLater(lambda: Initializer)] = None
     output: bool = False
 
 
@@ -62,13 +66,13 @@ class ViewArgument(RequestPart):
 class WrappedView(RequestPart):
     """The object around a view."""
 
-    view: Annotated[JsonValue, ReadLater(lambda: ViewArgument)]
+    view: Annotated[Json, ReadLater(lambda: ViewArgument)]
 
 
 class DescriptorArgument(RequestPart):
     """A host tensor descriptor over a buffer or view."""
 
-    base: Annotated[JsonValue, ReadLater(lambda: BufferArgument | WrappedView)]
+    base: Annotated[Json, ReadLater(lambda: BufferArgument | WrappedView)]
     block_shape: Annotated[list[Extent], Field(max_length=MAX_RANK)]
     padding: Literal["zero", "nan"] = "zero"
 
@@ -76,28 +80,26 @@ class DescriptorArgument(RequestPart):
 class WrappedDescriptor(RequestPart):
     """The object around a descriptor."""
 
-    descriptor: Annotated[JsonValue, ReadLater(lambda: DescriptorArgument)]
+    descriptor: Annotated[Json, ReadLater(lambda: DescriptorArgument)]
 
 
 class ScalarArgument(RequestPart):
     """A scalar whose dtype, or whose size, a bare JSON number cannot say; null is None."""
 
-    value: Annotated[JsonValue, ReadLater(lambda: ScalarValue)]
+    value: Annotated[Json, ReadLater(lambda: ScalarValue)]
     dtype: str | None = Field(default=None, max_length=64)
 
 
 class WrappedTuple(RequestPart):
     """The object around the items of a tuple."""
 
-    items: list[JsonValue] = Field(alias="tuple", max_length=MAX_TUPLE_ITEMS)
+    items: list[Json] = Field(alias="tuple", max_length=MAX_TUPLE_ITEMS)
 
 
 class TupleOfArguments(WrappedTuple):
     """The object around the items of a tuple, each an argument itself."""
 
-    items: list["RequestArgument"] = Field(  # type: ignore[assignment]
-        alias="tuple", max_length=MAX_TUPLE_ITEMS
-    )
+    items: list["RequestArgument"] = Field(alias="tuple", max_length=MAX_TUPLE_ITEMS)
 
 
 class BufferChange(BufferArgument):
@@ -106,7 +108,7 @@ class BufferChange(BufferArgument):
     model_config = ConfigDict(json_schema_extra=lambda schema: schema.pop("required", None))
 
 
-ScalarValue = Annotated[JsonValue, WithJsonSchema(ELEMENT_SCHEMA)] | TaggedNumber | None
+ScalarValue = Annotated[Json, WithJsonSchema(ELEMENT_SCHEMA)] | TaggedNumber | None
 _Leaf = (
     bool
     | int
@@ -120,9 +122,14 @@ _Leaf = (
 )
 RequestArgument = TypeAliasType(
     "RequestArgument",
-    "_Leaf | TupleOfArguments | list[RequestArgument]",
+    "_Leaf | TupleOfArguments | Annotated[list[RequestArgument], Field(max_length=MAX_ARGUMENTS)]",
 )
 """One argument, in any of the forms that a request may write."""
 
-RequestArguments = dict[str, RequestArgument] | list[RequestArgument]
-ChangedArguments = dict[str, RequestArgument | BufferChange] | list[RequestArgument | BufferChange]
+RequestArguments = Annotated[
+    dict[Name, RequestArgument] | list[RequestArgument], Field(max_length=MAX_PARAMETERS)
+]
+ChangedArguments = Annotated[
+    dict[Name, RequestArgument | BufferChange] | list[RequestArgument | BufferChange],
+    Field(max_length=MAX_PARAMETERS),
+]

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.compilation import amended
-from compiler.rejection import Fault, RequestRejected, collecting, pointer
+from compiler.constexpr import MAX_DEPTH
+from compiler.rejection import MAX_FAULTS, Fault, RequestRejected, collecting, pointer
 from launch.request.argument_binding import bind_arguments
+from launch.request.argument_schema import MAX_ARGUMENTS
 from launch.request.bound_arguments import BoundArguments
 from launch.request.element import MAX_VALUES
 from launch.request.grid import Grid, parse_grid
@@ -52,9 +54,9 @@ class Origin:
 
 MAX_LISTED_VALUES = 4 * MAX_VALUES
 """Of all cases together: each is read again for every case that keeps it."""
-MAX_ARGUMENTS = 10_000
-"""Of all cases together, the items of tuples included."""
 
+_MOST_SEEDED_LEVELS = 2 * MAX_DEPTH + 3
+"""Tuples as an object and a list each, around a descriptor and its base."""
 _NESTED = frozenset({"tuple", "descriptor", "base"})
 _WHOLE = frozenset({"shape", "dtype"})
 _NOT_BUFFERS = frozenset({"value", "tuple", "view", "descriptor", "int", "float"})
@@ -81,14 +83,16 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
 
     The seeds must be there (see `with_seeds`). Raises RequestRejected with all faults.
     """
-    base = named_arguments(request.arguments, ARGUMENTS)
     _check_count(request)
+    base = named_arguments(request.arguments, ARGUMENTS)
     if not request.cases:
         return [_case(request, base, 0, CaseRequest(), "", max_bytes)]
     faults: list[Fault] = []
     cases: list[Case] = []
     written = 0
     for index, changes in enumerate(request.cases):
+        if len(faults) >= MAX_FAULTS:
+            break
         with collecting(faults):
             at = pointer("cases", index)
             cases.append(_case(request, base, index, changes, at, max_bytes))
@@ -104,23 +108,27 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
 
 def _check_count(request: LaunchRequest) -> None:
     """Refuse more arguments than can be bound while others wait. Raises RequestRejected."""
-    own = _count(request.arguments)
-    changed = sum(_count(case.arguments) for case in request.cases)
-    if own * max(1, len(request.cases)) + changed > MAX_ARGUMENTS:
+    count = _count(request.arguments) * max(1, len(request.cases))
+    for case in request.cases:
+        if count <= MAX_ARGUMENTS:
+            count += _count(case.arguments)
+    if count > MAX_ARGUMENTS:
         at = pointer("cases") if request.cases else ARGUMENTS
         message = f"more than {MAX_ARGUMENTS} arguments, items of tuples and all cases included"
         raise RequestRejected(Fault(at, message))
 
 
 def _count(arguments: Any) -> int:
+    """Return how many arguments there are with the items of tuples, as far as it matters."""
     named = arguments.values() if isinstance(arguments, dict) else arguments
-    return sum(_items(raw) for raw in named) if isinstance(named, Iterable) else 0
-
-
-def _items(raw: Any) -> int:
-    """Return 1 for an argument, and as much again for every item of a tuple."""
-    items = raw.get("tuple") if isinstance(raw, dict) else raw
-    return 1 + (sum(map(_items, items)) if isinstance(items, list) else 0)
+    left, count = list(named) if isinstance(named, Iterable) else [], 0
+    while left and count <= MAX_ARGUMENTS:
+        raw = left.pop()
+        count += 1
+        items = raw.get("tuple") if isinstance(raw, dict) else raw
+        if isinstance(items, list):
+            left += items
+    return count
 
 
 def _listed_values(bound: BoundArguments) -> int:
@@ -206,8 +214,10 @@ def _is_partial(raw: Any) -> bool:
 def with_seeds(request: LaunchRequest, source: random.Random) -> LaunchRequest:
     """Return the request with a seed from `source` wherever an initialiser needs and lacks one.
 
-    Cases share the seeds of arguments that they do not change.
+    Cases share the seeds of arguments that they do not change. Raises RequestRejected for more
+    arguments than can be bound.
     """
+    _check_count(request)
     cases = [amended(case, arguments=_seed(case.arguments, source)) for case in request.cases]
     arguments = _seed(request.arguments, source)
     changed: dict[str, Any] = {"arguments": arguments, "cases": cases}
@@ -228,12 +238,14 @@ def _seed(raw: Any, source: random.Random) -> Any:
     return raw
 
 
-def _seed_argument(raw: Any, source: random.Random) -> Any:
+def _seed_argument(raw: Any, source: random.Random, depth: int = 0) -> Any:
+    if depth > _MOST_SEEDED_LEVELS:
+        return raw  # nothing so deep is bound
     if isinstance(raw, list):
-        return [_seed_argument(item, source) for item in raw]
+        return [_seed_argument(item, source, depth + 1) for item in raw]
     if not isinstance(raw, dict):
         return raw
-    seeded = {name: _seed_argument(raw[name], source) for name in _NESTED & raw.keys()}
+    seeded = {name: _seed_argument(raw[name], source, depth + 1) for name in _NESTED & raw.keys()}
     if "init" in raw:
         seeded["init"] = with_seed(raw["init"], source)
     return raw | seeded

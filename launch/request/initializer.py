@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from compiler.constexpr import pointer_below
 from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
+from compiler.request.compile_request import Json
 from launch.request.element import (
     ELEMENT_SCHEMA,
     INTEGER_RANGES,
@@ -30,7 +31,7 @@ SEEDED = frozenset({"uniform", "normal", "randint"})
 SEED_BITS = 53  # every JSON reader keeps them
 
 Init = dict[str, Any]
-_Element = Annotated[JsonValue, WithJsonSchema(ELEMENT_SCHEMA)]
+_Element = Annotated[Json, WithJsonSchema(ELEMENT_SCHEMA)]
 
 
 class _Kind(RequestPart):
@@ -96,14 +97,14 @@ class ValuesInit(_Kind):
     """The values themselves, as nested lists of the shape."""
 
     kind: Literal["values"]
-    values: Annotated[JsonValue, WithJsonSchema(VALUES_SCHEMA)]
+    values: Annotated[Json, WithJsonSchema(VALUES_SCHEMA)]
 
 
 class TensorInit(_Kind):
     """A `.npy` file that was uploaded before."""
 
     kind: Literal["tensor"]
-    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$", max_length=71)]
 
 
 Initializer = Annotated[

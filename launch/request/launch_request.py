@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
-from compiler.request.compile_request import MAX_TIMEOUT_S, NOT_NULL
+from compiler.request.compile_request import MAX_TIMEOUT_S, NOT_NULL, Json, Name
 from launch.request.argument_schema import ChangedArguments, RequestArguments
 from launch.request.grid import GRID_SCHEMA
 from launch.request.initializer import MAX_SEED
@@ -24,6 +24,7 @@ MAX_CASES = 100
 MAX_FUZZ_CASES = 100
 MAX_DEADLINE_S = 3600
 MAX_ARGUMENTS = 256
+MAX_CHECKS = 6
 
 _BUFFER = {"shape": [98432], "dtype": "fp32"}
 EXAMPLE: dict[str, Any] = {
@@ -54,7 +55,7 @@ CPU_EXAMPLE: dict[str, Any] = EXAMPLE | {
     "trace": {"programs": [[0, 0, 0]], "values": True},
 }
 
-_Grid = Annotated[JsonValue, WithJsonSchema(GRID_SCHEMA)]
+_Grid = Annotated[Json, WithJsonSchema(GRID_SCHEMA)]
 _ONE_KERNEL: list[JsonValue] = [
     {"required": ["compilation"], "properties": {"compilation": NOT_NULL}},
     {"required": ["compilation_key"], "properties": {"compilation_key": NOT_NULL}},
@@ -141,7 +142,7 @@ class CaseRequest(RequestPart):
     """What one case changes; null keeps what the launch says."""
 
     name: str | None = Field(default=None, max_length=256)
-    arguments: Annotated[JsonValue, ReadLater(lambda: ChangedArguments)] = Field(
+    arguments: Annotated[Json, ReadLater(lambda: ChangedArguments)] = Field(
         default=None, description="by name; a buffer without shape or dtype changes fields only"
     )
     grid: _Grid = None
@@ -165,7 +166,7 @@ class LaunchRequest(RequestPart):
         "CPU device the target",
     )
     compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
-    device: Annotated[JsonValue, ReadLater(lambda: RequestDevice)] = Field(
+    device: Annotated[Json, ReadLater(lambda: RequestDevice)] = Field(
         default="auto",
         description='"auto", "interpreter" (the CPU device) or {"target": ..., "model": ...}',
     )
@@ -173,7 +174,7 @@ class LaunchRequest(RequestPart):
         default=None,
         description="one to three integers or expressions such as cdiv(n_elements, BLOCK_SIZE)",
     )
-    arguments: Annotated[JsonValue, ReadLater(lambda: RequestArguments)] = Field(
+    arguments: Annotated[Json, ReadLater(lambda: RequestArguments)] = Field(
         default_factory=dict, description="by name; a list by position for IR"
     )
     reference: Reference | None = Field(default=None, description="what the outputs should be")
@@ -183,7 +184,7 @@ class LaunchRequest(RequestPart):
     stop_after_failures: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="end when so many cases are not good; default: run all"
     )
-    return_: dict[str, ReturnMode] = Field(
+    return_: dict[Name, ReturnMode] = Field(
         default_factory=dict,
         alias="return",
         max_length=MAX_ARGUMENTS,
@@ -191,7 +192,9 @@ class LaunchRequest(RequestPart):
     )
     timing: TimingRequest | None = Field(default=None, description="on GPUs only")
     checks: list[Check] = Field(
-        default_factory=list, max_length=6, description="what else to look for, each in a run more"
+        default_factory=list,
+        max_length=MAX_CHECKS,
+        description="what else to look for, each in a run more",
     )
     fuzz: FuzzRequest | None = Field(default=None, description="for the check `fuzz`")
     profile: Literal[False, True, "lines"] = Field(

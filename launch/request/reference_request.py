@@ -2,29 +2,30 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from compiler.compilation import amended
 from compiler.constexpr import pointer_below
 from compiler.rejection import Fault, RequestRejected, collecting
+from compiler.request.compile_request import Json, Text
 from launch.request.grid import GRID_SCHEMA, parse_grid
 from launch.request.request_part import RequestPart
 
-Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", max_length=64)]
 _Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]
 
 
 class Reference(RequestPart):
     """A function in the request's own words, or another kernel that was compiled before."""
 
-    source: str | None = Field(
+    source: Text | None = Field(
         default=None, min_length=1, description="defines `reference`, called with keywords"
     )
     language: Literal["numpy", "torch"] = Field(
         default="numpy", description="torch where a worker has it; see GET /v1/targets"
     )
     compilation_key: Key | None = Field(default=None, description="of another kernel, instead")
-    grid: Annotated[JsonValue, WithJsonSchema(GRID_SCHEMA)] = Field(
+    grid: Annotated[Json, WithJsonSchema(GRID_SCHEMA)] = Field(
         default=None, description="of that kernel; default: the launch's"
     )
     rtol: _Tolerance | None = Field(default=None, description="default: per dtype")

@@ -20,6 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from compiler.rejection import Fault, RequestRejected
+from compiler.request.field_bounds import check_bounds
 from compiler.request.field_faults import field_faults
 
 
@@ -60,6 +61,7 @@ def read(model: type[_Model], data: Any, at: str) -> _Model:
 
     Raises RequestRejected with the fields that do not fit.
     """
+    check_bounds(data, model, at)
     try:
         return model.model_validate(data)
     except ValidationError as error:

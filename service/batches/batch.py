@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.problem import Problem
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
+from compiler.request.compile_request import Json
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
 from programs.program_request import EXAMPLE as PROGRAM_EXAMPLE
 
@@ -36,7 +37,7 @@ class BatchRequest(BaseModel):
     )
 
     kind: Kind
-    requests: Annotated[list[JsonValue], Field(min_length=1, max_length=MAX_REQUESTS)] = Field(
+    requests: Annotated[list[Json], Field(min_length=1, max_length=MAX_REQUESTS)] = Field(
         description="bodies of POST /v1/compilations, of POST /v1/launches, or of POST /v1/programs"
     )
 

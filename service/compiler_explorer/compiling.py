@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.compilation import CompilationAnswer
 from compiler.inspection import Inspection
+from compiler.request.compile_request import MAX_PATH_CHARS, Name, Text
 from compiler.target import BINARY_STAGES, parse_target
 from service.compiler_explorer.compile_result import (
     AssemblyLine,
@@ -26,7 +27,12 @@ from service.compiler_explorer.compile_result import (
 )
 from service.compiler_explorer.inference import Inferred, infer
 from service.compiler_explorer.offered_compilers import OfferedCompiler
-from service.compiler_explorer.user_arguments import ArgumentsRefused, UserArguments, read_arguments
+from service.compiler_explorer.user_arguments import (
+    MAX_CHARS,
+    ArgumentsRefused,
+    UserArguments,
+    read_arguments,
+)
 from service.http.inner_request import InnerAnswer, ask_itself
 from service.http.problems import ProblemRaised
 
@@ -34,11 +40,15 @@ _DERIVED = {"sass": "cubin", "numpy": "ttir"}
 """Stages that are made on demand, and the one that each is made from."""
 
 
+_MOST_IGNORED = 1000
+_Ignored = Annotated[list[Any] | dict[Name, Any], Field(max_length=_MOST_IGNORED)]
+
+
 class CompilePart(BaseModel):
     """One further file."""
 
-    filename: str
-    contents: str
+    filename: str = Field(max_length=MAX_PATH_CHARS)
+    contents: Text
 
 
 class CompileOptions(BaseModel):
@@ -46,15 +56,19 @@ class CompileOptions(BaseModel):
 
     userArguments: str = Field(  # noqa: N815 - Compiler Explorer's names
         default="",
+        max_length=MAX_CHARS,
         description="--kernel --signature --constexpr --option --stage, as tritonc writes them",
     )
-    filters: dict[str, Any] = Field(
+    filters: dict[Name, Any] = Field(
         default_factory=dict,
+        max_length=_MOST_IGNORED,
         description="binary: SASS; commentOnly and directives leave out comments and debug data",
     )
-    compilerOptions: dict[str, Any] = Field(default_factory=dict)  # noqa: N815
-    tools: list[Any] | dict[str, Any] = Field(default_factory=list)
-    libraries: list[Any] | dict[str, Any] = Field(default_factory=list)
+    compilerOptions: dict[Name, Any] = Field(  # noqa: N815
+        default_factory=dict, max_length=_MOST_IGNORED
+    )
+    tools: _Ignored = Field(default_factory=list)
+    libraries: _Ignored = Field(default_factory=list)
 
 
 class ExplorerCompileRequest(BaseModel):
@@ -62,10 +76,10 @@ class ExplorerCompileRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    source: Annotated[str, Field(min_length=1)]
+    source: Annotated[Text, Field(min_length=1)]
     options: CompileOptions = CompileOptions()
-    lang: str | None = None
-    files: list[CompilePart] = Field(default_factory=list, max_length=1000)
+    lang: Name | None = None
+    files: list[CompilePart] = Field(default_factory=list, max_length=1000, fail_fast=True)
     bypassCache: bool | int = False  # noqa: N815
 
 

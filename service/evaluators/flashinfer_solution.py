@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from compiler.rejection import Fault, RequestRejected
-from compiler.request.compile_request import MAX_TIMEOUT_S
+from compiler.request.compile_request import MAX_TEXT_CHARS, MAX_TIMEOUT_S
 from service.evaluators.flashinfer_trace_set import Definition, TensorSpec, Workload
 
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
@@ -51,7 +51,7 @@ class SolutionSource(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: _Text
-    content: str = Field(min_length=1)
+    content: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
 
 
 class BuildSpec(BaseModel):
@@ -77,7 +77,7 @@ class Solution(BaseModel):
     author: _Text
     spec: BuildSpec
     sources: list[SolutionSource] = Field(min_length=1, max_length=64)
-    description: str | None = None
+    description: str | None = Field(default=None, max_length=65_536)
 
     @property
     def unique_name(self) -> str:

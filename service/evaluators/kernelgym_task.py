@@ -7,10 +7,10 @@ says how something is measured or cached is told back under `metadata.not_applie
 from math import ceil
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.rejection import Fault, RequestRejected
-from compiler.request.compile_request import MAX_TIMEOUT_S
+from compiler.request.compile_request import MAX_TIMEOUT_S, Json, Name
 
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
 """Of KernelGYM, as of KernelBench."""
@@ -42,6 +42,7 @@ EXAMPLE: dict[str, Any] = {
 }
 
 _Code = Annotated[str, Field(min_length=10, max_length=100_000)]
+_Word = Annotated[str, Field(max_length=100)]
 _Flag = bool | None
 
 
@@ -57,14 +58,14 @@ class KernelGymTask(BaseModel):
     reference_code: _Code | None = Field(
         default=None, description="a module with the class `<entry_point>` and `get_inputs`"
     )
-    entry_point: str = Field(default="Model", pattern=r"^[A-Za-z_]\w{0,127}$")
+    entry_point: str = Field(default="Model", max_length=128, pattern=r"^[A-Za-z_]\w{0,127}$")
     timeout: int = Field(default=300, ge=10, le=3600, description="seconds of execution")
     priority: Literal["low", "normal", "high"] = "normal"
     force_refresh: bool = Field(default=False, description="evaluate again what has a result")
-    toolkit: str = "kernelbench"
-    backend_adapter: str = "kernelbench"
+    toolkit: _Word = "kernelbench"
+    backend_adapter: _Word = "kernelbench"
     backend: Literal["triton", "cuda"] = "triton"
-    workflow: str | None = "kernelbench"
+    workflow: _Word | None = "kernelbench"
     num_correct_trials: int = Field(default=5, ge=1, le=20)
     num_perf_trials: int = Field(default=100, ge=1, le=1000)
     num_warmup: int = Field(default=3, ge=0, le=100)
@@ -82,8 +83,8 @@ class KernelGymTask(BaseModel):
     run_performance: _Flag = None
     measure_performance: _Flag = None
     cases_code: str | None = Field(default=None, max_length=100_000)
-    cases: list[JsonValue] | None = Field(default=None, max_length=1000)
-    resources: dict[str, JsonValue] | None = Field(default=None, max_length=64)
+    cases: list[Json] | None = Field(default=None, max_length=1000)
+    resources: dict[Name, Json] | None = Field(default=None, max_length=64, fail_fast=True)
 
 
 class KernelGymBatch(BaseModel):

@@ -11,9 +11,11 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import RequestRejected
+from compiler.request.field_bounds import check_bounds
 from compiler.request.field_faults import field_faults
 from service.http.bodies_in_flight import SMALL_BYTES, BodiesInFlight, HeldBody, dropped
+from service.http.json_size import OF_ONE, JsonSize, check_json_size
 from service.http.middleware import at_end
 from service.http.problems import ProblemRaised
 from service.state import state_of
@@ -21,7 +23,6 @@ from service.state import state_of
 _Model = TypeVar("_Model", bound=BaseModel)
 _JSON_TYPE = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\";\s]*)", re.IGNORECASE)
-_MAX_FIELDS = 100
 _UNBOUNDED = BodiesInFlight(1 << 62, 1 << 62)
 """Of requests without an application: tests."""
 
@@ -101,16 +102,22 @@ async def _read_on(
     raise ClientDisconnect
 
 
-def parse_body(body: bytes, model: type[_Model]) -> _Model:
-    """Return `body` as `model`.
+def parse_body(body: bytes, model: type[_Model], most: JsonSize = OF_ONE) -> _Model:
+    """Return `body`, which may hold `most`, as `model`.
 
-    Raises ProblemRaised (400) for what is not JSON and RequestRejected for what does not fit.
+    Raises ProblemRaised (400) for what is not JSON, ProblemRaised (413) for more than that,
+    and RequestRejected for what does not fit.
     """
+    return parse_value(parse_json(body, most), model)
+
+
+def parse_json(body: bytes, most: JsonSize = OF_ONE) -> Any:
+    """Return what `body` says. Raises ProblemRaised: 400 for no JSON, 413 for too many values."""
+    check_json_size(body, most)
     try:
-        data = from_json(body, allow_inf_nan=False)
+        return from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise ProblemRaised("invalid_json", f"The body is not JSON: {error}") from None
-    return parse_value(data, model)
 
 
 def canonical_json(body: bytes) -> bytes:
@@ -120,8 +127,7 @@ def canonical_json(body: bytes) -> bytes:
 
 def parse_value(data: Any, model: type[_Model]) -> _Model:
     """Return what was JSON as `model`. Raises RequestRejected for what does not fit."""
-    if isinstance(data, dict) and len(data) > _MAX_FIELDS:
-        raise RequestRejected(Fault("", f"{len(data)} fields, far more than there are"))
+    check_bounds(data, model)
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from service.http.body import read_body
+from service.http.json_size import OF_TOOL, check_json_size
 from service.settings import ServiceSettings
 from service.state import state_of
 
@@ -48,7 +49,9 @@ class McpEndpoint:
         """Serve one message. Raises ProblemRaised for what no route would take."""
         request = Request(scope, receive)
         await state_of(request).callers.identify(request, "compile", "launch")
-        body: bytes | None = await read_body(request, self._settings.max_body_bytes)
+        posted = await read_body(request, self._settings.max_body_bytes)
+        check_json_size(posted, OF_TOOL)
+        body: bytes | None = posted
 
         async def read_again() -> Message:
             nonlocal body

@@ -79,6 +79,8 @@ _TOOLS: Mapping[str, _Tool] = {
         explain,
     ),
 }
+TOOL_ARGUMENTS = tuple(tool.arguments for tool in _TOOLS.values())
+"""What the tools take, each."""
 
 
 def protocol(settings: ServiceSettings) -> StreamableHTTPSessionManager:

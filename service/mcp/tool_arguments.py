@@ -1,8 +1,15 @@
 """The arguments of the tools, whose schemas a language model is shown."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from compiler.request.compile_request import MAX_OPTIONS, Name, Text
+from compiler.request.signature import MAX_PARAMETERS
+from launch.request.grid import MAX_CHARS as MAX_GRID_CHARS
+from launch.request.launch_request import MAX_ARGUMENTS, MAX_CHECKS
+
+_Formula = Annotated[str, Field(max_length=MAX_GRID_CHARS)]
 
 Stage = Literal["source", "ttir", "ttgir", "llir", "ptx", "amdgcn"]
 
@@ -20,26 +27,32 @@ class TargetsArguments(ToolArguments):
 class InspectArguments(ToolArguments):
     """A source."""
 
-    source: str = Field(min_length=1, description="Python text with @triton.jit kernels")
+    source: Text = Field(min_length=1, description="Python text with @triton.jit kernels")
 
 
 class KernelArguments(ToolArguments):
     """A kernel with its specialization."""
 
-    source: str = Field(min_length=1, description="Python text with a @triton.jit kernel")
-    kernel: str | None = Field(default=None, description="only needed where there are several")
-    signature: dict[str, Any] | None = Field(
-        default=None, description='Triton types: {"x_ptr": "*fp32:16", "n": "i32"}'
+    source: Text = Field(min_length=1, description="Python text with a @triton.jit kernel")
+    kernel: Name | None = Field(default=None, description="only needed where there are several")
+    signature: dict[Name, Any] | None = Field(
+        default=None,
+        max_length=MAX_PARAMETERS,
+        description='Triton types: {"x_ptr": "*fp32:16", "n": "i32"}',
     )
-    constexprs: dict[str, Any] | None = Field(default=None, description='{"BLOCK_SIZE": 1024}')
-    options: dict[str, Any] | None = Field(default=None, description='{"num_warps": 4}')
-    triton: str | None = Field(default=None, description="a version that `targets` lists")
+    constexprs: dict[Name, Any] | None = Field(
+        default=None, max_length=MAX_PARAMETERS, description='{"BLOCK_SIZE": 1024}'
+    )
+    options: dict[Name, Any] | None = Field(
+        default=None, max_length=MAX_OPTIONS, description='{"num_warps": 4}'
+    )
+    triton: Name | None = Field(default=None, description="a version that `targets` lists")
 
 
 class CompileArguments(KernelArguments):
     """A kernel, and what of it to show."""
 
-    target: str = Field(description="such as cuda:90 or hip:gfx942; `targets` lists them")
+    target: Name = Field(description="such as cuda:90 or hip:gfx942; `targets` lists them")
     stage: Stage | None = Field(default=None, description="the text to show; default: none")
     first_line: int = Field(default=1, ge=1, description="of that text")
 
@@ -47,27 +60,30 @@ class CompileArguments(KernelArguments):
 class LaunchArguments(KernelArguments):
     """A kernel, what it is given, and what it has to come to."""
 
-    target: str | None = Field(default=None, description="default: a CPU device runs it")
-    arguments: dict[str, Any] = Field(
+    target: Name | None = Field(default=None, description="default: a CPU device runs it")
+    arguments: dict[Name, Any] = Field(
+        max_length=MAX_ARGUMENTS,
         description='{"x_ptr": {"shape": [4096], "dtype": "fp32", "init": {"kind": "uniform", '
-        '"seed": 1}}, "out_ptr": {"shape": [4096], "dtype": "fp32", "output": true}, "n": 4096}'
+        '"seed": 1}}, "out_ptr": {"shape": [4096], "dtype": "fp32", "output": true}, "n": 4096}',
     )
-    grid: list[int | str] = Field(description='[4] or ["cdiv(n, BLOCK_SIZE)"]')
-    reference: str | None = Field(
+    grid: list[int | _Formula] = Field(max_length=3, description='[4] or ["cdiv(n, BLOCK_SIZE)"]')
+    reference: Text | None = Field(
         default=None,
         description="Python: def reference(x_ptr, **_): return x_ptr + 1, with NumPy as np",
     )
     rtol: float | None = None
     atol: float | None = None
-    checks: list[str] | None = Field(default=None, description='["racecheck", "fuzz"]')
+    checks: list[Name] | None = Field(
+        default=None, max_length=MAX_CHECKS, description='["racecheck", "fuzz"]'
+    )
     time: bool = Field(default=False, description="measure, on a GPU only")
 
 
 class CompareArguments(ToolArguments):
     """Two compilations."""
 
-    first: str = Field(description="key that `compile` answered")
-    second: str = Field(description="key that `compile` answered")
+    first: Name = Field(description="key that `compile` answered")
+    second: Name = Field(description="key that `compile` answered")
     stage: Stage | Literal["sass"] | None = Field(
         default=None, description="whose text diff is shown; default: the first that differs"
     )
@@ -76,6 +92,6 @@ class CompareArguments(ToolArguments):
 class ExplainArguments(ToolArguments):
     """A compilation and a line, or a launch."""
 
-    key: str = Field(description="key of a compilation, or id of a launch")
+    key: Name = Field(description="key of a compilation, or id of a launch")
     line: int | None = Field(default=None, ge=1, description="of the source: what it became")
     stage: Stage | None = Field(default=None, description="default: PTX or AMD assembly")

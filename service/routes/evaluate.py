@@ -3,16 +3,13 @@
 Two evaluators have both; a body says by its fields whose it is.
 """
 
-from typing import Any
-
 from fastapi import APIRouter, Request
-from pydantic_core import from_json
 
 from service.evaluators.evaluator_health import EvaluatorHealth, health_of
 from service.evaluators.flashinfer_solution import FlashInferTask
 from service.evaluators.kernelgym_result import KernelGymResult
 from service.evaluators.kernelgym_task import KernelGymTask
-from service.http.body import read_body
+from service.http.body import parse_json, parse_value, read_body
 from service.http.problems import ProblemRaised
 from service.routes.flashinfer_bench import FlashInferSubmitted, evaluate_solution
 from service.routes.kernelgym import evaluate_task
@@ -40,11 +37,12 @@ async def post_evaluate(request: Request) -> KernelGymResult | FlashInferSubmitt
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     body = await read_body(request, state.settings.max_body_bytes)
-    fields = _fields(body)
+    data = parse_json(body)
+    fields = data.keys() if isinstance(data, dict) else frozenset()
     if "solution" in fields and "kernel_code" not in fields:
-        return await evaluate_solution(request, caller, body)
+        return await evaluate_solution(request, caller, parse_value(data, FlashInferTask))
     if "kernel_code" in fields and "solution" not in fields:
-        return await evaluate_task(request, caller, body)
+        return await evaluate_task(request, caller, parse_value(data, KernelGymTask))
     detail = (
         "The body has neither `kernel_code` nor `solution` alone: a task of KernelGYM has the "
         "first, a request of flashinfer-bench the second; programs go to POST /v1/programs"
@@ -56,11 +54,3 @@ async def post_evaluate(request: Request) -> KernelGymResult | FlashInferSubmitt
 async def get_health(request: Request) -> EvaluatorHealth:
     """Answer what clients of either evaluator look at."""
     return await health_of(request)
-
-
-def _fields(body: bytes) -> frozenset[str]:
-    try:
-        data: Any = from_json(body, allow_inf_nan=False)
-    except ValueError as error:
-        raise ProblemRaised("invalid_json", f"The body is not JSON: {error}") from None
-    return frozenset(data) if isinstance(data, dict) else frozenset()

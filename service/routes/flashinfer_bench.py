@@ -50,12 +50,13 @@ async def post_evaluate(request: Request) -> FlashInferSubmitted:
     """Answer the id of a task, which has a trace for each workload in the end."""
     caller = await _caller(request)
     body = await read_body(request, state_of(request).settings.max_body_bytes)
-    return await evaluate_solution(request, caller, body)
+    return await evaluate_solution(request, caller, parse_body(body, FlashInferTask))
 
 
-async def evaluate_solution(request: Request, caller: Caller, body: bytes) -> FlashInferSubmitted:
-    """Return the task of the solution in `body`. Raises ProblemRaised and RequestRejected."""
-    task = parse_body(body, FlashInferTask)
+async def evaluate_solution(
+    request: Request, caller: Caller, task: FlashInferTask
+) -> FlashInferSubmitted:
+    """Return the id of `task`. Raises ProblemRaised and RequestRejected."""
     task_id = await submit_solution(request, caller, task)
     return FlashInferSubmitted(task_id=task_id, normalized_solution_name=task.solution.unique_name)
 

@@ -38,12 +38,11 @@ async def post_evaluate(request: Request) -> KernelGymResult:
     """Answer the result; one that takes longer than the task's `timeout` is to be polled."""
     caller = await _caller(request)
     body = await read_body(request, state_of(request).settings.max_body_bytes)
-    return await evaluate_task(request, caller, body)
+    return await evaluate_task(request, caller, parse_body(body, KernelGymTask))
 
 
-async def evaluate_task(request: Request, caller: Caller, body: bytes) -> KernelGymResult:
-    """Return the result of the task in `body`. Raises ProblemRaised and RequestRejected."""
-    task = parse_body(body, KernelGymTask)
+async def evaluate_task(request: Request, caller: Caller, task: KernelGymTask) -> KernelGymResult:
+    """Return the result of `task`. Raises ProblemRaised and RequestRejected."""
     kept = await submit_task(request, caller, task)
     program = await awaited(request, kept.url, task.timeout)
     return result_of(kept.task_id, program, kept.not_applied, kept.submitted_at)

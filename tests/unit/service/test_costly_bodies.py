@@ -1,0 +1,95 @@
+"""What is wrong many times over is refused once, and not looked at item by item."""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from compiler.inspection import InspectRequest
+from compiler.rejection import MAX_FAULTS, Fault, RequestRejected
+from compiler.request.compile_request import CompileRequest
+from launch.request.argument_binding import bind_arguments
+from launch.request.argument_schema import BufferArgument
+from launch.request.launch_request import LaunchRequest
+from launch.request.request_part import read
+from programs.program_request import ProgramRequest
+from service.compiler_explorer.compiling import ExplorerCompileRequest
+from service.evaluators.flashinfer_solution import FlashInferTask
+from service.evaluators.kernelgym_task import KernelGymBatch
+from service.http.body import parse_value
+from service.mcp.tool_arguments import LaunchArguments
+from service.page_state import PageState
+
+MANY = 20_000
+OBJECTS: list[Any] = [{}] * MANY
+NAMED: dict[str, Any] = {f"a{index}": 0 for index in range(MANY)}
+
+REFUSED: dict[str, tuple[type[BaseModel], dict[str, Any], str]] = {
+    "grid of MCP": (LaunchArguments, {"grid": OBJECTS}, "/grid"),
+    "checks of MCP": (LaunchArguments, {"checks": OBJECTS}, "/checks"),
+    "options of MCP": (LaunchArguments, {"options": NAMED}, "/options"),
+    "reference of a program": (ProgramRequest, {"reference": NAMED}, "/reference"),
+    "files of a program": (ProgramRequest, {"files": NAMED}, "/files"),
+    "entry of a program": (ProgramRequest, {"entry": NAMED}, "/entry"),
+    "timing of a program": (ProgramRequest, {"timing": NAMED}, "/timing"),
+    "reference of a launch": (LaunchRequest, {"reference": NAMED}, "/reference"),
+    "reference of a case": (LaunchRequest, {"cases": [{"reference": NAMED}]}, "/cases/0/reference"),
+    "files of a compilation": (CompileRequest, {"files": NAMED}, "/files"),
+    "hints of a compilation": (CompileRequest, {"hints": NAMED}, "/hints"),
+    "files of an inspection": (InspectRequest, {"files": NAMED}, "/files"),
+    "files of Compiler Explorer": (ExplorerCompileRequest, {"files": OBJECTS}, "/files"),
+    "tools of Compiler Explorer": (
+        ExplorerCompileRequest,
+        {"options": {"tools": OBJECTS}},
+        "/options/tools",
+    ),
+    "a task of KernelGYM": (KernelGymBatch, {"tasks": [{}, NAMED]}, "/tasks/1"),
+    "sources of flashinfer-bench": (
+        FlashInferTask,
+        {"solution": {"sources": [NAMED]}},
+        "/solution/sources/0",
+    ),
+    "a case of the page": (PageState, {"launch": {"cases": [NAMED]}}, "/launch/cases/0"),
+}
+
+
+@pytest.mark.parametrize(("model", "data", "pointer"), REFUSED.values(), ids=REFUSED)
+def test_a_flood_in_any_part_is_one_fault(
+    model: type[BaseModel], data: dict[str, Any], pointer: str
+):
+    with pytest.raises(RequestRejected) as refused:
+        parse_value(data, model)
+
+    [fault] = refused.value.faults
+    assert fault.pointer == pointer
+
+
+def test_a_flood_in_what_is_read_later_is_one_fault():
+    with pytest.raises(RequestRejected) as refused:
+        read(BufferArgument, NAMED, "/arguments/x_ptr")
+
+    assert refused.value.faults == (
+        Fault("/arguments/x_ptr", f"has {MANY} fields, far more than the 7 there are"),
+    )
+
+
+def test_arguments_are_bound_no_further_than_faults_are_told(monkeypatch: pytest.MonkeyPatch):
+    seen = []
+    monkeypatch.setattr(
+        "launch.request.argument_binding.read",
+        lambda model, raw, at: seen.append(at) or read(model, raw, at),
+    )
+
+    with pytest.raises(RequestRejected):
+        bind_arguments({f"a{index}": {"shape": [1]} for index in range(1000)})
+
+    assert len(seen) == MAX_FAULTS
+
+
+def test_a_long_name_is_told_in_part_wherever_it_is():
+    name = "a" * 1_000_000
+
+    with pytest.raises(RequestRejected) as refused:
+        bind_arguments({name: {"shape": [1], "dtype": "fp32", "init": {"knid": 1}}})
+
+    assert all(len(fault.pointer) < 1000 for fault in refused.value.faults)
