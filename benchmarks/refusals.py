@@ -1,0 +1,148 @@
+"""What a wrong body costs the service until it is refused: CPU and memory, at the size limits.
+
+All bodies of `refused_bodies.py` are posted to one service; the thirty that took most are then
+posted to a new service each, which was asked before what it loads late. The bar: 100 ms of CPU, and
+20 times the body's size in memory. A body that is accepted is no refusal: it is told apart.
+"""
+
+import argparse
+import http.client
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployment import Deployment, Server
+from refused_bodies import HEADERS, Refused, bodies
+from table import Row, show
+
+BAR_MS = 100.0
+BAR_TIMES = 20.0
+LEAST_COUNTED_BYTES = 1 << 20
+"""Of a body: what a smaller one takes is held against this."""
+MOST = 30
+TIMEOUT_S = 120.0
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one body came to."""
+
+    name: str
+    size_bytes: int
+    status: int
+    cpu_ms: float
+    memory_bytes: int
+    slug: str
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the service took nothing of it."""
+        return self.status >= http.client.BAD_REQUEST
+
+    @property
+    def times(self) -> float:
+        """The memory that it took, in sizes of the body."""
+        return self.memory_bytes / max(self.size_bytes, LEAST_COUNTED_BYTES)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="bodies whose name has this in it")
+    parser.add_argument("--most", type=int, default=MOST, help="bodies that are measured alone")
+    arguments = parser.parse_args()
+    chosen = [body for body in bodies() if arguments.only in body.name]
+    with Deployment() as deployment:
+        service = deployment.serve()
+        first = []
+        for body in chosen:
+            cost = measured(service, body)
+            first.append((cost, body))
+            print(told(cost), file=sys.stderr, flush=True)
+        service.stop()
+        refused = [(cost, body) for cost, body in first if cost.is_refused]
+        refused.sort(key=lambda pair: max(pair[0].cpu_ms / BAR_MS, pair[0].times / BAR_TIMES))
+        alone = [on_its_own(deployment, body) for _, body in reversed(refused[-arguments.most :])]
+    accepted = sorted(
+        (cost for cost, _ in first if not cost.is_refused), key=lambda cost: -cost.cpu_ms
+    )
+    print("accepted, so not under the bar:")
+    for cost in accepted:
+        print("  " + told(cost))
+    show([row for cost in alone for row in rows_of(cost)])
+
+
+def rows_of(cost: Cost) -> list[Row]:
+    """Return the rows of one body that was measured alone."""
+    what = f"{cost.name} ({cost.size_bytes / 2**20:.1f} MiB, {cost.status} {cost.slug})"
+    return [
+        Row(f"{what}: CPU", f"{cost.cpu_ms:.0f} ms", f"{BAR_MS:g} ms", cost.cpu_ms / BAR_MS, 1.0),
+        Row(
+            f"{what}: memory",
+            f"{cost.memory_bytes / 2**20:.0f} MiB",
+            f"{BAR_TIMES:g} times its size",
+            cost.times / BAR_TIMES,
+            1.0,
+        ),
+    ]
+
+
+def told(cost: Cost) -> str:
+    """Return a line on one body."""
+    return (
+        f"{cost.name}: {cost.size_bytes / 2**20:.1f} MiB, {cost.status} {cost.slug}, "
+        f"{cost.cpu_ms:.0f} ms of CPU, {cost.memory_bytes / 2**20:.0f} MiB ({cost.times:.1f} times)"
+    )
+
+
+def on_its_own(deployment: Deployment, body: Refused) -> Cost:
+    """Return what `body` costs a service that nothing else was posted to but a small one."""
+    service = deployment.serve()
+    try:
+        return measured(service, body)
+    finally:
+        service.stop()
+
+
+def measured(service: Server, body: Refused) -> Cost:
+    """Return what `body` costs; a small wrong one goes before it, for what is loaded late."""
+    posted(service, body, b"[]")
+    content = body.content()
+    if body.path_of is not None:
+        body = body.at(content)
+    cpu_before, memory_before = cpu_ns(service.pid), memory(service.pid, "VmRSS")
+    Path(f"/proc/{service.pid}/clear_refs").write_text("5")
+    status, slug = posted(service, body, content)
+    grown = memory(service.pid, "VmHWM") - memory_before
+    cpu_ms = (cpu_ns(service.pid) - cpu_before) / _NS_PER_MS
+    return Cost(body.name, len(content), status, cpu_ms, max(grown, 0), slug)
+
+
+def posted(service: Server, body: Refused, content: bytes) -> tuple[int, str]:
+    """Return the status, and the slug of the problem, that are answered to `content`."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=TIMEOUT_S)
+    try:
+        connection.request(body.method, body.path, content, HEADERS)
+        answer = connection.getresponse()
+        text = answer.read()
+    finally:
+        connection.close()
+    slug = text.partition(b'"slug":"')[2].partition(b'"')[0].decode()
+    return answer.status, slug or (f"{len(text)} bytes")
+
+
+def cpu_ns(pid: int) -> int:
+    """Return what all threads of a process ran so far."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+
+
+def memory(pid: int, what: str) -> int:
+    """Return a figure of /proc/<pid>/status in bytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith(f"{what}:")]
+    return int(line.split()[1]) << 10
+
+
+if __name__ == "__main__":
+    main()
