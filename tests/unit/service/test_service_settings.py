@@ -5,6 +5,7 @@ import os
 import pytest
 from pydantic import ValidationError
 
+from compiler.request.compile_request import MAX_FILES, MAX_TEXT_CHARS
 from service.settings import ServiceSettings, wrong_settings
 
 
@@ -32,6 +33,26 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch):
 
     assert settings.redis_url == "unix:///run/valkey.sock"
     assert settings.max_wait_s == 2.5
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("max_source_bytes", MAX_TEXT_CHARS),
+        ("max_posted_ir_bytes", MAX_TEXT_CHARS),
+        ("max_files_bytes", MAX_TEXT_CHARS),
+        ("max_files", MAX_FILES),
+        ("max_program_files", MAX_FILES),
+    ],
+)
+def test_no_setting_allows_more_than_a_request_may_hold(name: str, most: int):
+    ServiceSettings.model_validate({name: most})
+
+    with pytest.raises(ValidationError) as refused:
+        ServiceSettings.model_validate({name: most + 1})
+
+    said = f"TRITOND_{name.upper()}: Input should be less than or equal to {most}"
+    assert wrong_settings(refused.value) == said
 
 
 @pytest.mark.parametrize("name", ["TRITOND_ADMIN_KEY", "TRITOND_CACHE_URL", "TRITOND_PORT"])
