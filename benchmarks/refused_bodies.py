@@ -16,8 +16,8 @@ HEADERS = {
 }
 MOST_VALUES = 295_000
 MOST_CONTAINERS = 98_000
-MOST_VALUES_OF_MANY = 495_000
-MOST_CONTAINERS_OF_MANY = 198_000
+MOST_VALUES_OF_TOOL = 49_000
+MOST_CONTAINERS_OF_TOOL = 9_800
 BODY_BYTES = 8 << 20
 BATCH_BYTES = 16 << 20
 STATE_BYTES = 2 << 20
@@ -389,8 +389,8 @@ def _refused(
 def _most(path: str, *, as_many_as_fit: bool) -> tuple[int, int]:
     if as_many_as_fit:
         return BATCH_BYTES, BATCH_BYTES
-    if path in ("/v1/batches", "/v1/sweeps"):
-        return MOST_VALUES_OF_MANY, MOST_CONTAINERS_OF_MANY
+    if path == "/mcp":
+        return MOST_VALUES_OF_TOOL, MOST_CONTAINERS_OF_TOOL
     return MOST_VALUES, MOST_CONTAINERS
 
 

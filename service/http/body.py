@@ -15,7 +15,7 @@ from compiler.rejection import RequestRejected
 from compiler.request.field_bounds import check_bounds
 from compiler.request.field_faults import field_faults
 from service.http.bodies_in_flight import SMALL_BYTES, BodiesInFlight, HeldBody, dropped
-from service.http.json_size import OF_ONE, JsonSize, check_json_size
+from service.http.json_size import check_json_size
 from service.http.middleware import at_end
 from service.http.problems import ProblemRaised
 from service.state import state_of
@@ -102,18 +102,17 @@ async def _read_on(
     raise ClientDisconnect
 
 
-def parse_body(body: bytes, model: type[_Model], most: JsonSize = OF_ONE) -> _Model:
-    """Return `body`, which may hold `most`, as `model`.
+def parse_body(body: bytes, model: type[_Model]) -> _Model:
+    """Return `body` as `model`.
 
-    Raises ProblemRaised (400) for what is not JSON, ProblemRaised (413) for more than that,
-    and RequestRejected for what does not fit.
+    Raises what `parse_json` does, and RequestRejected for what does not fit.
     """
-    return parse_value(parse_json(body, most), model)
+    return parse_value(parse_json(body), model)
 
 
-def parse_json(body: bytes, most: JsonSize = OF_ONE) -> Any:
+def parse_json(body: bytes) -> Any:
     """Return what `body` says. Raises ProblemRaised: 400 for no JSON, 413 for too many values."""
-    check_json_size(body, most)
+    check_json_size(body)
     try:
         return from_json(body, allow_inf_nan=False)
     except ValueError as error:

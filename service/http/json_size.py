@@ -31,10 +31,8 @@ class JsonSize:
         return re.compile(rb"(?s)(?:%s[\[{]){%d}+" % (left_out, self.containers + 1))
 
 
-OF_ONE: Final = JsonSize(values=300_000, containers=100_000)
-"""Of a request; the values that the cases of a launch may list are within it."""
-OF_MANY: Final = JsonSize(values=500_000, containers=200_000)
-"""Of a batch or a sweep, whose body may be larger, too."""
+OF_BODY: Final = JsonSize(values=300_000, containers=100_000)
+"""The values that the cases of a launch may list are within it, and so are 1,000 requests."""
 OF_TOOL: Final = JsonSize(values=50_000, containers=10_000)
 """Of a message to `POST /mcp`: its library and the API behind it read it one after the other."""
 MAX_DIGITS: Final = 200
@@ -50,7 +48,7 @@ _LONG_NUMBER = re.compile(
 )
 
 
-def check_json_size(body: bytes, most: JsonSize = OF_ONE) -> None:
+def check_json_size(body: bytes, most: JsonSize = OF_BODY) -> None:
     """Refuse a body with more in it than `most`, at any depth, and numbers of too many digits.
 
     Counted are the bytes before values and names: `,`, `:`, `[` and `{`, outside of strings. What

@@ -13,7 +13,6 @@ from service.batches.batch_submission import cancel_batch, submit_batch
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
-from service.http.json_size import OF_MANY
 from service.http.openapi import body_of, events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
@@ -49,7 +48,7 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_batch_bytes)
-    posted = parse_body(body, BatchRequest, OF_MANY)
+    posted = parse_body(body, BatchRequest)
     require(caller, SCOPE_OF_KIND[posted.kind])
     batch_id = await submit_batch(state, posted, caller)
     if wait.seconds:

@@ -9,7 +9,6 @@ from fastapi.responses import StreamingResponse
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
-from service.http.json_size import OF_MANY
 from service.http.openapi import answer_of, body_of, events_of, examples_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import ANY_QUERY, check_query, known_parameters, requested_wait
@@ -73,7 +72,7 @@ async def post_sweep(
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_batch_bytes)
-    posted = parse_body(body, SweepRequest, OF_MANY)
+    posted = parse_body(body, SweepRequest)
     kind = kind_of_base(posted.base)
     require(caller, SCOPE_OF_KIND[kind])
     sweep_id = await submit_sweep(state, posted, kind, caller, sort)

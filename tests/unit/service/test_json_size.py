@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from launch.request.case import MAX_LISTED_VALUES
 from launch.request.launch_request import EXAMPLE, LaunchRequest
 from service.http import body
-from service.http.json_size import OF_ONE, JsonSize, check_json_size
+from service.http.json_size import OF_BODY, JsonSize, check_json_size
 from service.http.problems import ProblemRaised
 from sweeps.sweep_request import SweepRequest
 
@@ -22,7 +22,7 @@ ANY_JSON = st.recursive(
 )
 
 
-def refusal(content: bytes, most: JsonSize = OF_ONE) -> ProblemRaised:
+def refusal(content: bytes, most: JsonSize = OF_BODY) -> ProblemRaised:
     with pytest.raises(ProblemRaised) as raised:
         check_json_size(content, most)
     return raised.value
@@ -72,12 +72,12 @@ def test_two_mebibytes_of_small_items_are_not_parsed(item, monkeypatch: pytest.M
         body.parse_body(content, SweepRequest)
 
     assert raised.value.slug == "too_large"
-    assert raised.value.members["limit"] in (OF_ONE.values, OF_ONE.containers)
+    assert raised.value.members["limit"] in (OF_BODY.values, OF_BODY.containers)
     assert "send fewer, in several requests" in str(raised.value)
 
 
 def test_lists_within_each_other_count_as_containers():
-    problem = refusal(b"[" * OF_ONE.containers + b"[")
+    problem = refusal(b"[" * OF_BODY.containers + b"[")
 
     assert str(problem).startswith("The body holds more than 100000 JSON lists and objects")
 
