@@ -91,7 +91,7 @@ def _worker(_: argparse.Namespace) -> None:
 
 
 def _become(module: str, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", module]
+    command = [sys.executable, "-P", "-m", module]
     os.execve(sys.executable, command, environment)  # noqa: S606 - no shell is wanted
 
 

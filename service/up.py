@@ -48,7 +48,7 @@ class Part:
     async def start(self) -> None:
         """Start it, for the first time or again."""
         self._process = await asyncio.create_subprocess_exec(
-            *bound_to_parent(sys.executable, "-m", self.name),
+            *bound_to_parent(sys.executable, "-P", "-m", self.name),
             env=self._environment,
             stdin=asyncio.subprocess.DEVNULL,
             # Ctrl-C in a terminal reaches us alone; we stop the parts in order

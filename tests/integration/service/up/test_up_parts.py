@@ -1,13 +1,19 @@
-"""A part that cannot live is not started for ever."""
+"""A part that cannot live is not started for ever, and none is of the working directory."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from service.up import MAX_QUICK_DEATHS, Part, end_for_good
+from tests.security.hostile_checkout import hostile_modules
+
+NO_STORE = {"TRITOND_REDIS_URL": "redis://127.0.0.1:1", "PATH": os.defpath}
 
 
 async def test_a_part_that_dies_at_once_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,3 +26,28 @@ async def test_a_part_that_dies_at_once_is_given_up(capsys: pytest.CaptureFixtur
     assert said == "no_such_module ended with status 1, 3 times within 10 s of its start"
     restarts = capsys.readouterr().err.count("; starting it again")
     assert restarts == MAX_QUICK_DEATHS - 1
+
+
+async def test_a_part_runs_nothing_of_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = hostile_modules(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    part = Part("service", NO_STORE)
+    await part.start()
+
+    async with asyncio.timeout(60):
+        status = await part.wait()
+
+    assert status == 3  # there is no store
+    assert not ran.exists()
+
+
+def test_a_service_runs_nothing_of_the_working_directory(tmp_path: Path) -> None:
+    ran = hostile_modules(tmp_path)
+    command = Path(sys.executable).parent / "tritond"
+
+    done = subprocess.run([command, "api"], cwd=tmp_path, env=NO_STORE, capture_output=True)
+
+    assert b"The store is not available" in done.stderr
+    assert not ran.exists()

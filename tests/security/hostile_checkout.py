@@ -1,0 +1,21 @@
+"""Modules of a hostile checkout: whoever imports one of them has run an attacker's code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+NAMES = (
+    "argparse", "asyncio", "ensurepip", "hatchling", "httpx", "json", "pip", "secrets", "service",
+    "sitecustomize", "socket", "triton", "tritonc", "tritonc_command", "usercustomize", "venv",
+    "worker",
+)  # fmt: skip
+
+
+def hostile_modules(folder: Path) -> Path:
+    """Write them into `folder`; return the file that is there once one of them was imported."""
+    ran = folder.parent / f"{folder.name}.ran"
+    telling = f"import os\nwith open({str(ran)!r}, 'a') as ran:\n"
+    telling += "    print(__file__, os.environ.get('TRITOND_API_KEY'), file=ran)\n"
+    for name in NAMES:
+        (folder / f"{name}.py").write_text(telling)
+    return ran
