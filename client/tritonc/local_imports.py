@@ -7,7 +7,7 @@ found beside the file is left alone: the service knows Triton, and says what it 
 import ast
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from tritonc.service_errors import TritoncError
@@ -17,13 +17,28 @@ MAX_PROGRAM_FILES = 512  # of a program, which may bring its package
 MAX_BYTES = 4 << 20  # of all of them together
 _NEVER_LOCAL = sys.stdlib_module_names | {"triton"}
 
+ReadText = Callable[[Path], str]
+"""Returns the text of a file. Raises OSError and UnicodeDecodeError."""
+
 
 class ImportsTooLarge(TritoncError):
     """A file imports, directly or not, more modules than one request may have."""
 
 
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise OSError(f"{path} is no text in UTF-8: {error}") from error
+
+
 def local_imports(
-    path: Path, text: str | None = None, most_files: int = MAX_FILES
+    path: Path,
+    text: str | None = None,
+    most_files: int = MAX_FILES,
+    *,
+    read: ReadText = _read,
+    folders: Sequence[Path] = (),
 ) -> dict[str, str]:
     """Return the texts of the local modules that a file imports, and that they import in turn.
 
@@ -32,10 +47,12 @@ def local_imports(
     file's folder, in that of its outermost package, and in the working directory when the file is
     below it. A package's `__init__.py` comes along when it is itself what is imported from.
 
-    `text` is what the file says, where that is known. Raises ImportsTooLarge, and OSError for a
-    module that cannot be read, or is not UTF-8.
+    `text` is what the file says, where that is known. `read` reads a module, and may refuse to;
+    `folders` are looked into as the working directory is. Raises ImportsTooLarge, and OSError for
+    a module that cannot be read, or is not UTF-8.
     """
-    return {name: said for name, (_, said) in sorted(_reached(path, text, most_files).items())}
+    reached = _reached(path, text, most_files, read, folders)
+    return {name: said for name, (_, said) in sorted(reached.items())}
 
 
 def local_paths(path: Path) -> list[Path]:
@@ -44,18 +61,22 @@ def local_paths(path: Path) -> list[Path]:
 
 
 def _reached(
-    path: Path, text: str | None, most_files: int = MAX_FILES
+    path: Path,
+    text: str | None,
+    most_files: int = MAX_FILES,
+    read: ReadText = _read,
+    folders: Sequence[Path] = (),
 ) -> dict[str, tuple[Path, str]]:
     """Return file and text of every local module, by its name for the service."""
-    roots = _roots(path)
+    roots = _roots(path, folders)
     files: dict[str, tuple[Path, str]] = {}
     size_bytes = 0
-    waiting = [(PurePosixPath(), path.parent, _read(path) if text is None else text)]
+    waiting = [(PurePosixPath(), path.parent, read(path) if text is None else text)]
     while waiting:
         at, folder, said = waiting.pop()
         for imported_at, module in _imported(said, at, folder, roots):
             if str(imported_at) not in files:
-                inner = _read(module)
+                inner = read(module)
                 files[str(imported_at)] = (module, inner)
                 waiting.append((imported_at.parent, module.parent, inner))
                 size_bytes += len(inner.encode())
@@ -64,15 +85,15 @@ def _reached(
     return files
 
 
-def _roots(path: Path) -> list[Path]:
+def _roots(path: Path, folders: Sequence[Path]) -> list[Path]:
     """Return the folders that absolute imports are looked for in."""
     folder = path.parent.resolve()
     outermost = folder
     while (outermost / "__init__.py").is_file() and outermost.parent != outermost:
         outermost = outermost.parent
-    working = Path.cwd()
-    further = [outermost, working] if folder.is_relative_to(working) else [outermost]
-    return list(dict.fromkeys([folder, *further]))
+    above = [one.resolve() for one in (*folders, Path.cwd())]
+    further = [one for one in above if folder.is_relative_to(one)]
+    return list(dict.fromkeys([folder, outermost, *further]))
 
 
 def _too_large(path: Path, most_files: int) -> ImportsTooLarge:
@@ -127,13 +148,6 @@ def _found(words: list[str], root: Path) -> Iterator[tuple[PurePosixPath, Path]]
         if (root / written).is_file():
             yield written, root / written
             return
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise OSError(f"{path} is no text in UTF-8: {error}") from error
 
 
 def _parsed(text: str) -> ast.AST:

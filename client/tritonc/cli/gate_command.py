@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.interruption import Interrupted
 from tritonc.cli.kernel_flags import WORDS, add_json, add_wait
-from tritonc.cli.streams import write, write_json
+from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import printable
 from tritonc.gate.annotations_report import annotations_report
+from tritonc.gate.checkout import Checkout
 from tritonc.gate.gate_file import DEFAULT_NAME
 from tritonc.gate.gate_judgement import Check, GateJudgement
 from tritonc.gate.gate_run import BaselineFile, GateRun, GateUnjudged, run_gate
@@ -59,6 +61,11 @@ def add_command(commands: Any) -> None:
     add("--baseline", metavar="PATH", help=text)
     text = "write what is measured now into the baseline, to be committed"
     add("--update-baseline", action="store_true", help=text)
+    text = (
+        "the top of the checkout: paths are taken from there, and nothing that FILE names is read "
+        "or written outside; default: the git checkout that FILE is in, else its folder"
+    )
+    add("--checkout", metavar="FOLDER", help=text)
     text = "what is new, or only in the baseline, counts as broken"
     add("--strict", action="store_true", help=text)
     for name in REPORTS:
@@ -72,9 +79,17 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
     Raises ArgumentTypeError, with all that is wrong, where nothing could be judged.
     """
+    if given.checkout is None:
+        return _run(given, client, terminal, Checkout.around(Path(given.file).parent))
+    with chdir(given.checkout):
+        return _run(given, client, terminal, Checkout(Path.cwd().resolve()))
+
+
+def _run(given: Namespace, client: Client, terminal: Terminal, checkout: Checkout) -> bool:
+    asked = _settings(given, checkout)
     with terminal.progress("asking the service") as say:
         try:
-            judgement, baseline = run_gate(client, _settings(given), say)
+            judgement, baseline = run_gate(client, asked, say)
         except GateUnjudged as error:
             raise ArgumentTypeError(f"nothing was judged:\n{error}") from error
         except KeyboardInterrupt:
@@ -82,10 +97,11 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
                 "interrupted: nothing was judged, what was left is cancelled"
             ) from None
     if given.update_baseline:
-        _write_baseline(baseline, terminal)
+        _write_baseline(baseline, asked, terminal)
     reports = {name: path for name in REPORTS if (path := getattr(given, name)) is not None}
     for name, path in reports.items():
-        write(REPORTS[name](judgement), path)
+        led = path if path == STANDARD else str(checkout.named(Path(path)))
+        write(REPORTS[name](judgement), led)
     if given.json:
         write_json(json_report(judgement))
     elif "-" not in reports.values():
@@ -93,10 +109,11 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     return judgement.is_good
 
 
-def _settings(given: Namespace) -> GateRun:
+def _settings(given: Namespace, checkout: Checkout) -> GateRun:
     matrix = Matrix(tuple(given.target) or None, tuple(given.triton) or None)
     return GateRun(
         path=Path(given.file),
+        checkout=checkout,
         read_argument=launch_argument,
         matrix=matrix,
         kernels=tuple(given.kernel),
@@ -107,9 +124,9 @@ def _settings(given: Namespace) -> GateRun:
     )
 
 
-def _write_baseline(written: BaselineFile, terminal: Terminal) -> None:
+def _write_baseline(written: BaselineFile, asked: GateRun, terminal: Terminal) -> None:
     path, baseline = written
-    path.write_text(baseline.text(), encoding="utf-8")
+    asked.baseline_led(path).write_text(baseline.text(), encoding="utf-8")
     terminal.say(f"wrote {path}: commit it")
 
 

@@ -81,12 +81,15 @@ class Baseline:
         return _written(head, "") + "\n"
 
 
-def read_baseline(path: Path) -> Baseline | None:
-    """Return what the file has, None where there is no file. Raises BaselineWrong."""
+def read_baseline(path: Path, led: Path) -> Baseline | None:
+    """Return what the file has that `path` led to, None where there is none.
+
+    Raises BaselineWrong.
+    """
     try:
-        if path.stat().st_size > MAX_BYTES:
+        if led.stat().st_size > MAX_BYTES:
             raise BaselineWrong(f"{path}: more than {MAX_BYTES >> 20} MiB are no baseline")
-        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+        document = json.loads(led.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:

@@ -8,6 +8,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from tritonc.gate.checkout import Checkout
 from tritonc.gate.gated_kernel import (
     BudgetTable,
     GatedKernel,
@@ -62,18 +63,19 @@ class GateFile:
 
 
 def read_gate_file(
-    path: Path, read_argument: ReadArgument, instead: Matrix | None = None
+    path: Path, checkout: Checkout, read_argument: ReadArgument, instead: Matrix | None = None
 ) -> tuple[GateFile, list[FileFault]]:
     """Return what the file says, and all that is wrong with it.
 
-    Raises OSError if it cannot be read, GateFileWrong if it is no TOML.
+    Raises OSError if it cannot be read or is not in the checkout, GateFileWrong if it is no TOML.
     """
     try:
-        root = TomlTable(tomllib.loads(path.read_text(encoding="utf-8")), "")
+        root = TomlTable(tomllib.loads(checkout.text(path)), "")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise GateFileWrong(path, [FileFault("", f"this is no TOML: {error}")]) from error
     root.only(("baseline", "matrix", "budgets", "kernels"))
-    reader = KernelTables(path.parent, read_argument, root.table("matrix"), instead or Matrix())
+    matrix = root.table("matrix")
+    reader = KernelTables(path.parent, checkout, read_argument, matrix, instead or Matrix())
     is_list = isinstance(root.members.get("kernels"), list)
     tables = {} if is_list else root.table("kernels").tables()
     if not tables:

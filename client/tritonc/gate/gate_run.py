@@ -12,6 +12,7 @@ from tritonc._sync.client import Client
 from tritonc.gate.baseline import Baseline, BaselineWrong, missing_baseline, read_baseline
 from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.cells import Cell, OfferedTritons, cells_of
+from tritonc.gate.checkout import Checkout, LeavesCheckout
 from tritonc.gate.gate_file import GateFile, GateFileWrong, read_gate_file
 from tritonc.gate.gate_judgement import GateJudgement, Judge
 from tritonc.gate.gated_kernel import Matrix, ReadArgument
@@ -40,10 +41,11 @@ class GateRun:
     """What a run is asked: the file, and what the command line says instead of it.
 
     `kernels` are the names of those that are judged, all where there is none. `is_update` is for
-    a baseline that will be written anew, and need not be there.
+    a baseline that will be written anew, and need not be there. Of the `checkout` alone is read.
     """
 
     path: Path
+    checkout: Checkout
     read_argument: ReadArgument
     matrix: Matrix
     kernels: tuple[str, ...] = ()
@@ -57,6 +59,14 @@ class GateRun:
         """Whether only a part of the file is judged."""
         return bool(self.kernels or self.matrix.targets or self.matrix.tritons)
 
+    def baseline_led(self, path: Path) -> Path:
+        """Return where the path of the baseline leads. Raises LeavesCheckout.
+
+        The command line may name one elsewhere, but the gate file may not.
+        """
+        is_of_file = self.baseline is None
+        return self.checkout.inside(path) if is_of_file else self.checkout.named(path)
+
 
 def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, BaselineFile]:
     """Return what was found out, and the baseline, which an update made new, with its path.
@@ -65,7 +75,7 @@ def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, B
     """
     gate_file, faults = _read(asked)
     path = asked.baseline or gate_file.baseline
-    baseline = _baseline(path, faults)
+    baseline = _baseline(path, asked, faults)
     cells = _cells(client, gate_file, faults)
     if not asked.is_update and baseline is None:
         faults += missing_baseline(cells, path)
@@ -81,7 +91,11 @@ def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, B
 
 def _read(asked: GateRun) -> tuple[GateFile, list[FileFault]]:
     try:
-        gate_file, faults = read_gate_file(asked.path, asked.read_argument, asked.matrix)
+        gate_file, faults = read_gate_file(
+            asked.path, asked.checkout, asked.read_argument, asked.matrix
+        )
+    except LeavesCheckout as error:
+        raise GateUnjudged(str(error)) from error
     except OSError as error:
         raise GateUnjudged(f"{asked.path}: {error.strerror}") from error
     except GateFileWrong as error:
@@ -96,10 +110,10 @@ def _read(asked: GateRun) -> tuple[GateFile, list[FileFault]]:
     return replace(gate_file, kernels=chosen), faults
 
 
-def _baseline(path: Path, faults: list[FileFault]) -> Baseline | None:
+def _baseline(path: Path, asked: GateRun, faults: list[FileFault]) -> Baseline | None:
     try:
-        return read_baseline(path)
-    except BaselineWrong as error:
+        return read_baseline(path, asked.baseline_led(path))
+    except (BaselineWrong, LeavesCheckout) as error:
         faults.append(FileFault("baseline", str(error)))
         return Baseline({})
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tritonc.compile_body import members_json
 from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.gate.checkout import Checkout, LeavesCheckout
 from tritonc.gate.metric_budget import Budgets, merged, read_budgets
 from tritonc.gate.source_lines import SourceLines
 from tritonc.gate.toml_reading import TomlTable, shown
@@ -100,12 +101,21 @@ class Matrix:
 
 
 class KernelTables:
-    """Reads the tables of kernels; `folder` is what their paths are relative to."""
+    """Reads the tables of kernels; `folder` is what their paths are relative to.
+
+    Only files of the `checkout` are read: it may be somebody else's who wrote the paths.
+    """
 
     def __init__(
-        self, folder: Path, read_argument: ReadArgument, matrix: TomlTable, instead: Matrix
+        self,
+        folder: Path,
+        checkout: Checkout,
+        read_argument: ReadArgument,
+        matrix: TomlTable,
+        instead: Matrix,
     ) -> None:
         self._folder = folder
+        self._checkout = checkout
         self._read_argument = read_argument
         self._matrix = matrix
         self._instead = instead
@@ -175,7 +185,7 @@ class KernelTables:
         if table.flag("local_imports") is False:
             return {}
         try:
-            return local_imports(path, text)
+            return local_imports(path, text, read=self._checkout.text, folders=[self._folder])
         except ImportsTooLarge:
             message = "it imports more than travels with a request: name what the kernel needs in "
             table.fault("source", f"{message}`files`, and write local_imports = false")
@@ -185,7 +195,10 @@ class KernelTables:
 
     def _text(self, table: TomlTable, key: str, path: Path) -> str | None:
         try:
-            return path.read_text(encoding="utf-8")
+            return self._checkout.text(path)
+        except LeavesCheckout as error:
+            table.fault(key, str(error))
+            return None
         except (OSError, ValueError) as error:
             not_read = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
             reason = error.strerror if isinstance(error, OSError) else not_read
@@ -228,9 +241,9 @@ class KernelTables:
         if not isinstance(given, str):
             return given
         at, _, rest = given[1:].partition(":") if given.startswith("@") else ("", "", "")
-        text = f"@{self._folder / at}{':' if rest else ''}{rest}" if at else given
         try:
-            return self._read_argument(text)
+            path = self._checkout.inside(self._folder / at) if at else ""
+            return self._read_argument(f"@{path}{':' if rest else ''}{rest}" if at else given)
         except (ArgumentTypeError, OSError) as error:
             arguments.fault(name, str(error))
             return None

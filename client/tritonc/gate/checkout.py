@@ -1,0 +1,56 @@
+"""The checkout that a gate judges: a pull request may have written every file and every link in it.
+
+So what a gate file names is read, and a baseline written, only where it really lies in the
+checkout. A path is resolved first, links and all, and then that path is used.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_OF_GIT = ".git"
+
+
+class LeavesCheckout(OSError):
+    """A path that is not in the checkout, or is git's own, which may hold credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A folder; `root` has no links in it."""
+
+    root: Path
+
+    @classmethod
+    def around(cls, folder: Path) -> "Checkout":
+        """Return the git checkout that a folder is in, or the folder itself where it is in none."""
+        resolved = folder.resolve()
+        every = (resolved, *resolved.parents)
+        return cls(next((one for one in every if (one / _OF_GIT).exists()), resolved))
+
+    def inside(self, path: Path) -> Path:
+        """Return where a path leads, without links. Raises LeavesCheckout."""
+        try:
+            resolved = path.resolve()
+        except (OSError, ValueError, RuntimeError) as error:  # a circle of links, a NUL
+            raise LeavesCheckout(f"{path}: {error}") from error
+        if not resolved.is_relative_to(self.root):
+            raise LeavesCheckout(
+                f"{path} leaves the checkout {self.root}, by `..`, from / or by a link; "
+                "copy the file into the checkout"
+            )
+        if any(part.lower() == _OF_GIT for part in resolved.relative_to(self.root).parts):
+            raise LeavesCheckout(f"{path} is git's own: name a file of the checkout itself")
+        return resolved
+
+    def named(self, path: Path) -> Path:
+        """Return where a path of the command line leads, which may well be elsewhere.
+
+        Raises LeavesCheckout where it is written as one of the checkout, and a link leads out.
+        """
+        written = Path(os.path.abspath(path))  # noqa: PTH100 - links are not to be followed here
+        return self.inside(path) if written.is_relative_to(self.root) else path
+
+    def text(self, path: Path) -> str:
+        """Return the text of a file. Raises OSError, also LeavesCheckout, UnicodeDecodeError."""
+        return self.inside(path).read_text(encoding="utf-8")
