@@ -2,11 +2,24 @@
 # Installs tritond and tritonc from the action's own checkout, and the further Tritons, each into an
 # environment of its own. With GATE_URL only the client is needed.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/apart.bash"
 
-here="$RUNNER_TEMP/tritonc-gate"
-mkdir -p "$here"
-"$GATE_PYTHON" -m venv "$here/environment"
-pip=("$here/environment/bin/python" -m pip --disable-pip-version-check)
+for version in ${GATE_TRITONS//,/ }; do
+    if [[ ! $version =~ ^[0-9][0-9A-Za-z.+]*$ ]]; then
+        echo "::error::tritons: '$version' is no version; write \"3.6.0 3.7.1\""
+        exit 2
+    fi
+done
+python=$GATE_PYTHON
+[[ $python == */* ]] || python=$(type -P -- "$python") || {
+    echo "::error::python: there is no $GATE_PYTHON here; actions/setup-python installs one"
+    exit 2
+}
+refuse_inside python "$python"
+refuse_inside python "$(dirname -- "$python")" # of a link out of the checkout, too
+
+"$python" -I -m venv "$here/environment"
+pip=("$here/environment/bin/python" -I -m pip --disable-pip-version-check)
 lock=(--constraint "$GITHUB_ACTION_PATH/requirements.lock")
 if [ -n "$GATE_URL" ]; then
     "${pip[@]}" install --quiet "${lock[@]}" "$GITHUB_ACTION_PATH/client"
@@ -16,11 +29,7 @@ fi
 
 : > "$here/toolchains"
 for version in ${GATE_TRITONS//,/ }; do
-    if [[ ! $version =~ ^[0-9][0-9A-Za-z.+]*$ ]]; then
-        echo "::error::tritons: '$version' is no version; write \"3.6.0 3.7.1\""
-        exit 2
-    fi
-    "$GATE_PYTHON" -m venv "$here/triton-$version"
-    "$here/triton-$version/bin/python" -m pip --disable-pip-version-check install --quiet "triton==$version"
+    "$python" -I -m venv "$here/triton-$version"
+    "$here/triton-$version/bin/python" -I -m pip --disable-pip-version-check install --quiet "triton==$version"
     echo "$here/triton-$version/bin/python" >> "$here/toolchains"
 done

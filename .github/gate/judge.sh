@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # Runs the gate, keeps its reports, and leaves the outcome to the last step: others come before it.
 set -uo pipefail
+key="${GATE_API_KEY:-${TRITOND_API_KEY:-}}"
+unset GATE_API_KEY
+source "$(dirname "${BASH_SOURCE[0]}")/apart.bash"
 
-here="$RUNNER_TEMP/tritonc-gate"
 read -r -d "" -a arguments <<< "$GATE_ARGUMENTS" || true  # on one line or several
+url=$GATE_URL
+[ -n "$url" ] || { url=$(cat "$here/url"); key=""; }  # a tritond of ours has no keys
+[[ $GATE_FILE == /* ]] || GATE_FILE="$GATE_DIRECTORY/$GATE_FILE"
 rm -f "$here/gate.md"  # of an earlier use in this job
-# names and lines of the user's are shown; what they begin with is no command to the runner until then
-until_then="$("$here/environment/bin/python" -c 'import secrets; print(secrets.token_hex(16))')"
-echo "::stop-commands::$until_then"
-"$here/environment/bin/tritonc" --url "${GATE_URL:-$(cat "$here/url")}" gate "$GATE_FILE" \
+stop_commands  # names and lines of the user's are shown
+TRITOND_API_KEY="$key" "$here/environment/bin/python" -I "$here/environment/bin/tritonc" --url "$url" \
+    gate "$GATE_FILE" --checkout "$workspace" \
     --markdown "$here/gate.md" --junit "$here/gate.xml" --sarif "$here/gate.sarif" \
     --annotations "$here/annotations" ${arguments[@]+"${arguments[@]}"}
 code=$?
-echo "::$until_then::"
+resume_commands
 
 if [ -f "$here/gate.md" ]; then
     cat "$here/annotations"

@@ -1,5 +1,6 @@
 """Runs a composite action of GitHub's as a runner does: its steps in their order, in one folder.
 
+The job's environment has the folder on `PYTHONPATH`, as jobs have that test what they check out.
 Of the runner's language only what `action.yml` uses is there: inputs, outputs of steps, `==`, `!=`,
 `&&` and `always()`. Steps of other people's actions are left out.
 """
@@ -75,6 +76,8 @@ class ActionRun:
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": str(self.temporary),
             "RUNNER_TEMP": str(self.temporary),
+            "GITHUB_WORKSPACE": str(self.workspace),
+            "PYTHONPATH": str(self.workspace),
             "GITHUB_ACTION_PATH": str(ROOT),
             "GITHUB_OUTPUT": str(written),
             "GITHUB_STEP_SUMMARY": str(self.temporary / "summary"),

@@ -1,4 +1,7 @@
-"""The GitHub Action, its steps run in an empty environment: it installs, starts, judges, stops."""
+"""The GitHub Action, its steps run in an empty environment: it installs, starts, judges, stops.
+
+The checkout is an attacker's: it has modules with the names of those that Python and ours import.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.distributions.action_run import ActionRun
+from tests.security.hostile_checkout import hostile_modules
 
 SOURCE = """import triton
 import triton.language as tl
@@ -37,6 +41,7 @@ def test_the_action_says_what_the_gate_says(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, most: int, code: int
 ) -> None:
     (tmp_path / "kernels").mkdir()
+    ran = hostile_modules(tmp_path)
     (tmp_path / "kernels" / "double.py").write_text(SOURCE)
     (tmp_path / "kernels" / "kernels.toml").write_text(GATE.format(most=most))
     inputs = {"working-directory": "kernels", "python": sys.executable}
@@ -49,7 +54,8 @@ def test_the_action_says_what_the_gate_says(
     sarif = json.loads(Path(done.outputs["gate"]["sarif"]).read_text())
     assert len(sarif["runs"][0]["results"]) == 2 * code
     if code:
-        assert "::error file=double.py,line=" in done.log
+        assert "::error file=kernels/double.py,line=" in done.log
+    assert not ran.exists()
     pid = (done.temporary / "tritonc-gate" / "tritond.pid").read_text()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid), 0)

@@ -10,7 +10,9 @@ import pytest
 from tests.distributions.action_run import ACTION, ROOT, STEPS
 
 RUN = [step for step in STEPS if "run" in step]
-SCRIPTS = sorted((ROOT / ".github" / "gate").glob("*.sh"))
+SCRIPTS = sorted((ROOT / ".github" / "gate").glob("*.*sh"))
+STARTED = [script for script in SCRIPTS if script.suffix == ".sh"]
+PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
 
 
 def test_it_is_a_composite_action():
@@ -38,10 +40,28 @@ def test_outputs_are_those_of_a_step():
 
 def test_every_script_is_run_and_there():
     named = {name for step in RUN for name in re.findall(r"\.github/gate/(\S+\.sh)", step["run"])}
-    assert named == {script.name for script in SCRIPTS}
+    assert named == {script.name for script in STARTED}
+
+
+def test_actions_of_others_are_named_by_their_commit():
+    """A tag can be moved to other code; the commit cannot."""
+    documents = "".join(path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")))
+    used = [step["uses"] for step in STEPS if "uses" in step]
+    used += re.findall(r"uses: (?!OWNER/tritond@)(\S+)", documents)
+
+    assert len(used) >= 3
+    assert [one for one in used if not PINNED.fullmatch(one)] == []
+
+
+def test_only_the_step_that_judges_has_the_api_key():
+    assert [step["name"] for step in STEPS if "GATE_API_KEY" in step["env"]] == ["Judge"]
+    without = [step["name"] for step in STEPS if step["env"].get("TRITOND_API_KEY") == ""]
+    assert [*without, "Judge"] == [
+        "Install", "Start tritond", "Stop tritond", "Show the findings", "Outcome", "Judge"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_a_script_is_bash(script):
     assert subprocess.run(["bash", "-n", script]).returncode == 0
-    assert script.stat().st_mode & 0o100
+    assert script not in STARTED or script.stat().st_mode & 0o100

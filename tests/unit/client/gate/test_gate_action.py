@@ -7,27 +7,28 @@ import sys
 from pathlib import Path
 
 JUDGE = Path(__file__).parents[4] / ".github" / "gate" / "judge.sh"
-SHOUTING = "#!/bin/sh\necho '::set-output name=exit-code::0'\nexit 1\n"
+SHOUTING = "print('::set-output name=exit-code::0')\nraise SystemExit(1)\n"
 
 
 def test_what_the_gate_shows_is_no_command_to_the_runner(tmp_path: Path) -> None:
     programs = tmp_path / "tritonc-gate" / "environment" / "bin"
     programs.mkdir(parents=True)
     (programs / "tritonc").write_text(SHOUTING)
-    (programs / "tritonc").chmod(0o755)
     (programs / "python").symlink_to(sys.executable)
     written = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     given = {"GATE_ARGUMENTS": "", "GATE_FILE": "kernels.toml", "GATE_URL": "http://localhost"}
+    folders = {"GATE_DIRECTORY": ".", "GITHUB_WORKSPACE": str(tmp_path / "checkout")}
+    (tmp_path / "checkout").mkdir()
 
     done = subprocess.run(
         ["bash", str(JUDGE)],
-        env={"PATH": "/usr/bin:/bin", "RUNNER_TEMP": str(tmp_path), **written, **given},
+        env={"PATH": "/usr/bin:/bin", "RUNNER_TEMP": str(tmp_path), **written, **given, **folders},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
 
-    stopped, shown, resumed = done.stdout.splitlines()
+    stopped, shown, _, resumed = done.stdout.splitlines()
     token = stopped.removeprefix("::stop-commands::")
     assert len(token) == 32
     assert (shown, resumed) == ("::set-output name=exit-code::0", f"::{token}::")

@@ -1,0 +1,146 @@
+"""The steps of the GitHub Action in a checkout whose every file is an attacker's.
+
+The scripts are the real ones, and so is what they start; only GitHub's own variables and folders
+are stand-ins. `tests/distributions` runs all of the action in such a checkout.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.security.hostile_checkout import hostile_modules
+
+GATE = Path(__file__).parents[2] / ".github" / "gate"
+API_KEY = "KEY-5d0c3a"
+
+
+@dataclass(frozen=True)
+class HostileCheckout:
+    """A checkout with modules that tell `ran` that they were imported, and the runner's folders."""
+
+    workspace: Path
+    temporary: Path
+    ran: Path
+
+    def step(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a script as a step, with nothing in its environment but GitHub's and `variables`."""
+        runner = {
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "HOME": str(self.temporary),
+            "RUNNER_TEMP": str(self.temporary),
+            "GITHUB_ACTION_PATH": str(self.temporary / "action"),
+            "GITHUB_OUTPUT": str(self.temporary / "output"),
+            "GITHUB_STEP_SUMMARY": str(self.temporary / "summary"),
+            "GITHUB_WORKSPACE": str(self.workspace),
+            "PYTHONPATH": str(self.workspace),
+            "PYTHONSTARTUP": str(self.workspace / "json.py"),
+        }
+        return subprocess.run(
+            ["bash", GATE / script],
+            cwd=self.workspace,
+            env=runner | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def judged(self, file: str = "kernels.toml", **variables: str) -> str:
+        """Return what the step that judges shows, of a service that is not there."""
+        (self.temporary / "tritonc-gate").mkdir()
+        (self.temporary / "tritonc-gate" / "environment").symlink_to(sys.prefix)
+        given = {"GATE_ARGUMENTS": "", "GATE_FILE": file, "GATE_DIRECTORY": "."}
+        nowhere = {"GATE_URL": "http://127.0.0.1:1"}
+        return self.step("judge.sh", **given, **nowhere, **variables).stdout
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> HostileCheckout:
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "runner").mkdir()
+    ran = hostile_modules(tmp_path / "checkout")
+    checkout = HostileCheckout(tmp_path / "checkout", tmp_path / "runner", ran)
+    (checkout.workspace / "kernels.toml").write_text("[kernels]\n")
+    return checkout
+
+
+def test_judging_runs_nothing_of_the_checkout(hostile: HostileCheckout):
+    shown = hostile.judged(TRITOND_API_KEY=API_KEY)
+
+    assert "kernels: there is no kernel; write each as [kernels.NAME]" in shown
+    assert not hostile.ran.exists()
+
+
+def test_installing_runs_nothing_of_the_checkout(hostile: HostileCheckout):
+    variables = {
+        "GATE_PYTHON": sys.executable,
+        "GATE_TRITONS": "",
+        "GATE_URL": "http://127.0.0.1:1",
+    }
+
+    done = hostile.step("install.sh", TRITOND_API_KEY=API_KEY, **variables)
+
+    # the action's own folder is empty here: pip itself was reached, and misses its lock
+    assert "Could not open requirements file" in done.stdout
+    assert not hostile.ran.exists()
+
+
+@pytest.mark.parametrize("python", ["./python3", "bin/python3", "{workspace}/bin/python3"])
+def test_a_python_of_the_checkout_is_not_started(hostile: HostileCheckout, python: str):
+    written = python.format(workspace=hostile.workspace)
+    program = hostile.workspace / "bin/python3"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho ran >> {hostile.ran}\n")
+    program.chmod(0o755)
+
+    done = hostile.step("install.sh", GATE_PYTHON=written, GATE_TRITONS="", GATE_URL="")
+
+    assert done.returncode == 2
+    assert f"::error::python: {written} is in the checkout" in done.stdout
+    assert not hostile.ran.exists()
+
+
+@pytest.mark.parametrize("data", [".tritond", "{workspace}/.tritond", "link/data"])
+def test_a_store_in_the_checkout_is_refused(hostile: HostileCheckout, data: str):
+    (hostile.workspace / "link").symlink_to(hostile.workspace)
+    written = data.format(workspace=hostile.workspace)
+
+    done = hostile.step("start.sh", GATE_DATA=written)
+
+    assert done.returncode == 2
+    assert f"::error::data: {written} is in the checkout" in done.stdout
+    assert not hostile.ran.exists()
+
+
+@pytest.mark.parametrize("script", ["install.sh", "start.sh"])
+def test_what_steps_that_do_not_judge_start_does_not_have_the_key(
+    hostile: HostileCheckout, script: str
+):
+    told = hostile.temporary / "told"
+    python = hostile.temporary / "tritonc-gate/environment/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\nenv >> {told}\nexit 1\n")
+    python.chmod(0o755)
+    given = {"GATE_PYTHON": str(python), "GATE_TRITONS": "", "GATE_URL": "", "GATE_DATA": ""}
+
+    hostile.step(script, TRITOND_API_KEY=API_KEY, PIP_INDEX_URL="http://127.0.0.1:1", **given)
+
+    assert "RUNNER_TEMP=" in told.read_text()
+    assert not {API_KEY, "PIP_INDEX_URL", "PYTHONPATH"} & set(
+        told.read_text().replace("=", " ").split()
+    )
+
+
+def test_a_gate_file_that_is_a_link_out_of_the_checkout_is_not_read(hostile: HostileCheckout):
+    secret = hostile.temporary / "secret.toml"
+    secret.write_text("password = 'hunter2'\n")
+    (hostile.workspace / "linked.toml").symlink_to(secret)
+
+    shown = hostile.judged("linked.toml")
+
+    assert "linked.toml leaves the checkout" in shown
+    assert "password" not in shown
