@@ -9,7 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+# C0 but tab and newline, DEL, C1; what turns the direction of writing or breaks lines; surrogates
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 POSTED_SOURCE = "user.py"  # the name that the service gives to the posted source
 
 
@@ -107,8 +110,18 @@ def render_all(diagnostics: Iterable[Diagnostic], source_name: str = POSTED_SOUR
 
 
 def printable(text: str) -> str:
-    """Return `text` without control characters: a stranger's source must not drive a terminal.
+    r"""Return `text` with control characters as Python writes them: no stranger drives a terminal.
 
-    Nor may it turn the direction of writing, or be what no encoding has.
+    So `\x1b` for ESC. Nor may a text turn the direction of writing, or be what no encoding has.
     """
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _UNPRINTABLE.sub(lambda match: _escaped(match[0]), text)
+
+
+def printable_json(text: str) -> str:
+    r"""Return JSON with the same characters escaped as JSON does: `\u001b`; it stays JSON."""
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -3,11 +3,15 @@
 `tritonc.errors` draws these together with the failures of kernels.
 """
 
-from tritonc.diagnostic import Fault, Problem
+from tritonc.diagnostic import Fault, Problem, printable
 
 
 class TritoncError(Exception):
-    """Whatever this package raises on purpose."""
+    """Whatever this package raises on purpose. Its text may be a server's."""
+
+    def __str__(self) -> str:
+        """Return the message without what would drive a terminal."""
+        return printable(super().__str__())
 
 
 class ServerUnavailable(TritoncError):

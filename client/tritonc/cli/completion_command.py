@@ -57,4 +57,5 @@ def targets(prefix: str, parsed_args: Namespace, **_: Any) -> list[str]:
     except (TritoncError, KeyError):
         return []
     before, comma, last = prefix.rpartition(",")
-    return [before + comma + name for name in known if name.startswith(last)]
+    shown = [name for name in known if name.isascii() and name.isprintable()]  # by the shell
+    return [before + comma + name for name in shown if name.startswith(last)]

@@ -5,10 +5,12 @@ Results go to standard output, everything about them to standard error.
 
 import os
 import sys
+import traceback
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
+from types import TracebackType
 from typing import Any
 
 from httpx import BaseTransport, InvalidURL
@@ -21,6 +23,7 @@ from tritonc.cli.lookup_commands import say_versions
 from tritonc.cli.parser import command_parser, joined
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
+from tritonc.diagnostic import printable
 from tritonc.errors import (
     CompileFailed,
     LaunchFailed,
@@ -67,6 +70,8 @@ def main(
     transport: BaseTransport | None = None,
 ) -> int:
     """Run one command and return its exit code; `transport` is the client's, for tests."""
+    if argv is None:  # this process is the command's
+        sys.excepthook = _say_traceback
     parser, terminal = command_parser(), Terminal(environment)
     if ASKED in environment:
         complete(parser)
@@ -81,6 +86,13 @@ def main(
         # whoever reads has seen enough, as in `tritonc targets | head`; nothing more is flushed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
+
+
+def _say_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Write a traceback as Python does, but for what a server's text would do to a terminal."""
+    sys.stderr.write(printable("".join(traceback.format_exception(kind, error, trace))))
 
 
 def _run(

@@ -1,4 +1,8 @@
-"""Files and standard streams as the command line names them: `-` is a standard stream."""
+"""Files and standard streams as the command line names them: `-` is a standard stream.
+
+A file or a pipe gets each byte as it is. A terminal would obey some of them: there what a server
+sent is escaped, and JSON stays JSON.
+"""
 
 import json
 import sys
@@ -6,6 +10,8 @@ from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tritonc.diagnostic import printable, printable_json
 
 STANDARD = "-"
 
@@ -39,18 +45,34 @@ def write(content: str | bytes, path: str) -> None:
 
     Raises OSError if it cannot be written; a binary is not written to a terminal.
     """
-    data = content.encode() if isinstance(content, str) else content
-    if path != STANDARD:
-        Path(path).write_bytes(data)
+    if path == STANDARD and sys.stdout.isatty():
+        shown = (
+            content.decode("utf-8", "backslashreplace") if isinstance(content, bytes) else content
+        )
+        if "\0" in shown:
+            raise OSError("this is a binary and standard output a terminal; redirect it to a file")
+        _write(printable(shown).encode(sys.stdout.encoding, "backslashreplace"))
         return
-    if sys.stdout.isatty() and b"\0" in data:
-        raise OSError("this is a binary and standard output a terminal; redirect it to a file")
+    try:
+        data = content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        raise OSError(f"{path}: what the service sent is no text: {error}") from error
+    if path == STANDARD:
+        _write(data)
+    else:
+        Path(path).write_bytes(data)
+
+
+def write_json(document: Mapping[str, Any], indent: int | None = 2) -> None:
+    """Write a document to standard output, on one line without `indent`."""
+    # an encoding that lacks a character gets its escape, as does the half of a surrogate pair
+    has_all = sys.stdout.encoding.lower() == "utf-8" or not sys.stdout.isatty()
+    text = json.dumps(document, indent=indent, ensure_ascii=not has_all)
+    shown = printable_json(text) if sys.stdout.isatty() else text
+    _write(shown.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def _write(data: bytes) -> None:
+    sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
-
-
-def write_json(document: Mapping[str, Any]) -> None:
-    """Write a document to standard output."""
-    json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
-    sys.stdout.flush()

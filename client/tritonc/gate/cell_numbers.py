@@ -135,7 +135,7 @@ def ptx_digest(text: str) -> str:
     """Return a digest of the instructions in PTX: not of comments, places, debug sections."""
     digest = hashlib.sha256()
     for line in _code_lines(text):
-        digest.update(line.encode() + b"\n")
+        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
     return f"sha256:{digest.hexdigest()}"
 
 

@@ -1,6 +1,5 @@
 """`tritonc watch`: compiles a file whenever it is saved, and says what that changed."""
 
-import json
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from tritonc.cli.compiling.compile_command import (
 from tritonc.cli.compiling.compile_report import is_number
 from tritonc.cli.fault_words import refused
 from tritonc.cli.kernel_flags import add_json, add_kernel, add_like, add_targets, add_wait
-from tritonc.cli.streams import STANDARD, write
+from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.compilation import Compilation
 from tritonc.local_imports import ImportsTooLarge, local_paths
@@ -77,7 +76,7 @@ def _compile(given: Namespace, client: Client, terminal: Terminal, before: Resou
     for one, compilation in zip(wanted, made, strict=True):
         known = before.get(one.target, {})
         if given.json:
-            write(json.dumps(_document(one, compilation, known)) + "\n", STANDARD)
+            write_json(_document(one, compilation, known), indent=None)
         elif not compilation.succeeded:
             terminal.text(report(one, compilation, given, client))
         else:

@@ -99,7 +99,7 @@ budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
             "[kernels.add]\nsource = 'kernels.toml'\nlaunch = {grid = 5, cases = 5, arguments = 5}",
             "kernels.add.launch.cases: 5 is not a list",
         ),
-        ('[kernels.add]\nsource = "a\\u0000b"', "kernels.add.source: a\ufffdb: embedded null byte"),
+        ('[kernels.add]\nsource = "a\\u0000b"', r"kernels.add.source: a\x00b: embedded null byte"),
         ("matrix = 3", "matrix: 3 is not a table"),
         (
             "[kernels.add]\nsource = 'kernels.toml'\ntargets = ['launch']",
