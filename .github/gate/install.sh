@@ -19,13 +19,16 @@ refuse_inside python "$python"
 refuse_inside python "$(dirname -- "$python")" # of a link out of the checkout, too
 
 "$python" -I -m venv "$here/environment"
-pip=("$here/environment/bin/python" -I -m pip --disable-pip-version-check)
-lock=(--constraint "$GITHUB_ACTION_PATH/requirements.lock")
+install=("$here/environment/bin/python" -I -m pip --disable-pip-version-check install --quiet)
+locks="$GITHUB_ACTION_PATH/requirements"
+ours=(--no-deps --no-build-isolation "$GITHUB_ACTION_PATH/client")
+"${install[@]}" --require-hashes -r "$locks/client.txt" -r "$locks/build.txt"
 if [ -n "$GATE_URL" ]; then
-    "${pip[@]}" install --quiet "${lock[@]}" "$GITHUB_ACTION_PATH/client"
+    "${install[@]}" "${ours[@]}"
     exit
 fi
-"${pip[@]}" install --quiet "${lock[@]}" "$GITHUB_ACTION_PATH[worker]" "$GITHUB_ACTION_PATH/client"
+"${install[@]}" --require-hashes -r "$locks/service.txt" -r "$locks/worker.txt"
+"${install[@]}" "${ours[@]}" "$GITHUB_ACTION_PATH"
 
 : > "$here/toolchains"
 for version in ${GATE_TRITONS//,/ }; do
