@@ -8,6 +8,7 @@ its start included, are.
 
 import argparse
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(KERNELS, Path(folder) / KERNELS.name)
         (Path(folder) / "kernels.toml").write_text(gate_file())
         if given.url:
             measure(given.url, Path(folder), given.repeats)
@@ -55,7 +57,7 @@ def gate_file() -> str:
     for name, request in sorted(kernels.items())[:COUNT]:
         [path] = [path for path in KERNELS.glob("*.py") if f"def {name}(" in path.read_text()]
         constexprs = request["constexprs"] | {"SALT": 1.0}
-        text += f"\n[kernels.{name}]\nsource = {json.dumps(str(path))}\nkernel = '{name}'\n"
+        text += f"\n[kernels.{name}]\nsource = '{KERNELS.name}/{path.name}'\nkernel = '{name}'\n"
         text += f"signature = {inline(request['signature'])}\n"
         text += f"constexprs = {inline(constexprs)}\noptions = {inline(request['options'])}\n"
     return text
