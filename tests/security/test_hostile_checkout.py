@@ -6,6 +6,7 @@ are stand-ins. `tests/distributions` runs all of the action in such a checkout.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -76,16 +77,13 @@ def test_judging_runs_nothing_of_the_checkout(hostile: HostileCheckout):
 
 
 def test_installing_runs_nothing_of_the_checkout(hostile: HostileCheckout):
-    variables = {
-        "GATE_PYTHON": sys.executable,
-        "GATE_TRITONS": "",
-        "GATE_URL": "http://127.0.0.1:1",
-    }
+    (hostile.temporary / "tritonc-gate").mkdir()
+    (hostile.temporary / "tritonc-gate/environment").write_text("a file: nothing can be made here")
+    given = {"GATE_PYTHON": sys.executable, "GATE_TRITONS": "", "GATE_URL": "http://127.0.0.1:1"}
 
-    done = hostile.step("install.sh", TRITOND_API_KEY=API_KEY, **variables)
+    done = hostile.step("install.sh", TRITOND_API_KEY=API_KEY, **given)
 
-    # the action's own folder is empty here: pip itself was reached, and misses its lock
-    assert "Could not open requirements file" in done.stdout
+    assert "Unable to create directory" in done.stdout  # says Python's own venv
     assert not hostile.ran.exists()
 
 
@@ -144,3 +142,18 @@ def test_a_gate_file_that_is_a_link_out_of_the_checkout_is_not_read(hostile: Hos
 
     assert "linked.toml leaves the checkout" in shown
     assert "password" not in shown
+
+
+def test_a_log_that_is_shown_is_no_command_to_the_runner(hostile: HostileCheckout):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    here = hostile.temporary / "tritonc-gate"
+    here.mkdir()
+    (here / "tritond.pid").write_text(f"{gone.pid}\n")
+    (here / "tritond.log").write_text("::add-mask::ERROR\n")
+
+    stopped, shown, _, resumed = hostile.step("stop.sh").stdout.splitlines()
+
+    token = stopped.removeprefix("::stop-commands::")
+    assert re.fullmatch("[0-9a-f]{32}", token)
+    assert (shown, resumed) == ("::add-mask::ERROR", f"::{token}::")
