@@ -1,6 +1,6 @@
-# Sourced first by every step, so that it runs nothing of the checkout, which may be an attacker's.
-# The working directory is a folder of ours; the job's environment chooses no Python module, no
-# index of packages, and holds no API key. Every Python gets -I besides.
+# Every step sources this first, so that it runs nothing of the checkout: an attacker may have written
+# that. The working directory is an empty folder of ours. The job's environment chooses no Python
+# module and no index of packages, and holds no API key. Every Python gets -I besides.
 here="$RUNNER_TEMP/tritonc-gate"
 workspace=$(realpath -- "$GITHUB_WORKSPACE")
 mkdir -p "$here/empty"
@@ -25,5 +25,5 @@ stop_commands() {
     echo "::stop-commands::$commands_token"
 }
 resume_commands() {
-    printf '\n::%s::\n' "$commands_token" # on a line of its own, however the text before it ends
+    printf '\n::%s::\n' "$commands_token" # at the start of a line, however the text before it ends
 }

@@ -1,4 +1,4 @@
-"""Modules of a hostile checkout: whoever imports one of them has run an attacker's code."""
+"""Modules of a hostile checkout: a process that imports one has run an attacker's code."""
 
 from __future__ import annotations
 

@@ -118,18 +118,18 @@ def test_a_store_in_the_checkout_is_refused(hostile: HostileCheckout, data: str)
 def test_what_steps_that_do_not_judge_start_does_not_have_the_key(
     hostile: HostileCheckout, script: str
 ):
-    told = hostile.temporary / "told"
+    seen = hostile.temporary / "seen"
     python = hostile.temporary / "tritonc-gate/environment/bin/python"
     python.parent.mkdir(parents=True)
-    python.write_text(f"#!/bin/sh\nenv >> {told}\nexit 1\n")
+    python.write_text(f"#!/bin/sh\nenv >> {seen}\nexit 1\n")
     python.chmod(0o755)
     given = {"GATE_PYTHON": str(python), "GATE_TRITONS": "", "GATE_URL": "", "GATE_DATA": ""}
 
     hostile.step(script, TRITOND_API_KEY=API_KEY, PIP_INDEX_URL="http://127.0.0.1:1", **given)
 
-    assert "RUNNER_TEMP=" in told.read_text()
+    assert "RUNNER_TEMP=" in seen.read_text()
     assert not {API_KEY, "PIP_INDEX_URL", "PYTHONPATH"} & set(
-        told.read_text().replace("=", " ").split()
+        seen.read_text().replace("=", " ").split()
     )
 
 
