@@ -23,6 +23,7 @@ from service.evaluators.flashinfer_trace_set import read_trace_set
 from service.http.bodies_in_flight import BodiesInFlight
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
+from service.sweeps.refused_work import RefusedWork
 from service.toolchains import ToolchainCache
 from store import keys, workers
 from store.api_keys import ApiKeys
@@ -146,6 +147,7 @@ def _service_state(
         derivations=Derived(cache, "derivation"),
         batches=Batches(redis),
         sweeps=Sweeps(redis),
+        refused_sweeps=RefusedWork(),
         blobs=Blobs(cache),
         jobs=JobProducer(redis, _queue_limits(settings)),
         results=results,

@@ -15,6 +15,7 @@ from service.compilations.answer_memory import AnswerMemory, RequestAliases, Sin
 from service.evaluators.flashinfer_trace_set import TraceSet
 from service.http.bodies_in_flight import BodiesInFlight
 from service.settings import ServiceSettings
+from service.sweeps.refused_work import RefusedWork
 from service.toolchains import ToolchainCache
 from store.batches import Batches
 from store.blobs import Blobs
@@ -79,6 +80,7 @@ class ServiceState:
     derivations: Derived
     batches: Batches
     sweeps: Sweeps
+    refused_sweeps: RefusedWork
     blobs: Blobs
     jobs: JobProducer
     results: ResultWaiter

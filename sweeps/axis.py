@@ -26,6 +26,8 @@ MAX_NAME_CHARS: Final = 256
 MAX_VALUE_BYTES: Final = 1024
 MAX_LABEL_CHARS: Final = 128
 MAX_LABELS: Final = 200
+_LOWEST, _HIGHEST = -(2**63), 2**64 - 1
+"""The integers that a table can show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ def _listed(name: str, values: Any, at: str) -> Axis:
 
 def check_value(value: Any, at: str) -> None:
     """Refuse a value that a table cannot show. Raises RequestRejected."""
+    if type(value) is int and _LOWEST <= value <= _HIGHEST:
+        return
     try:
         size_bytes = len(orjson.dumps(value))
     except TypeError:  # all else that JSON has it can write
@@ -170,10 +174,15 @@ def _list(values: Any, at: str) -> list[Any]:
 
 
 def _axis(name: str, at: str, values: list[Any]) -> Axis:
-    first: dict[bytes, int] = {}
+    first: dict[int | str, int] = {}
     for index, value in enumerate(values):
-        known = first.setdefault(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), index)
+        known = first.setdefault(value if type(value) is int else _as_text(value), index)
         if known != index:
             message = f"{shown(value)} stands at {known} already; each value once"
             raise RequestRejected(Fault(f"{at}/{index}", message))
     return Axis(name, at, tuple(values), tuple(range(len(values))))
+
+
+def _as_text(value: Any) -> str:
+    # decoded, since the bytes of each take a kilobyte until they are freed
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

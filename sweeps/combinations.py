@@ -18,9 +18,14 @@ MAX_STEPS: Final = 2_000_000
 """Of evaluating `where`: its terms by the combinations it is asked about."""
 
 
+def max_combinations(max_variants: int, *, has_where: bool) -> int:
+    """Return how many combinations are looked at."""
+    return max_variants * (COMBINATIONS_PER_VARIANT if has_where else 1)
+
+
 def check_count(combinations: int, where: Sequence[Condition], max_variants: int) -> None:
     """Refuse more combinations than are looked at. Raises RequestRejected."""
-    most = max_variants * (COMBINATIONS_PER_VARIANT if where else 1)
+    most = max_combinations(max_variants, has_where=bool(where))
     if combinations > most:
         message = f"{combinations} variants; a sweep has {most} at most"
         if where:

@@ -44,8 +44,12 @@ class PlannedSweep:
     axes: tuple[Axis, ...]
 
 
-def read_space(written: Any, kind: Kind) -> Space:
-    """Read a request's `space`. Raises RequestRejected at what is wrong with it."""
+def read_space(written: Any, kind: Kind, max_combinations: int) -> Space:
+    """Read a request's `space`, which may have so many combinations.
+
+    Raises RequestRejected at what is wrong with it; lists are counted before they are read.
+    """
+    _check_counts(written, AT, max_combinations)
     variants_at = f"{AT}/variants"
     if isinstance(written, list):
         written, variants_at = {"variants": written}, AT
@@ -70,6 +74,17 @@ def read_space(written: Any, kind: Kind) -> Space:
 
 
 _FORMS = ("product", "variants", "autotune", "like")
+_DEEPEST = 3
+"""Where the values of an axis are: `/space/product/constexprs/NAME`."""
+
+
+def _check_counts(written: Any, at: str, most: int, depth: int = 0) -> None:
+    """Refuse a list of values or variants that is too long on its own. Raises RequestRejected."""
+    if isinstance(written, list) and len(written) > most:
+        raise RequestRejected(Fault(at, f"{len(written)} values; a sweep takes {most} at most"))
+    if isinstance(written, dict) and depth < _DEEPEST:
+        for name, part in written.items():
+            _check_counts(part, at + pointer(name), most, depth + 1)
 
 
 def _product(written: Any, kind: Kind) -> Iterator[Axis]:

@@ -21,10 +21,12 @@ from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from service.sweeps.autotune_reading import read_autotuners
 from service.sweeps.launch_base import LaunchBase, resolve_launch_base
+from service.sweeps.refused_work import MeasuredWork
 from service.toolchains import ToolchainSet
 from store.errors import QueueFull
 from store.jobs.types import SWEEPS_LANE, Priority
 from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
+from sweeps.combinations import max_combinations
 from sweeps.fault_place import BASE, COMPILATION, placed
 from sweeps.fitting import check_axes, check_base, check_sources
 from sweeps.search.search_request import read_search
@@ -46,17 +48,37 @@ async def submit_sweep(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
+    state.refused_sweeps.check(caller.id)
+    work = MeasuredWork()
+    try:
+        job = await _job(state, request, kind, caller, sort, work)
+    except (RequestRejected, ProblemRaised):
+        state.refused_sweeps.charge(caller.id, work.cpu_s)
+        raise
+    await _enqueue(state, job)
+    return job.id
+
+
+async def _job(
+    state: ServiceState,
+    request: SweepRequest,
+    kind: Kind,
+    caller: Caller,
+    sort: str,
+    work: MeasuredWork,
+) -> SweepJob:
     check_included(request.include)
     check_base(request.base, kind)
     search = read_search(request.search, kind=kind, base=request.base)
+    most = max_combinations(state.settings.max_sweep_variants, has_where=bool(request.where))
     # in a thread: ten thousand variants take longer than other requests should wait
-    space = await asyncio.to_thread(read_space, request.space, kind)
+    space = await work.run(read_space, request.space, kind, most)
     tuned = await _autotuned(state, caller, request, kind, space) if space.is_autotuned else None
     toolchains = await state.toolchains.current()
-    sweep = await asyncio.to_thread(_planned, state, request, kind, tuned or space, toolchains)
+    sweep = await work.run(_planned, state, request, kind, tuned or space, toolchains)
     _check_sort(sort, sweep)
     found = await _resolved(state, sweep, toolchains, caller)
-    job = SweepJob(
+    return SweepJob(
         id=secrets.token_hex(16),
         caller=caller.id,
         namespace=caller.namespace,
@@ -70,8 +92,6 @@ async def submit_sweep(
         include=request.include,
         assumptions=[] if tuned is None else tuned.assumptions,
     )
-    await _enqueue(state, job)
-    return job.id
 
 
 async def _resolved(

@@ -26,7 +26,7 @@ LAUNCH: dict[str, Any] = {
 
 def plan(space: Any, *where: str, base: dict[str, Any] = COMPILATION, most: int = 100):
     kind = kind_of_base(base)
-    return planned(base, kind, read_space(space, kind), read_where(where), most)
+    return planned(base, kind, read_space(space, kind, 10_000), read_where(where), most)
 
 
 def rows(found: PlannedSweep) -> list[tuple[Any, ...]]:

@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compiler.rejection import RequestRejected
 from sweeps.axis import NAMES
+from sweeps.space import read_space
 from tests.unit.sweeps.planned_space import COMPILATION, LAUNCH, plan, pointers, refusals, rows
+
+LONG = list(range(101))
 
 
 @pytest.mark.parametrize(
@@ -169,3 +173,22 @@ SPACES = st.dictionaries(NAME, JSON, max_size=4) | st.lists(
 @given(space=SPACES | JSON, base=st.sampled_from([COMPILATION, LAUNCH]))
 def test_any_json_is_a_space_or_refused_inside_of_it(space: Any, base: dict[str, Any]) -> None:
     assert all(pointer.startswith("/space") for pointer in pointers(space, base=base))
+
+
+@pytest.mark.parametrize(
+    ("space", "at"),
+    [
+        ({"product": {"constexprs.N": LONG}}, "/space/product/constexprs.N"),
+        ({"product": {"constexprs": {"N": LONG}}}, "/space/product/constexprs/N"),
+        ({"constexprs": {"N": LONG}}, "/space/constexprs/N"),
+        ({"target": LONG}, "/space/target"),
+        ({"variants": LONG}, "/space/variants"),
+        (LONG, "/space"),
+    ],
+)
+def test_values_are_counted_before_they_are_read(space: Any, at: str) -> None:
+    with pytest.raises(RequestRejected) as rejected:
+        read_space(space, "compilations", 100)
+
+    [fault] = rejected.value.faults
+    assert (fault.pointer, fault.message) == (at, "101 values; a sweep takes 100 at most")

@@ -45,7 +45,7 @@ def defaults(target: str | None, triton: str | None) -> dict[str, Any]:
     ],
 )
 def test_conditions_know_what_options_are_by_default(condition: str, kept: list[str]) -> None:
-    space = read_space({"target": ["cuda:90", "hip:gfx942"]}, "compilations")
+    space = read_space({"target": ["cuda:90", "hip:gfx942"]}, "compilations", 10_000)
 
     found = planned(COMPILATION, "compilations", space, read_where([condition]), 100, defaults)
 
@@ -53,7 +53,7 @@ def test_conditions_know_what_options_are_by_default(condition: str, kept: list[
 
 
 def test_a_name_that_there_is_not_is_told_beside_those_that_were_said() -> None:
-    space = read_space({"target": ["cuda:90"]}, "compilations")
+    space = read_space({"target": ["cuda:90"]}, "compilations", 10_000)
 
     with pytest.raises(RequestRejected) as caught:
         planned(COMPILATION, "compilations", space, read_where(["warps > 1"]), 100, defaults)

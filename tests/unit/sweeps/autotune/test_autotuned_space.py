@@ -18,7 +18,7 @@ CUDA, AMD = Context("text", "cuda:90", None), Context("text", "hip:gfx942", None
 
 
 def variants(written: Any, readings: dict[Context, AutotuneReading]) -> list[dict[str, Any]]:
-    tuned = AutotunedSpace(read_space(written, "compilations"), readings)
+    tuned = AutotunedSpace(read_space(written, "compilations", 10_000), readings)
     sweep = tuned.planned(BASE, "compilations", (), 1000)
     return [sweep.plan.values(index) for index in range(len(sweep.plan))]
 
@@ -57,7 +57,7 @@ def test_an_axis_of_the_request_takes_a_heuristics_place() -> None:
     told = reading(heuristics=[heuristic("EVEN", None, why_not="it calls `f`")])
 
     assert [v["constexprs.EVEN"] for v in variants(space, {CUDA: told})] == [False, False]
-    tuned = AutotunedSpace(read_space(space, "compilations"), {CUDA: told})
+    tuned = AutotunedSpace(read_space(space, "compilations", 10_000), {CUDA: told})
     [assumption] = tuned.assumptions
     assert assumption.message.startswith("the heuristic EVEN is set aside: an axis")
 
@@ -65,7 +65,9 @@ def test_an_axis_of_the_request_takes_a_heuristics_place() -> None:
 def test_conditions_know_what_heuristics_come_to() -> None:
     even = heuristic("EVEN", "M % BM == 0 and BM > 64")
     written = {"autotune": True, "product": {"constexprs.BN": [16, 32]}}
-    tuned = AutotunedSpace(read_space(written, "compilations"), {CUDA: reading(heuristics=[even])})
+    tuned = AutotunedSpace(
+        read_space(written, "compilations", 10_000), {CUDA: reading(heuristics=[even])}
+    )
 
     for condition in ("EVEN and BN == 16", "constexprs.EVEN and BN == 16"):
         sweep = tuned.planned(BASE, "compilations", read_where([condition]), 1)
@@ -77,7 +79,9 @@ def test_conditions_know_what_heuristics_come_to() -> None:
 def test_heuristics_of_compilations_know_the_arguments_that_are_given_as_examples() -> None:
     even = heuristic("EVEN", "N % BM == 0")
     written = {"autotune": True, "like": {"N": 192, "M": 5}}
-    tuned = AutotunedSpace(read_space(written, "compilations"), {CUDA: reading(heuristics=[even])})
+    tuned = AutotunedSpace(
+        read_space(written, "compilations", 10_000), {CUDA: reading(heuristics=[even])}
+    )
 
     sweep = tuned.planned(BASE, "compilations", (), 100)
 
@@ -91,7 +95,9 @@ def test_heuristics_of_compilations_know_the_arguments_that_are_given_as_example
 def test_what_the_request_says_itself_counts_before_an_example() -> None:
     even = heuristic("EVEN", "M % 128 == 0")
     written = {"autotune": True, "like": {"M": 5}}
-    tuned = AutotunedSpace(read_space(written, "compilations"), {CUDA: reading(heuristics=[even])})
+    tuned = AutotunedSpace(
+        read_space(written, "compilations", 10_000), {CUDA: reading(heuristics=[even])}
+    )
 
     sweep = tuned.planned(BASE, "compilations", (), 100)
 
@@ -102,7 +108,7 @@ def test_an_example_of_no_parameter_is_refused() -> None:
     written = {"autotune": True, "like": {"K": 5}}
 
     with pytest.raises(RequestRejected) as caught:
-        AutotunedSpace(read_space(written, "compilations"), {CUDA: reading()})
+        AutotunedSpace(read_space(written, "compilations", 10_000), {CUDA: reading()})
 
     assert [(f.pointer, f.message) for f in caught.value.faults] == [
         ("/space/like/K", "matmul has no parameter K")
@@ -127,7 +133,7 @@ def test_an_example_of_no_parameter_is_refused() -> None:
 def test_an_example_that_breaks_a_hint_is_refused(
     said: dict[str, Any], example: dict[str, Any], message: str
 ) -> None:
-    space = read_space({"autotune": True, "like": example}, "compilations")
+    space = read_space({"autotune": True, "like": example}, "compilations", 10_000)
     tuned = AutotunedSpace(space, {CUDA: reading()})
 
     with pytest.raises(RequestRejected) as caught:
@@ -139,7 +145,7 @@ def test_an_example_that_breaks_a_hint_is_refused(
 
 
 def test_an_example_may_keep_a_hint() -> None:
-    space = read_space({"autotune": True, "like": {"N": 192}}, "compilations")
+    space = read_space({"autotune": True, "like": {"N": 192}}, "compilations", 10_000)
     tuned = AutotunedSpace(space, {CUDA: reading()})
 
     assert tuned.planned({**BASE, "signature": {"N": "i32:16"}}, "compilations", (), 100)
@@ -157,7 +163,7 @@ def test_what_takes_too_long_to_evaluate_is_refused_before() -> None:
 def test_sources_targets_and_tritons_are_contexts() -> None:
     space = {"autotune": True, "sources": {"before": "a", "after": "b"}, "tritons": ["3.6.0"]}
 
-    found = contexts_of(BASE, "compilations", read_space(space, "compilations"))
+    found = contexts_of(BASE, "compilations", read_space(space, "compilations", 10_000))
 
     assert found == [Context("a", "cuda:90", "3.6.0"), Context("b", "cuda:90", "3.6.0")]
 
@@ -165,13 +171,15 @@ def test_sources_targets_and_tritons_are_contexts() -> None:
 def test_a_launch_without_a_target_is_read_for_its_device() -> None:
     base = {"compilation": {"source": "text"}, "device": {"target": "cuda:80"}, "grid": [1]}
 
-    found = contexts_of(base, "launches", read_space({"autotune": True}, "launches"))
+    found = contexts_of(base, "launches", read_space({"autotune": True}, "launches", 10_000))
 
     assert found == [Context("text", "cuda:80", None)]
 
 
 def test_too_many_autotuners_are_refused() -> None:
-    space = read_space({"autotune": True, "source": [f"v{i}" for i in range(99)]}, "compilations")
+    space = read_space(
+        {"autotune": True, "source": [f"v{i}" for i in range(99)]}, "compilations", 10_000
+    )
 
     with pytest.raises(RequestRejected, match="make 64 autotuners or more"):
         contexts_of(BASE, "compilations", space)
@@ -180,4 +188,4 @@ def test_too_many_autotuners_are_refused() -> None:
 @pytest.mark.parametrize("base", [{"ir": {}}, {"source": 3}])
 def test_a_base_without_source_is_refused(base: dict[str, Any]) -> None:
     with pytest.raises(RequestRejected, match="needs a base with a `source`"):
-        contexts_of(base, "compilations", read_space({"autotune": True}, "compilations"))
+        contexts_of(base, "compilations", read_space({"autotune": True}, "compilations", 10_000))

@@ -1,0 +1,62 @@
+"""A caller whose refused sweeps took long has to wait; others do not."""
+
+import time
+
+import pytest
+
+from service.http.problems import ProblemRaised
+from service.sweeps.refused_work import AT_ONCE_S, SHARE, MeasuredWork, RefusedWork
+
+
+class Clock:
+    now_s = 100.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_little_work_costs_nothing(clock):
+    refused = RefusedWork(clock)
+    refused.charge("alice", AT_ONCE_S / 2)
+
+    refused.check("alice")
+
+
+def test_much_work_has_to_be_waited_for(clock):
+    refused = RefusedWork(clock)
+    refused.charge("alice", AT_ONCE_S)
+    refused.charge("alice", 1)
+
+    with pytest.raises(ProblemRaised) as raised:
+        refused.check("alice")
+
+    assert raised.value.slug == "too_many_requests"
+    assert raised.value.headers["Retry-After"] == "20"
+    clock.now_s += 1 / SHARE
+    refused.check("alice")
+
+
+def test_others_do_not_wait(clock):
+    refused = RefusedWork(clock)
+    refused.charge("alice", 100 * AT_ONCE_S)
+
+    refused.check("bob")
+
+
+async def test_work_that_raises_is_measured_too():
+    def works():
+        began = time.thread_time()
+        while time.thread_time() - began < 0.02:
+            pass
+        raise ValueError
+
+    work = MeasuredWork()
+    with pytest.raises(ValueError):  # noqa: PT011 - of a test
+        await work.run(works)
+
+    assert work.cpu_s >= 0.02
