@@ -90,7 +90,7 @@ def _check_json_size(at: str, name: str, value: Any, limit: int) -> None:
 
 
 def _is_longer(value: Any, limit: int) -> bool:
-    """Return whether the JSON of `value` is surely longer than so many bytes."""
+    """Return whether the JSON of `value` is longer than about so many bytes."""
     size, left = 0, [value]
     while left and size <= limit:
         item = left.pop()
@@ -103,7 +103,7 @@ def _is_longer(value: Any, limit: int) -> bool:
             size += len(item)
         elif isinstance(item, int):
             size += item.bit_length() // 4  # a digit is less than four bits
-        size += 1
+        size += 3
     return size > limit
 
 

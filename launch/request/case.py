@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.compilation import amended
-from compiler.constexpr import MAX_DEPTH
 from compiler.rejection import MAX_FAULTS, Fault, RequestRejected, collecting, pointer
 from launch.request.argument_binding import bind_arguments
 from launch.request.argument_schema import MAX_ARGUMENTS
@@ -55,9 +54,6 @@ class Origin:
 MAX_LISTED_VALUES = 4 * MAX_VALUES
 """Of all cases together: each is read again for every case that keeps it."""
 
-_MOST_SEEDED_LEVELS = 2 * MAX_DEPTH + 3
-"""Tuples as an object and a list each, around a descriptor and its base."""
-_NESTED = frozenset({"tuple", "descriptor", "base"})
 _WHOLE = frozenset({"shape", "dtype"})
 _NOT_BUFFERS = frozenset({"value", "tuple", "view", "descriptor", "int", "float"})
 
@@ -238,17 +234,24 @@ def _seed(raw: Any, source: random.Random) -> Any:
     return raw
 
 
-def _seed_argument(raw: Any, source: random.Random, depth: int = 0) -> Any:
-    if depth > _MOST_SEEDED_LEVELS:
-        return raw  # nothing so deep is bound
+def _seed_argument(raw: Any, source: random.Random) -> Any:
+    """Return an argument with seeds; all that is looked at was counted before."""
     if isinstance(raw, list):
-        return [_seed_argument(item, source, depth + 1) for item in raw]
+        return [_seed_argument(item, source) for item in raw]
     if not isinstance(raw, dict):
         return raw
-    seeded = {name: _seed_argument(raw[name], source, depth + 1) for name in _NESTED & raw.keys()}
-    if "init" in raw:
-        seeded["init"] = with_seed(raw["init"], source)
-    return raw | seeded
+    seeded = _seed_buffer(raw, source)
+    items, described = raw.get("tuple"), raw.get("descriptor")
+    if isinstance(items, list):
+        seeded = seeded | {"tuple": _seed_argument(items, source)}
+    if isinstance(described, dict) and isinstance(described.get("base"), dict):
+        base = _seed_buffer(described["base"], source)
+        seeded = seeded | {"descriptor": described | {"base": base}}
+    return seeded
+
+
+def _seed_buffer(raw: dict[str, Any], source: random.Random) -> dict[str, Any]:
+    return raw | {"init": with_seed(raw["init"], source)} if "init" in raw else raw
 
 
 def seeds_of(bound: BoundArguments) -> dict[str, int]:
