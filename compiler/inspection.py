@@ -138,7 +138,9 @@ def inspect_job(request: InspectRequest, toolchain: Toolchain, namespace: str) -
     if request.kernel is not None and request.target is None:
         message = "which kernel to ask is of use with a `target` only; name one, or leave it out"
         raise RequestRejected(Fault("/kernel", message))
-    target = str(offered_target(request.target, toolchain)) if request.target else None
+    target = None
+    if request.target is not None:
+        target = str(offered_target(request.target, toolchain))
     key = inspection_key(
         namespace=namespace,
         source=request.source,

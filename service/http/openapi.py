@@ -156,7 +156,7 @@ def _may_answer(status: int, path: str, method: str) -> bool:
         case 400 | 408 | 413 | 415:
             return method in {"post", "put"}
         case 404:
-            return "{" in path or path == "/v1/launches/query"
+            return "{" in path or path.endswith(("/query", "/tasks/batch"))
         case 409:
             return any(part in path for part in _OF_FINISHED)
         case 410:

@@ -25,7 +25,7 @@ def test_an_operation_names_its_problems(name: str):
 
     if not name.startswith("HEAD"):
         assert responses["503"]["content"].keys() == {"application/problem+json"}
-    assert ("404" in responses) == ("{" in name or name.endswith("/query"))
+    assert ("404" in responses) == ("{" in name or name.endswith(("/query", "/tasks/batch")))
     finished = ("/tape", "/artifacts", "/lines", "/instructions", "/diff/", "/passes", "/exports")
     assert ("409" in responses) == any(part in name for part in finished)
     assert "421" in responses
