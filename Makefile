@@ -8,6 +8,8 @@ EXPORTS := .cache/exports
 TORCH := .cache/torch
 CORPUS := .cache/corpus/venv
 EVALUATORS := .cache/evaluators
+SCHEMATHESIS := .cache/schemathesis
+SCHEMATHESIS_EXAMPLES := 30
 MODULES := 5000
 SEED := $(shell date +%s)
 TRITON_3.6 := 3.6.0
@@ -92,6 +94,10 @@ test-torch: $(TORCH)/.installed ## references, programs and a naive evaluator in
 test-evaluators: $(TORCH)/.installed $(EVALUATORS)/.installed ## clients of other evaluators as they are published, and an environment for verifiers (another 1 GB)
 	TRITOND_TEST_EVALUATORS=$(abspath $(EVALUATORS)) PYTHONPATH=$(abspath $(EVALUATORS)/flashinfer) \
 		$(TORCH)/bin/python -m pytest tests/evaluators
+
+test-schemathesis: $(STAMP) $(SCHEMATHESIS)/.installed ## requests made of our OpenAPI document (SCHEMATHESIS_EXAMPLES=30; an environment of 100 MB)
+	TRITOND_TEST_SCHEMATHESIS=$(abspath $(SCHEMATHESIS))/bin/schemathesis \
+		TRITOND_SCHEMATHESIS_EXAMPLES=$(SCHEMATHESIS_EXAMPLES) $(PYTHON) -m pytest tests/schemathesis
 
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
@@ -189,6 +195,11 @@ $(EVALUATORS)/.installed: client/pyproject.toml
 		flashinfer-bench==0.1.2 safetensors==0.8.0 docstring-parser==0.18.0 pyyaml==6.0.3
 	@touch $@
 
+$(SCHEMATHESIS)/.installed: requirements.lock
+	python3 -m venv $(SCHEMATHESIS)
+	$(SCHEMATHESIS)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock schemathesis==4.32.5
+	@touch $@
+
 $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	python3 -m venv $(CORPUS)
 	$(CORPUS)/bin/pip install --quiet --no-cache-dir --no-deps -r benchmarks/corpus/requirements.txt
@@ -199,4 +210,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help page test-page run test coverage dist fuzz test-torch test-evaluators test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help page test-page run test coverage dist fuzz test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench soak corpus corpus-numpy corpus-autotuners lock clean

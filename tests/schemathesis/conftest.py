@@ -1,0 +1,32 @@
+"""A deployment that schemathesis posts what it makes of our own OpenAPI document to.
+
+Collected by `make test-schemathesis` only, which installs that program beside us.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.service.running import Deployment
+
+PROGRAM = os.environ.get("TRITOND_TEST_SCHEMATHESIS", "")
+collect_ignore_glob = [] if PROGRAM else ["test_*.py"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "schemathesis: requests made of the OpenAPI document")
+
+
+@pytest.fixture
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    # a request may ask to wait for as long as it likes
+    deployment = Deployment(tmp_path_factory.mktemp("schemathesis"), TRITOND_MAX_WAIT_S="0.2")
+    deployment.start_store()
+    deployment.start_service()
+    deployment.start_worker()
+    deployment.wait_for_workers()
+    yield deployment
+    deployment.stop()
