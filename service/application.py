@@ -15,7 +15,7 @@ from service.evaluators.flashinfer_solution import FlashInferTask
 from service.evaluators.kernelgym_task import KernelGymBatch, KernelGymTask
 from service.http.browser import BrowserMiddleware
 from service.http.middleware import HeadMiddleware, RequestIdMiddleware
-from service.http.openapi import describe
+from service.http.openapi import OpenApiDocument, describe
 from service.http.problems import install_handlers
 from service.http.query import refuse_unknown
 from service.lifespan import lifespan
@@ -119,6 +119,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         description=DESCRIPTION,
         openapi_tags=TAGS,
         lifespan=lifespan(settings, mcp.running),
+        openapi_url=None,  # made beside the event loop by `routes.pages`
         docs_url=None,  # both come from elsewhere on the net; `routes.pages` does not
         redoc_url=None,
         # each would be looked up for every request; GET /metrics is ours
@@ -148,4 +149,5 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
     describe(app, BODIES, (route for routes in ROUTES for route in routes.router.routes))
+    app.state.document = OpenApiDocument(app)
     return app

@@ -1,5 +1,7 @@
 """The OpenAPI document: bodies that routes read by themselves get their schemas here."""
 
+import asyncio
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -114,6 +116,26 @@ def describe(app: FastAPI, models: Iterable[type[BaseModel]], routes: Iterable[B
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+class OpenApiDocument:
+    """The document of `app` as JSON, made once, when it is first asked for.
+
+    Making it takes most of a second, so a thread does it and the event loop goes on.
+    """
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._making: asyncio.Task[bytes] | None = None
+
+    async def read(self) -> bytes:
+        """Return it."""
+        if self._making is None:
+            self._making = asyncio.create_task(asyncio.to_thread(self._make))
+        return await asyncio.shield(self._making)
+
+    def _make(self) -> bytes:
+        return json.dumps(self._app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _show_nulls(routes: Iterable[BaseRoute], document: dict[str, Any]) -> None:

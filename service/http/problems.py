@@ -157,7 +157,7 @@ async def _answer_http_exception(request: Request, error: Exception) -> Response
     detail = f"{request.method} {request.url.path}: {error.detail}"
     headers = dict(error.headers or {})
     if slug == "method_not_allowed":
-        headers["Allow"] = ", ".join(_allowed_methods(request))
+        headers["Allow"] = ", ".join(await _allowed_methods(request))
         detail += f"; allowed here: {headers['Allow']}"
     elif slug == "not_found" and request.url.path.endswith("/"):
         detail += "; no path here ends with a slash"
@@ -173,11 +173,12 @@ async def _answer_bug(request: Request, error: Exception) -> Response:
     return problem_response(request, ProblemRaised("internal_error", detail, headers=headers))
 
 
-def _allowed_methods(request: Request) -> list[str]:
+async def _allowed_methods(request: Request) -> list[str]:
     """Return the methods of all routes of the path; a single route only knows its own.
 
     Where a path is documented by its own text, one with a parameter in its place is not meant.
     """
+    await request.app.state.document.read()  # made there, it is not made on the event loop here
     documented = request.app.openapi()["paths"].get(request.url.path)
     if documented is not None:
         allowed = {method.upper() for method in documented}

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 
 from service.http.browser import EMBEDDED
 from service.http.content_coding import accepts
+from service.http.openapi import OpenApiDocument
 from service.http.problems import ProblemRaised
 from service.page_files import INDEX, PageFile, docs_files, gzipped, page_files
 from service.routes.states import DIGEST
@@ -51,6 +52,13 @@ router = APIRouter(include_in_schema=False)
 async def get_page() -> Response:
     """Answer the page, where a kernel is compiled and looked at; under `/learn` with lessons."""
     return _page(_PAGE[INDEX].data, _NOBODY)
+
+
+@router.get("/openapi.json")
+async def get_document(request: Request) -> Response:
+    """Answer the OpenAPI document."""
+    document: OpenApiDocument = request.app.state.document
+    return Response(await document.read(), media_type="application/json")
 
 
 @router.get(f"{EMBEDDED}{{digest}}")

@@ -99,16 +99,19 @@ async def get_workers(request: Request) -> dict[str, Any]:
 
 @router.get("/v1/system", summary="The deployment as a whole")
 async def get_system(request: Request) -> dict[str, Any]:
-    """Answer versions, queue lengths, worker counts and what the sandbox self-tests said."""
+    """Answer versions, queue lengths, worker counts and what the sandbox self-tests said.
+
+    `queues` is null for a key without the scope `admin`: lanes hold jobs of all namespaces.
+    """
     state = state_of(request)
-    await state.callers.identify(request, "compile")
+    caller = await state.callers.identify(request, "compile")
     default = await state.toolchains.default()
     workers = await state.workers.list()
     return {
         "version": VERSION,
         "default_toolchain": default.id if default else None,
         "store": {"reachable": True, "separate_cache": state.settings.cache_url is not None},
-        "queues": await _queue_lengths(state),
+        "queues": await _queue_lengths(state) if "admin" in caller.scopes else None,
         "workers": {
             kind: sum(worker.kind == kind for worker in workers) for kind in ("compile", "launch")
         },

@@ -180,3 +180,8 @@ def test_a_store_that_is_not_there_is_said_without_its_password(system: Deployme
     assert "TRITOND_REDIS_URL" in service.said
     assert "secret-password" not in service.said
     assert "Traceback" not in service.said
+
+
+def test_queue_lengths_of_all_namespaces_are_for_admins(callers: dict[str, httpx.Client]) -> None:
+    assert callers["admin"].get("/v1/system").json()["queues"]
+    assert callers["eve"].get("/v1/system").json()["queues"] is None

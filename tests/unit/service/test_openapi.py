@@ -1,10 +1,13 @@
 """The OpenAPI document says of every operation what it is for and what may go wrong."""
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
 
-from tests.unit.service.applications import document
+from service.http.openapi import OpenApiDocument
+from tests.unit.service.applications import application, document
 
 DOCUMENT: dict[str, Any] = document()
 OPERATIONS = {
@@ -112,3 +115,21 @@ def test_head_is_documented_wherever_get_is():
 
     assert gets == {name.removeprefix("HEAD ") for name in OPERATIONS if name.startswith("HEAD ")}
     assert len({operation["operationId"] for operation in OPERATIONS.values()}) == len(OPERATIONS)
+
+
+async def test_the_document_is_made_once_and_beside_the_event_loop(monkeypatch):
+    threads = []
+    app = application()
+    generate = app.openapi
+
+    def noted():
+        threads.append(threading.current_thread())
+        return generate()
+
+    monkeypatch.setattr(app, "openapi", noted)
+    document = OpenApiDocument(app)
+
+    first, second = await asyncio.gather(document.read(), document.read())
+
+    assert first is second
+    assert [thread is threading.main_thread() for thread in threads] == [False]

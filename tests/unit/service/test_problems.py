@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from compiler.problem import TITLES
 from compiler.rejection import Fault, RequestRejected
 from service.http.middleware import RequestIdMiddleware
+from service.http.openapi import OpenApiDocument
 from service.http.problems import RETRY_AFTER_S, STATUS, ProblemRaised, install_handlers
 from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
 
@@ -32,6 +33,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI(redirect_slashes=False)
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
+    app.state.document = OpenApiDocument(app)
 
     @app.get("/raise/{name}")
     async def _raise(name: str) -> None:
