@@ -11,17 +11,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?')
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"?')
 """One that nobody closes ends with its line: else it would be looked for from each quote in it."""
-_VALUE = re.compile(r"%[\w.$-]+(?:#\d{1,6})?")
-_RESULT = re.compile(r"(%[\w.$-]+)(?::(\d{1,6}))?")
-_OPERATION = re.compile(r"\"?([a-z_]+\.[\w.]+)")
-_FUNCTION = re.compile(r"tt\.func (public |private )?@(\"[^\"]*\"|[\w.$-]+)")
-_CALLEE = re.compile(r"@(\"[^\"]*\"|[\w.$-]+)")
-_PARAMETER = re.compile(r"(%[\w.$-]+): ([^%]*)")
-_NAMED = re.compile(r"loc\(\"([\w.]{1,300})\"")
+VALUE = re.compile(r"%[\w.$-]+(?:#\d{1,6})?")
+RESULT = re.compile(r"(%[\w.$-]+)(?::(\d{1,6}))?")
+OPERATION = re.compile(r"\"?([a-z_]+\.[\w.]+)")
+FUNCTION = re.compile(r"tt\.func (public |private )?@(\"[^\"]*\"|[\w.$-]+)")
+CALLEE = re.compile(r"@(\"[^\"]*\"|[\w.$-]+)")
+PARAMETER = re.compile(r"(%[\w.$-]+): ([^%]*)")
+NAMED = re.compile(r"loc\(\"([\w.]{1,300})\"")
 _UNNAMED = re.compile(r"%arg\d+")
-_CARRIED = re.compile(r"(%[\w.$-]+) = (%[\w.$-]+(?:#\d{1,6})?)")
+CARRIED = re.compile(r"(%[\w.$-]+) = (%[\w.$-]+(?:#\d{1,6})?)")
 
 _WRITES = frozenset({
     "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_store", "tt.descriptor_scatter",
@@ -64,7 +64,7 @@ def either_effects(
 
 def kernel_effects(ttir: str) -> KernelEffects | None:
     """Return what a kernel may do to its parameters, None where it may do anything to any."""
-    reader = _Module()
+    reader = ValueFlow()
     for line in ttir.splitlines():
         reader.read(line.strip())
     reads, writes = reader.reached(reader.read_from), reader.reached(reader.written)
@@ -86,8 +86,11 @@ class _Region:
         return self.result if self.count == 1 else f"{self.result}#{position}"
 
 
-class _Module:
-    """Values of a module, each with the values that its pointers may come from."""
+class ValueFlow:
+    """Values of a module, each with the values that it, or its pointers, may come from.
+
+    What is loaded comes from no other value.
+    """
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -106,56 +109,60 @@ class _Module:
             self._begin_function(line)
         elif line.startswith("}"):
             region = self._regions.pop() if self._regions else _Region("")
-            if _opens(line):
+            if opens(line):
                 self._regions.append(region)  # `} else {` and `} do {` are of the same
         elif line.startswith("^"):
             region = self._regions[-1] if self._regions else _Region("")
             source = region.result if region.kind == "scf.while" else "^"
-            for name, _ in _PARAMETER.findall(line):
+            for name, _ in PARAMETER.findall(line):
                 self._connect(source, name)
         else:
             self._operation(line)
 
     def reached(self, sinks: Iterable[str]) -> frozenset[str] | None:
         """Return the kernel's pointers that come to any of these, None if any pointer may."""
-        seen = set(sinks)
-        waiting = list(seen)  # each once, however often it is accessed
-        while waiting:
-            value = waiting.pop()
-            if value in self._unknown:
-                return None
-            for source in self._from.get(value, ()):
-                if source not in seen:
-                    seen.add(source)
-                    waiting.append(source)
+        seen = self.sources(sinks)
+        if not seen.isdisjoint(self._unknown):
+            return None
         found = [name for value, name in self._parameters.items() if value in seen]
         if "" in found:
             return None
         return frozenset(name.partition(".")[0] for name in found)
 
+    def sources(self, sinks: Iterable[str]) -> set[str]:
+        """Return all values that any of these comes from, and these."""
+        seen = set(sinks)
+        waiting = list(seen)  # each once, however often it is accessed
+        while waiting:
+            for source in self._from.get(waiting.pop(), ()):
+                if source not in seen:
+                    seen.add(source)
+                    waiting.append(source)
+        return seen
+
     def _begin_function(self, line: str) -> None:
-        match = _FUNCTION.match(line)
+        match = FUNCTION.match(line)
         self._function = match[2].strip('"') if match else "?"
         is_kernel = bool(match) and "private" not in (match[1] or "") if match else False
         self._regions = [_Region("tt.func")]
         header = line[match.end() :] if match else line
-        for position, (name, words) in enumerate(_PARAMETER.findall(header)):
-            self._from.setdefault(self._at(name), []).append(f"{self._function}\0({position}")
+        for position, (name, words) in enumerate(PARAMETER.findall(header)):
+            self._from.setdefault(self.at(name), []).append(f"{self._function}\0({position}")
             if is_kernel and ("!tt.ptr" in words or "tensordesc" in words):
-                named = _NAMED.search(words)
+                named = NAMED.search(words)
                 given = "" if _UNNAMED.fullmatch(name) else name[1:]
-                self._parameters[self._at(name)] = named[1] if named else given
+                self._parameters[self.at(name)] = named[1] if named else given
 
     def _operation(self, line: str) -> None:
         left, equals, right = line.partition(" = ") if line.startswith("%") else ("", "", line)
         if not equals:
             left, right = "", line
-        match = _OPERATION.match(right)
+        match = OPERATION.match(right)
         name = match[1] if match else ""
-        words = _STRING.sub('""', right)
-        results = [(found, int(count or 1)) for found, count in _RESULT.findall(left)]
-        operands = _VALUE.findall(words)
-        if _opens(words):
+        words = STRING.sub('""', right)
+        results = [(found, int(count or 1)) for found, count in RESULT.findall(left)]
+        operands = VALUE.findall(words)
+        if opens(words):
             self._begin_region(name, words, operands, results)
         elif name == "scf.yield" or name == "scf.condition":
             self._yield(operands)
@@ -187,16 +194,16 @@ class _Module:
         """Note an access; an operation without a name, one that nobody knows, may do both."""
         for pointer in pointers:
             if name not in _READS - _WRITES:
-                self.written.append(self._value(pointer))
+                self.written.append(self.used(pointer))
             if name not in _WRITES - _READS:
-                self.read_from.append(self._value(pointer))
+                self.read_from.append(self.used(pointer))
         if "!tt.ptr<!tt.ptr<" in words:
-            self._unknown.update(self._at(result) for result, _ in results)
+            self._unknown.update(self.at(result) for result, _ in results)
 
     def _pass_on(self, name: str, operands: list[str], results: list[tuple[str, int]]) -> None:
         for result, _ in results:
             if name == "tt.int_to_ptr":
-                self._unknown.add(self._at(result))
+                self._unknown.add(self.at(result))
             for operand in operands:
                 self._connect(operand, result)
 
@@ -208,7 +215,7 @@ class _Module:
         self._regions.append(region)
         if name in ("scf.for", "scf.while"):
             begin = words.find("iter_args(") if name == "scf.for" else 0
-            carried = _CARRIED.findall(words[begin:]) if begin >= 0 else []
+            carried = CARRIED.findall(words[begin:]) if begin >= 0 else []
             for position, (inner, outer) in enumerate(carried):
                 region.carried.append(inner)
                 if name == "scf.while":
@@ -234,33 +241,34 @@ class _Module:
                 self._connect(operand, region.carried[position])
 
     def _call(self, words: str, operands: list[str], results: list[tuple[str, int]]) -> None:
-        match = _CALLEE.search(words)
+        match = CALLEE.search(words)
         callee = match[1].strip('"') if match else "?"
         for position, operand in enumerate(operands):
             self._feed(f"{callee}\0({position}", operand)
         for result, count in results:
             for position in range(count):
                 into = result if count == 1 else f"{result}#{position}"
-                self._from.setdefault(self._at(into), []).append(f"{callee}\0return{position}")
+                self._from.setdefault(self.at(into), []).append(f"{callee}\0return{position}")
 
     def _connect(self, source: str, into: str) -> None:
-        self._feed(self._at(into), source)
+        self._feed(self.at(into), source)
 
     def _feed(self, node: str, source: str) -> None:
-        self._from.setdefault(node, []).append(self._value(source))
+        self._from.setdefault(node, []).append(self.used(source))
 
-    def _value(self, name: str) -> str:
+    def used(self, name: str) -> str:
         """Return the node of a value that is used: one of several results has what all have."""
-        value = self._at(name)
+        value = self.at(name)
         whole = value.partition("#")[0]
         if whole != value:
             self._from.setdefault(value, []).append(whole)
         return value
 
-    def _at(self, name: str) -> str:
+    def at(self, name: str) -> str:
+        """Return the node of a value of the function that is read."""
         return f"{self._function}\0{name}"
 
 
-def _opens(line: str) -> bool:
+def opens(line: str) -> bool:
     """Whether a body begins with this line."""
     return line.partition(" loc(")[0].rstrip().endswith("{")
