@@ -27,6 +27,8 @@ FlagKind = Literal[
     "precomputed",
 ]
 
+CoverageMeasure = Literal["time", "work"]
+
 
 class ProgramFlag(Record):
     """One thing about how a program comes to its result that a reader should know."""
@@ -115,7 +117,7 @@ class Reward(Record):
     speedup: float | None = Field(
         default=None, description="over the reference; null unless correct, and on the CPU device"
     )
-    coverage: float | None = None
+    coverage: float | None = Field(default=None, description="as of the program")
     flags: list[FlagKind] = Field(default_factory=list, description="the kinds, each once")
 
 
@@ -131,6 +133,7 @@ class ProgramCaseResult(Record):
     speedup: float | None = None
     speedup_interval: tuple[float, float] | None = None
     coverage: float | None = None
+    coverage_measure: CoverageMeasure | None = None
     timing: ProgramTiming | None = None
     reference_timing: ProgramTiming | None = None
     entries: list[EntryTime] | None = Field(default=None, max_length=MOST_ENTRIES)
@@ -168,8 +171,13 @@ class Program(Record):
     )
     coverage: float | None = Field(
         default=None,
-        description="share of the time in its own kernels; with cases of theirs together; null on "
-        "the CPU device",
+        description="share of the time on a GPU, of the work on the CPU device, in the program's "
+        "kernels; with cases of theirs together; null where it is not known",
+    )
+    coverage_measure: CoverageMeasure | None = Field(
+        default=None,
+        description="what coverage is a share of: time, as measured on a GPU, or work, in "
+        "elementary operations beside the reference's; null where coverage is",
     )
     timing: ProgramTiming | None = Field(
         default=None, description="of one call; null on the CPU device"

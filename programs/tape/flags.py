@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_of
-from programs.tape.overload_effects import kind_of, name_of
-from programs.tape.schema import AtenOp, Launch, Op, Place, Structure, Tape, TensorMeta, tensors_of
+from programs.tape.left_to_torch import left_to_torch
+from programs.tape.program_work import LaunchesWork, program_work
+from programs.tape.schema import Launch, Op, Place, Structure, Tape, TensorMeta, tensors_of
 from programs.tape.second_call import difference_of_calls
 
 FlagKind = Literal[
@@ -33,12 +34,15 @@ class TapeFlag:
 
 
 def flags_of(
-    tape: Tape, effects: KernelsEffects, reference: Tape | None = None
+    tape: Tape,
+    effects: KernelsEffects,
+    reference: Tape | None = None,
+    launches: LaunchesWork | None = None,
 ) -> tuple[TapeFlag, ...]:
     """Return what a candidate's tape shows, at most a hundred flags, each place once.
 
     `effects` says what each kernel of the tape reads and writes (`kernel_effects`); `reference` is
-    the tape of what the candidate stands in for.
+    the tape of what the candidate stands in for, `launches` what is known of its launches' work.
     """
     if not any(op.phase == "run" for op in tape.ops) and not tensors_of(tape.outputs):
         return ()
@@ -47,7 +51,7 @@ def flags_of(
         *_launches(tape, flow),
         *_outputs(tape, flow, reference),
         *_second_call(tape, flow, reference),
-        *_heavy(tape, flow),
+        *_left(tape, flow, reference, launches or {}),
     ]
     return tuple(dict.fromkeys(found))[:_MAX_FLAGS]
 
@@ -195,14 +199,16 @@ def _bits(tape: Tape, flow: Flow, inputs: tuple[Structure, ...]) -> int:
     return found
 
 
-def _heavy(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
-    for index, op in enumerate(tape.ops):
-        is_heavy = isinstance(op, AtenOp) and op.phase == "run" and kind_of(op) == "heavy"
-        if not is_heavy or index not in flow.live or not isinstance(op, AtenOp):
-            continue
-        if flow.hangs_on_inputs(flow.op_sources[index]):
-            message = (
-                f"torch computes {name_of(op)} here, on the way to what is returned: it is not "
-                "the work of a kernel of this program"
-            )
-            yield _flag("heavy_aten_left", message, op.place)
+def _left(
+    tape: Tape, flow: Flow, reference: Tape | None, launches: LaunchesWork
+) -> Iterator[TapeFlag]:
+    work = program_work(tape, flow, launches)
+    for one in left_to_torch(tape, flow, work, _total(reference)):
+        yield _flag("heavy_aten_left", one.message, one.place)
+
+
+def _total(reference: Tape | None) -> float | None:
+    """Return the work of a reference, None where it launches kernels: theirs is not known here."""
+    if reference is None:
+        return None
+    return program_work(reference, flow_of(reference, {}), {}).total

@@ -25,7 +25,7 @@ def test_a_model_that_does_what_its_reference_does_has_passed(programs: httpx.Cl
     assert program["flags"] == []
     assert program["outputs"]["0"]["comparison"]["matches"]
     assert program["reward"] == {
-        "compiled": True, "correct": True, "speedup": None, "coverage": None, "flags": [],
+        "compiled": True, "correct": True, "speedup": None, "coverage": 1.0, "flags": [],
     }  # fmt: skip
     [kernel] = program["kernels"]
     assert (kernel["name"], kernel["launches"], kernel["problem"]) == ("add_kernel", 1, None)

@@ -9,7 +9,7 @@ from typing import Final
 from compiler.compilation import amended
 from compiler.diagnostic import USER_FILE
 from launch.messages import Finding
-from launch.request.verdict import Verdict
+from launch.request.verdict import RunEnding, Verdict
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
@@ -18,6 +18,7 @@ from worker.launch.gpu.repeat_findings import of_module
 from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu
 from worker.programs.gpu.program_repeats import compare_repeats
 from worker.programs.kernel_jobs import TooManyKernels
+from worker.programs.launches_work import coverage_by_work
 from worker.programs.parameter_values import differing_parameters
 from worker.programs.program_attempt import ProgramAttempt
 from worker.programs.program_comparison import ComparedProgram, compare, is_sound, judged
@@ -113,14 +114,20 @@ class _Case:
 
     async def _run(self, recorded: RecordedCase, compiled: ProgramKernels) -> None:
         """Replay the program, and where there is one its reference; judge."""
-        attempt, outcome, reference = self._attempt, self.outcome, None
-        if recorded.reference is not None:
-            reference = await self._reference(recorded, recorded.reference)
+        attempt, outcome, reference, kernels = self._attempt, self.outcome, None, None
+        if (program := recorded.reference) is not None:
+            if (kernels := await self._reference_kernels(program)) is None:
+                return
+            reference = await self._reference(recorded, program, kernels)
             if outcome.problem is not None:
                 return
         given = recorded.inputs_of(recorded.candidate)
         replayed = await attempt.replay(recorded.candidate, compiled, given, CANDIDATE)
         outcome.warnings += tuned_warnings(compiled.tape, compiled.numbers)
+        if replayed.ending is RunEnding.FINISHED:
+            # in a thread: the tapes may be long
+            outcome.work, unknown = await to_thread(coverage_by_work, compiled, kernels)
+            outcome.warnings += [unknown] if unknown is not None else []
         await self._take(recorded, compiled, replayed, reference)
 
     async def _run_on(
@@ -180,13 +187,12 @@ class _Case:
             await self._judge(replayed, reference, compiled.questionable_ir)
             self._look_at_parameters(recorded, replayed, reference)
 
-    async def _reference(self, recorded: RecordedCase, program: ProgramTape) -> Replayed | None:
-        """Return what came of the reference; None: the outcome's problem says why nothing."""
-        compiled = await self._reference_kernels(program)
-        if compiled is None:
-            return None
+    async def _reference(
+        self, recorded: RecordedCase, program: ProgramTape, kernels: ProgramKernels
+    ) -> Replayed:
+        """Return what came of the reference."""
         given = recorded.inputs_of(program)
-        replayed = await self._attempt.replay(program, compiled, given, REFERENCE)
+        replayed = await self._attempt.replay(program, kernels, given, REFERENCE)
         self._take_reference(replayed)
         return replayed
 

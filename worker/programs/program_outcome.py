@@ -22,6 +22,7 @@ from programs.program_record import (
     reward_of,
     tape_url,
 )
+from programs.tape.program_work import WorkShares
 from programs.tape.schema import Launch, Tape
 from worker.programs.gpu.program_times import ProgramTimes, Speedup, speedup_of
 from worker.programs.program_recordings import RecordedCase
@@ -47,6 +48,8 @@ class CaseOutcome:
     reference_peak_bytes: int | None = None
     times: ProgramTimes | None = None
     reference_times: ProgramTimes | None = None
+    work: WorkShares | None = None
+    """Who did its work, where nothing is timed."""
     warnings: list[str] = field(default_factory=list)
     problem: ProgramProblem | None = None
     is_compiled: bool = False
@@ -61,7 +64,9 @@ class CaseOutcome:
 
     @property
     def timed(self) -> dict[str, Any]:
-        """What a record says of its times."""
+        """What a record says of its times; where nothing is timed, of its work."""
+        if self.times is None and self.work is not None:
+            return {"coverage": self.work.coverage, "coverage_measure": "work"}
         if self.times is None:
             return {}
         speedup = self.speedup
@@ -69,6 +74,7 @@ class CaseOutcome:
             "timing": self.times.timing,
             "entries": list(self.times.entries),
             "coverage": self.times.coverage,
+            "coverage_measure": None if self.times.coverage is None else "time",
             "speedup": None if speedup is None else speedup.ratio,
             "speedup_interval": None if speedup is None else speedup.interval,
         }
@@ -162,7 +168,7 @@ def with_cases(
                 :_MOST_WARNINGS
             ],
             speedup=_mean_speedup(runs),
-            coverage=_coverage(runs),
+            **_coverage(runs),
         ),
         compiled=_compiled(runs),
     )
@@ -189,11 +195,19 @@ def _mean_speedup(runs: Sequence[CaseOutcome]) -> float | None:
     return geometric_mean(found) if found and len(found) == len(runs) else None
 
 
-def _coverage(runs: Sequence[CaseOutcome]) -> float | None:
-    """Return the share of all cases' time that is in kernels of the program."""
+def _coverage(runs: Sequence[CaseOutcome]) -> dict[str, Any]:
+    """Return the share of all cases' time, or work, that is in kernels of the program."""
     times = [run.times for run in runs if run.times is not None]
-    total_us = sum(one.entries_us for one in times)
-    return sum(one.kernels_us for one in times) / total_us if total_us > 0 else None
+    works = [run.work for run in runs if run.work is not None]
+    if times:
+        measure, total = "time", sum(one.entries_us for one in times)
+        by_kernels = sum(one.kernels_us for one in times)
+    else:
+        measure, total = "work", sum(one.by_kernels + one.by_torch for one in works)
+        by_kernels = sum(one.by_kernels for one in works)
+    if total <= 0:
+        return {}
+    return {"coverage": by_kernels / total, "coverage_measure": measure}
 
 
 def _rewarded(program: Program, *, compiled: bool) -> Program:

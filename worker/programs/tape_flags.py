@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from programs.program_record import ProgramFlag
 from programs.tape.flags import TapeFlag, flags_of
+from worker.programs.launches_work import launches_work
 from worker.programs.program_kernels import ProgramKernels
 from worker.programs.program_recordings import RecordedCase
 
@@ -21,4 +22,5 @@ async def tape_flags(recorded: RecordedCase, kernels: ProgramKernels) -> list[Pr
 
 def _flags(recorded: RecordedCase, kernels: ProgramKernels) -> Sequence[TapeFlag]:
     reference = None if recorded.reference is None else recorded.reference.tape
-    return flags_of(recorded.candidate.tape, kernels.effects(), reference)
+    work = launches_work(kernels)
+    return flags_of(recorded.candidate.tape, kernels.effects(), reference, work)

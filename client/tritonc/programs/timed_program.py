@@ -37,8 +37,9 @@ class ProgramTimes:
     """The times of a program, or of one case; `timing` and `reference_timing` as of launches.
 
     `speedup` is the reference's median by the program's own, and its true value is within
-    `speedup_interval`; `coverage` is the share of the time in its own kernels; `entries` begin with
-    the longest. What was not timed is None, or empty.
+    `speedup_interval`; `coverage` is the share that its own kernels have of what
+    `coverage_measure` names, "time" or "work"; `entries` begin with the longest. What was not timed
+    is None, or empty.
     """
 
     timing: Mapping[str, Any] | None = None
@@ -46,6 +47,7 @@ class ProgramTimes:
     speedup: float | None = None
     speedup_interval: tuple[float, float] | None = None
     coverage: float | None = None
+    coverage_measure: str | None = None
     entries: tuple[ProgramEntry, ...] = ()
 
     @classmethod
@@ -59,6 +61,7 @@ class ProgramTimes:
             speedup=body.get("speedup"),
             speedup_interval=None if interval is None else (interval[0], interval[1]),
             coverage=body.get("coverage"),
+            coverage_measure=body.get("coverage_measure"),
             entries=tuple(map(ProgramEntry.from_json, body.get("entries") or ())),
         )
 
@@ -73,7 +76,8 @@ class ProgramTimes:
             within = f" ({known[0]:.3g} to {known[1]:.3g})" if known is not None else ""
             yield f"speed-up: {self.speedup:.3g}{within}"
         if self.coverage is not None:
-            yield f"in its own kernels: {self.coverage:.0%} of the time"
+            measure = self.coverage_measure or "time"
+            yield f"in its own kernels: {self.coverage:.0%} of the {measure}"
         for entry in self.entries[:MOST_SHOWN]:
             yield f"  {entry.us:g} us, {entry.share:.0%}: {_named(entry, names)}"
         if len(self.entries) > MOST_SHOWN:

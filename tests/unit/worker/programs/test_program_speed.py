@@ -42,6 +42,7 @@ def test_a_program_is_so_many_times_faster_than_its_reference():
     assert low < 4.0 < high
     assert program.timing.median_us == 10.0
     assert program.coverage == program.reward.coverage == 0.9
+    assert program.coverage_measure == "time"
     assert [entry.name for entry in program.entries] == ["add_kernel"]
     assert program.device == H200
 

@@ -1,0 +1,69 @@
+"""What of a program's work is left to torch: at which lines, by which ops, and how much of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from programs.tape.flow import Flow
+from programs.tape.overload_effects import kind_of, name_of
+from programs.tape.program_work import ProgramWork, shares
+from programs.tape.schema import AtenOp, Place, Tape
+
+MOST_LEFT = 0.25
+"""The share of the work that torch may do without a word."""
+_WORTH_A_LINE = 0.1
+"""The least share of the work for which a line is named, if it is not the one with most."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftToTorch:
+    """Work of torch at one line."""
+
+    message: str
+    place: Place | None
+
+
+def left_to_torch(
+    tape: Tape, flow: Flow, work: ProgramWork, reference: float | None
+) -> Iterator[LeftToTorch]:
+    """Yield the lines at which torch does too much, beside a reference that does so much work.
+
+    Where nothing says how much work there is, and where no kernel does any of it, which has a flag
+    already, yield each product, convolution, attention and recurrent network of inputs.
+    """
+    found = shares(work, reference) if work.launches else None
+    if found is None:
+        yield from _by_kind(tape, flow)
+        return
+    total = found.by_kernels + found.by_torch
+    if total == 0 or found.by_torch <= MOST_LEFT * total:
+        return
+    lines: dict[tuple[Place | None, str], float] = defaultdict(float)
+    for index, operations in work.aten.items():
+        op = tape.ops[index]
+        assert isinstance(op, AtenOp)
+        lines[op.place, name_of(op)] += operations
+    ordered = sorted(lines.items(), key=lambda one: -one[1])
+    for number, ((place, name), operations) in enumerate(ordered):
+        if number == 0 or operations >= _WORTH_A_LINE * total:
+            message = (
+                f"torch does {found.by_torch / total:.0%} of the work from which what is returned "
+                f"follows, {operations / total:.0%} of it by {name} here: compute it in a kernel "
+                "of this program"
+            )
+            yield LeftToTorch(message, place)
+
+
+def _by_kind(tape: Tape, flow: Flow) -> Iterator[LeftToTorch]:
+    for index, op in enumerate(tape.ops):
+        is_heavy = isinstance(op, AtenOp) and op.phase == "run" and kind_of(op) == "heavy"
+        if not is_heavy or index not in flow.live or not isinstance(op, AtenOp):
+            continue
+        if flow.hangs_on_inputs(flow.op_sources[index]):
+            message = (
+                f"torch computes {name_of(op)} here, on the way to what is returned: it is not "
+                "the work of a kernel of this program"
+            )
+            yield LeftToTorch(message, op.place)
