@@ -30,6 +30,10 @@ class _Shapes:
     def _of(self, ids: Iterable[int]) -> list[tuple[int, ...]]:
         return [self._tensors[id_].shape for id_ in ids]
 
+    def shapes_of(self, value: Value) -> list[tuple[int, ...]]:
+        """Return the shapes of the tensors in an argument."""
+        return self._of(tensors_of(value))
+
     def argument(self, position: int, name: str = "") -> Value:
         """Return an argument by its position or its name, None where it is not given."""
         args, kwargs = self.op.args, self.op.kwargs
@@ -43,7 +47,7 @@ class _Shapes:
         args, kwargs = self.op.args, self.op.kwargs
         named = (kwargs[name] for name in names if name in kwargs)
         value = args[position] if position < len(args) else next(named, None)
-        return next(iter(self._of(tensors_of(value))), ())
+        return next(iter(self.shapes_of(value)), ())
 
     @property
     def made(self) -> int:
@@ -55,9 +59,19 @@ class _Shapes:
         """The elements of the largest tensor that the op takes or returns."""
         return max(map(math.prod, (*self.given, *self.outputs)), default=0)
 
-    @property
-    def longest_axis(self) -> int:
-        return max((size for shape in self.given for size in shape), default=1)
+    def longest_axis(self, among: int) -> int:
+        """Return the longest of the last axes of all tensors that are given, of so many each."""
+        return max((size for shape in self.given for size in shape[-among:]), default=1)
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape of all together, as of an op element by element; (0,): there is none."""
+    rank = max(map(len, shapes), default=0)
+    aligned = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    axes = [set(sizes) - {1} for sizes in zip(*aligned, strict=True)]
+    if any(len(sizes) > 1 for sizes in axes):
+        return (0,)
+    return tuple([sizes.pop() if sizes else 1 for sizes in axes])
 
 
 def aten_work(op: AtenOp, tensors: Sequence[TensorMeta]) -> float:
@@ -85,6 +99,15 @@ def _product(first: int) -> Callable[[_Shapes], float]:
     return operations
 
 
+def _pairs(operations: int) -> Callable[[_Shapes], float]:
+    """Return the rule of what takes its arguments in pairs, broadcast, and may return a sum."""
+
+    def of_pairs(shapes: _Shapes) -> float:
+        return operations * max(shapes.largest, math.prod(_broadcast(shapes.given[:2])))
+
+    return of_pairs
+
+
 def _outer(shapes: _Shapes) -> float:
     return 2 * shapes.made
 
@@ -110,7 +133,8 @@ def _attention(shapes: _Shapes) -> float:
     query, key, value = (shapes.shape(position, name) for position, name in enumerate(names))
     if min(map(len, (query, key, value))) < 2:
         return shapes.largest  # the replay refuses it
-    scores = math.prod(query[:-1]) * key[-2]
+    batch = max(math.prod(one[:-2]) for one in (query, key, value))  # what is one is broadcast
+    scores = batch * query[-2] * key[-2]
     return scores * (2 * query[-1] + 5 + 2 * value[-1])
 
 
@@ -131,13 +155,20 @@ def _matrices(operations: float) -> Callable[[_Shapes], float]:
     """Return the rule of what takes so many operations of each element along its axis."""
 
     def cubic(shapes: _Shapes) -> float:
-        return operations * sum(map(math.prod, shapes.given)) * shapes.longest_axis
+        return operations * sum(map(math.prod, shapes.given)) * shapes.longest_axis(2)
 
     return cubic
 
 
 def _sorted(shapes: _Shapes) -> float:
-    return shapes.largest * max(1.0, math.log2(max(shapes.longest_axis, 1)))
+    return shapes.largest * max(1.0, math.log2(max(shapes.longest_axis(64), 1)))
+
+
+def _selected(shapes: _Shapes) -> float:
+    """Return a comparison for each element, and what it takes to keep the largest k in order."""
+    number = shapes.argument(1, "k")
+    kept = min(number, shapes.longest_axis(64)) if isinstance(number, int) else 1
+    return shapes.largest * (1 + math.log2(max(kept, 1)))
 
 
 def _transform(shapes: _Shapes) -> float:
@@ -163,6 +194,16 @@ def _windows(shapes: _Shapes) -> float:
 
 def _gathered(shapes: _Shapes) -> float:
     return shapes.made
+
+
+def _put(shapes: _Shapes) -> float:
+    """Return the places that indices name together, times the axes that they do not index."""
+    whole, given = shapes.shape(0, "self"), shapes.argument(1, "indices")
+    indices = given if isinstance(given, tuple) else ()
+    axes = {axis for axis, index in enumerate(indices) if tensors_of(index)}
+    places = _broadcast(shapes.shapes_of(indices))
+    rest = [size for axis, size in enumerate(whole) if axis not in axes]
+    return max(math.prod(places) * math.prod(rest), _scattered(shapes))
 
 
 def _scattered(shapes: _Shapes) -> float:
@@ -202,18 +243,23 @@ _RULES: Mapping[str, Callable[[_Shapes], float]] = {
              "linalg_lu_factor_ex linalg_qr linalg_inv_ex linalg_solve_triangular "
              "triangular_solve"),
     **_named(_matrices(10), "linalg_eig _linalg_eigh _linalg_svd"),
-    **_named(_sorted, "sort topk kthvalue median nanmedian mode searchsorted bucketize"),
+    **_named(_sorted, "sort mode searchsorted bucketize"),
+    **_named(_selected, "topk"),
     **_named(_transform, "_fft_c2c _fft_c2r _fft_r2c"),
     **_named(_windows, "avg_pool1d avg_pool2d avg_pool3d max_pool2d_with_indices "
              "max_pool3d_with_indices fractional_max_pool2d"),
     **_named(_gathered, "index index_select _unsafe_index gather take take_along_dim embedding "
              "cat stack repeat repeat_interleave flip roll rot90 constant_pad_nd"),
-    **_named(_scattered, "index_put _index_put_impl_ _unsafe_index_put index_add index_copy "
-             "index_fill scatter scatter_add scatter_reduce select_scatter slice_scatter "
-             "diagonal_scatter embedding_dense_backward"),
+    **_named(_put, "index_put _index_put_impl_ _unsafe_index_put"),
+    **_named(_scattered, "index_add index_copy scatter scatter_add scatter_reduce select_scatter "
+             "slice_scatter diagonal_scatter"),
     **_named(_copied, "clone _to_copy copy lift_fresh lift_fresh_copy view_copy expand_copy "
              "permute_copy diagonal_copy unsafe_split unsafe_split_with_sizes"),
     **_named(_free, "fill"),
+    **_named(_pairs(3), "dist mse_loss"),
+    **_named(_pairs(4), "smooth_l1_loss huber_loss soft_margin_loss"),
+    **_named(_pairs(6), "binary_cross_entropy"),
+    **_named(_pairs(8), "binary_cross_entropy_with_logits"),
     **_named(_targets, "nll_loss_forward nll_loss2d_forward"),
 }  # fmt: skip
 
@@ -225,22 +271,22 @@ def _each(operations: int, names: str) -> dict[str, int]:
 _PER_ELEMENT: Mapping[str, int] = {
     **_each(2, "lerp addcmul addcdiv hypot leaky_relu relu6 hardtanh native_dropout logaddexp "
             "logaddexp2 heaviside sinc logit mse_loss_backward special_entr"),
-    **_each(3, "std var std_mean var_mean dist mse_loss _prelu_kernel hardshrink linalg_cross "
-            "renorm"),
+    **_each(3, "std var std_mean var_mean _prelu_kernel hardshrink linalg_cross "
+            "renorm kthvalue median nanmedian"),
     **_each(4, "sigmoid silu elu celu selu softplus softshrink hardsigmoid hardswish "
-            "log_sigmoid_forward glu logsumexp logcumsumexp _fused_rms_norm smooth_l1_loss "
-            "huber_loss soft_margin_loss sigmoid_backward tanh_backward silu_backward elu_backward "
+            "log_sigmoid_forward glu logsumexp logcumsumexp _fused_rms_norm "
+            "sigmoid_backward tanh_backward silu_backward elu_backward "
             "softplus_backward softshrink_backward hardsigmoid_backward hardswish_backward "
             "log_sigmoid_backward glu_backward _prelu_kernel_backward logit_backward "
             "_native_batch_norm_legit_no_training upsample_linear1d"),
     **_each(5, "_softmax _log_softmax _safe_softmax _softmax_backward_data "
             "_log_softmax_backward_data mish"),
-    **_each(6, "binary_cross_entropy binary_cross_entropy_backward multi_margin_loss "
+    **_each(6, "binary_cross_entropy_backward multi_margin_loss "
             "multilabel_margin_loss_forward smooth_l1_loss_backward huber_loss_backward "
             "affine_grid_generator"),
     **_each(8, "gelu gelu_backward mish_backward batch_norm native_batch_norm "
             "_native_batch_norm_legit native_layer_norm native_group_norm "
-            "binary_cross_entropy_with_logits upsample_bilinear2d"),
+            "upsample_bilinear2d"),
     **_each(12, "native_batch_norm_backward native_layer_norm_backward native_group_norm_backward "
             "_fused_rms_norm_backward"),
     **_each(16, "grid_sampler_2d upsample_trilinear3d"),

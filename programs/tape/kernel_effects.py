@@ -201,11 +201,14 @@ class ValueFlow:
             self._unknown.update(self.at(result) for result, _ in results)
 
     def _pass_on(self, name: str, operands: list[str], results: list[tuple[str, int]]) -> None:
+        into = results[0][0] if len(results) == 1 else f"results {len(self._from)}"
+        for operand in operands:
+            self._connect(operand, into)
         for result, _ in results:
             if name == "tt.int_to_ptr":
                 self._unknown.add(self.at(result))
-            for operand in operands:
-                self._connect(operand, result)
+            if result != into:  # by one node: there may be many of both
+                self._connect(into, result)
 
     def _begin_region(
         self, name: str, words: str, operands: list[str], results: list[tuple[str, int]]

@@ -1,67 +1,20 @@
-"""How many elementary operations a launch does, by its kernel's TTIR, its grid and its numbers.
+"""How many elementary operations a launch does: what its kernel takes, its grid and its numbers.
 
-Counted is what a stored value comes from, in all lanes: arithmetic, reductions, products, and the
-stores. Addresses, masks, loads and conversions are not. Branches are all counted, masked lanes too;
-a loop is counted as often as it runs in the program in the middle of the grid. The text is hostile,
-so the code is linear, and loops whose bounds are loaded have no number.
+Branches are all counted; a loop is counted as often as it runs in the program in the middle of the
+grid. Where that follows from data there is no number.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from programs.tape.kernel_effects import (
-    CALLEE,
-    CARRIED,
-    FUNCTION,
-    NAMED,
-    OPERATION,
-    PARAMETER,
-    RESULT,
-    STRING,
-    VALUE,
-    ValueFlow,
-    opens,
-)
-
-_TENSOR = re.compile(r"tensor<((?:\d{1,9}x){0,16})")
-_LOOP = re.compile(
-    r"scf\.for (?:unsigned )?(%[\w.$-]+) = (%[\w.$#-]+) to (%[\w.$#-]+) step (%[\w.$#-]+)"
-)
-_INTEGER = re.compile(r"arith\.constant (-?\d{1,20}|true|false)\b")
-_AXIS = re.compile(r"tt\.get_(program_id|num_programs) ([xyz])")
-_PREDICATE = re.compile(r"arith\.cmpi (\w+),")
-
-_FREE = frozenset({
-    "arith.constant", "arith.extf", "arith.truncf", "arith.extsi", "arith.extui", "arith.trunci",
-    "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui", "arith.bitcast",
-    "arith.index_cast", "arith.index_castui",
-})  # fmt: skip
-"""Conversions: they compute nothing."""
-_COMPUTE = frozenset({
-    "tt.precise_sqrt", "tt.precise_divf", "tt.clampf", "tt.mulhiui", "tt.extern_elementwise",
-    "tt.elementwise_inline_asm", "tt.histogram",
-})  # fmt: skip
-_STORED_OPERANDS: Mapping[str, slice] = {
-    "tt.store": slice(1, 2),
-    "tt.atomic_rmw": slice(1, 2),
-    "tt.atomic_cas": slice(1, 3),
-    "tt.descriptor_store": slice(-1, None),
-    "tt.descriptor_scatter": slice(-1, None),
-    "tt.descriptor_reduce": slice(-1, None),
-}
-"""Which operands of what writes memory are the values."""
-_FOLDS = ("tt.reduce", "tt.scan", "tt.map_elementwise")
-"""Their bodies run for each lane of what they are given."""
-_MOST_FUNCTIONS = 64
 _MOST_OPERATIONS = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Instruction:
+class Instruction:
     """How a number that bounds of loops may come from is computed; of a loop its trips."""
 
     result: str
@@ -70,7 +23,7 @@ class _Instruction:
 
 
 @dataclass(slots=True)
-class _Block:
+class Block:
     """A body: what it is in, what its own ops take each time that it runs."""
 
     parent: int | None
@@ -88,13 +41,18 @@ class KernelWork:
     """What a kernel takes, as a function of what a launch gives it."""
 
     kernel: str | None
-    """The function that is launched; None: there is not one, or there are too many to call."""
-    blocks: tuple[_Block, ...]
+    """The function that is launched; None: what it does is not known."""
+    blocks: tuple[Block, ...]
     calls: tuple[tuple[int, str], ...]
     """From which block which function is called."""
-    instructions: tuple[_Instruction, ...]
+    instructions: tuple[Instruction, ...]
     parameters: Mapping[str, str]
     """By number of the text, the kernel's parameter that bounds of loops may come from."""
+
+    @property
+    def steps(self) -> int:
+        """How many steps it takes to count a launch."""
+        return len(self.instructions) + len(self.blocks) * (1 + len(self.calls))
 
     def operations(self, numbers: Mapping[str, int], grid: tuple[int, int, int]) -> int | None:
         """Return the operations of a launch; None: how often a loop runs follows from data."""
@@ -108,14 +66,6 @@ class KernelWork:
             values[one.result] = None if None in given else _bounded(one.compute, given)
         total = _Total(self, values).of_kernel()
         return None if total is None else min(total * math.prod(grid), _MOST_OPERATIONS)
-
-
-def kernel_work(ttir: str) -> KernelWork:
-    """Return what the kernel of this text takes."""
-    reader = _Reader()
-    for line in ttir.splitlines():
-        reader.read(line.strip())
-    return reader.work()
 
 
 def _axes(grid: tuple[int, int, int]) -> list[tuple[str, int]]:
@@ -163,7 +113,7 @@ class _Total:
                 total = min(total + (count or 0) * inner, _MOST_OPERATIONS)
         return total
 
-    def _times(self, block: _Block, times: Mapping[int, int | None]) -> int | None:
+    def _times(self, block: Block, times: Mapping[int, int | None]) -> int | None:
         outer = 1 if block.parent is None else times[block.parent]
         if block.kind == "scf.while":
             return None
@@ -173,166 +123,6 @@ class _Total:
         return None if trips is None else min(outer * trips, _MOST_OPERATIONS)
 
 
-@dataclass(slots=True)
-class _Reader:
-    """Takes the lines of a module."""
-
-    flow: ValueFlow = field(default_factory=ValueFlow)
-    blocks: list[_Block] = field(default_factory=list)
-    noted: list[tuple[int, tuple[str, ...], int]] = field(default_factory=list)
-    """Ops: in which block, their results, and what they take if a stored value comes from one."""
-    stored: list[str] = field(default_factory=list)
-    calls: list[tuple[int, str]] = field(default_factory=list)
-    instructions: list[_Instruction] = field(default_factory=list)
-    parameters: dict[str, str] = field(default_factory=dict)
-    _open: list[int] = field(default_factory=list)
-    _kernels: list[str] = field(default_factory=list)
-    _functions: set[str] = field(default_factory=set)
-
-    def read(self, line: str) -> None:
-        """Take the next line."""
-        self.flow.read(line)
-        if line.startswith("tt.func"):
-            self._begin_function(line)
-        elif line.startswith("}"):
-            closed = self._open.pop() if self._open else None
-            if closed is None:
-                return
-            if opens(line):  # `} else {`, `} do {`
-                self._open.append(closed)
-            elif self.blocks[closed].fold:
-                self._end_fold(self.blocks[closed], line)
-        elif self._open and not line.startswith("^"):
-            self._operation(line)
-
-    def work(self) -> KernelWork:
-        """Return what was read."""
-        reached = self.flow.sources(self.stored)
-        for block, results, operations in self.noted:
-            if not results or not reached.isdisjoint(results):
-                self.blocks[block].operations += operations
-        kernel = self._kernels[0] if len(self._kernels) == 1 else None
-        if len(self._functions) > _MOST_FUNCTIONS:
-            kernel = None
-        needed = self._needed()
-        used = {operand for one in needed for operand in one.operands}
-        parameters = {node: name for node, name in self.parameters.items() if node in used}
-        return KernelWork(kernel, tuple(self.blocks), tuple(self.calls), needed, parameters)
-
-    def _needed(self) -> tuple[_Instruction, ...]:
-        """Return the instructions that trips of loops come from, in order."""
-        wanted = {block.trips for block in self.blocks if block.trips is not None}
-        kept = []
-        for one in reversed(self.instructions):
-            if one.result in wanted:
-                kept.append(one)
-                wanted.update(one.operands)
-        return tuple(reversed(kept))
-
-    def _begin_function(self, line: str) -> None:
-        match = FUNCTION.match(line)
-        name = match[2].strip('"') if match else "?"
-        self._functions.add(name)
-        self.blocks.append(_Block(None, "tt.func", name))
-        self._open = [len(self.blocks) - 1]
-        if match is None or "private" in (match[1] or ""):
-            return
-        self._kernels.append(name)
-        for value, words in PARAMETER.findall(line[match.end() :]):
-            named = NAMED.search(words)
-            self.parameters[self.flow.at(value)] = named[1] if named else value[1:]
-
-    def _operation(self, line: str) -> None:
-        left, equals, right = line.partition(" = ") if line.startswith("%") else ("", "", line)
-        words = STRING.sub('""', right if equals else line)
-        match = OPERATION.match(right if equals else line)
-        name = match[1] if match else ""
-        results = tuple([self.flow.at(found) for found, _ in RESULT.findall(left)])
-        operands = VALUE.findall(words)
-        self._number(name, line, results, operands)
-        if name in _STORED_OPERANDS:
-            values = operands[_STORED_OPERANDS[name]]
-            self.stored.extend(self.flow.used(value) for value in values)
-            self._note((), _lanes(words) * (2 if name.endswith(("rmw", "reduce")) else 1))
-        elif name.startswith("tt.dot"):
-            self._note(results, 2 * _lanes(words, -1) * _last_axis(words))
-        elif name == "tt.call":
-            callee = CALLEE.search(right)
-            self.calls.append((self._open[-1], callee[1].strip('"') if callee else "?"))
-        elif name in _COMPUTE or (name.startswith(("arith.", "math.")) and name not in _FREE):
-            self._note(results, _lanes(words))
-        if opens(words):
-            self._begin_block(name, line, results)
-
-    def _note(self, results: tuple[str, ...], operations: int) -> None:
-        block = self._open[-1]
-        if self.blocks[block].fold:  # in the body of a reduction all counts, or nothing does
-            self.blocks[block].operations += operations
-        else:
-            self.noted.append((block, results, operations))
-
-    def _begin_block(self, name: str, line: str, results: tuple[str, ...]) -> None:
-        parent = self._open[-1]
-        block = _Block(parent, name, self.blocks[parent].function)
-        if name.startswith(_FOLDS):
-            block.fold = results or ("",)
-        self.blocks.append(block)
-        self._open.append(len(self.blocks) - 1)
-        if name != "scf.for":
-            return
-        match = _LOOP.search(line)
-        bounds = tuple([self.flow.at(found) for found in match.groups()[1:]]) if match else ("",)
-        block.trips = f"trips {len(self.blocks)}"
-        self.instructions.append(_Instruction(block.trips, _trips, bounds))
-        for carried, _ in CARRIED.findall(line.partition("iter_args(")[2]):
-            self.instructions.append(_Instruction(self.flow.at(carried), _unknown))
-        if match:
-            self.instructions.append(_Instruction(self.flow.at(match[1]), _middle, bounds))
-
-    def _end_fold(self, block: _Block, line: str) -> None:
-        """Count the body of a reduction for each lane that goes in, where its result counts."""
-        operations = max(1, block.operations) * _lanes(line, 0)
-        block.operations = 0
-        if self._open:
-            self._note(block.fold, operations)
-
-    def _number(self, name: str, line: str, results: tuple[str, ...], operands: list[str]) -> None:
-        """Note how a number is computed, or that a name now stands for what is not known."""
-        given = tuple([self.flow.at(operand) for operand in operands])
-        constant, axis = _INTEGER.search(line), _AXIS.search(line)
-        for result in results:
-            if constant:
-                value = (
-                    int(constant[1]) if constant[1][0] in "-0123456789" else constant[1] == "true"
-                )
-                one = _Instruction(result, lambda value=value: int(value))
-            elif axis:
-                one = _Instruction(result, _same, (f"{axis[1]} {axis[2]}",))
-            elif name in _NUMBERS and "tensor<" not in line:
-                one = _Instruction(result, _NUMBERS[name], given)
-            elif name == "arith.cmpi" and (predicate := _PREDICATE.search(line)):
-                one = _Instruction(result, _COMPARED.get(predicate[1], _unknown), given)
-            else:
-                one = _Instruction(result, _unknown)
-            self.instructions.append(one)
-
-
-def _lanes(words: str, at: int | None = None) -> int:
-    """Return the elements of the largest tensor among the types of a line, or of one of them."""
-    found = _TENSOR.findall(words)
-    if not found:
-        return 1
-    sizes = [math.prod([int(size) for size in one.split("x")[:-1]]) for one in found]
-    return max(sizes) if at is None else sizes[at]
-
-
-def _last_axis(words: str) -> int:
-    """Return the size of the last axis of the first tensor of a line."""
-    found = _TENSOR.search(words)
-    sizes = found[1].split("x")[:-1] if found else []
-    return int(sizes[-1]) if sizes else 1
-
-
 def _bounded(compute: Callable[..., int | None], given: list[int | None]) -> int | None:
     """Return a number as far as kernels have them: none of more than 64 bits."""
     try:
@@ -340,57 +130,3 @@ def _bounded(compute: Callable[..., int | None], given: list[int | None]) -> int
     except (TypeError, ZeroDivisionError):  # text that Triton would not print; nothing divides by 0
         return None
     return value if value is not None and abs(value) < 1 << 64 else None
-
-
-def _unknown(*_: int) -> None:
-    return None
-
-
-def _same(value: int) -> int:
-    return value
-
-
-def _trips(first: int, end: int, step: int) -> int | None:
-    return max(0, -(-(end - first) // step)) if step > 0 else None
-
-
-def _middle(first: int, end: int, step: int) -> int | None:
-    trips = _trips(first, end, step)
-    return None if trips is None else first + max(0, trips - 1) // 2 * step
-
-
-def _divided(left: int, right: int) -> int:
-    """Return the quotient towards zero, as `arith.divsi` has it."""
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
-
-
-_NUMBERS: Mapping[str, Callable[..., int | None]] = {
-    "arith.addi": lambda left, right: left + right,
-    "arith.subi": lambda left, right: left - right,
-    "arith.muli": lambda left, right: left * right,
-    "arith.divsi": _divided,
-    "arith.divui": _divided,
-    "arith.ceildivsi": lambda left, right: -(-left // right),
-    "arith.remsi": lambda left, right: left - _divided(left, right) * right,
-    "arith.remui": lambda left, right: left - _divided(left, right) * right,
-    "arith.minsi": min,
-    "arith.minui": min,
-    "arith.maxsi": max,
-    "arith.maxui": max,
-    "arith.andi": lambda left, right: left & right,
-    "arith.select": lambda which, left, right: left if which else right,
-    "arith.extsi": _same,
-    "arith.extui": _same,
-    "arith.trunci": _same,
-    "arith.index_cast": _same,
-}
-"""Of numbers, not of tensors."""
-_COMPARED: Mapping[str, Callable[..., int | None]] = {
-    "eq": lambda left, right: int(left == right),
-    "ne": lambda left, right: int(left != right),
-    "slt": lambda left, right: int(left < right),
-    "sle": lambda left, right: int(left <= right),
-    "sgt": lambda left, right: int(left > right),
-    "sge": lambda left, right: int(left >= right),
-}

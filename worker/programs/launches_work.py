@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 
 from programs.tape.flow import flow_of
-from programs.tape.kernel_work import KernelWork, kernel_work
+from programs.tape.kernel_work import KernelWork
+from programs.tape.kernel_work_reader import kernel_work
 from programs.tape.program_work import LaunchesWork, ProgramWork, WorkShares, program_work, shares
 from programs.tape.schema import Launch, variant_on_cpu
 from worker.programs.program_kernels import ProgramKernels
 
 _MOST_STEPS = 5_000_000
-"""Instructions that bounds of loops come from, over all launches of a tape."""
+"""Of counting, over all launches of a tape."""
 
 
 def launches_work(kernels: ProgramKernels) -> LaunchesWork:
@@ -31,7 +32,7 @@ def launches_work(kernels: ProgramKernels) -> LaunchesWork:
         numbers = _numbers(launch, work)
         asked = key, grid_of(launch, kernels.numbers.get(index)), tuple(numbers.items())
         if asked not in known:
-            steps += len(work.instructions)
+            steps += work.steps
             known[asked] = work.operations(numbers, asked[1]) if steps <= _MOST_STEPS else None
         found[index] = known[asked]
     return found
@@ -52,7 +53,7 @@ def coverage_by_work(
         return None, f"coverage is null: how much a kernel of the {whose} does follows from data."
     found = shares(done, needed.total) if needed.total else None
     if found is None or found.coverage is None:
-        return None, "coverage is null: the reference computes nothing and copies nothing."
+        return None, "coverage is null: there is no work to be shared."
     return found, None
 
 

@@ -42,7 +42,9 @@ def work(name: str, shapes: list[tuple[int, ...]], made: tuple[int, ...], *more:
         ("sum.dim_IntList", [(6, 4)], (6,), 24),
         ("cumsum.default", [(6, 4)], (6, 4), 24),
         ("sort.default", [(6, 64)], (6, 64), 6 * 64 * 6),
-        ("linalg_inv_ex.default", [(8, 8)], (8, 8), 2 * 8**3),
+        ("linalg_inv_ex.default", [(100, 8, 8)], (100, 8, 8), 2 * 100 * 8**3),
+        ("mse_loss.default", [(6, 1), (4,)], (), 3 * 24),
+        ("median.default", [(6, 64)], (), 3 * 6 * 64),
         ("embedding.default", [(1000, 4), (6,)], (6, 4), 24),
         ("index_add.default", [(1000, 4), (6,), (6, 4)], (1000, 4), 24),
         ("clone.default", [(64, 4)], (64, 4), 256 * COPIED),
@@ -67,6 +69,21 @@ def test_arguments_given_by_name_count_as_well() -> None:
     named = {"mat2": TensorRef(1), "self": TensorRef(0)}
     op = AtenOp("aten.mm.default", (), named, (2,), "run", None)
     assert aten_work(op, tensors) == 2 * 3 * 5 * 7
+
+
+def test_the_largest_k_take_their_order() -> None:
+    assert work("topk.default", [(6, 64)], (6, 1), 1) == 6 * 64
+    assert work("topk.default", [(6, 64)], (6, 8), 8) == 6 * 64 * (1 + 3)
+
+
+def test_indices_name_places_together() -> None:
+    tensors = [
+        TensorMeta("fp32", "cuda", shape, (1,) * len(shape), 0, at)
+        for at, shape in enumerate([(100, 100, 5), (9, 1), (1, 7), (), (100, 100, 5)])
+    ]
+    args = (TensorRef(0), (TensorRef(1), TensorRef(2)), TensorRef(3), True)
+    op = AtenOp("aten.index_put_.default", args, {}, (4,), "run", None)
+    assert aten_work(op, tensors) == 9 * 7 * 5
 
 
 def convolution(transposed: bool, made: tuple[int, ...]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from programs.tape.kernel_work import kernel_work
+from programs.tape.kernel_work_reader import kernel_work
 
 pytestmark = pytest.mark.unit
 
@@ -184,3 +184,9 @@ def test_numbers_stay_small_however_deep_loops_are() -> None:
     found = operations(body, k=2**40)
     assert found is not None
     assert found <= 1 << 60
+
+
+def test_assembly_that_may_write_memory_has_no_number() -> None:
+    body = f'{LOAD}%y = tt.elementwise_inline_asm "st" {{packed_element = 1 : i32, pure = PURE}} %v : {ROW} -> {ROW}\n{STORE}'
+    assert operations(body.replace("PURE", "true")) == 2 * 128
+    assert operations(body.replace("PURE", "false")) is None
