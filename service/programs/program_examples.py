@@ -71,7 +71,9 @@ _PASSED = Program(
         tape=TapeSummary(ops=3, launches=0, bytes=918, url=tape_url(_ID, of_reference=True)),
         peak_bytes=48000,
     ),
-    reward=Reward(compiled=True, correct=True),
+    coverage=1.0,
+    coverage_measure="work",
+    reward=Reward(compiled=True, correct=True, coverage=1.0),
     counts={"passed": 1},
     peak_bytes=48000,
     timings_ms={"queue": 1.0, "run": 401.7, "total": 402.7},
@@ -116,6 +118,7 @@ _TIMED = _PASSED.model_copy(
         "speedup": 1.0625,
         "speedup_interval": (0.98, 1.15),
         "coverage": 1.0,
+        "coverage_measure": "time",
         "entries": _ENTRIES,
         "reward": Reward(compiled=True, correct=True, speedup=1.0625, coverage=1.0),
     }

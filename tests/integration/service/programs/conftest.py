@@ -59,6 +59,7 @@ TIMED: dict[str, Any] = {
     "speedup": 2.0,
     "speedup_interval": (1.9, 2.1),
     "coverage": 0.9,
+    "coverage_measure": "time",
     "entries": [
         EntryTime(
             op=1, name="add_kernel", file="user.py", line=21, us=11.0, share=0.9, is_kernel=True

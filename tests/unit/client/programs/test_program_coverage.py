@@ -1,0 +1,16 @@
+"""What the client says of how much of a program its kernels are."""
+
+from __future__ import annotations
+
+import pytest
+from tritonc.programs.timed_program import ProgramTimes
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("measure", ["time", "work"])
+def test_coverage_is_shown_with_what_it_is_a_share_of(measure: str) -> None:
+    answer = {"coverage": 0.9, "coverage_measure": measure}
+    assert list(ProgramTimes.from_json(answer).lines({})) == [
+        f"in its own kernels: 90% of the {measure}"
+    ]
