@@ -34,6 +34,14 @@ def padded_kernel(x, out, n, rounds, BLOCK: tl.constexpr):
     tl.store(out + at, y + z * 0.0, mask=at < n)
 
 @triton.jit
+def loaded_kernel(x, counts, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    y = tl.load(x + at, mask=at < n)
+    for i in range(tl.load(counts)):
+        y = y * 2.0
+    tl.store(out + at, y, mask=at < n)
+
+@triton.jit
 def unary_kernel(x, out, n, WHAT: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     y = tl.load(x + at, mask=at < n)
@@ -82,6 +90,11 @@ def padded(x):
     x = x.contiguous()
     out = torch.empty_like(x)
     padded_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), 64, BLOCK=256)
+    return out
+
+def loaded(x):
+    out, counts = torch.empty_like(x), torch.ones(1, dtype=torch.int32, device=x.device)
+    loaded_kernel[(triton.cdiv(x.numel(), 256),)](x, counts, out, x.numel(), BLOCK=256)
     return out
 
 def unary(x, what):
@@ -240,3 +253,43 @@ def test_what_torch_does_beside_a_kernel_s_work_is_not_flagged(
 
     assert (program["verdict"], program["flags"]) == ("passed", []), program
     assert least <= program["coverage"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("forward", "flags"),
+    [("return loaded(a)", []), ("return loaded(a + a) / 2", ["heavy_aten_left"])],
+)
+def test_a_loop_whose_end_is_loaded_leaves_coverage_open_with_a_reason(
+    programs: httpx.Client, forward: str, flags: list[str]
+) -> None:
+    program = evaluated(programs, ROWS, "return a + a", forward)
+
+    assert (program["verdict"], program["reward"]["flags"]) == ("passed", flags), program
+    assert program["coverage"] is program["coverage_measure"] is None
+    assert program["warnings"] == [
+        "coverage is null: how much a kernel of the program does follows from data."
+    ]
+
+
+def test_a_reference_with_kernels_has_their_work(programs: httpx.Client) -> None:
+    makes = "\ndef get_inputs():\n    return [torch.randn(64, 128)]\n\ndef get_init_inputs():\n"
+    makes += "    return []\n"
+    reference = model("Model", "return softmax(a) * 2", 1, KERNELS) + makes
+    program = evaluate(
+        programs,
+        model("ModelNew", "return softmax(a) * 2", 1, KERNELS),
+        reference,
+        device="interpreter",
+    )
+    assert (program["verdict"], program["flags"]) == ("passed", []), program
+    assert program["coverage"] == pytest.approx(6 / 7)
+
+
+def test_flags_need_no_run(programs: httpx.Client) -> None:
+    """As those of a program on a GPU, where nothing counts work either."""
+    program = evaluated(
+        programs, ROWS, "return torch.softmax(a, 1)", "return copy(torch.softmax(a, 1))",
+        stop_after="kernels",
+    )  # fmt: skip
+    assert program["verdict"] is program["coverage"] is None
+    assert program["reward"]["flags"] == ["heavy_aten_left"]
