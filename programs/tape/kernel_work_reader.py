@@ -198,22 +198,21 @@ class _Reader:
         compute, given = _rule(name, line), tuple([self.flow.at(one) for one in operands])
         if compute is _same and (axis := _AXIS.search(line)):
             given = (f"{axis[1]} {axis[2]}",)
-        for result in results:
-            known = len(results) == 1 and compute is not None
-            one = Instruction(result, compute, given) if known else Instruction(result, _unknown)
-            self.instructions.append(one)
+        if len(results) != 1 or compute is _unknown:
+            compute, given = _unknown, ()
+        self.instructions.extend(Instruction(result, compute, given) for result in results)
 
 
-def _rule(name: str, line: str) -> Callable[..., int | None] | None:
-    """Return how an op computes a number from numbers, None where it does something else."""
+def _rule(name: str, line: str) -> Callable[..., int | None]:
+    """Return how an op computes a number from numbers; `_unknown`: it does something else."""
     if name == "arith.constant" and (found := _INTEGER.search(line)):
         value = int(_TRUTHS.get(found[1], found[1]))
         return lambda: value
     if name in ("tt.get_program_id", "tt.get_num_programs"):
         return _same
     if name == "arith.cmpi" and (predicate := _PREDICATE.search(line)):
-        return _COMPARED.get(predicate[1])
-    return None if "tensor<" in line else _NUMBERS.get(name)
+        return _COMPARED.get(predicate[1], _unknown)
+    return _unknown if "tensor<" in line else _NUMBERS.get(name, _unknown)
 
 
 def _lanes(words: str, at: int | None = None) -> int:
