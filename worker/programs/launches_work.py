@@ -9,12 +9,17 @@ from programs.tape.program_work import LaunchesWork, ProgramWork, WorkShares, pr
 from programs.tape.schema import Launch, variant_on_cpu
 from worker.programs.program_kernels import ProgramKernels
 
-_MOST_STEPS = 5_000_000
-"""Of counting, over all launches of a tape."""
+_MOST_STEPS = 20_000_000
+"""Of counting, over all launches of a tape: some ten seconds."""
+_CHARS_A_STEP = 2
+"""Read in the time of a step."""
 
 
 def launches_work(kernels: ProgramKernels) -> LaunchesWork:
-    """Return the operations of each launch of a first call, as far as they follow from numbers."""
+    """Return the operations of each launch of a first call, as far as they follow from numbers.
+
+    Launches behind the first that would take too many steps have none.
+    """
     works: dict[str, KernelWork] = {}
     known: dict[object, int | None] = {}
     found: dict[int, int | None] = {}
@@ -27,13 +32,18 @@ def launches_work(kernels: ProgramKernels) -> LaunchesWork:
         assert use.job is not None
         key = use.job.key
         if key not in works:
+            steps += len(built.ttir) // _CHARS_A_STEP
+            if steps > _MOST_STEPS:
+                break
             works[key] = kernel_work(built.ttir)
         work = works[key]
         numbers = _numbers(launch, work)
         asked = key, grid_of(launch, kernels.numbers.get(index)), tuple(numbers.items())
         if asked not in known:
             steps += work.steps
-            known[asked] = work.operations(numbers, asked[1]) if steps <= _MOST_STEPS else None
+            if steps > _MOST_STEPS:
+                break
+            known[asked] = work.operations(numbers, asked[1])
         found[index] = known[asked]
     return found
 
@@ -50,7 +60,10 @@ def coverage_by_work(
     done, needed = _work(program), _work(reference)
     if done.kernels is None or needed.total is None:
         whose = "program" if done.kernels is None else "reference"
-        return None, f"coverage is null: how much a kernel of the {whose} does follows from data."
+        return None, (
+            f"coverage is null: how much a kernel of the {whose} does is not known before it "
+            "runs: bounds of a loop are loaded, say."
+        )
     found = shares(done, needed.total) if needed.total else None
     if found is None or found.coverage is None:
         return None, "coverage is null: there is no work to be shared."

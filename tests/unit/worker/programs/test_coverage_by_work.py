@@ -12,7 +12,7 @@ from programs.tape.program_work import WorkShares
 from tests.unit.programs.tape_maker import TapeMaker, t
 from worker.programs.kernel_compiles import BuiltKernel
 from worker.programs.kernel_jobs import KernelUse
-from worker.programs.launches_work import coverage_by_work
+from worker.programs.launches_work import coverage_by_work, launches_work
 from worker.programs.program_kernels import ProgramKernels
 from worker.programs.program_outcome import CaseOutcome, with_cases, with_run
 
@@ -90,8 +90,8 @@ def test_it_is_not_known_without_a_reference() -> None:
 @pytest.mark.parametrize(
     ("program", "reference", "why"),
     [
-        (kernels(1, True, LOOPS), kernels(1, False), "a kernel of the program does follows from"),
-        (kernels(1, True), kernels(1, True, LOOPS), "a kernel of the reference does follows from"),
+        (kernels(1, True, LOOPS), kernels(1, False), "a kernel of the program does is not known"),
+        (kernels(1, True), kernels(1, True, LOOPS), "a kernel of the reference does is not known"),
         (kernels(0, True), kernels(0, False), "there is no work"),
     ],
 )
@@ -103,6 +103,14 @@ def test_where_it_is_not_known_there_is_a_reason(
     assert unknown is not None
     assert unknown.startswith("coverage is null: ")
     assert why in unknown
+
+
+def test_launches_behind_too_much_text_have_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = kernels(1, launches=True)
+    assert list(launches_work(program).values()) == [2 * 64]
+
+    monkeypatch.setattr("worker.programs.launches_work._MOST_STEPS", 9)
+    assert launches_work(program) == {}
 
 
 def test_a_record_says_what_coverage_is_a_share_of() -> None:
