@@ -127,6 +127,8 @@ def posted(service: Server, body: Refused, content: bytes) -> tuple[int, str]:
         text = answer.read()
     finally:
         connection.close()
+    if b'"isError":true' in text:  # of a tool, which refuses with 200
+        return http.client.UNPROCESSABLE_ENTITY, "isError"
     slug = text.partition(b'"slug":"')[2].partition(b'"')[0].decode()
     return answer.status, slug or (f"{len(text)} bytes")
 
