@@ -23,6 +23,7 @@ MOST_CONTAINERS_OF_TOOL = 9_800
 BODY_BYTES = 8 << 20
 BATCH_BYTES = 16 << 20
 STATE_BYTES = 2 << 20
+TOOL_BYTES = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ FILLERS: dict[str, Filler] = {
     "numbers by name": _named("0"),
     "objects by name": _named("{}"),
     "long names": _named("0", name="a" * 200),
-    "a number of many digits in a list": _listed("1" * 199),
+    "a number of many digits in a list": _listed("1" * 850),
     "one long text": lambda room: '"' + "\\u00e9" * (room.size_bytes // 6) + '"',
     "one long name": lambda room: '{"' + "a" * room.size_bytes + '":{"shape":{}}}',
 }
@@ -173,6 +174,8 @@ def _most(path: str, *, as_many_as_fit: bool) -> tuple[int, int]:
 def _limit_bytes(path: str) -> int:
     if path in ("/v1/batches", "/v1/sweeps", "/evaluate/batch"):
         return BATCH_BYTES
+    if path == "/mcp":
+        return TOOL_BYTES
     return STATE_BYTES if path == "/v1/states/" else BODY_BYTES
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
+MAX_MESSAGE_BYTES = 2 << 20
+"""The protocol's library writes out what it refuses, so a message is shorter than other bodies."""
 
 
 class McpEndpoint:
@@ -49,7 +51,8 @@ class McpEndpoint:
         """Serve one message. Raises ProblemRaised for what no route would take."""
         request = Request(scope, receive)
         await state_of(request).callers.identify(request, "compile", "launch")
-        posted = await read_body(request, self._settings.max_body_bytes)
+        limit_bytes = min(self._settings.max_body_bytes, MAX_MESSAGE_BYTES)
+        posted = await read_body(request, limit_bytes)
         check_json_size(posted, OF_TOOL)
         body: bytes | None = posted
 

@@ -245,3 +245,23 @@ def test_the_library_is_not_loaded_before_it_is_asked() -> None:
     """It takes as long as all else of a service that starts."""
     asks = "import sys, service.application; sys.exit('mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asks], cwd=ROOT, timeout=60).returncode == 0
+
+
+def test_a_message_is_shorter_than_other_bodies(http: httpx.Client) -> None:
+    answer = http.post(
+        "/mcp", content=b"[" + b" " * (2 << 20), headers={"Content-Type": "application/json"}
+    )
+
+    assert answer.status_code == 413
+    assert answer.json()["limit"] == 2 << 20
+
+
+def test_a_message_of_many_values_is_refused_before_it_is_read(http: httpx.Client) -> None:
+    answer = http.post(
+        "/mcp",
+        content=b"[" + b"{}," * 600_000 + b"{}]",
+        headers={"Content-Type": "application/json"},
+    )
+
+    assert answer.status_code == 413
+    assert answer.json()["limit"] == 50_000
