@@ -15,6 +15,7 @@ from compiler.lines.place import Spot
 from compiler.lines.step import Step
 from compiler.numpy_module import support_text
 from compiler.numpy_module.batched.constants import Constants
+from compiler.numpy_module.batched.extents import ExtentChecks
 from compiler.numpy_module.batched.form import NAMES, run_form_with
 from compiler.numpy_module.batched.lifetimes import with_deletions
 from compiler.numpy_module.batched.reachable import Reachable
@@ -62,11 +63,17 @@ class RunForm:
 
 
 def run_form(
-    module: Operation, kernel: ToldKernel, files: Mapping[str, str], *, stepping: bool = False
+    module: Operation,
+    kernel: ToldKernel,
+    files: Mapping[str, str],
+    *,
+    stepping: bool = False,
+    checks_extents: bool = False,
 ) -> RunForm:
     """Return the run form of `kernel`; `files` are the user's, by path. Raises `Untranslatable`.
 
-    With `stepping` each operation of the user's lines has a line, and shows what it made.
+    With `stepping` each operation of the user's lines has a line, and shows what it made. One that
+    `checks_extents` raises `AssertionError` where a value is narrower or wider than it should be.
     """
     functions = Functions(module, _reserved(), kernel.symbol, _reserved())
     entry = entry_of(functions, kernel)
@@ -76,7 +83,10 @@ def run_form(
     uniformity = Uniformity(reachable)
     form = run_form_with(constants)
     follower = Stepping(places.users_own, reachable.inside_regions()) if stepping else None
-    telling = Telling(form, constants.spelling, places.words_of, uniformity.values, follower)
+    extents = ExtentChecks(reachable.inside_regions()) if checks_extents else None
+    telling = Telling(
+        form, constants.spelling, places.words_of, uniformity.values, follower or extents
+    )
     written = written_functions(functions, entry, telling)
     lines = [line for function in written for line in with_deletions(function)]
     head = constants.lines

@@ -23,7 +23,7 @@ from launch.buffers.element_types import Array
 from launch.cpu import tensor_ops
 from launch.cpu.control_flow import Branch, Paths, Rounds, chosen, loop
 from launch.cpu.descriptors import BlockPointer, DescriptorAccesses, TensorDescriptor
-from launch.cpu.lanes import elementwise, map_elementwise, map_packs
+from launch.cpu.lanes import check_extent, elementwise, map_elementwise, map_packs
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
 from launch.cpu.tells import Tells
@@ -57,6 +57,7 @@ class Kernel:
         self._form, self._programs = form, programs
         names = {**_numbers(), **_control(programs), **_memory(memory), **_tells(tells)}
         names["step"] = step
+        names["check_extent"] = partial(check_extent, programs)
         exec(_compiled(form.text), names)  # noqa: S102 - its task
         self._function: Callable[..., None] = names[form.entry]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from launch.buffers.element_types import Array
+from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
 
 
@@ -57,3 +58,20 @@ def map_elementwise(programs: Programs, function: Callable[..., Any], *tensors: 
     if isinstance(made, tuple):
         return tuple(np.moveaxis(row, -1, 0) for row in made)
     return np.moveaxis(made, -1, 0)
+
+
+def check_extent(programs: Programs, value: Any, shape: tuple[int, ...], made_by: str) -> None:
+    """Raise `AssertionError` unless `value` has `shape` below an axis of all programs or of 1.
+
+    Pointers are narrow by design: each access spreads them to the shape of its tile.
+    """
+    if isinstance(value, Pointer):
+        parts = [part.shape for part in (value.across, value.along) if part is not None]
+        for part in parts:
+            if part[0] not in (1, programs.count):
+                raise AssertionError(f"{made_by}: a pointer of {part} among {programs.count}")
+            np.broadcast_shapes(part[1:], shape)
+        return
+    found = np.shape(value)
+    if found[:1] not in ((1,), (programs.count,)) or found[1:] != shape:
+        raise AssertionError(f"{made_by}: {found} where a program's own part is {shape}")

@@ -63,11 +63,11 @@ class ProgramMemory:
                 rest = _as_bits(None, pointer.dtype)
             found = rest = lanes.loaded(_NOTHING if rest is None else rest)
         if found is None:
-            rest = _as_bits(other, pointer.dtype) if rest is None else rest
-            lanes_of_none = rest.reshape(
-                len(rest), *(1,) * (len(shape) + 1 - rest.ndim), *rest.shape[1:]
-            )
-            found = np.broadcast_to(lanes_of_none, (len(rest), *shape))
+            found = _as_bits(other, pointer.dtype) if rest is None else rest
+        if found.shape[1:] != shape:  # equal addresses, or no mask that spread them
+            ones = (1,) * (len(shape) + 1 - found.ndim)
+            wide = found.reshape(len(found), *ones, *found.shape[1:])
+            found = np.broadcast_to(wide, (len(found), *shape))
         return found != 0 if pointer.dtype.kind == "b" else found.view(pointer.dtype)
 
     def store(

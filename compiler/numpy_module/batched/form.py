@@ -11,7 +11,7 @@ from compiler.numpy_module.form import Form
 NAMES = frozenset(
     {
         "BlockPointer", "Pointer", "TensorDescriptor", "assume", "atomic", "begin_if",
-        "begin_paths", "begin_while", "check", "compare_and_swap", "concatenate",
+        "begin_paths", "begin_while", "check", "check_extent", "compare_and_swap", "concatenate",
         "descriptor_gather", "descriptor_load", "descriptor_reduce", "descriptor_scatter",
         "descriptor_store", "dot", "elementwise", "full", "gather", "histogram", "join", "keep",
         "load", "load_block", "loop", "map_elementwise", "map_packs", "num_programs", "numbers",

@@ -41,6 +41,8 @@ class Forms:
     kernel: str
     artifact: str
     run: RunForm
+    checked: RunForm
+    """The same, but that it asserts the extent of every value."""
 
     def one_by_one(self, grid: Sequence[int], arguments: Sequence[Any]) -> None:
         """Run the artifact; arrays are changed in place."""
@@ -52,14 +54,23 @@ class Forms:
         self, grid: Sequence[int], arguments: Sequence[Any], most_elements: int = ALL_AT_ONCE
     ) -> None:
         """Run the run form, as many programs at once as `most_elements` allows."""
+        self._at_once(self.run, grid, arguments, most_elements)
+
+    def at_once_checked(self, grid: Sequence[int], arguments: Sequence[Any]) -> None:
+        """Run all programs at once; raises `AssertionError` for a value of another extent."""
+        self._at_once(self.checked, grid, arguments, ALL_AT_ONCE)
+
+    def _at_once(
+        self, form: RunForm, grid: Sequence[int], arguments: Sequence[Any], most_elements: int
+    ) -> None:
         programs = Programs(grid)
         memory = ArrayMemory()
         values = [
             value_of(memory, parameter, argument)
-            for parameter, argument in zip(self.run.parameters, arguments, strict=True)
+            for parameter, argument in zip(form.parameters, arguments, strict=True)
         ]
-        tells = Tells(programs, Places(self.run.places))
-        kernel = Kernel(self.run, programs, memory.of(programs), tells)
+        tells = Tells(programs, Places(form.places))
+        kernel = Kernel(form, programs, memory.of(programs), tells)
         total, size = math.prod(grid), kernel.batch_size(most_elements)
         for first in range(0, total, size):
             kernel.run_batch(np.arange(first, min(first + size, total)), values)
@@ -86,7 +97,11 @@ def forms_of(ir: str | bytes, stage: str = "ttir") -> Forms:
     told = Told(symbol, stage, ())
     names = loop_names(text)
     artifact = module_text(module_of(generic, names), told, {})
-    return Forms(symbol, artifact, run_form(module_of(generic, names), told, {}))
+    run, checked = (
+        run_form(module_of(generic, names), told, {}, checks_extents=checks)
+        for checks in (False, True)
+    )
+    return Forms(symbol, artifact, run, checked)
 
 
 def compiled(children: Children, source: Source) -> tuple[Forms, Forms]:

@@ -25,5 +25,6 @@ def test_generated_kernels(seed: int) -> None:
         found = memory.copy()
         forms.at_once((PROGRAMS, 1, 1), [found, 5], most)
         np.testing.assert_array_equal(found, wanted)
+    forms.at_once_checked((PROGRAMS, 1, 1), [memory.copy(), 5])
     assert forms.run.is_batchable
     assert (wanted != memory).any()

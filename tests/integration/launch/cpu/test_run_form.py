@@ -52,6 +52,7 @@ def check_equal(forms: Forms) -> None:
         forms.at_once(grid, found, most)
         for one, other in zip(found, wanted, strict=True):
             assert one.tobytes() == other.tobytes()
+    forms.at_once_checked(grid, [np.copy(argument) for argument in given])
     assert any((a != b).any() for a, b in zip(given, wanted, strict=True) if np.ndim(a))
 
 

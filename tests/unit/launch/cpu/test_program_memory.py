@@ -58,6 +58,20 @@ def test_nothing_is_loaded_where_every_lane_is_masked():
     assert np.broadcast_to(found, (1, 4)).tolist() == [[5, 5, 5, 5]]
 
 
+def test_a_load_has_the_extent_of_its_tile_whatever_its_mask_leaves_out():
+    memory, x = memory_of(np.arange(4, dtype=np.float32))
+    row = x + LANES[:, None]
+    for rows in (2, 1):
+        mask = (np.arange(2)[:, None] < rows)[None] & (LANES >= 0)[:, None]
+        assert memory.load(row, mask, None, (2, 4)).shape == (1, 2, 4)
+
+
+@pytest.mark.parametrize("mask", [None, LANES >= 0, LANES > 0, LANES > 9])
+def test_a_load_of_one_address_has_the_extent_of_its_tile(mask):
+    memory, x = memory_of(np.arange(4, dtype=np.float32))
+    assert memory.load(x + column(1), mask, None, (4,)).shape == (1, 4)
+
+
 @pytest.mark.parametrize("dtype", [ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn, np.bool_])
 def test_rows_of_any_type_are_moved(dtype):
     numbers = np.arange(96).astype(dtype)
