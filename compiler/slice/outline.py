@@ -76,10 +76,12 @@ def outline(
     postponed = any(_postpones_annotations(node) for node in tree.body)
     is_main = not any("__name__" in stored([node]) for node in tree.body)
     units: list[Unit] = []
-    for node in tree.body:
+    for position, node in enumerate(tree.body):
         left_out = decorators.left_out(node, lines, aliases, is_foreign, tuned=tuned)
         running = _running(node, left_out, imported=is_main)
         reading = names.read(running, annotations=not postponed)
+        if position == 0 and _is_docstring(node):
+            reading.binds.add("__doc__")
         end = node.end_lineno or node.lineno
         last = units[-1].last_line if units else 0
         unread = [m for item in left_out for m in names.read(ast.Expr(item.node)).now]
@@ -116,6 +118,14 @@ def is_main_block(node: ast.stmt) -> TypeGuard[ast.If]:
         ):
             return True
     return False
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def _postpones_annotations(node: ast.stmt) -> bool:

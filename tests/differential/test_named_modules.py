@@ -63,7 +63,30 @@ EQUAL: dict[str, str] = {
     "star imports that override": "B = tl.constexpr(1.0)\nfrom math import *\nB = tl.constexpr(pi)\n",
 }  # fmt: skip
 
+OF_MODULES = {
+    "the docstring": "2.0 if __doc__ else 3.0",
+    "the docstring among the globals": "2.0 if globals()['__doc__'] else 3.0",
+    "the docstring of the object": "float(len(__import__('sys').modules[__name__].__doc__))",
+    "the length of the docstring": "float(len(__doc__ or ''))",
+    "the name": "float(len(__name__))",
+    "the file": "float(len(__file__))",
+    "the package": "1.0 + len(__package__ or '')",
+    "the specification": "float(len(__spec__.name + (__spec__.origin or '')))",
+    "the loader": "2.0 if __loader__ else 3.0",
+    "the compiled file": "2.0 if __cached__ else 3.0",
+    "the builtins": "2.0 if isinstance(__builtins__, dict) else 3.0",
+    "the annotations": "float(len(__annotations__))",
+    "the folder of a package": "2.0 if '__path__' in globals() else 3.0",
+    "the line of a frame": "float(__import__('sys')._getframe().f_lineno)",
+    "all names": "float(len(dir()))",
+}
+"""Expressions that ask what Python sets on a module."""
+
 KERNELS: dict[str, str] = {
+    "a docstring before a future import": "'Text.'\nfrom __future__ import annotations\n" + HEAD + "B = tl.constexpr(2.0 if __doc__ else 3.0)\n" + KERNEL,
+    "a docstring that is replaced": "'Text.'\n" + HEAD + "__doc__ = None\nB = tl.constexpr(2.0 if __doc__ else 3.0)\n" + KERNEL,
+    "a docstring that is extended": "'Text.'\n" + HEAD + "__doc__ += 'more'\nB = tl.constexpr(float(len(__doc__)))\n" + KERNEL,
+    "a text that is no docstring": "1\n'Text.'\n" + HEAD + "B = tl.constexpr(2.0 if __doc__ else 3.0)\n" + KERNEL,
     "definitions in both branches": HEAD + "if tl is None:\n    @triton.jit\n    def k(x_ptr):\n        tl.store(x_ptr, 1.0)\n"
     "else:\n    @triton.jit\n    def k(x_ptr, P: tl.constexpr = 2.0):\n        tl.store(x_ptr, P)\n",
     "a decorator in brackets": HEAD + "B = tl.constexpr(1.0)\n@(\n    triton.jit\n)\ndef k(x_ptr):\n    tl.store(x_ptr, B)\n",
@@ -118,6 +141,16 @@ def test_an_effect_is_seen(comparison: Comparison, text: str) -> None:
 
     assert answers.verdict == "equal", answers.detail
     assert not answers.overruled
+
+
+@pytest.mark.parametrize("expression", OF_MODULES.values(), ids=OF_MODULES)
+def test_a_module_has_what_python_sets_on_it(comparison: Comparison, expression: str) -> None:
+    unreached = "unused: int = 3\nplain = 4\n"
+    text = f"'A docstring.'\n{HEAD}{unreached}B = tl.constexpr({expression})\n{KERNEL}"
+
+    answers = comparison.compare({"user.py": text})
+
+    assert answers.verdict == "equal", answers.detail
 
 
 @pytest.mark.parametrize("text", KERNELS.values(), ids=KERNELS)
