@@ -15,7 +15,7 @@ from sweeps.where import Condition
 COMBINATIONS_PER_VARIANT: Final = 10
 """How many combinations may be looked at for each variant that a sweep may have."""
 MAX_STEPS: Final = 1_500_000
-"""Of evaluating `where`, some 0.7 s of CPU time: for each combination its terms and `STEPS_EACH`."""
+"""Of evaluating `where`, some 0.7 s: for each combination its terms and `STEPS_EACH`."""
 STEPS_EACH: Final = 5
 """What a combination costs beside the terms of its conditions."""
 
