@@ -4,6 +4,8 @@ What is stored is the adapters' JSON; it is not looked at here. A task is shown 
 """
 
 import hashlib
+import hmac
+import secrets
 from typing import Any, Final
 
 from redis.asyncio import Redis
@@ -13,6 +15,8 @@ from store.launches import LIFE_S
 
 MAX_BYTES: Final = 256 << 10
 """What one task may take; each stands for a program, of which a caller has so many."""
+
+_SECRET_BYTES: Final = 32
 
 
 class Evaluations:
@@ -30,6 +34,17 @@ class Evaluations:
             message = f"a task of {len(data)} bytes; there is room for {MAX_BYTES}"
             raise ValueError(message)
         await self._redis.set(_name(caller, kind, task_id), data, ex=LIFE_S)
+
+    async def seed(self, *parts: str) -> int:
+        """Return 63 bits that follow from `parts`, and that nobody can know outside the store.
+
+        Raises StoreUnavailable.
+        """
+        drawn = secrets.token_bytes(_SECRET_BYTES)
+        await self._redis.set(keys.EVALUATION_SEEDS, drawn, nx=True)
+        secret: Any = await self._redis.get(keys.EVALUATION_SEEDS)
+        made = hmac.digest(bytes(secret), "\0".join(parts).encode(), "sha256")
+        return int.from_bytes(made[:8], "big") >> 1
 
     async def find(self, caller: str, kind: str, task_id: str) -> bytes | None:
         """Return the task, None when there is none or it is somebody else's.

@@ -43,6 +43,7 @@ SWEEP_ROWS: Final = "tritond:sweep-rows:"  # <sweep id>: hash index -> row as JS
 SWEEP_JOBS: Final = "tritond:sweep-jobs:"  # <sweep id>: hash index -> job that it waits for
 LIVING_SWEEPS: Final = "tritond:living-sweeps:"  # <caller>: zset sweep id -> when it began, ms
 IDEMPOTENCY: Final = "tritond:idempotency:"  # <caller>:<SHA-256 of the client's key>: JSON
+EVALUATION_SEEDS: Final = "tritond:evaluation-seeds"  # bytes that seeds of tasks follow from
 EVALUATION: Final = "tritond:evaluation:"  # <caller>:<evaluator>:<SHA-256 of the task's name>: JSON
 TENSOR: Final = "tritond:tensor:"  # <caller>:<digest>: bytes, lives as long as the upload
 EXPECTED_USED: Final = "tritond:expected-used:"  # <caller>: zset key of an answer -> last use, ms

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.compile_request import MAX_TIMEOUT_S, Json, Name
+from launch.request.initializer import MAX_SEED
 
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
 """Of KernelGYM, as of KernelBench."""
-SEED = 42
 CALLS_OF_A_TRIAL = 2
 """Of a program: each on values of its own."""
 MAX_TIMING_MS = 5000
@@ -67,6 +67,13 @@ class KernelGymTask(BaseModel):
     backend: Literal["triton", "cuda"] = "triton"
     workflow: _Word | None = "kernelbench"
     num_correct_trials: int = Field(default=5, ge=1, le=20)
+    seed: int | None = Field(
+        default=None,
+        ge=0,
+        le=MAX_SEED,
+        description="of the inputs; default: a secret one of this task, which no candidate knows "
+        "(KernelGYM itself has no such field, and always takes 42)",
+    )
     num_perf_trials: int = Field(default=100, ge=1, le=1000)
     num_warmup: int = Field(default=3, ge=0, le=100)
     device_preference: str | None = Field(default=None, max_length=64)
@@ -172,7 +179,10 @@ def not_applied(task: KernelGymTask, *, on_gpu: bool) -> dict[str, str]:
 
 
 def program_of(task: KernelGymTask, *, on_gpu: bool) -> dict[str, Any]:
-    """Return the body of POST /v1/programs that evaluates `task`, on a GPU or the CPU device."""
+    """Return the body of POST /v1/programs that evaluates `task`, on a GPU or the CPU device.
+
+    It has a `seed` only where the task has one.
+    """
     timeout_s = min(task.timeout, MAX_TIMEOUT_S)
     timing = {
         "warmup_repeats": task.num_warmup,
@@ -180,7 +190,8 @@ def program_of(task: KernelGymTask, *, on_gpu: bool) -> dict[str, Any]:
         "max_repeats": task.num_perf_trials,
         "max_ms": MAX_TIMING_MS,
     }
-    return {
+    seed = {} if task.seed is None else {"seed": task.seed}
+    return seed | {
         "source": task.kernel_code,
         "entry": {"kind": "model", "class": f"{task.entry_point}New"},
         "reference": {
@@ -189,7 +200,6 @@ def program_of(task: KernelGymTask, *, on_gpu: bool) -> dict[str, Any]:
         },
         "tolerance": TOLERANCE,
         "trials": ceil(task.num_correct_trials / CALLS_OF_A_TRIAL),
-        "seed": SEED,
         "device": "auto" if on_gpu else "interpreter",
         "timing": timing if on_gpu else None,
         "timeout_s": timeout_s,

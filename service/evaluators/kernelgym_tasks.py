@@ -1,6 +1,7 @@
 """KernelGYM's tasks as they are kept: the caller's name for a program, and what was not applied."""
 
 import hashlib
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -58,6 +59,10 @@ async def submit_task(
         )
         raise ProblemRaised("invalid_request", detail, parameter="task_id")
     name = hashlib.sha256(f"{task.task_id}\0{digest}".encode()).hexdigest()
+    # another candidate gets another seed; this one, posted again, its own
+    drawn = secrets.token_hex(16) if task.force_refresh else ""
+    seed = await state_of(request).evaluations.seed(caller.id, KIND, name, drawn)
+    body = {"seed": seed} | body
     key = None if task.force_refresh else f"{KIND}:{name}"
     program = await posted(request, PROGRAMS, body, POINTERS, idempotency_key=key)
     unused = not_applied(task, on_gpu=on_gpu)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
+from store import keys
 from store.evaluations import MAX_BYTES, Evaluations
 
 
@@ -26,3 +27,13 @@ async def test_a_name_stands_for_the_task_that_was_kept_last(redis: Redis) -> No
 async def test_a_task_has_a_bound(redis: Redis) -> None:
     with pytest.raises(ValueError, match=f"room for {MAX_BYTES}"):
         await Evaluations(redis).keep("ann", "kernelgym", "large", b"x" * (MAX_BYTES + 1))
+
+
+async def test_a_seed_follows_from_its_parts_and_a_secret(redis):
+    parts = [("a", "b"), ("a", "b"), ("a", "c")]
+    first, again, other = [await Evaluations(redis).seed(*each) for each in parts]
+    await redis.delete(keys.EVALUATION_SEEDS)
+
+    assert first == again
+    assert first != other
+    assert await Evaluations(redis).seed("a", "b") != first

@@ -72,7 +72,9 @@ def test_a_task_is_a_program_with_kernelbenchs_classes_and_tolerances() -> None:
     assert body["entry"] == {"kind": "model", "class": "NetNew"}
     assert body["reference"]["entry"] == {"kind": "model", "class": "Net"}
     assert body["tolerance"] == {"rtol": 1e-2, "atol": 1e-2}
-    assert (body["timeout_s"], body["priority"], body["seed"]) == (90, "batch", 42)
+    assert (body["timeout_s"], body["priority"]) == (90, "batch")
+    assert "seed" not in body, "a secret one is drawn where the task has none"
+    assert program_of(task(seed=7), on_gpu=False)["seed"] == 7
     assert (body["device"], body["timing"]) == ("interpreter", None)
 
 
