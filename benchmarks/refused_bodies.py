@@ -90,7 +90,7 @@ FILLERS: dict[str, Filler] = {
     "numbers by name": _named("0"),
     "objects by name": _named("{}"),
     "long names": _named("0", name="a" * 200),
-    "a number of many digits in a list": _listed("1" * 850),
+    "a number of many digits in a list": _listed("1" * 199),
     "one long text": lambda room: '"' + "\\u00e9" * (room.size_bytes // 6) + '"',
     "one long name": lambda room: '{"' + "a" * room.size_bytes + '":{"shape":{}}}',
 }

@@ -114,21 +114,21 @@ def test_what_is_not_json_is_left_to_its_parser(content: bytes):
     check_json_size(content, JsonSize(values=100, containers=100))
 
 
-@pytest.mark.parametrize("number", [b"1" * 1001, b"-0." + b"7" * 1001, b"1" * 4_000_000])
+@pytest.mark.parametrize("number", [b"1" * 201, b"-0." + b"7" * 201, b"1" * 4_000_000])
 def test_a_number_of_too_many_digits_is_refused(number: bytes):
     content = b'{"source": "' + b"9" * 300_000 + b'", "n": [1, ' + number + b"]}"
 
     problem = refusal(content)
 
     assert problem.slug == "invalid_json"
-    assert str(problem).startswith("A number in the body has more than 1000 digits")
+    assert str(problem).startswith("A number in the body has more than 200 digits")
 
 
-@pytest.mark.parametrize("fill", [b"1", b'\\"1', b"1" * 999 + b"a"])
+@pytest.mark.parametrize("fill", [b"1", b'\\"1', b"1" * 199 + b"a"])
 def test_digits_in_texts_are_any_number(fill: bytes):
     text = b'"' + fill * (400_000 // len(fill)) + b'"'
 
-    check_json_size(b'{"a": ' + text + b", " + text + b": " + b"1" * 1000 + b"}")
+    check_json_size(b'{"a": ' + text + b", " + text + b": " + b"1" * 200 + b"}")
 
 
 def test_a_long_number_in_a_small_body_is_left_to_its_field():
