@@ -115,8 +115,6 @@ class _Total:
 
     def _times(self, block: Block, times: Mapping[int, int | None]) -> int | None:
         outer = 1 if block.parent is None else times[block.parent]
-        if block.kind == "scf.while":
-            return None
         if block.trips is None or outer is None:
             return outer
         trips = self._values.get(block.trips)

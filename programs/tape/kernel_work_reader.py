@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from programs.tape.counted_loops import ConditionalLoop
 from programs.tape.kernel_effects import (
     CALLEE,
     CARRIED,
@@ -26,14 +27,21 @@ from programs.tape.kernel_effects import (
     opens,
 )
 from programs.tape.kernel_work import Block, Instruction, KernelWork
+from programs.tape.ttir_numbers import (
+    axis_of,
+    middle_below,
+    middle_to,
+    predicate_of,
+    rule_of,
+    trips_below,
+    trips_to,
+    unknown,
+)
 
 _TENSOR = re.compile(r"tensor<((?:\d{1,9}x){0,16})")
 _LOOP = re.compile(
     r"scf\.for (?:unsigned )?(%[\w.$-]+) = (%[\w.$#-]+) to (%[\w.$#-]+) step (%[\w.$#-]+)"
 )
-_INTEGER = re.compile(r"arith\.constant (-?\d{1,20}|true|false)\b")
-_AXIS = re.compile(r"tt\.get_(program_id|num_programs) ([xyz])")
-_PREDICATE = re.compile(r"arith\.cmpi (\w+),")
 
 _FREE = frozenset({
     "arith.constant", "arith.extf", "arith.truncf", "arith.extsi", "arith.extui", "arith.trunci",
@@ -81,6 +89,9 @@ class _Reader:
     parameters: dict[str, str] = field(default_factory=dict)
     does_anything: bool = False
     """Whether assembly may write memory."""
+    _whiles: dict[int, ConditionalLoop] = field(default_factory=dict)
+    _compared: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    _sums: dict[str, tuple[str, str]] = field(default_factory=dict)
     _open: list[int] = field(default_factory=list)
     _kernels: list[str] = field(default_factory=list)
     _functions: set[str] = field(default_factory=set)
@@ -98,7 +109,11 @@ class _Reader:
                 self._open.append(closed)
             elif self.blocks[closed].fold:
                 self._end_fold(self.blocks[closed], line)
-        elif self._open and not line.startswith("^"):
+            elif closed in self._whiles:
+                self._end_while(self._whiles.pop(closed), self.blocks[closed])
+        elif self._open and line.startswith("^"):
+            self._arguments([self.flow.at(name) for name, _ in PARAMETER.findall(line)])
+        elif self._open:
             self._operation(line)
 
     def work(self) -> KernelWork:
@@ -153,6 +168,12 @@ class _Reader:
             self._note((), _lanes(words) * (2 if name.endswith(("rmw", "reduce")) else 1))
         elif name.startswith("tt.dot"):
             self._note(results, 2 * _lanes(words, -1) * _last_axis(words))
+        elif name in ("scf.condition", "scf.yield") and (loop := self._whiles.get(self._open[-1])):
+            given = [self.flow.at(operand) for operand in operands]
+            if name == "scf.yield":
+                loop.yielded = given
+            else:
+                loop.condition, loop.forwarded = next(iter(given), ""), given[1:]
         elif name == "tt.call":
             callee = CALLEE.search(right)
             self.calls.append((self._open[-1], callee[1].strip('"') if callee else "?"))
@@ -175,16 +196,44 @@ class _Reader:
             block.fold = results or ("",)
         self.blocks.append(block)
         self._open.append(len(self.blocks) - 1)
-        if name != "scf.for":
+        if name not in ("scf.for", "scf.while"):
+            return
+        block.trips = f"trips {len(self.blocks)}"
+        if name == "scf.while":
+            self._begin_while(line, block.trips)
             return
         match = _LOOP.search(line)
         bounds = tuple([self.flow.at(found) for found in match.groups()[1:]]) if match else ("",)
-        block.trips = f"trips {len(self.blocks)}"
-        self.instructions.append(Instruction(block.trips, _trips, bounds))
+        self.instructions.append(Instruction(block.trips, trips_below, bounds))
         for carried, _ in CARRIED.findall(line.partition("iter_args(")[2]):
-            self.instructions.append(Instruction(self.flow.at(carried), _unknown))
+            self.instructions.append(Instruction(self.flow.at(carried), unknown))
         if match:
-            self.instructions.append(Instruction(self.flow.at(match[1]), _middle, bounds))
+            self.instructions.append(Instruction(self.flow.at(match[1]), middle_below, bounds))
+
+    def _begin_while(self, line: str, trips: str) -> None:
+        carried = [(self.flow.at(one), self.flow.at(first)) for one, first in CARRIED.findall(line)]
+        self._whiles[self._open[-1]] = ConditionalLoop(len(self.instructions), carried)
+        self.instructions.append(Instruction(trips, unknown))
+        self.instructions.extend(Instruction(name, unknown) for name, _ in carried)
+
+    def _arguments(self, names: list[str]) -> None:
+        """Note the arguments of a body, which stand for what is not known."""
+        loop = self._whiles.get(self._open[-1])
+        for name in names:
+            if loop is not None:
+                loop.arguments.append((name, len(self.instructions)))
+            self.instructions.append(Instruction(name, unknown))
+
+    def _end_while(self, loop: ConditionalLoop, block: Block) -> None:
+        """Say how often a loop runs if it counts, and what its counter is in the middle."""
+        counted = loop.counted(self._compared, self._sums)
+        if counted is None or block.trips is None:
+            return
+        trips = trips_to if counted.includes_end else trips_below
+        middle = middle_to if counted.includes_end else middle_below
+        self.instructions[loop.place] = Instruction(block.trips, trips, counted.bounds)
+        name, place = loop.arguments[counted.argument]
+        self.instructions[place] = Instruction(name, middle, counted.bounds)
 
     def _end_fold(self, block: Block, line: str) -> None:
         """Count the body of a reduction for each lane that goes in, where its result counts."""
@@ -195,24 +244,17 @@ class _Reader:
 
     def _number(self, name: str, line: str, results: tuple[str, ...], operands: list[str]) -> None:
         """Note how a number is computed, or that a name now stands for what is not known."""
-        compute, given = _rule(name, line), tuple([self.flow.at(one) for one in operands])
-        if compute is _same and (axis := _AXIS.search(line)):
-            given = (f"{axis[1]} {axis[2]}",)
-        if len(results) != 1 or compute is _unknown:
-            compute, given = _unknown, ()
+        compute, given = rule_of(name, line), tuple([self.flow.at(one) for one in operands])
+        if axis := axis_of(name, line):
+            given = (axis,)
+        if len(results) == 1 and len(given) == 2 and "tensor<" not in line:
+            if name == "arith.addi":
+                self._sums[results[0]] = (given[0], given[1])
+            elif name == "arith.cmpi":
+                self._compared[results[0]] = (predicate_of(line), given[0], given[1])
+        if len(results) != 1 or compute is unknown:
+            compute, given = unknown, ()
         self.instructions.extend(Instruction(result, compute, given) for result in results)
-
-
-def _rule(name: str, line: str) -> Callable[..., int | None]:
-    """Return how an op computes a number from numbers; `_unknown`: it does something else."""
-    if name == "arith.constant" and (found := _INTEGER.search(line)):
-        value = int(_TRUTHS.get(found[1], found[1]))
-        return lambda: value
-    if name in ("tt.get_program_id", "tt.get_num_programs"):
-        return _same
-    if name == "arith.cmpi" and (predicate := _PREDICATE.search(line)):
-        return _COMPARED.get(predicate[1], _unknown)
-    return _unknown if "tensor<" in line else _NUMBERS.get(name, _unknown)
 
 
 def _lanes(words: str, at: int | None = None) -> int:
@@ -229,58 +271,3 @@ def _last_axis(words: str) -> int:
     found = _TENSOR.search(words)
     sizes = found[1].split("x")[:-1] if found else []
     return int(sizes[-1]) if sizes else 1
-
-
-def _unknown(*_: int) -> None:
-    return None
-
-
-def _same(value: int) -> int:
-    return value
-
-
-def _trips(first: int, end: int, step: int) -> int | None:
-    return max(0, -(-(end - first) // step)) if step > 0 else None
-
-
-def _middle(first: int, end: int, step: int) -> int | None:
-    trips = _trips(first, end, step)
-    return None if trips is None else first + max(0, trips - 1) // 2 * step
-
-
-def _divided(left: int, right: int) -> int:
-    """Return the quotient towards zero, as `arith.divsi` has it."""
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
-
-
-_TRUTHS = {"true": "1", "false": "0"}
-_NUMBERS: Mapping[str, Callable[..., int | None]] = {
-    "arith.addi": lambda left, right: left + right,
-    "arith.subi": lambda left, right: left - right,
-    "arith.muli": lambda left, right: left * right,
-    "arith.divsi": _divided,
-    "arith.divui": _divided,
-    "arith.ceildivsi": lambda left, right: -(-left // right),
-    "arith.remsi": lambda left, right: left - _divided(left, right) * right,
-    "arith.remui": lambda left, right: left - _divided(left, right) * right,
-    "arith.minsi": min,
-    "arith.minui": min,
-    "arith.maxsi": max,
-    "arith.maxui": max,
-    "arith.andi": lambda left, right: left & right,
-    "arith.select": lambda which, left, right: left if which else right,
-    "arith.extsi": _same,
-    "arith.extui": _same,
-    "arith.trunci": _same,
-    "arith.index_cast": _same,
-}
-"""Of numbers, not of tensors."""
-_COMPARED: Mapping[str, Callable[..., int | None]] = {
-    "eq": lambda left, right: int(left == right),
-    "ne": lambda left, right: int(left != right),
-    "slt": lambda left, right: int(left < right),
-    "sle": lambda left, right: int(left <= right),
-    "sgt": lambda left, right: int(left > right),
-    "sge": lambda left, right: int(left >= right),
-}

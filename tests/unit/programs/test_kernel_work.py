@@ -119,6 +119,48 @@ scf.condition(%b) %s : {ROW}
     assert operations(kernel(f"%t = arith.extf %s_1 : {ROW} to {ROW}\n")) == 128
 
 
+def counting(compared: str = "slt, %k_1, %n", grows: str = "%k_1, %c4", more: str = ADD) -> str:
+    return f"""{LOAD}%c0 = arith.constant 0 : i32
+%c4 = arith.constant 4 : i32
+%y:2 = scf.while (%s = %v, %k_1 = %c0) : ({ROW}, i32) -> ({ROW}, i32) {{
+%b = arith.cmpi {compared} : i32 loc(#loc)
+scf.condition(%b) %s, %k_1 : {ROW}, i32 loc(#loc)
+}} do {{
+^bb0(%s: {ROW} loc("s"(#loc)), %k_1: i32 loc("k"(#loc))):
+{more}%k_2 = arith.addi {grows} : i32 loc(#loc)
+scf.yield %t, %k_2 : {ROW}, i32 loc(#loc)
+}} loc(#loc)
+tt.store %out, %y#0, %m : {POINTERS}
+"""
+
+
+def test_a_loop_with_a_condition_that_counts_is_counted() -> None:
+    """With its counter: what such a loop carries may become any of its results."""
+    assert operations(counting(), n=10) == (3 + 1) * 128 + 3 * 2
+    assert operations(counting("sle, %k_1, %n"), n=8) == (3 + 1) * 128 + 3 * 2
+    assert operations(counting(grows="%c4, %k_1"), n=10) == (3 + 1) * 128 + 3 * 2
+
+
+def test_its_counter_is_that_of_the_middle_for_loops_within() -> None:
+    inner = f"%t = scf.for %j = %k_1 to %n step %c4 iter_args(%u = %s) -> ({ROW})  : i32 {{\n%w = arith.addf %u, %u : {ROW}\nscf.yield %w : {ROW}\n}}\n"
+    assert operations(counting(more=inner), n=20) == (5 * 3 + 1) * 128 + 5 * 2
+
+
+@pytest.mark.parametrize(
+    ("compared", "grows"),
+    [
+        ("slt, %k_1, %m_1", "%k_1, %c4"),
+        ("slt, %k_1, %k_1", "%k_1, %c4"),
+        ("sgt, %k_1, %n", "%k_1, %c4"),
+        ("slt, %k_1, %n", "%k_1, %k_1"),
+        ("slt, %k_1, %n", "%c4, %c4"),
+        ("slt, %k_1, %n", "%k_1, %c0"),
+    ],
+)
+def test_one_that_does_not_count_has_no_number(compared: str, grows: str) -> None:
+    assert operations(counting(compared, grows), n=10) is None
+
+
 def test_both_branches_count() -> None:
     body = f"""{LOAD}%y = scf.if %b -> ({ROW}) {{
 %a = arith.addf %v, %v : {ROW}
