@@ -195,9 +195,9 @@ $(EVALUATORS)/.installed: client/pyproject.toml
 		flashinfer-bench==0.1.2 safetensors==0.8.0 docstring-parser==0.18.0 pyyaml==6.0.3
 	@touch $@
 
-$(SCHEMATHESIS)/.installed: requirements.lock
+$(SCHEMATHESIS)/.installed: $(LOCKS)
 	python3 -m venv $(SCHEMATHESIS)
-	$(SCHEMATHESIS)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock schemathesis==4.32.5
+	$(SCHEMATHESIS)/$(INSTALL) schemathesis==4.32.5
 	@touch $@
 
 $(CORPUS)/.installed: benchmarks/corpus/requirements.txt

@@ -240,6 +240,7 @@ def secrets_of_programs(recording: Deployment) -> dict[str, str]:
                 "alice": await ApiKeys(redis).create("alice", ("launch",)),
                 "bob": await ApiKeys(redis).create("bob", ("launch",)),
                 "compiler": await ApiKeys(redis).create("compiler", ("compile",)),
+                "operator": await ApiKeys(redis).create("operator", ("admin",)),
             }
         return {name: secret for name, (_, secret) in made.items()}
 

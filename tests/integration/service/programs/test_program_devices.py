@@ -184,14 +184,14 @@ def test_a_deployment_says_on_which_gpus_programs_run_now(
 
     async def look() -> tuple[httpx.Response, httpx.Response]:
         async with connect(recording.redis_url) as redis:
-            registry, compiler = Workers(redis), asking("compiler")
+            registry, operator = Workers(redis), asking("operator")
             for name, programs in offers:
                 worker = Worker(name, "launch", None, name, "none", 1, 0, programs=programs)
                 await registry.beat(worker)
             try:
                 return (
-                    await asyncio.to_thread(compiler.get, "/v1/devices"),
-                    await asyncio.to_thread(compiler.get, "/v1/system"),
+                    await asyncio.to_thread(operator.get, "/v1/devices"),
+                    await asyncio.to_thread(operator.get, "/v1/system"),
                 )
             finally:
                 await registry.unregister(GPU)
