@@ -111,6 +111,8 @@ class Tolerance:
     max_mismatched_ratio: float = 0.0
     """Of the elements compared; one that is not finite, should not have been, or that nobody wrote
     is never within it."""
+    atol_scale: Literal["absolute", "rms"] = "absolute"
+    """`rms`: `atol` is a multiple of the root mean square of what was expected."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ FlagKind = Literal[
     "precision_downgrade",
     "value_dependent",
     "precomputed",
+    "zeros_match",
 ]
 
 CoverageMeasure = Literal["time", "work"]

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from compiler.request.compile_request import MAX_TIMEOUT_S, TARGET_SCHEMA, Json
 from launch.request.initializer import MAX_SEED
 from launch.request.launch_request import MAX_DEADLINE_S, RepeatsRequest, RequestDevice
+from launch.request.reference_request import ATOL_SCALE, AtolScale
 from launch.request.request_part import ReadLater, RequestPart
 from programs.posted_texts import PostedTexts, SourceText, either_text
 
@@ -121,6 +122,7 @@ class ToleranceRequest(RequestPart):
 
     rtol: _Tolerance | None = Field(default=None, description="default: per dtype")
     atol: _Tolerance | None = Field(default=None, description="default: per dtype")
+    atol_scale: AtolScale | None = Field(default=None, description=ATOL_SCALE)
 
 
 class ReferenceProgram(PostedTexts):
@@ -171,8 +173,9 @@ class ProgramRequest(PostedTexts):
     )
     checks: Annotated[list[ProgramCheck], Field(max_length=3)] | None = Field(
         default=None,
-        description="what else to look for; default: `racecheck` on the CPU device, where it costs "
-        "next to nothing. An empty list: nothing",
+        description="what else to look for; default on the CPU device: `racecheck`, which costs "
+        "next to nothing, and `determinism` where a kernel has atomic operations. An empty list: "
+        "nothing",
     )
     timing: RepeatsRequest | None = Field(
         default=None,
@@ -213,6 +216,11 @@ class ProgramRequest(PostedTexts):
     )
 
 
-def cpu_checks(request: ProgramRequest) -> Sequence[ProgramCheck]:
-    """Return what the CPU device looks for: races, where the request does not say what."""
-    return ("racecheck",) if request.checks is None else request.checks
+def cpu_checks(request: ProgramRequest, *, has_atomics: bool = False) -> Sequence[ProgramCheck]:
+    """Return what the CPU device looks for where the request does not say what.
+
+    That is races, and in programs with atomic operations an order of programs that decides.
+    """
+    if request.checks is not None:
+        return request.checks
+    return ("racecheck", "determinism") if has_atomics else ("racecheck",)

@@ -5,6 +5,7 @@ Elements are compared by NumPy on the host, or by torch where they lie; here the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,8 @@ class ComparedElements:
     absolute: Any = 0
     """The largest |actual - expected|, a number of Python's."""
     relative: Any = 0
+    zeros_match: bool = True
+    """Whether all that was expected so far is within the tolerance of zero."""
     first: dict[str, Any] | None = None
     map: MismatchMap = field(init=False)
 
@@ -40,6 +43,11 @@ class ComparedElements:
         """Take the largest errors of more elements."""
         self.absolute = max(self.absolute, absolute)
         self.relative = max(self.relative, relative)
+
+    def note_expected(self, largest: float) -> None:
+        """Take the largest size of more elements that were expected."""
+        allowed = self.tolerance.atol + self.tolerance.rtol * largest
+        self.zeros_match = self.zeros_match and math.isfinite(largest) and largest <= allowed
 
     def show(self, place: int, actual: Any, expected: Any) -> None:
         """Take the mismatch at a flat `place`, unless there was one before."""
@@ -61,6 +69,7 @@ class ComparedElements:
         within = self.mismatched <= self.tolerance.max_mismatched_ratio * self.compared
         return {
             "matches": self.all_finite and within,
+            "zeros_match": self.zeros_match and self.compared > 0,
             "max_abs_error": written_number(self.absolute),
             "max_rel_error": written_number(self.relative),
             "compared": self.compared,

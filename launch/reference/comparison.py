@@ -8,8 +8,8 @@ output is gone through once: what can be said of it alone is found beside its co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -31,7 +31,7 @@ from launch.messages import (
     Place,
     Tolerance,
 )
-from launch.reference.difference import PIECE, Comparer, Unwritten, pieces
+from launch.reference.difference import PIECE, Comparer, Unwritten, pieces, scaled
 from launch.reference.summary import SummaryInPieces, numbers_of, values
 
 STRETCH = 1 << 20
@@ -49,6 +49,10 @@ class Elements:
     def numbers(self, part: slice) -> Array:
         """Return some of them as numbers."""
         return numbers_of(self.elements[part], self.dtype)
+
+    def parts(self) -> Iterator[Array]:
+        """Yield all of them as numbers."""
+        return (self.numbers(part) for part in pieces(self.elements.size, STRETCH))
 
 
 def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> CompareReport:
@@ -121,9 +125,11 @@ def _compared(
     question: Question,
 ) -> ComparedOutput:
     summed = SummaryInPieces() if output.returned != "none" else None
+    ours, theirs = Elements(actual.reshape(-1), output.dtype), _expected(output, body)
+    if theirs is not None:
+        output = replace(output, tolerance=scaled(output.tolerance, theirs.parts()))
     comparer = Comparer(actual.shape, output.tolerance) if output.expected is not None else None
     meter = question.meter(output)
-    ours, theirs = Elements(actual.reshape(-1), output.dtype), _expected(output, body)
     _go_through(ours, theirs, missing, summed, comparer, meter)
     return ComparedOutput(
         summary=summed.result(actual.shape, output.dtype, missing.actual) if summed else None,
@@ -187,8 +193,8 @@ def comparison(
     Either is of stored elements if a Triton type is given for it. What neither side wrote is not
     compared: `compared` elements are left.
     """
-    comparer = Comparer(actual.shape, tolerance)
     ours = Elements(actual.reshape(-1), dtype)
     theirs = Elements(expected.reshape(-1), expected_dtype)
+    comparer = Comparer(actual.shape, scaled(tolerance, theirs.parts()))
     _go_through(ours, theirs, missing, None, comparer)
     return comparer.result()

@@ -90,6 +90,10 @@ class Comparison(Record):
     unwritten: int = Field(
         default=0, description="mismatched, as nobody wrote them; no tolerance covers these"
     )
+    zeros_match: bool = Field(
+        default=False,
+        description="whether an output of nothing but zeros would match, too: then it says little",
+    )
     first_mismatch: Mismatch | None = None
     mismatch_map: MismatchMap | None = Field(default=None, description="null: all match")
     rtol: float | None = None

@@ -12,6 +12,11 @@ from launch.request.grid import GRID_SCHEMA, parse_grid
 from launch.request.request_part import RequestPart
 
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", max_length=64)]
+AtolScale = Literal["absolute", "rms"]
+ATOL_SCALE = (
+    "`rms`: `atol` is a multiple of the root mean square of the reference's output, so that small "
+    "values are held to their own size; default: `absolute`"
+)
 _Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]
 
 
@@ -30,6 +35,7 @@ class Reference(RequestPart):
     )
     rtol: _Tolerance | None = Field(default=None, description="default: per dtype")
     atol: _Tolerance | None = Field(default=None, description="default: per dtype")
+    atol_scale: AtolScale | None = Field(default=None, description=ATOL_SCALE)
     equal_nan: bool = Field(default=False, description="NaN matches NaN")
     max_mismatched_ratio: Annotated[
         float, Field(ge=0, le=1, description="the share of elements that may be off")

@@ -6,7 +6,8 @@ are too large to leave a device.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ def compare_on_device(
         actual, expected = (torch.view_as_real(one.resolve_conj()) for one in (actual, expected))
         dtype, missing = f"fp{actual.itemsize * 8}", None
     missing = missing or DeviceUnwritten()
+    tolerance = _scaled(tolerance, expected)
     shape = tuple(actual.shape)
     floats = actual.dtype.is_floating_point
     comparer = _Floats(shape, tolerance) if floats else _Integers(shape, tolerance, dtype)
@@ -90,6 +92,8 @@ class _Floats:
         if self._tolerance.equal_nan:
             same |= ours.isnan() & theirs.isnan()
         size = theirs.abs()
+        if self._found.zeros_match and size.numel():
+            self._found.note_expected(float(size.max()))
         absolute = torch.where(finite, (ours - theirs).abs(), 0.0)
         close = absolute <= (size * self._tolerance.rtol) + self._tolerance.atol
         wrong = torch.where(finite, ~close, ~same)
@@ -126,13 +130,15 @@ class _Integers:
 
     def __init__(self, shape: tuple[int, ...], tolerance: Tolerance, dtype: str) -> None:
         self._comparer, self._dtype = Comparer(shape, tolerance), dtype
+        self._is_exact = tolerance.rtol == tolerance.atol == 0
 
     def add(self, piece: _Piece) -> None:
         """Take the next elements."""
         one, known = _written_once(piece)
         same = torch.equal(_octets(piece.actual), _octets(piece.expected))
-        if same and bool(known.all()) and not bool(one.any()):
-            self._comparer.add_equal(piece.actual.numel())
+        if self._is_exact and same and bool(known.all()) and not bool(one.any()):
+            zeros = not bool(_octets(piece.expected).any())
+            self._comparer.add_equal(piece.actual.numel(), zeros=zeros)
             return
         stored = [_on_host(side) for side in (piece.actual, piece.expected)]
         numbers = [readable(side, self._dtype) for side in stored]
@@ -185,6 +191,20 @@ class _Summary:
             "nan": self._nan,
             "inf": self._inf,
         }
+
+
+def _scaled(tolerance: Tolerance, expected: torch.Tensor) -> Tolerance:
+    """Return the same as `launch.reference.difference.scaled`, made where the elements lie."""
+    if tolerance.atol_scale == "absolute":
+        return tolerance
+    total, count = 0.0, 0
+    for part in expected.reshape(-1).split(STRETCH):
+        numbers = part.double()
+        finite = numbers[numbers.isfinite()]
+        total += float(finite.square().sum())
+        count += finite.numel()
+    rms = math.sqrt(total / count) if count else 0.0
+    return replace(tolerance, atol=tolerance.atol * rms, atol_scale="absolute")
 
 
 def _written_once(piece: _Piece) -> tuple[torch.Tensor, torch.Tensor]:

@@ -13,6 +13,8 @@ from compiler.messages.orders import IrBounds, Order
 from compiler.target import Target
 from launch.messages import MOST_BATCH_ELEMENTS, Finding, Place
 
+ORDER_DEPENDENT = "order_dependent"
+"""The finding that the order of programs decides what comes out."""
 Check = Literal["determinism", "initcheck", "racecheck"]
 CALLS: tuple[Literal["run", "run2"], ...] = ("run", "run2")
 """The phases that are calls of the program, in their order."""

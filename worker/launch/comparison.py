@@ -264,4 +264,5 @@ def tolerance_of(dtype: str, reference: Reference | None) -> Tolerance:
         default.atol if reference.atol is None else reference.atol,
         reference.equal_nan,
         reference.max_mismatched_ratio,
+        reference.atol_scale or "absolute",
     )

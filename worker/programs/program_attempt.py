@@ -164,7 +164,7 @@ class ProgramAttempt:
                 target=parse_target(TARGET),
                 seed=self.seed,
                 memory_bytes=context.children.tensor_bytes,
-                checks=cpu_checks(request),
+                checks=cpu_checks(request, has_atomics=role == CANDIDATE and kernels.has_atomics),
                 batch_elements=context.batch_elements,
                 ir_bounds=context.compiling.ir_bounds,
             ),

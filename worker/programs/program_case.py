@@ -11,7 +11,7 @@ from compiler.diagnostic import USER_FILE
 from launch.messages import Finding
 from launch.request.verdict import RunEnding, Verdict
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
-from programs.program_record import ProgramFlag, ProgramProblem
+from programs.program_record import FlagKind, ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from worker.launch.comparison import NotCompared
 from worker.launch.gpu.repeat_findings import of_module
@@ -32,7 +32,11 @@ from worker.programs.tape_flags import tape_flags
 from worker.programs.tuned_kernels import tuned_warnings
 
 VALUE_DEPENDENT: Final = "value_dependent"
-PRECISION: Final = "precision_downgrade"
+_FLAGS: Final[dict[str, FlagKind]] = {
+    "precision_downgrade": "precision_downgrade",
+    "zeros_match": "zeros_match",
+}
+"""Findings of a comparison that say how the program came to its result."""
 _EQUAL_INPUTS = (
     "Both calls get the same inputs, as what makes them draws no other numbers for the second: a "
     "result that is kept from the first would not show. Draw them, as with torch.randn, unseeded."
@@ -282,9 +286,9 @@ def _kept_by_modules(replayed: Replayed, texts: ProgramTexts) -> list[Finding]:
 
 def _flags_of_findings(findings: Sequence[Finding]) -> list[ProgramFlag]:
     return [
-        ProgramFlag(kind=PRECISION, message=one.message, file=one.file, line=one.line)
+        ProgramFlag(kind=_FLAGS[one.kind], message=one.message, file=one.file, line=one.line)
         for one in findings
-        if one.kind == PRECISION
+        if one.kind in _FLAGS
     ]
 
 

@@ -13,9 +13,11 @@ from launch.request.tolerance import default_tolerance
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from programs.program_record import ProgramOutput
 from programs.program_request import ToleranceRequest
+from programs.replay.replay_order import ORDER_DEPENDENT
 from programs.tape.schema import Scalar, TensorMeta
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.mismatch_explanation import annotated
+from worker.launch.weak_comparison import weak_comparison
 from worker.pool.pool import Pool
 from worker.programs.comparing_child import Bodies, compare_outputs
 from worker.programs.replayed import (
@@ -85,8 +87,14 @@ def judged(
     compared: ComparedProgram,
     checks: Sequence[str] = (),
 ) -> Verdict:
-    """Return what one word says of it, by the rules of launches."""
+    """Return what one word says of it, by the rules of launches.
+
+    Where the order of programs decides, `determinism` counts though nobody asked for it; bits that
+    differ as rounding makes them are a finding only, then.
+    """
     findings = [*candidate.findings, *compared.findings]
+    if any(finding.kind == ORDER_DEPENDENT for finding in findings):
+        checks = (*checks, "determinism")
     return verdict_of(
         Evidence(
             ending=candidate.ending,
@@ -147,6 +155,9 @@ class _Comparison:
                 if comparison.compared or _is_empty(returned[path]):
                     self.compared.matches.append(comparison.matches)
             self._put(path, ProgramOutput(summary=found.summary, comparison=comparison))
+            weak = weak_comparison(f"output {path}", comparison)
+            if weak is not None and not self.call:
+                self.compared.findings.append(replace(weak, argument=None))
             if found.downgrade is not None and not self.call:
                 message = f"Output {found.downgrade.message}"
                 self.compared.findings.append(replace(found.downgrade, message=message))
@@ -275,7 +286,7 @@ def tolerance_of(dtype: str, asked: ToleranceRequest | None) -> Tolerance:
     default = default_tolerance(dtype)
     if asked is None:
         return default
-    given = {name: getattr(asked, name) for name in ("rtol", "atol")}
+    given = {name: getattr(asked, name) for name in ("rtol", "atol", "atol_scale")}
     return replace(default, **{name: one for name, one in given.items() if one is not None})
 
 

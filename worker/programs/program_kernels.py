@@ -19,6 +19,7 @@ from worker.programs.kernel_compiles import BuiltKernel, KernelCompiles
 from worker.programs.kernel_configurations import configurations_of
 from worker.programs.kernel_jobs import KernelJobs, KernelUse
 
+_ATOMIC = "tt.atomic_"
 _MOST_WARNINGS = 64
 _MOST_NAME_CHARS = 4096
 """Of the parameters that a record names for one kernel: a program may have hundreds of kernels."""
@@ -89,6 +90,11 @@ class ProgramKernels:
         kernels = self.compiled.values()
         found = [warning_finding(item) for kernel in kernels for item in kernel.warnings]
         return list(dict.fromkeys(found))[:_MOST_WARNINGS]
+
+    @property
+    def has_atomics(self) -> bool:
+        """Whether programs of a kernel may learn from each other which of them came first."""
+        return any(_ATOMIC in kernel.ttir for kernel in self.compiled.values())
 
     @property
     def questionable_ir(self) -> bytes:

@@ -28,6 +28,7 @@ from worker.launch.launch_files import LaunchFiles
 from worker.launch.mismatch_explanation import explain
 from worker.launch.reference import Expected
 from worker.launch.run import PreparedRun, RunResult
+from worker.launch.weak_comparison import weak_comparison
 
 
 class Expect(Protocol):
@@ -122,6 +123,8 @@ class Judgement:
             files, matches = compared.files, compared.matches
             outputs = explain(compared.outputs, run, compared.downgrades)
             result.findings += compared.downgrades.values()
+            weak = [weak_comparison(name, one.comparison) for name, one in outputs.items()]
+            result.findings += [finding for finding in weak if finding is not None]
         return outputs, files, matches
 
     async def _judge_repeats(

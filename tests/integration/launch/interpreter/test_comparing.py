@@ -36,7 +36,7 @@ async def test_outputs_are_summed_up_compared_and_written_as_asked(pool):
     }  # fmt: skip
     assert answer["z"]["comparison"] == {
         "matches": False, "max_abs_error": 0.5, "max_rel_error": 0.25, "compared": 4,
-        "mismatched": 1, "nonfinite_mismatched": 0, "unwritten": 0,
+        "mismatched": 1, "nonfinite_mismatched": 0, "unwritten": 0, "zeros_match": False,
         "first_mismatch": {"index": [0, 1], "actual": 2.5, "expected": 2.0},
         "mismatch_map": {"rows": 2, "columns": 2, "mismatched": [[0, 1], [0, 0]]},
     }  # fmt: skip

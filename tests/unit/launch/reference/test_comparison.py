@@ -19,7 +19,43 @@ def test_equal_arrays_match_without_any_tolerance():
     assert compared([1, 2], [1, 2]) == {
         "matches": True, "max_abs_error": 0.0, "max_rel_error": 0.0, "compared": 2, "mismatched": 0,
         "nonfinite_mismatched": 0, "unwritten": 0, "first_mismatch": None, "mismatch_map": None,
+        "zeros_match": False,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("expected", "atol", "zeros_match"),
+    [
+        ([1e-4, -1e-4], 1e-2, True),
+        ([1e-4, 1e-1], 1e-2, False),
+        ([0, 0], 0, True),
+        ([0, np.nan], 1, False),
+        ([1e-4] * 20_000 + [1], 1e-2, False),
+    ],
+)
+def test_it_is_said_whether_zeros_would_match_too(expected, atol, zeros_match):
+    found = compared(expected, expected, atol=atol, equal_nan=True)
+
+    assert found["matches"]
+    assert found["zeros_match"] is zeros_match
+    assert compared(np.zeros(len(expected)), expected, atol=atol)["matches"] is zeros_match
+
+
+@pytest.mark.parametrize(("factor", "matches"), [(1.0, True), (0.0, False), (1.005, True)])
+def test_an_atol_of_rms_is_in_units_of_what_is_expected(factor, matches):
+    softmax = np.full((16, 8192), 1 / 8192)
+
+    found = compared(softmax * factor, softmax, atol=1e-2, atol_scale="rms")
+
+    assert found["matches"] is matches
+    assert compared(softmax * factor, softmax, atol=1e-2)["matches"], "absolute tells nothing"
+    assert not found["zeros_match"]
+
+
+def test_what_is_not_finite_does_not_count_for_the_rms():
+    found = compared([2.0, np.inf], [1.0, np.inf], atol=0.5, atol_scale="rms")
+
+    assert found["mismatched"] == 1
 
 
 def test_errors_are_the_largest_and_the_mismatch_the_first():

@@ -39,6 +39,12 @@ def summary(actual, dtype):
     }
 
 
+def _zeros_match(expected, tolerance):
+    size = np.abs(expected)
+    close = size <= tolerance.atol + tolerance.rtol * size
+    return bool((np.isfinite(expected) & close).all())
+
+
 def comparison(actual, expected, tolerance, dtype, expected_dtype, missing):
     left = numbers_of(actual.reshape(-1), dtype)
     right = numbers_of(expected.reshape(-1), expected_dtype)
@@ -63,6 +69,7 @@ def comparison(actual, expected, tolerance, dtype, expected_dtype, missing):
     within = int(wrong.sum()) <= tolerance.max_mismatched_ratio * compared
     return {
         "matches": nonfinite == int(one.sum()) == 0 and within,
+        "zeros_match": compared > 0 and _zeros_match(right.astype(np.float64), tolerance),
         "max_abs_error": written_number(absolute.max(where=known, initial=0)),
         "max_rel_error": written_number(relative.max(where=known, initial=0)),
         "compared": compared,
