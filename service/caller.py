@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 from fastapi import Request
 
+from service.http.bodies_in_flight import IN_SCOPE
 from service.http.problems import ProblemRaised
 from service.open_requests import OpenRequests
 from store.api_keys import ApiKeys
@@ -48,19 +49,20 @@ class FailedLogins:
 
     def note(self, address: str) -> None:
         """Note that `address` brought a key that is not known."""
-        site = _site(address)
+        site = site_of(address)
         self._failed[site] = (self._count(site) + 1, self._clock())
 
     def wait_s(self, address: str) -> float:
         """Return how long `address` must wait before another key is looked up; 0 for not at all."""
-        return max(0.0, (self._count(_site(address)) - FAILURES_AT_ONCE + 1) / FAILURES_PER_S)
+        return max(0.0, (self._count(site_of(address)) - FAILURES_AT_ONCE + 1) / FAILURES_PER_S)
 
     def _count(self, site: str) -> float:
         count, at = self._failed.get(site, (0.0, 0.0))
         return max(0.0, count - (self._clock() - at) * FAILURES_PER_S)
 
 
-def _site(address: str) -> str:
+def site_of(address: str) -> str:
+    """Return what of `address` its owner cannot choose: all of it, or half of an IPv6 address."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -123,8 +125,9 @@ class Callers:
         if caller is not ANONYMOUS:
             # who shares an address with a guesser is not slowed down
             self._proven[secret] = True
+        if (body := request.scope.get(IN_SCOPE)) is not None:
+            body.belongs_to(site_of(address) if caller is ANONYMOUS else caller.id)
         require(caller, *scopes)
-        request.state.caller_id = caller.id
         self.open_requests.begin(request, secret, caller.id)
         return caller
 

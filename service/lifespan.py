@@ -20,7 +20,6 @@ from programs.lapsed_program import PROGRAMS, lapsed_program
 from service.caller import Callers, is_loopback
 from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
 from service.evaluators.flashinfer_trace_set import read_trace_set
-from service.http.bodies_in_flight import BodiesInFlight
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
 from service.sweeps.refused_work import RefusedWork
@@ -141,7 +140,6 @@ def _service_state(
     invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)
     return ServiceState(
         settings=settings,
-        bodies=BodiesInFlight(settings.max_bodies_bytes, settings.max_bodies_bytes_per_caller),
         compilations=Compilations(cache, budget),
         inspections=Derived(cache, "inspection"),
         derivations=Derived(cache, "derivation"),

@@ -15,8 +15,7 @@ from weakref import WeakKeyDictionary
 
 from fastapi import Request
 
-from service.http.connection_bounds import CONNECTION
-from service.http.middleware import REVOKED, at_end
+from service.http.middleware import CONNECTION, REVOKED, at_end
 from store.errors import StoreUnavailable
 
 CHECK_S = 0.5

@@ -12,6 +12,7 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
+from service.http.bodies_in_flight import BodiesInFlight
 from service.http.connection_bounds import ConnectionBounds, bounded_protocol
 from service.settings import ServiceSettings
 
@@ -24,19 +25,20 @@ class HttpServer(uvicorn.Server):
 
     def __init__(self, app: FastAPI, settings: ServiceSettings) -> None:
         bounds = ConnectionBounds(
-            min(settings.max_connections, _most_files() - OTHER_FILES),
-            settings.head_timeout_s,
-            settings.body_timeout_s,
+            connections=min(settings.max_connections, _most_files() - OTHER_FILES),
+            head_timeout_s=settings.head_timeout_s,
+            body_timeout_s=settings.body_timeout_s,
         )
+        bodies = BodiesInFlight(settings.max_bodies_bytes, settings.max_bodies_bytes_per_caller)
         config = uvicorn.Config(
             app,
             host=settings.host,
             port=settings.port,
             loop="uvloop",
-            http=bounded_protocol(bounds),
+            http=bounded_protocol(bounds, bodies),
             ws="none",
-            proxy_headers=bool(settings.trusted_proxies),
-            forwarded_allow_ips=settings.trusted_proxies,
+            proxy_headers=bool(settings.proxies),
+            forwarded_allow_ips=list(settings.proxies),
             access_log=False,
             log_level="warning",
             server_header=False,

@@ -3,9 +3,8 @@
 import ipaddress
 import re
 from functools import cached_property
-from typing import Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.request.compile_request import MAX_FILES, MAX_TEXT_CHARS
@@ -61,10 +60,6 @@ class ServiceSettings(BaseSettings):
     """What the rows of one sweep may take before anything is known of them: the axes' values."""
     max_sweeps_per_caller: int = Field(default=16, ge=1)
     """Sweeps of one caller that are not over; more are refused with `too_many_requests`."""
-    max_bodies_bytes: int = Field(default=512 << 20, ge=1 << 10)
-    """All request bodies that this process holds; beyond it the slowest senders are dropped."""
-    max_bodies_bytes_per_caller: int = Field(default=320 << 20, ge=1 << 10)
-    """Those of one caller."""
     max_wait_s: float = Field(default=60, ge=0, le=600)
     """What `wait` is clamped to."""
     max_queue_length: int = Field(default=10_000, ge=1)
@@ -81,14 +76,18 @@ class ServiceSettings(BaseSettings):
     """How long the head of a request may take."""
     body_timeout_s: float = Field(default=15, gt=0)
     """How long a body may take, and a second more for each 16 KiB of it."""
-    trusted_proxies: str = ""
-    """Addresses and networks, separated by commas, whose `X-Forwarded-For` is believed."""
     drain_s: float = Field(default=5, ge=0, le=3600)
     """How long requests may go on when the service is told to stop."""
     max_tensor_bytes: int = Field(default=256 << 20, ge=1 << 10)
     """The largest uploaded tensor."""
     max_tensors_bytes: int = Field(default=1 << 30, ge=1 << 10)
     """All uploaded tensors of one caller together."""
+    max_bodies_bytes_per_caller: int = Field(default=320 << 20, validate_default=True)
+    """What is held of the bodies of one caller's requests; beyond it the slowest are dropped."""
+    max_bodies_bytes: int = Field(default=384 << 20, validate_default=True)
+    """What is held of the bodies of all requests; beyond it the slowest are dropped."""
+    trusted_proxies: str = ""
+    """Addresses and networks, separated by commas, whose `X-Forwarded-For` is believed."""
     max_state_bytes: int = Field(default=2 << 20, ge=1 << 10)
     """The largest state of the web page that is kept for a permalink."""
     max_states_bytes: int = Field(default=32 << 20, ge=1 << 10)
@@ -98,55 +97,50 @@ class ServiceSettings(BaseSettings):
     memory_meanings: int = Field(default=50_000, ge=0)
     """Requests whose compile key is kept in this process, so that they are not read again."""
 
-    @cached_property
-    def host_names(self) -> tuple[str, ...]:
-        """The names of `allowed_hosts`, in lower case."""
-        names = (name.strip().lower() for name in self.allowed_hosts.split(","))
-        return tuple(filter(None, names))
-
-    @field_validator("embed_origins")
+    @field_validator("max_bodies_bytes_per_caller")
     @classmethod
-    def _are_origins(cls, written: str) -> str:
-        for origin in filter(None, (each.strip() for each in written.split(","))):
-            if not _ORIGIN.fullmatch(origin):
-                raise ValueError(f"{origin!r} is no origin such as https://docs.example.com")
-        return written
+    def _holds_the_largest_body(cls, limit_bytes: int, info: ValidationInfo) -> int:
+        return _at_least(limit_bytes, info, "max_body_bytes", "max_batch_bytes", "max_tensor_bytes")
+
+    @field_validator("max_bodies_bytes")
+    @classmethod
+    def _holds_those_of_one_caller(cls, limit_bytes: int, info: ValidationInfo) -> int:
+        return _at_least(limit_bytes, info, "max_bodies_bytes_per_caller")
 
     @field_validator("trusted_proxies")
     @classmethod
     def _are_networks(cls, written: str) -> str:
-        for address in filter(None, (each.strip() for each in written.split(","))):
+        for network in _listed(written):
             try:
-                ipaddress.ip_network(address)
+                ipaddress.ip_network(network)
             except ValueError:
-                message = f"{address!r} is no address or network such as 10.0.0.5 or 10.0.0.0/24"
-                raise ValueError(message) from None
+                raise ValueError(
+                    f"{network!r} is neither an address nor a network such as 10.0.0.0/24"
+                ) from None
         return written
 
-    @model_validator(mode="after")
-    def _have_room_for_the_largest(self) -> Self:
-        largest = max(
-            (getattr(self, name), name)
-            for name in ("max_body_bytes", "max_batch_bytes", "max_tensor_bytes", "max_state_bytes")
-        )
-        if self.max_bodies_bytes_per_caller < largest[0]:
-            raise ValueError(
-                f"TRITOND_MAX_BODIES_BYTES_PER_CALLER is {self.max_bodies_bytes_per_caller}, less "
-                f"than TRITOND_{largest[1].upper()}, so that no such body could be sent: raise it "
-                f"to {largest[0]} at least, or lower the other"
-            )
-        if self.max_bodies_bytes < self.max_bodies_bytes_per_caller:
-            raise ValueError(
-                f"TRITOND_MAX_BODIES_BYTES is {self.max_bodies_bytes}, less than "
-                f"TRITOND_MAX_BODIES_BYTES_PER_CALLER: raise it to "
-                f"{self.max_bodies_bytes_per_caller} at least"
-            )
-        return self
+    @cached_property
+    def proxies(self) -> tuple[str, ...]:
+        """The addresses and networks of `trusted_proxies`."""
+        return _listed(self.trusted_proxies)
+
+    @cached_property
+    def host_names(self) -> tuple[str, ...]:
+        """The names of `allowed_hosts`, in lower case."""
+        return _listed(self.allowed_hosts.lower())
+
+    @field_validator("embed_origins")
+    @classmethod
+    def _are_origins(cls, written: str) -> str:
+        for origin in _listed(written):
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(f"{origin!r} is no origin such as https://docs.example.com")
+        return written
 
     @cached_property
     def framing_origins(self) -> tuple[str, ...]:
         """The origins of `embed_origins`."""
-        return tuple(filter(None, (origin.strip() for origin in self.embed_origins.split(","))))
+        return _listed(self.embed_origins)
 
     @cached_property
     def request_limits(self) -> RequestLimits:
@@ -162,10 +156,20 @@ class ServiceSettings(BaseSettings):
         )
 
 
+def _listed(written: str) -> tuple[str, ...]:
+    return tuple(filter(None, (each.strip() for each in written.split(","))))
+
+
+def _at_least(value: int, info: ValidationInfo, *names: str) -> int:
+    """Return `value`. Raises ValueError where a setting of `names` is larger."""
+    # a setting that is wrong itself is not there
+    least, name = max((info.data.get(name, 0), name) for name in names)
+    if value < least:
+        raise ValueError(f"{value} is less than TRITOND_{name.upper()}; set {least} or more")
+    return value
+
+
 def wrong_settings(error: ValidationError) -> str:
     """Return which variables cannot be used, and why; their values are not shown."""
     faults = error.errors(include_url=False, include_input=False)
-    return "; ".join(
-        f"TRITOND_{str(fault['loc'][0]).upper()}: {fault['msg']}" if fault["loc"] else fault["msg"]
-        for fault in faults
-    )
+    return "; ".join(f"TRITOND_{str(fault['loc'][0]).upper()}: {fault['msg']}" for fault in faults)

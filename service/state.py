@@ -13,7 +13,6 @@ from redis.asyncio import Redis
 from service.caller import Callers
 from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
 from service.evaluators.flashinfer_trace_set import TraceSet
-from service.http.bodies_in_flight import BodiesInFlight
 from service.settings import ServiceSettings
 from service.sweeps.refused_work import RefusedWork
 from service.toolchains import ToolchainCache
@@ -74,7 +73,6 @@ class ServiceState:
     """What one process has while it serves."""
 
     settings: ServiceSettings
-    bodies: BodiesInFlight
     compilations: Compilations
     inspections: Derived
     derivations: Derived

@@ -1,136 +1,118 @@
-"""The bodies that this process holds: how many bytes, of whom, and who gives way when it is full.
+"""How many bytes of request bodies this process holds: of each caller, and of all together.
 
-Bytes are reserved as they arrive and given back when the request is over. Where there is no room,
-the slowest large sender is dropped, so that a few stalled uploads cannot keep others out.
+Bytes count from their arrival until their request ends. Beyond a limit the slowest of the large
+senders are dropped; a small body that comes quickly never is.
 """
-
-from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
-
-from service.http.problems import ProblemRaised
+from collections.abc import Callable, Iterable
 
 SMALL_BYTES = 64 << 10
-"""Bodies up to here are never dropped; the bound on connections bounds them, too."""
-_CLOSE = {"Connection": "close"}
-
-
-class HeldBody:
-    """A body while its request goes on."""
-
-    def __init__(self, bodies: BodiesInFlight, caller: str) -> None:
-        self.caller = caller
-        self.size_bytes = 0
-        self._bodies = bodies
-        self._began = bodies.clock()
-        self._drop: Callable[[], None] | None = None
-
-    def on_drop(self, drop: Callable[[], None]) -> None:
-        """Have `drop` called when this body must give way; until then it may."""
-        self._drop = drop
-
-    def add(self, size_bytes: int) -> None:
-        """Reserve room for a part. Raises ProblemRaised: 429 or 503 where there is none."""
-        self._bodies.reserve(self, size_bytes)
-
-    def complete(self) -> None:
-        """Note that all of it is here: it does not give way any more."""
-        self._drop = None
-
-    @property
-    def may_be_dropped(self) -> bool:
-        """Whether it is still being sent, and large."""
-        return self._drop is not None and self.size_bytes > SMALL_BYTES
-
-    @property
-    def bytes_per_s(self) -> float:
-        """How fast it has come."""
-        return self.size_bytes / max(self._bodies.clock() - self._began, 1e-3)
-
-    def drop(self) -> None:
-        """Give its room back, and end the reading of it."""
-        drop, self._drop = self._drop, None
-        self.release()
-        if drop is not None:
-            drop()
-
-    def release(self) -> None:
-        """Give its room back: its request is over."""
-        self._bodies.forget(self)
+QUICK_S = 1.0
+IN_SCOPE = "tritond.body"
+"""Where the scope of a request has its `BodyInFlight`."""
 
 
 class BodiesInFlight:
-    """All bodies of this process, at most `total_bytes`, and `caller_bytes` of one caller."""
+    """The bodies of all requests: `limit_bytes` of them, `caller_limit_bytes` of each caller."""
 
     def __init__(
         self,
-        total_bytes: int,
-        caller_bytes: int,
+        limit_bytes: int,
+        caller_limit_bytes: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.held_bytes: Counter[str] = Counter()
+        """What is held of each caller of whom anything is."""
+        self.arriving: set[BodyInFlight] = set()
+        """Bodies of which there is something, but not all."""
         self.clock = clock
-        self._total_bytes, self._caller_bytes = total_bytes, caller_bytes
-        self._held: set[HeldBody] = set()
-        self._bytes_of: Counter[str] = Counter()
-        self.held_bytes = 0
+        self._total_bytes = 0
+        self._limit_bytes = limit_bytes
+        self._caller_limit_bytes = caller_limit_bytes
 
-    def begin(self, caller: str) -> HeldBody:
-        """Return a new body of `caller`, empty so far."""
-        return HeldBody(self, caller)
+    def expect(self, caller: str, drop: Callable[[str], None]) -> "BodyInFlight":
+        """Return the body of a new request; `drop` ends the request, for the reason it is given."""
+        return BodyInFlight(self, caller, drop)
 
-    def reserve(self, body: HeldBody, size_bytes: int) -> None:
-        """Reserve room for a part of `body`, from slower ones if need be.
+    def hold(self, caller: str, size_bytes: int) -> None:
+        """Count bytes of `caller`, and drop bodies until all is within the limits."""
+        self._total_bytes += size_bytes
+        self.held_bytes[caller] += size_bytes
+        while self.held_bytes[caller] > self._caller_limit_bytes:
+            reason = f"Your bodies take more than {self._caller_limit_bytes} bytes together"
+            if not self._drop_one(
+                (each for each in self.arriving if each.caller == caller), reason
+            ):
+                break
+        while self._total_bytes > self._limit_bytes:
+            reason = f"The bodies of all requests take more than {self._limit_bytes} bytes together"
+            if not self._drop_one(self.arriving, reason):
+                break
 
-        Raises ProblemRaised: 429 where its caller has no room, 503 where there is none at all.
-        """
-        self._held.add(body)
-        body.size_bytes += size_bytes
-        self.held_bytes += size_bytes
-        self._bytes_of[body.caller] += size_bytes
-        while self._bytes_of[body.caller] > self._caller_bytes:
-            slowest = self._slowest(body.caller)
-            self._give_way(slowest or body, body, _caller_is_full(self._caller_bytes))
-        while self.held_bytes > self._total_bytes:
-            self._give_way(self._slowest() or body, body, _is_full())
+    def let_go(self, caller: str, size_bytes: int) -> None:
+        """Count bytes of `caller` no more."""
+        self._total_bytes -= size_bytes
+        self.held_bytes[caller] -= size_bytes
+        if not self.held_bytes[caller]:
+            del self.held_bytes[caller]
 
-    def forget(self, body: HeldBody) -> None:
-        """Give back what `body` has reserved."""
-        if body in self._held:
-            self._held.remove(body)
-            self.held_bytes -= body.size_bytes
-            self._bytes_of[body.caller] -= body.size_bytes
-            self._bytes_of += Counter()  # callers without bytes are not kept
-            body.size_bytes = 0
-
-    def _slowest(self, caller: str | None = None) -> HeldBody | None:
-        sending = (
-            body for body in self._held if body.may_be_dropped and caller in (None, body.caller)
-        )
-        return min(sending, key=lambda body: body.bytes_per_s, default=None)
-
-    def _give_way(self, dropped: HeldBody, newest: HeldBody, problem: ProblemRaised) -> None:
-        if dropped is newest:
-            dropped.release()
-            raise problem
-        dropped.drop()
+    def _drop_one(self, bodies: "Iterable[BodyInFlight]", reason: str) -> bool:
+        """Drop the slowest large body, or small one where none is large; False without any."""
+        now_s = self.clock()
+        found = [body for body in bodies if not body.is_small_and_quick(now_s)]
+        large = [body for body in found if body.size_bytes > SMALL_BYTES]
+        if not found:
+            return False
+        min(large or found, key=lambda body: body.bytes_per_s(now_s)).drop(reason)
+        return True
 
 
-def dropped() -> ProblemRaised:
-    """Return the problem of a body that had to give way."""
-    detail = (
-        "The service holds as many bytes of request bodies as it may, and this one came slowest; "
-        "send it again, faster or with fewer at a time"
-    )
-    return ProblemRaised("too_many_bodies", detail, headers=_CLOSE)
+class BodyInFlight:
+    """What came of the body of one request of `caller`."""
 
+    __slots__ = ("_began_s", "_bodies", "_drop", "caller", "size_bytes")
 
-def _caller_is_full(limit_bytes: int) -> ProblemRaised:
-    detail = f"Your requests under way have bodies of {limit_bytes} bytes; send fewer at a time"
-    return ProblemRaised("too_many_requests", detail, limit=limit_bytes, headers=_CLOSE)
+    def __init__(self, bodies: BodiesInFlight, caller: str, drop: Callable[[str], None]) -> None:
+        self.caller = caller
+        self.size_bytes = 0
+        self._bodies = bodies
+        self._drop = drop
+        self._began_s = bodies.clock()
 
+    def add(self, size_bytes: int) -> None:
+        """Count bytes that came; this body or another one is dropped where they are too many."""
+        self.size_bytes += size_bytes
+        self._bodies.arriving.add(self)
+        self._bodies.hold(self.caller, size_bytes)
 
-def _is_full() -> ProblemRaised:
-    detail = "The service holds as many bytes of request bodies as it may; send it again later"
-    return ProblemRaised("too_many_bodies", detail, headers=_CLOSE)
+    def belongs_to(self, caller: str) -> None:
+        """Count what came, and what will come, for `caller`."""
+        if caller != self.caller:
+            self._bodies.let_go(self.caller, self.size_bytes)
+            self.caller = caller
+            self._bodies.hold(caller, self.size_bytes)
+
+    def has_arrived(self) -> None:
+        """Drop it no more: all of it is there."""
+        self._bodies.arriving.discard(self)
+
+    def release(self) -> None:
+        """Count it no more: its request has ended."""
+        self._bodies.arriving.discard(self)
+        self._bodies.let_go(self.caller, self.size_bytes)
+        self.size_bytes = 0
+
+    def drop(self, reason: str) -> None:
+        """End its request."""
+        self.release()
+        self._drop(reason)
+
+    def is_small_and_quick(self, now_s: float) -> bool:
+        """Whether it is not large, and has not been arriving for long."""
+        return self.size_bytes <= SMALL_BYTES and now_s - self._began_s < QUICK_S
+
+    def bytes_per_s(self, now_s: float) -> float:
+        """How fast it came until now."""
+        return self.size_bytes / max(now_s - self._began_s, 1e-3)

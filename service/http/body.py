@@ -1,6 +1,5 @@
 """Reading a request's body: bounded while it streams, and JSON or a problem."""
 
-import asyncio
 import json
 import re
 from typing import Any, TypeVar
@@ -9,22 +8,16 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
-from starlette.types import Message
 
 from compiler.rejection import RequestRejected
 from compiler.request.field_bounds import check_bounds
 from compiler.request.field_faults import field_faults
-from service.http.bodies_in_flight import SMALL_BYTES, BodiesInFlight, HeldBody, dropped
 from service.http.json_size import check_json_size
-from service.http.middleware import at_end
 from service.http.problems import ProblemRaised
-from service.state import state_of
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _JSON_TYPE = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\";\s]*)", re.IGNORECASE)
-_UNBOUNDED = BodiesInFlight(1 << 62, 1 << 62)
-"""Of requests without an application: tests."""
 
 
 async def read_body(request: Request, limit_bytes: int) -> bytes:
@@ -50,55 +43,22 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
     return bytes(await read_bytes(request, limit_bytes))
 
 
-async def read_bytes(request: Request, limit_bytes: int) -> bytes | bytearray:
-    """Return the body whatever it is.
+async def read_bytes(request: Request, limit_bytes: int) -> bytearray:
+    """Return the body whatever it is: once, as it may be most of what there is memory for.
 
-    How long it may take is the connection's (`service.http.connection_bounds`). It counts among
-    the bodies in flight until its request is over.
-
-    Raises ProblemRaised: 413 beyond `limit_bytes`, 429 or 503 where bodies in flight leave no room.
+    Raises ProblemRaised (413) beyond `limit_bytes`. How long it may take is the connection's.
     """
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:19]) > limit_bytes:
         raise _too_large(limit_bytes)
-    message = await request.receive()
-    part: bytes = message.get("body", b"")
-    is_whole = message["type"] != "http.disconnect" and not message.get("more_body", False)
-    if is_whole and len(part) <= min(SMALL_BYTES, limit_bytes):
-        return part
-    return await _read_on(request, message, limit_bytes, _held_body(request))
-
-
-def _held_body(request: Request) -> HeldBody:
-    """Return the body of `request`, whose room is given back when the request is over."""
-    app = request.scope.get("app")
-    bodies = _UNBOUNDED if app is None else state_of(request).bodies
-    caller = getattr(request.state, "caller_id", "")
-    held: HeldBody = bodies.begin(caller)
-    at_end(request.scope, held.release)
-    return held
-
-
-async def _read_on(
-    request: Request, message: Message, limit_bytes: int, held: HeldBody
-) -> bytearray:
-    """Return a body that begins with `message`."""
     body = bytearray()
-    try:
-        async with asyncio.timeout(None) as sending:
-            held.on_drop(lambda: sending.reschedule(0))
-            while message["type"] != "http.disconnect":
-                part = message.get("body", b"")
-                if len(body) + len(part) > limit_bytes:
-                    raise _too_large(limit_bytes)
-                held.add(len(part))
-                body += part
-                if not message.get("more_body", False):
-                    held.complete()
-                    return body
-                message = await request.receive()
-    except TimeoutError:
-        raise dropped() from None
+    # not request.stream(), which costs every hit more
+    while (message := await request.receive())["type"] != "http.disconnect":
+        body += message.get("body", b"")
+        if len(body) > limit_bytes:
+            raise _too_large(limit_bytes)
+        if not message.get("more_body", False):
+            return body
     raise ClientDisconnect
 
 

@@ -1,8 +1,9 @@
 """HTTP/1.1 on one connection, with bounds on what a slow or greedy client may hold open.
 
-What is refused here never becomes a request, so it is answered in bytes; everything else is
-uvicorn's. A head, a body and what follows a body each have a size and a time. Trailers are dropped:
-nothing behind the head becomes a header.
+A request has a head, a body and what is around the body: sizes of chunks, their extensions, and
+trailers, which are dropped. Each is bounded in bytes and time, whether a route reads it or not.
+
+What is refused here is answered in bytes; everything else is uvicorn's.
 """
 
 import asyncio
@@ -12,281 +13,384 @@ from enum import Enum, auto
 from functools import partial
 from typing import Any
 
+import httptools
 import orjson
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from compiler.problem import PROBLEM_BASE, TITLES
+from service.caller import site_of
+from service.http.bodies_in_flight import IN_SCOPE, BodiesInFlight, BodyInFlight
+from service.http.middleware import CONNECTION
 
 MAX_HEAD_BYTES = 64 << 10
-MAX_TRAILER_BYTES = 8 << 10
-MAX_PIPELINED = 64
-"""Requests that wait on one connection for the answer to the first."""
-MAX_DISCARDED_BYTES = 16 << 20
-"""Of a body that comes after its request was answered; a client may still be writing it."""
+MAX_HEADER_FIELDS = 128
 MAX_METHOD_BYTES = 64
+MAX_AROUND_BODY_BYTES = 8 << 10
+"""Of what is around a body: at once, and in the long run as much more as there is of the body."""
+MAX_UNREAD_BYTES = 16 << 20
+"""Of a body that nobody reads: its method has none, or its request is answered."""
+MAX_PIPELINED = 8
 SLOWEST_BYTES_PER_S = 16 << 10
-CONNECTION = "tritond.connection"
-"""In the state of a request: its connection."""
-_METHOD = re.compile(rb"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) [/*hH]")
-_AUTHORITY = re.compile(rb"[a-z][a-z0-9+.-]*://([^/?#]*)", re.IGNORECASE)
-_KNOWN_METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
-_FIELD_BYTES = 4
-"""Of a header beside its name and its value: a colon, a space, the end of the line."""
-_LINE_BYTES = 16
-"""Of a line, at most, beside what the parser hands over of it: spaces, a length, its end."""
+LINGER_S, LINGER_BYTES = 1.0, 1 << 20
+"""For what a client still sends when it is refused: to close at once may lose the answer."""
 RETRY_AFTER_S = 2
+_PIECE_BYTES = 4 << 10
+"""Parsed at a time: what begins or ends within a piece is measured to that."""
+_END_OF_AUTHORITY = re.compile(rb"[/?#]")
+_METHOD = re.compile(rb"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) [/*h]")
+_KNOWN_METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
+_METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """How many connections there may be, and how long the parts of a request may take."""
+    """How many connections there may be, and how long a head and a body may take to arrive.
+
+    A body has a second more for each 16 KiB.
+    """
 
     connections: int
     head_timeout_s: float
     body_timeout_s: float
-    """Of a body, beside a second for each `SLOWEST_BYTES_PER_S` of it."""
 
 
 class _Part(Enum):
+    NOTHING = auto()
     HEAD = auto()
     BODY = auto()
-    """The body, or the trailers behind it."""
-    END = auto()
-    """A request was complete, and nothing of the next one has come."""
 
 
-class _RefusedError(Exception):
-    """Stops the parser: the connection is being closed."""
+class _Refused(Exception):
+    """Ends the parsing of a request."""
+
+    def __init__(self, status: int, slug: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.slug = slug
+
+
+class _Ended(Exception):
+    """Ends the parsing of a connection that was refused already."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection within `bounds`."""
+    """One connection within `bounds`; the bodies of its requests are among `bodies`."""
 
-    def __init__(self, *args: Any, bounds: ConnectionBounds, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, bounds: ConnectionBounds, bodies: BodiesInFlight, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.app: Any = partial(_released_after, self.app)
         self._bounds = bounds
-        self._part = _Part.HEAD
-        self._start = b""
-        self._parsed_bytes = 0
-        """Of what came last, at least."""
-        self._head_bytes = 0
-        self._body_bytes = 0
-        self._body_began = 0.0
-        self._trailer_bytes = 0
-        self._discarded_bytes = 0
+        self._bodies = bodies
+        self._address = ""
         self._timer: asyncio.TimerHandle | None = None
+        self._answering: RequestResponseCycle | None = None
+        """The request that is being answered, or was last."""
+        self._is_ended = False
+        """Whether what comes is read no more."""
+        self._lingering_bytes = 0
+        self._part = _Part.HEAD
+        self._is_new_part = False
+        """Whether that changed within the piece that is being parsed."""
+        self._start = b""
+        self._head_bytes = 0
+        self._body = bodies.expect("", self._drop)
+        self._body_began_s = 0.0
+        self._body_bytes = 0
+        self._unread_bytes = 0
+        self._around_left_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection, unless there are too many."""
         super().connection_made(transport)  # type: ignore[arg-type]
         if len(self.connections) > self._bounds.connections:
             detail = f"The service has {self._bounds.connections} connections, its most"
-            self._refuse(503, "too_many_connections", detail)
+            self._write_refusal(503, "too_many_connections", detail)
+            self.transport.close()
         else:
+            self._address = site_of(self.client[0]) if self.client else ""
             self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, as long as the head and what follows the body stay small."""
-        if self.transport.is_closing():
-            return
-        if self._part is _Part.END:
-            self._start = b""
-            self._await_head()  # empty lines begin no message, but must not hold a connection
-        if self._part is _Part.HEAD and len(self._start) < MAX_METHOD_BYTES:
-            self._start += data[:MAX_METHOD_BYTES]
-        self._parsed_bytes = 0
-        super().data_received(data)
-        if self.transport.is_closing():
-            return
-        if len(data) > self._parsed_bytes:
-            # the parser keeps what has no end yet: a name or a value
-            self._count_unparsed(len(data) - self._parsed_bytes)
-        if self._part is _Part.BODY and self._timer is None:
+        """Parse what came, as long as all of it is within the bounds."""
+        self._unset_keepalive_if_required()
+        if self._is_ended:
+            self._lingering_bytes += len(data)
+            if self._lingering_bytes > LINGER_BYTES:
+                self.transport.abort()
+        rest = memoryview(data)
+        while rest and not self._is_ended and not self.transport.is_closing():
+            if self._part is _Part.NOTHING:
+                self._await_head()
+            size_bytes = _PIECE_BYTES
+            if self._part is _Part.HEAD:
+                size_bytes = min(size_bytes, MAX_HEAD_BYTES - self._head_bytes)
+                if len(self._start) < MAX_METHOD_BYTES:
+                    self._start += rest[:MAX_METHOD_BYTES]
+            piece = rest[:size_bytes]
+            rest = rest[self._parse(piece) :]
+        if self._part is _Part.BODY and self._timer is None and not self._is_ended:
             self._await_body()
 
-    def send_400_response(self, msg: str) -> None:
-        """Answer what is no request of HTTP/1.1, or asks with a method that nobody knows."""
-        if self.transport.is_closing():  # refused from within the parser
-            return
-        method = _METHOD.match(self._start) if self._part is _Part.HEAD else None
-        if method is not None and method[1] not in _KNOWN_METHODS:
-            detail = f"{method[1].decode()} is no method that is known here"
-            self._refuse(501, "not_implemented", detail)
+    def _parse(self, piece: memoryview) -> int:
+        """Return how many bytes of `piece` were parsed; what they belong to is measured."""
+        self._is_new_part, body_bytes = False, self._body_bytes
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade as upgrade:
+            end: int = upgrade.args[0]
+            return end  # there is no other protocol; a request follows
+        except httptools.HttpParserError as error:
+            self._end_by(error)
         else:
-            self._refuse(400, "malformed_request", msg)
+            if not self._is_new_part:
+                self._measure(len(piece), self._body_bytes - body_bytes)
+        return len(piece)
+
+    def _measure(self, parsed_bytes: int, body_bytes: int) -> None:
+        """Refuse a request that has too much before its body, or around it."""
+        if self._part is _Part.HEAD:
+            self._head_bytes += parsed_bytes
+            if self._head_bytes >= MAX_HEAD_BYTES:
+                detail = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes"
+                self._refuse(_Refused(431, "head_too_large", detail))
+        elif self._part is _Part.BODY:
+            left_bytes = self._around_left_bytes - (parsed_bytes - body_bytes) + body_bytes
+            self._around_left_bytes = min(left_bytes, MAX_AROUND_BODY_BYTES)
+            if left_bytes < 0:
+                detail = (
+                    "Sizes of chunks, their extensions and trailers take more than the body and "
+                    f"{MAX_AROUND_BODY_BYTES} bytes"
+                )
+                self._refuse(_Refused(413, "too_large", detail))
+
+    def _end_by(self, error: httptools.HttpParserError) -> None:
+        """Answer what could not be parsed, or was refused on the way."""
+        cause = error.__context__
+        method = _METHOD.match(self._start) if self._part is _Part.HEAD else None
+        if isinstance(cause, _Refused):
+            self._refuse(cause)
+        elif isinstance(cause, _Ended):
+            pass
+        elif method is not None and method[1] not in _KNOWN_METHODS:
+            detail = f"{method[1].decode()} is no method that is known here"
+            self._refuse(_Refused(501, "not_implemented", detail))
+        else:
+            detail = f"This is no request of HTTP/1.1: {error}"
+            self._refuse(_Refused(400, "malformed_request", detail))
 
     def on_message_begin(self) -> None:
-        """Begin to wait for the rest of a head."""
-        self._parsed_bytes += _LINE_BYTES
-        super().on_message_begin()
+        """Begin a request, unless too many wait to be answered."""
         if len(self.pipeline) >= MAX_PIPELINED:
-            self._abort()
-        self._await_head()
-
-    def on_url(self, url: bytes) -> None:
-        """Take a part of the target."""
-        self._parsed_bytes += len(url)
-        self._count_head(len(url))
-        super().on_url(url)
+            self._end_after_answers()
+            raise _Ended
+        super().on_message_begin()
+        if self._part is not _Part.HEAD:
+            self._is_new_part = True
+            self._await_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; drop a trailer."""
-        size = len(name) + len(value)
-        self._parsed_bytes += size + _LINE_BYTES
-        if self._part is _Part.HEAD:
-            self._count_head(size + _FIELD_BYTES)
-            super().on_header(name, value)
-        else:
-            self._count_trailer(size + _FIELD_BYTES)
-
-    def on_chunk_header(self) -> None:
-        """Note the line before a chunk; what it says beside its length is counted as unparsed."""
-        self._parsed_bytes += _LINE_BYTES
+        """Keep a field of a head; one behind the body is dropped."""
+        if self._part is not _Part.HEAD:
+            return
+        if len(self.headers) >= MAX_HEADER_FIELDS:
+            detail = f"The head of the request has more than {MAX_HEADER_FIELDS} fields"
+            raise _Refused(431, "head_too_large", detail)
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Hand the request on."""
-        self._stop_timer()
-        self._refuse_other_authority()
-        self._part, self._start = _Part.BODY, b""
-        self._body_bytes = self._trailer_bytes = self._discarded_bytes = 0
-        self._body_began = self.loop.time()
+        _check_target(self.url, self.headers)
+        if self.parser.should_upgrade() and _has_body(self.headers):
+            detail = "A request with Upgrade has no body here; send it without Upgrade"
+            raise _Refused(400, "malformed_request", detail)
+        self._body = self._bodies.expect(self._address, self._drop)
+        self.scope[IN_SCOPE] = self._body  # type: ignore[literal-required]
         self.scope["state"][CONNECTION] = self
         super().on_headers_complete()
+        self._stop_timer()
+        self._part, self._is_new_part, self._start = _Part.BODY, True, b""
+        self._body_began_s, self._body_bytes, self._unread_bytes = self.loop.time(), 0, 0
+        self._around_left_bytes = MAX_AROUND_BODY_BYTES
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a part of the body, if anybody may read it."""
+        self._body_bytes += len(body)
+        if self.cycle.response_complete or self.scope["method"] not in _METHODS_WITH_BODY:
+            self._unread_bytes += len(body)
+            if self._unread_bytes > MAX_UNREAD_BYTES:
+                detail = f"A body that is not read is larger than {MAX_UNREAD_BYTES} bytes"
+                raise _Refused(413, "too_large", detail)
+            return
+        self._body.add(len(body))
+        if self._is_ended:
+            raise _Ended
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End a request; there may be another one."""
+        self._stop_timer()
+        self._part, self._is_new_part = _Part.NOTHING, True
+        self._body.has_arrived()
+        super().on_message_complete()
+        if not self.parser.should_keep_alive():  # a trailer may say so as well
+            self._end_after_answers()
+        elif self.cycle.response_complete and not self.transport.is_closing():
+            # uvicorn began to wait when it had answered, and ended that when the body went on
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection, and the requests that were not begun."""
+        self._stop_timer()
+        super().connection_lost(exc)
+        if self._answering is not None:
+            _disconnect(self._answering)
+        for cycle, _ in self.pipeline:
+            _body_of(cycle.scope).release()
+        self.pipeline.clear()
 
     @property
     def is_answering(self) -> bool:
         """Whether a part of an answer was written, or waits to be received."""
         if self.transport.get_write_buffer_size():
             return True
-        return self.cycle.response_started and not self.cycle.response_complete
+        answering = self._answering
+        return answering is not None and answering.response_started and self._is_in_use()
 
     def abort(self) -> None:
         """Close it at once, whatever was not received yet."""
         self.transport.abort()
 
-    def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
-        self._parsed_bytes += len(body)
-        self._body_bytes += len(body)
-        self._trailer_bytes = 0  # it was the line of a chunk
-        if self.cycle.response_complete:
-            self._discarded_bytes += len(body)
-            if self._discarded_bytes > MAX_DISCARDED_BYTES:
-                self._abort()
-        super().on_body(body)
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
-    def on_message_complete(self) -> None:
-        """End the request; what follows is another one."""
-        self._stop_timer()
-        self._part = _Part.END
-        super().on_message_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        self._stop_timer()
-        super().connection_lost(exc)
-
-    def _count_unparsed(self, size: int) -> None:
-        try:
-            if self._part is _Part.HEAD:
-                self._count_head(size)
-            elif self._part is _Part.BODY:
-                self._count_trailer(size)
-        except _RefusedError:
-            pass  # it is said; there is no parser to stop
-
-    def _count_head(self, size: int) -> None:
-        self._head_bytes += size
-        if self._head_bytes > MAX_HEAD_BYTES:
-            detail = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes"
-            self._refuse(431, "head_too_large", detail)
-            raise _RefusedError
-
-    def _count_trailer(self, size: int) -> None:
-        self._trailer_bytes += size
-        if self._trailer_bytes > MAX_TRAILER_BYTES:
-            detail = f"What follows the body is larger than {MAX_TRAILER_BYTES} bytes; leave it out"
-            self._refuse(431, "head_too_large", detail)
-            raise _RefusedError
-
-    def _refuse_other_authority(self) -> None:
-        """Refuse a target `http://name/...` unless `Host` has the same name."""
-        named = _AUTHORITY.match(self.url)
-        if named is None:
-            return
-        hosts = [value for name, value in self.headers if name == b"host"]
-        if [named[1].lower()] != [host.strip().lower() for host in hosts]:
-            detail = "The target of the request names another host than its Host header"
-            self._refuse(421, "misdirected", detail)
-            raise _RefusedError
+    def _is_in_use(self) -> bool:
+        return self._answering is not None and not self._answering.response_complete
 
     def _await_head(self) -> None:
         self._stop_timer()
-        self._part, self._head_bytes = _Part.HEAD, 0
+        self._part, self._head_bytes, self._start = _Part.HEAD, 0, b""
         self._timer = self.loop.call_later(self._bounds.head_timeout_s, self._head_is_late)
 
     def _head_is_late(self) -> None:
-        detail = f"The head of the request took more than {self._bounds.head_timeout_s:g} s"
-        self._refuse(408, "request_timeout", detail)
+        if self._is_in_use():  # the connection is in use, and may not be read
+            self._timer = self.loop.call_later(self._bounds.head_timeout_s, self._head_is_late)
+        elif not self.transport.is_closing():
+            detail = f"The head of the request took more than {self._bounds.head_timeout_s:g} s"
+            self._refuse(_Refused(408, "request_timeout", detail))
 
     def _await_body(self) -> None:
-        self._timer = self.loop.call_at(self._body_ends(), self._body_may_be_late)
+        may_take_s = self._bounds.body_timeout_s + self._body_bytes / SLOWEST_BYTES_PER_S
+        self._timer = self.loop.call_at(self._body_began_s + may_take_s, self._body_is_late)
 
-    def _body_ends(self) -> float:
-        allowed_s = self._bounds.body_timeout_s + self._body_bytes / SLOWEST_BYTES_PER_S
-        return self._body_began + allowed_s
-
-    def _body_may_be_late(self) -> None:
-        self._timer = None
-        if self.flow.read_paused:  # the service is slow, not the client
-            self._body_began += self._bounds.body_timeout_s
-        if self.loop.time() < self._body_ends():
+    def _body_is_late(self) -> None:
+        if self.pipeline:  # its turn has not come, and it may not be read
+            self._body_began_s = self.loop.time()
+        timeout_s = self._bounds.body_timeout_s
+        may_take_s = timeout_s + self._body_bytes / SLOWEST_BYTES_PER_S
+        if self.loop.time() < self._body_began_s + may_take_s:
             self._await_body()
-            return
-        detail = (
-            f"The body took more than {self._bounds.body_timeout_s:g} s, and a second for each "
-            f"{SLOWEST_BYTES_PER_S >> 10} KiB of it"
-        )
-        self._refuse(408, "request_timeout", detail)
+        elif not self.transport.is_closing():
+            detail = f"The body took more than {timeout_s:g} s, and a second for each 16 KiB of it"
+            self._refuse(_Refused(408, "request_timeout", detail))
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _refuse(self, status: int, slug: str, detail: str) -> None:
-        """Close the connection, with an answer where none has begun that it would be part of."""
-        if self.transport.is_closing():
-            return
-        if self._may_answer():
-            problem = {"type": PROBLEM_BASE + slug, "title": TITLES[slug], "status": status}
-            body = orjson.dumps(problem | {"detail": detail, "slug": slug})
-            head = (
-                f"HTTP/1.1 {status} \r\ncontent-type: application/problem+json\r\n"
-                f"content-length: {len(body)}\r\nretry-after: {RETRY_AFTER_S}\r\n"
-                "connection: close\r\n\r\n"
-            )
-            self.transport.write(head.encode() + body)
+    def _drop(self, reason: str) -> None:
+        self._refuse(_Refused(503, "too_many_bodies", f"{reason}; send fewer at once, or faster"))
+
+    def _refuse(self, refused: _Refused) -> None:
+        """Answer the request that is arriving, where it can be, and end the connection."""
+        if self._part is _Part.BODY and self.pipeline:
+            cycle, _ = self.pipeline.popleft()
+            _body_of(cycle.scope).release()
+            self._end_after_answers()
+        elif self._part is not _Part.BODY and self._is_in_use():
+            self._end_after_answers()
+        else:
+            if self._part is not _Part.BODY or not self.cycle.response_started:
+                self._write_refusal(refused.status, refused.slug, str(refused))
+            if self._part is _Part.BODY:
+                _disconnect(self.cycle)
+            self._linger()
+
+    def _end_after_answers(self) -> None:
+        """Read nothing more, and close the connection with the last answer that is due."""
+        self._is_ended = True
         self._stop_timer()
-        self.transport.close()
+        last = self.pipeline[0][0] if self.pipeline else self._answering
+        if last is not None and not last.response_complete:
+            last.keep_alive = False
+        else:
+            self.transport.close()
 
-    def _may_answer(self) -> bool:
-        """Return whether an answer written now is that of the request that is being read."""
-        cycle = self.cycle
-        if self._part is not _Part.BODY:
-            return cycle is None or cycle.response_complete
-        if self.pipeline or cycle.response_started:
-            return False
-        cycle.disconnected = True  # the application's own answer comes too late
-        cycle.message_event.set()
-        return True
-
-    def _abort(self) -> None:
+    def _linger(self) -> None:
+        """Send nothing more, and close the connection soon."""
+        self._is_ended = True
         self._stop_timer()
-        self.transport.close()
-        raise _RefusedError
+        self._unset_keepalive_if_required()
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self.loop.call_later(LINGER_S, self.transport.abort)
+
+    def _write_refusal(self, status: int, slug: str, detail: str) -> None:
+        problem = {"type": PROBLEM_BASE + slug, "title": TITLES[slug], "status": status}
+        body = orjson.dumps(problem | {"detail": detail, "slug": slug})
+        head = (
+            f"HTTP/1.1 {status} \r\ncontent-type: application/problem+json\r\n"
+            f"content-length: {len(body)}\r\nretry-after: {RETRY_AFTER_S}\r\n"
+            "connection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
 
 
-def bounded_protocol(bounds: ConnectionBounds) -> Any:
+def bounded_protocol(bounds: ConnectionBounds, bodies: BodiesInFlight) -> Any:
     """Return what uvicorn makes a protocol with for each connection."""
-    return partial(BoundedProtocol, bounds=bounds)
+    return partial(BoundedProtocol, bounds=bounds, bodies=bodies)
+
+
+async def _released_after(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Run `app`, which has the body of its request until it ends."""
+    try:
+        await app(scope, receive, send)
+    finally:
+        _body_of(scope).release()
+
+
+def _body_of(scope: Any) -> BodyInFlight:
+    body: BodyInFlight = scope[IN_SCOPE]
+    return body
+
+
+def _disconnect(cycle: RequestResponseCycle) -> None:
+    """Let the application know that nobody listens."""
+    cycle.disconnected, cycle.waiting_for_100_continue = True, False
+    cycle.message_event.set()
+
+
+def _check_target(url: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    """Raise _Refused for a whole URL with another name than Host has."""
+    if url[:1] in {b"/", b"*"}:
+        return
+    scheme, _, rest = url.lower().partition(b"://")
+    authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
+    hosts = [value.lower() for name, value in headers if name == b"host"]
+    if scheme not in {b"http", b"https"} or hosts != [authority]:
+        detail = f"The target is {url[:255].decode('latin-1')!r}, and Host is another; send a path"
+        raise _Refused(421, "misdirected", detail)
+
+
+def _has_body(headers: list[tuple[bytes, bytes]]) -> bool:
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 "))
+        for name, value in headers
+    )

@@ -17,6 +17,8 @@ from service.http.problems import ProblemRaised, problem_response
 
 IS_HEAD = "tritond.is_head"
 """In the scope of a request that came as HEAD: nothing without an end may be begun for it."""
+CONNECTION = "tritond.connection"
+"""In the state of a request: its connection."""
 REVOKED = "tritond.revoked"
 """In the state of a request that is cancelled because its API key was revoked."""
 _AT_END = "tritond.at_end"

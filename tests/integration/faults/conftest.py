@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 
 import httpx
 import pytest
@@ -25,9 +26,6 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         "TRITOND_HEAD_TIMEOUT_S": 1,
         "TRITOND_BODY_TIMEOUT_S": 1,
         "TRITOND_MAX_CONNECTIONS": 60,
-        "TRITOND_MAX_TENSOR_BYTES": 16 << 20,
-        "TRITOND_MAX_BODIES_BYTES": 40 << 20,
-        "TRITOND_MAX_BODIES_BYTES_PER_CALLER": 32 << 20,
     }
     words = {name: str(value) for name, value in settings.items()}
     deployment = Deployment(tmp_path_factory.mktemp("machine"), **words)
@@ -78,7 +76,14 @@ def is_registered(machine: Deployment, worker: Process) -> bool:
 @pytest.fixture
 async def connect_to_service(machine: Deployment, service: Process) -> AsyncIterator[Connect]:
     """Opens bare connections to the service; all are closed afterwards."""
-    port, opened = int(machine.url.rpartition(":")[2]), []
+    async with connections_to(machine) as connect:
+        yield connect
+
+
+@asynccontextmanager
+async def connections_to(deployment: Deployment) -> AsyncIterator[Connect]:
+    """Opens bare connections to a service; all are closed afterwards."""
+    port, opened = int(deployment.url.rpartition(":")[2]), []
 
     async def connect() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         opened.append(await asyncio.open_connection("127.0.0.1", port))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -45,6 +46,12 @@ class Process:
     @property
     def said(self) -> str:
         return self.log.read_text()
+
+    @property
+    def resident_bytes(self) -> int:
+        """The memory that it holds."""
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
+        return int(pages) * resource.getpagesize()
 
     def send(self, number: int) -> None:
         self._process.send_signal(number)

@@ -1,117 +1,128 @@
-"""Bodies have room until there is none; then the slowest large one that is still sent goes."""
+"""Bodies in flight: what is held of each caller, and which are dropped when it is too much."""
+
+from __future__ import annotations
 
 import pytest
 
-from service.http.bodies_in_flight import SMALL_BYTES, BodiesInFlight
-from service.http.problems import ProblemRaised
+from service.http.bodies_in_flight import BodiesInFlight, BodyInFlight
 
-PART = 4 * SMALL_BYTES
+KIB, MIB = 1 << 10, 1 << 20
 
 
-class Clock:
-    now = 0.0
+class Sending:
+    """Bodies of at most 100 MiB, 60 of each caller, at a time that a test sets."""
 
-    def __call__(self):
-        return self.now
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.bodies = BodiesInFlight(100 * MIB, 60 * MIB, lambda: self.now_s)
+        self.dropped: dict[str, str] = {}
+
+    def begin(self, name: str, size_bytes: int, caller: str = "alice") -> BodyInFlight:
+        body = self.bodies.expect(caller, lambda reason: self.dropped.update({name: reason}))
+        body.add(size_bytes)
+        return body
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def sending() -> Sending:
+    return Sending()
 
 
-def sending(bodies, caller, size=PART):
-    """A body of which `size` bytes have come; `dropped` is whether it had to give way."""
-    body = bodies.begin(caller)
-    body.dropped = False
+def test_bytes_count_until_their_request_ends(sending: Sending):
+    body = sending.begin("batch", 10 * MIB)
+    body.add(5 * MIB)
+    body.has_arrived()
 
-    def drop():
-        body.dropped = True
+    assert sending.bodies.held_bytes == {"alice": 15 * MIB}
 
-    body.on_drop(drop)
-    body.add(size)
-    return body
-
-
-def test_the_slowest_gives_way(clock):
-    bodies = BodiesInFlight(4 * PART, 4 * PART, clock)
-    slow = sending(bodies, "a")
-    clock.now = 10
-    quick = [sending(bodies, "a") for _ in range(3)]
-    clock.now = 11
-
-    newest = sending(bodies, "b")
-
-    assert slow.dropped
-    assert not any(body.dropped for body in [*quick, newest])
-    assert bodies.held_bytes == 4 * PART
-
-
-def test_a_small_body_never_gives_way(clock):
-    bodies = BodiesInFlight(2 * PART, 2 * PART, clock)
-    small = sending(bodies, "a", SMALL_BYTES)
-    large = sending(bodies, "a")
-    clock.now = 100
-    small_and_late = sending(bodies, "a", SMALL_BYTES)
-
-    sending(bodies, "b")
-
-    assert large.dropped
-    assert not small.dropped
-    assert not small_and_late.dropped
-
-
-def test_a_whole_body_never_gives_way(clock):
-    bodies = BodiesInFlight(PART, PART, clock)
-    sending(bodies, "a").complete()
-    clock.now = 100
-
-    with pytest.raises(ProblemRaised) as refused:
-        sending(bodies, "b")
-
-    assert refused.value.slug == "too_many_bodies"
-
-
-def test_a_caller_beyond_its_share_drops_its_own_alone(clock):
-    bodies = BodiesInFlight(10 * PART, 2 * PART, clock)
-    others = sending(bodies, "b")
-    clock.now = 50
-    own = sending(bodies, "a")
-    clock.now = 60
-    sending(bodies, "a").complete()
-
-    sending(bodies, "a")
-
-    assert own.dropped
-    assert not others.dropped
-
-
-def test_a_caller_whose_bodies_are_all_whole_is_told_to_send_fewer(clock):
-    bodies = BodiesInFlight(10 * PART, PART, clock)
-    sending(bodies, "a").complete()
-
-    with pytest.raises(ProblemRaised) as refused:
-        bodies.begin("a").add(PART)
-
-    assert refused.value.slug == "too_many_requests"
-
-
-def test_room_is_given_back(clock):
-    bodies = BodiesInFlight(PART, PART, clock)
-    body = sending(bodies, "a")
-    body.release()
     body.release()
 
-    sending(bodies, "a")
-
-    assert bodies.held_bytes == PART
+    assert sending.bodies.held_bytes == {}
 
 
-def test_who_is_dropped_has_no_bytes_left(clock):
-    bodies = BodiesInFlight(PART, PART, clock)
-    body = sending(bodies, "a")
-    clock.now = 1
-    sending(bodies, "b")
+def test_one_caller_has_a_limit(sending: Sending):
+    sending.begin("stalled", 30 * MIB)
+    sending.now_s = 10
+    sending.begin("another caller's", 20 * MIB, "bob")
+    sending.begin("quick", 31 * MIB)
+
+    assert list(sending.dropped) == ["stalled"]
+    assert sending.dropped["stalled"] == f"Your bodies take more than {60 * MIB} bytes together"
+    assert sending.bodies.held_bytes == {"alice": 31 * MIB, "bob": 20 * MIB}
+
+
+def test_all_callers_have_a_limit_together(sending: Sending):
+    sending.begin("stalled", 50 * MIB, "alice")
+    sending.now_s = 10
+    sending.begin("quick", 40 * MIB, "bob")
+    sending.begin("quicker", 11 * MIB, "carol")
+
+    assert list(sending.dropped) == ["stalled"]
+    assert "The bodies of all requests" in sending.dropped["stalled"]
+
+
+def test_as_many_are_dropped_as_must_be(sending: Sending):
+    for number in range(5):
+        sending.begin(f"stalled {number}", 10 * MIB)
+        sending.now_s += 1
+    sending.begin("quick", 35 * MIB)
+
+    assert list(sending.dropped) == ["stalled 0", "stalled 1", "stalled 2"]
+
+
+def test_a_small_body_is_not_dropped_while_there_are_large_ones(sending: Sending):
+    """It may be slower than they are; to drop it would help little."""
+    sending.begin("small and slow", KIB)
+    sending.now_s = 10
+    sending.begin("large", 50 * MIB)
+    sending.now_s = 20
+    sending.begin("large and quick", 20 * MIB)
+
+    assert list(sending.dropped) == ["large"]
+
+
+def test_a_small_quick_body_is_taken_whatever_is_held(sending: Sending):
+    for number in range(6):
+        sending.begin(f"being worked at {number}", 10 * MIB).has_arrived()
+    sending.begin("small and quick", KIB)
+
+    assert not sending.dropped
+
+
+def test_small_bodies_that_stall_are_dropped(sending: Sending):
+    for _ in range(960):
+        sending.begin("stalled", 64 * KIB)
+    assert not sending.dropped
+    sending.now_s = 2
+
+    sending.begin("quick", KIB)
+
+    assert list(sending.dropped) == ["stalled"]
+
+
+def test_what_has_arrived_is_not_dropped(sending: Sending):
+    sending.begin("there", 50 * MIB).has_arrived()
+    sending.now_s = 10
+    sending.begin("too much", 20 * MIB)
+
+    assert list(sending.dropped) == ["too much"]
+
+
+def test_a_body_is_counted_for_the_key_that_sends_it(sending: Sending):
+    first, second = (sending.begin("one", 25 * MIB, "192.0.2.7") for _ in range(2))
+    first.belongs_to("alice")
+    first.add(5 * MIB)
+
+    assert sending.bodies.held_bytes == {"192.0.2.7": 25 * MIB, "alice": 30 * MIB}
+    second.release()
+    first.release()
+    assert sending.bodies.held_bytes == {}
+
+
+def test_a_body_that_is_dropped_is_held_no_more(sending: Sending):
+    body = sending.begin("too large", 61 * MIB)
     body.release()
 
-    assert bodies.held_bytes == PART
+    assert list(sending.dropped) == ["too large"]
+    assert sending.bodies.held_bytes == {}
+    assert not sending.bodies.arriving

@@ -98,14 +98,28 @@ def test_wrong_ones_are_told_by_the_names_of_their_variables(monkeypatch: pytest
     assert wait == "TRITOND_MAX_WAIT_S: Input should be greater than or equal to 0"
 
 
-def test_proxies_are_addresses_and_networks():
-    assert ServiceSettings(trusted_proxies="10.0.0.5, 10.1.0.0/16, ::1").trusted_proxies
-    with pytest.raises(ValidationError, match="'proxy' is no address or network"):
-        ServiceSettings(trusted_proxies="proxy")
+@pytest.mark.parametrize(
+    ("name", "value", "instead"),
+    [
+        ("TRITOND_MAX_BODIES_BYTES_PER_CALLER", "1024", "set 268435456 or more"),
+        ("TRITOND_MAX_TENSOR_BYTES", str(1 << 30), "set 1073741824 or more"),
+        ("TRITOND_MAX_BODIES_BYTES", "1024", "set 335544320 or more"),
+        ("TRITOND_TRUSTED_PROXIES", "*", "'\\*' is neither an address nor a network such as 10"),
+        ("TRITOND_TRUSTED_PROXIES", "10.0.0.1, proxy", "'proxy' is neither an address"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_to_write(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, instead: str
+):
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(ValidationError, match=instead):
+        ServiceSettings()
 
 
-def test_there_is_room_for_the_largest_body():
-    with pytest.raises(ValidationError, match="raise it to 268435456 at least"):
-        ServiceSettings(max_bodies_bytes_per_caller=1 << 20)
-    with pytest.raises(ValidationError, match="TRITOND_MAX_BODIES_BYTES is 1048576, less than"):
-        ServiceSettings(max_bodies_bytes=1 << 20)
+def test_proxies_are_addresses_and_networks(monkeypatch: pytest.MonkeyPatch):
+    assert ServiceSettings().proxies == ()
+
+    monkeypatch.setenv("TRITOND_TRUSTED_PROXIES", "10.0.0.1, 192.0.2.0/24,::1")
+
+    assert ServiceSettings().proxies == ("10.0.0.1", "192.0.2.0/24", "::1")
