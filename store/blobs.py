@@ -4,7 +4,6 @@ A blob is kept as a zstd frame, which can be sent as it is to whoever accepts zs
 on every read: bytes that do not match their digest are deleted and were never there.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
@@ -16,29 +15,54 @@ from store import keys, scripts
 from store.budget import Budget
 
 LEVEL: Final = 3
+PART_BYTES: Final = 1024 * 1024
 MAX_BLOB_BYTES: Final = 512 * 1024 * 1024
 # Without a byte budget the server evicts, and `volatile-*` policies only evict what expires.
 LIFE_S: Final = 30 * 24 * 3600
-MOST_ON_THE_LOOP_BYTES: Final = 4 << 20
-"""What is hashed and compressed at once; more would hold up everything else of the process."""
 
 
-def digest_of(data: bytes | bytearray) -> str:
+def digest_of(data: bytes) -> str:
     """Return the name of `data`: "sha256:" and 64 hexadecimal digits."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-async def digest_beside(data: bytes | bytearray) -> str:
-    """Return the same, made beside the event loop where that takes long."""
-    if len(data) > MOST_ON_THE_LOOP_BYTES:
-        return await asyncio.to_thread(digest_of, data)
-    return digest_of(data)
+class ArrivingBlob:
+    """A blob of `size_bytes` that comes in parts: what came is compressed, and kept as that alone.
 
+    `finish` raises ValueError when there came more or less.
+    """
 
-def _packed(parts: Sequence[bytes | bytearray]) -> tuple[list[str], list[bytes]]:
-    """Return the digests of `parts`, and their zstd frames."""
-    compressor = zstandard.ZstdCompressor(level=LEVEL)
-    return [digest_of(part) for part in parts], [compressor.compress(part) for part in parts]
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.frame = bytearray()
+        self._came_bytes = 0
+        self._waiting = bytearray()
+        self._digest = hashlib.sha256()
+        self._compressor: zstandard.ZstdCompressionObj | None = None
+
+    def add(self, part: bytes | bytearray) -> None:
+        """Take the next part."""
+        self._came_bytes += len(part)
+        self._waiting += part
+        if len(self._waiting) >= PART_BYTES:
+            self._compress()
+
+    def finish(self) -> str:
+        """Return the digest; `frame` is complete then."""
+        if self._came_bytes != self.size_bytes:
+            raise ValueError(f"{self._came_bytes} bytes came of {self.size_bytes}")
+        self.frame += self._compress().flush()
+        return "sha256:" + self._digest.hexdigest()
+
+    def _compress(self) -> "zstandard.ZstdCompressionObj":
+        # made when there is something for it, as it takes more than a megabyte itself
+        if self._compressor is None:
+            compressor = zstandard.ZstdCompressor(level=LEVEL)
+            self._compressor = compressor.compressobj(size=self.size_bytes)
+        self._digest.update(self._waiting)
+        self.frame += self._compressor.compress(self._waiting)
+        self._waiting.clear()
+        return self._compressor
 
 
 def unpack_frame(frame: bytes, digest: str) -> bytes | None:
@@ -61,23 +85,31 @@ class Blobs:
         self._budget = budget
         self._drop = scripts.load(cache, "drop")
 
-    async def put(self, data: bytes | bytearray) -> str:
+    async def put(self, data: bytes) -> str:
         """Store `data` and return its digest."""
         (digest,) = await self.put_many([data])
         return digest
 
-    async def put_many(self, parts: Sequence[bytes | bytearray]) -> list[str]:
+    async def put_frame(self, digest: str, frame: bytearray) -> None:
+        """Store the zstd frame of the bytes that `digest` names."""
+        if self._budget:
+            await self._budget.account({keys.BLOB + digest: len(frame)})
+        expiry_s = None if self._budget else LIFE_S
+        await self._cache.set(keys.BLOB + digest, memoryview(frame), ex=expiry_s)
+
+    async def put_many(self, parts: Sequence[bytes]) -> list[str]:
         """Store all of `parts` in one pipeline and return their digests in the same order.
 
         A blob that is there is written again, which repairs a damaged one.
         """
         if not parts:
             return []
-        if sum(map(len, parts)) > MOST_ON_THE_LOOP_BYTES:
-            digests, packed = await asyncio.to_thread(_packed, parts)
-        else:
-            digests, packed = _packed(parts)
-        frames = {keys.BLOB + digest: frame for digest, frame in zip(digests, packed, strict=True)}
+        digests = [digest_of(part) for part in parts]
+        compressor = zstandard.ZstdCompressor(level=LEVEL)
+        frames = {
+            keys.BLOB + digest: compressor.compress(part)
+            for digest, part in zip(digests, parts, strict=True)
+        }
         if self._budget:
             await self._budget.account({key: len(frame) for key, frame in frames.items()})
         pipeline = self._cache.pipeline(transaction=False)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from store import keys
-from store.blobs import Blobs, digest_beside
+from store.blobs import ArrivingBlob, Blobs
 from store.errors import StoreError
 
 LIFE_S: Final = 24 * 3600
@@ -34,19 +34,18 @@ class Tensors:
         self._blobs = blobs
         self._limit_bytes = limit_bytes
 
-    async def put(self, caller: str, data: bytes | bytearray) -> tuple[str, bool]:
-        """Store a file; return its digest and whether it is new to this caller.
+    async def put(self, caller: str, digest: str, blob: ArrivingBlob) -> bool:
+        """Store a file that has arrived, of that digest; return whether it is new to this caller.
 
         Raises TensorQuotaExceeded.
         """
-        digest = await digest_beside(data)
         is_new = not await self.has(caller, digest)
-        used_bytes = await self._reserve(caller, digest, len(data))
+        used_bytes = await self._reserve(caller, digest, blob.size_bytes)
         if is_new and used_bytes > self._limit_bytes:
             await self.delete(caller, digest)
             raise TensorQuotaExceeded(self._limit_bytes)
-        await self._blobs.put(data)
-        return digest, is_new
+        await self._blobs.put_frame(digest, blob.frame)
+        return is_new
 
     async def _reserve(self, caller: str, digest: str, size_bytes: int) -> int:
         """Enter a file into the caller's books and return what they come to.

@@ -13,6 +13,8 @@ from typing import Any
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 4096
+MAX_START_BYTES = 12 + MAX_HEADER_BYTES
+"""All that stands before the elements."""
 MAX_RANK = 32
 _VERSIONS = {(1, 0): 10, (2, 0): 12}
 """Where the header begins; version 3 only adds names of fields, which plain numbers lack."""
@@ -40,8 +42,11 @@ class NpyHeader:
         return math.prod(self.shape) * int(self.descr[2:])
 
 
-def read_npy_header(data: bytes | bytearray) -> NpyHeader:
-    """Return the header of one whole .npy file of booleans, integers or floats. Raises NotNpy."""
+def read_npy_header(data: bytes, size_bytes: int | None = None) -> NpyHeader:
+    """Return the header of a .npy file of booleans, integers or floats. Raises NotNpy.
+
+    `data` is the file, or at least `MAX_START_BYTES` of its beginning where it has `size_bytes`.
+    """
     if data[:6] != MAGIC or len(data) < 12:
         raise NotNpy("it does not begin like a .npy file")
     start = _VERSIONS.get((data[6], data[7]))
@@ -50,8 +55,8 @@ def read_npy_header(data: bytes | bytearray) -> NpyHeader:
     length = int.from_bytes(data[8:start], "little")
     if length > MAX_HEADER_BYTES or start + length > len(data):
         raise NotNpy("its header is cut off or too long")
-    header = _read_fields(bytes(data[start : start + length]), start + length)
-    actual = len(data) - header.start
+    header = _read_fields(data[start : start + length], start + length)
+    actual = (len(data) if size_bytes is None else size_bytes) - header.start
     if header.size_bytes != actual:
         message = f"shape {list(header.shape)} takes {header.size_bytes} bytes"
         raise NotNpy(f"{message}, and {actual} are there")

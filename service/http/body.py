@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -44,22 +45,37 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
 
 
 async def read_bytes(request: Request, limit_bytes: int) -> bytearray:
-    """Return the body whatever it is: once, as it may be most of what there is memory for.
+    """Return the body whatever it is.
 
     Raises ProblemRaised (413) beyond `limit_bytes`. How long it may take is the connection's.
     """
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared[:19]) > limit_bytes:
-        raise _too_large(limit_bytes)
     body = bytearray()
+    await read_parts(request, limit_bytes, body.extend)
+    return body
+
+
+async def read_parts(request: Request, limit_bytes: int, take: Callable[[bytes], None]) -> None:
+    """Have each part of the body taken, as it comes; raises what `read_bytes` does."""
+    declared_bytes = declared_length(request)
+    if declared_bytes is not None and declared_bytes > limit_bytes:
+        raise _too_large(limit_bytes)
+    size_bytes = 0
     # not request.stream(), which costs every hit more
     while (message := await request.receive())["type"] != "http.disconnect":
-        body += message.get("body", b"")
-        if len(body) > limit_bytes:
+        part = message.get("body", b"")
+        size_bytes += len(part)
+        if size_bytes > limit_bytes:
             raise _too_large(limit_bytes)
+        take(part)
         if not message.get("more_body", False):
-            return body
+            return
     raise ClientDisconnect
+
+
+def declared_length(request: Request) -> int | None:
+    """Return the bytes that Content-Length says, None where it says nothing."""
+    declared = request.headers.get("content-length", "")
+    return int(declared[:19]) if declared.isdecimal() else None
 
 
 def parse_body(body: bytes, model: type[_Model]) -> _Model:

@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter, Request, Response
 
-from launch.buffers.npy_header import NotNpy, read_npy_header
-from service.http.body import read_bytes
+from launch.buffers.npy_header import MAX_START_BYTES, NotNpy, read_npy_header
+from service.http.body import declared_length, read_bytes, read_parts
 from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response
 from service.state import state_of
-from store.blobs import digest_beside
+from store.blobs import ArrivingBlob
 from store.tensors import TensorQuotaExceeded
 
 router = APIRouter(prefix="/v1/tensors", tags=["launches"])
@@ -29,14 +29,15 @@ async def put_tensor(request: Request, digest: str) -> Response:
     """Answer 201 for a new tensor, 200 for one that you have already."""
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
-    data = await read_bytes(request, state.settings.max_tensor_bytes)
-    found = await digest_beside(data)
-    if digest != found:
-        detail = f"The body's digest is {found}; PUT it there"
-        raise ProblemRaised("invalid_request", detail, parameter="digest")
+    start, blob = await _read(request, state.settings.max_tensor_bytes)
+    arrived = blob.finish()
+    if digest != arrived:
+        raise ProblemRaised(
+            "invalid_request", f"The body's digest is {arrived}; PUT it there", parameter="digest"
+        )
     try:
-        read_npy_header(data)
-        _, is_new = await state.tensors.put(caller.id, data)
+        read_npy_header(start, blob.size_bytes)
+        is_new = await state.tensors.put(caller.id, digest, blob)
     except NotNpy as error:
         raise ProblemRaised("invalid_request", f"The body is no tensor: {error}") from None
     except TensorQuotaExceeded as error:
@@ -66,3 +67,24 @@ async def delete_tensor(request: Request, digest: str) -> Response:
     if not await state.tensors.delete(caller.id, digest):
         raise ProblemRaised("not_found", f"You have no tensor {digest}")
     return Response(status_code=204)
+
+
+async def _read(request: Request, limit_bytes: int) -> tuple[bytes, ArrivingBlob]:
+    """Return the beginning of the body, and all of it, compressed as it comes.
+
+    Its length must be known before that; of a body that does not say it all is read first.
+    """
+    size_bytes = declared_length(request)
+    if size_bytes is None:
+        body = await read_bytes(request, limit_bytes)
+        blob = ArrivingBlob(len(body))
+        blob.add(body)
+        return bytes(body[:MAX_START_BYTES]), blob
+    start, blob = bytearray(), ArrivingBlob(size_bytes)
+
+    def take(part: bytes) -> None:
+        start.extend(part[: MAX_START_BYTES - len(start)])
+        blob.add(part)
+
+    await read_parts(request, limit_bytes, take)
+    return bytes(start), blob

@@ -1,12 +1,13 @@
 """Blobs: bytes by digest, verified on every read."""
 
 import os
+import tracemalloc
 
 import pytest
 import zstandard
 
 from store import keys
-from store.blobs import Blobs, digest_of
+from store.blobs import ArrivingBlob, Blobs, digest_of
 from store.budget import Budget
 
 
@@ -96,3 +97,42 @@ async def test_who_might_read_a_blob_is_forgotten_with_it(cache):
     assert not await cache.exists(keys.BLOB_READERS + digest)
     await blobs.put(b"evicted")
     assert not await blobs.may_read(digest, "team")
+
+
+async def test_a_blob_that_comes_in_parts_is_the_same(blobs: Blobs) -> None:
+    data = bytes(range(256)) * 10_000
+    blob = ArrivingBlob(len(data))
+    for start in range(0, len(data), 60_000):
+        blob.add(data[start : start + 60_000])
+    digest = blob.finish()
+
+    await blobs.put_frame(digest, blob.frame)
+
+    assert digest == digest_of(data)
+    assert await blobs.get(digest) == data
+
+
+@pytest.mark.parametrize("came", [b"", b"1234", b"123456"])
+def test_a_blob_that_is_shorter_or_longer_than_it_says_is_refused(came: bytes) -> None:
+    blob = ArrivingBlob(5)
+    blob.add(came)
+
+    with pytest.raises(ValueError, match=f"{len(came)} bytes came of 5"):
+        blob.finish()
+
+
+def test_an_empty_blob_may_come_in_parts() -> None:
+    assert ArrivingBlob(0).finish() == digest_of(b"")
+
+
+def test_what_came_of_a_blob_is_kept_as_its_frame_alone() -> None:
+    size_bytes = 32 << 20
+    tracemalloc.start()
+    blob = ArrivingBlob(size_bytes)
+    for _ in range(size_bytes >> 16):
+        blob.add(bytes(1 << 16))
+    blob.finish()
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak_bytes < 8 << 20

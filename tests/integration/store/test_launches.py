@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from store import keys
-from store.blobs import Blobs, digest_of
+from store.blobs import ArrivingBlob, Blobs, digest_of
 from store.connection import StoreClient
 from store.launches import LIFE_S, Idempotency, Launches
 from store.tensors import TensorQuotaExceeded, Tensors
@@ -56,20 +56,27 @@ async def test_what_is_known_of_a_launch_is_forgotten_after_a_day(redis: StoreCl
     assert 0 < await redis.ttl(keys.LAUNCH + "launch") <= LIFE_S
 
 
+async def put(tensors: Tensors, caller: str, data: bytes) -> tuple[str, bool]:
+    blob = ArrivingBlob(len(data))
+    blob.add(data)
+    digest = blob.finish()
+    return digest, await tensors.put(caller, digest, blob)
+
+
 async def test_a_tensor_is_kept_and_new_only_once(tensors: Tensors) -> None:
-    digest, is_new = await tensors.put("alice", b"elements")
+    digest, is_new = await put(tensors, "alice", b"elements")
 
     assert (digest, is_new) == (digest_of(b"elements"), True)
-    assert await tensors.put("alice", b"elements") == (digest, False)
+    assert await put(tensors, "alice", b"elements") == (digest, False)
     assert await tensors.size("alice", digest) == 8
 
 
 async def test_a_tensor_is_only_its_callers(tensors: Tensors) -> None:
-    digest, _ = await tensors.put("alice", b"elements")
+    digest, _ = await put(tensors, "alice", b"elements")
 
     assert not await tensors.has("bob", digest)
     assert not await tensors.delete("bob", digest)
-    assert await tensors.put("bob", b"elements") == (digest, True)
+    assert await put(tensors, "bob", b"elements") == (digest, True)
     assert await tensors.delete("bob", digest)
     assert await tensors.has("alice", digest)
 
@@ -77,38 +84,38 @@ async def test_a_tensor_is_only_its_callers(tensors: Tensors) -> None:
 async def test_a_tensor_that_the_cache_evicted_is_gone_and_new_again(
     tensors: Tensors, cache: StoreClient
 ) -> None:
-    digest, _ = await tensors.put("alice", b"elements")
+    digest, _ = await put(tensors, "alice", b"elements")
     await cache.delete(keys.BLOB + digest)
 
     assert not await tensors.has("alice", digest)
-    assert await tensors.put("alice", b"elements") == (digest, True)
+    assert await put(tensors, "alice", b"elements") == (digest, True)
 
 
 async def test_a_callers_tensors_have_a_limit_together(tensors: Tensors) -> None:
-    first, _ = await tensors.put("alice", b"x" * 60)
+    first, _ = await put(tensors, "alice", b"x" * 60)
 
     with pytest.raises(TensorQuotaExceeded) as refused:
-        await tensors.put("alice", b"y" * 60)
+        await put(tensors, "alice", b"y" * 60)
 
     assert refused.value.limit_bytes == LIMIT_BYTES
     assert not await tensors.has("alice", digest_of(b"y" * 60))
-    await tensors.put("bob", b"y" * 60)
-    await tensors.put("alice", b"x" * 60)
+    await put(tensors, "bob", b"y" * 60)
+    await put(tensors, "alice", b"x" * 60)
     await tensors.delete("alice", first)
-    await tensors.put("alice", b"y" * 60)
+    await put(tensors, "alice", b"y" * 60)
 
 
 async def test_a_tensor_that_expired_does_not_count(tensors: Tensors, redis: StoreClient) -> None:
-    digest, _ = await tensors.put("alice", b"x" * 60)
+    digest, _ = await put(tensors, "alice", b"x" * 60)
     await redis.delete(f"{keys.TENSOR}alice:{digest}")
 
-    await tensors.put("alice", b"y" * 60)
+    await put(tensors, "alice", b"y" * 60)
 
     assert await tensors.has("alice", digest_of(b"y" * 60))
 
 
 async def test_uploads_that_come_together_share_the_limit(tensors: Tensors) -> None:
-    uploads = [tensors.put("alice", bytes([number]) * 60) for number in range(10)]
+    uploads = [put(tensors, "alice", bytes([number]) * 60) for number in range(10)]
 
     results = await asyncio.gather(*uploads, return_exceptions=True)
 
