@@ -48,7 +48,8 @@ def test_an_output_is_answered_in_numbers_and_compared(launch: Launch) -> None:
             "comparison": {
                 "matches": True, "max_abs_error": 0, "max_rel_error": 0, "compared": 8,
                 "unwritten": 0, "mismatched": 0,
-                "nonfinite_mismatched": 0, "first_mismatch": None, "mismatch_map": None,
+                "nonfinite_mismatched": 0, "zeros_match": False,
+                "first_mismatch": None, "mismatch_map": None,
                 "rtol": 1e-4, "atol": 1e-5, "note": None,
             },
             "values": None,
