@@ -247,6 +247,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection, and the requests that were not begun."""
         self._stop_timer()
+        self._body.has_arrived()  # all that ever will
         super().connection_lost(exc)
         if self._answering is not None:
             _disconnect(self._answering)
@@ -281,7 +282,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _head_is_late(self) -> None:
         if self._is_in_use():  # the connection is in use, and may not be read
             self._timer = self.loop.call_later(self._bounds.head_timeout_s, self._head_is_late)
-        elif not self.transport.is_closing():
+        else:
             detail = f"The head of the request took more than {self._bounds.head_timeout_s:g} s"
             self._refuse(_Refused(408, "request_timeout", detail))
 
@@ -296,7 +297,7 @@ class BoundedProtocol(HttpToolsProtocol):
         may_take_s = timeout_s + self._body_bytes / SLOWEST_BYTES_PER_S
         if self.loop.time() < self._body_began_s + may_take_s:
             self._await_body()
-        elif not self.transport.is_closing():
+        else:
             detail = f"The body took more than {timeout_s:g} s, and a second for each 16 KiB of it"
             self._refuse(_Refused(408, "request_timeout", detail))
 
@@ -310,6 +311,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, refused: _Refused) -> None:
         """Answer the request that is arriving, where it can be, and end the connection."""
+        if self.transport.is_closing():
+            return
         if self._part is _Part.BODY and self.pipeline:
             cycle, _ = self.pipeline.popleft()
             _body_of(cycle.scope).release()

@@ -6,6 +6,7 @@ import pytest
 from asgi import request
 
 from service.caller import ANONYMOUS, Caller, Callers
+from service.http.bodies_in_flight import IN_SCOPE, BodiesInFlight
 from service.http.problems import ProblemRaised
 from store.api_keys import ApiKey, ApiKeys
 
@@ -142,3 +143,18 @@ async def test_revoking_the_last_key_opens_a_service_to_nobody_but_its_own_machi
     assert await private.identify(request({}), "admin") == ANONYMOUS
     with pytest.raises(ProblemRaised, match="needs an API key"):
         await public.identify(request({}), "admin")
+
+
+@pytest.mark.parametrize(
+    ("keys", "owner"), [({"s3cret": COMPILER}, "k1"), ({}, "192.0.2.7")], ids=["a key", "no key"]
+)
+async def test_a_body_counts_for_its_caller(keys: dict[str, ApiKey], owner: str):
+    """From when the caller is known; before that for the address that it comes from."""
+    bodies = BodiesInFlight(100, 100)
+    asking = request({"Authorization": "Bearer s3cret"} if keys else {})
+    asking.scope[IN_SCOPE] = body = bodies.expect("a proxy", pytest.fail)
+    body.add(10)
+
+    await callers(FakeApiKeys(**keys)).identify(asking, "compile")
+
+    assert bodies.held_bytes == {owner: 10}

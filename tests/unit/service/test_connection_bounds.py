@@ -152,6 +152,17 @@ async def test_a_body_that_no_route_reads_is_not_kept(served: Served):
     assert served.bodies.held_bytes == {}
 
 
+async def test_a_sender_who_has_gone_is_not_dropped_for_others(served: Served):
+    """There is nobody to answer, and what its request holds stays held."""
+    _, gone = await served.connect()
+    gone.write(b"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9_000)
+    await until(lambda: served.bodies.held_bytes.total() == 9_000)
+    gone.close()
+
+    await until(lambda: not served.bodies.arriving)
+    assert served.bodies.held_bytes.total() == 9_000
+
+
 async def until(is_so) -> None:
     async with asyncio.timeout(10):
         while not is_so():
