@@ -43,7 +43,9 @@ def _check_parameters(launch: Launch, kernel: TapeKernel, where: str) -> None:
         raise ForgedTape(where, f"{twice[0]!r} is an argument and a constexpr")
     for name in sorted(names.difference(given)):
         raise ForgedTape(where, f"parameter {name!r} of kernel {kernel.name} has no argument")
-    for name in (*launch.reset_to_zero, *launch.restore_value):
+    for name in dict.fromkeys(
+        (*launch.reset_to_zero, *launch.restore_value)
+    ):  # some are there twice
         if not tensors_of(launch.args.get(name)):
             raise ForgedTape(where, f"{name!r} is no tensor that an autotuner could put back")
 

@@ -7,6 +7,7 @@ that needs no torch is derived again. Raises `ForgedTape`; runs nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.checks.check_launches import check_launch
@@ -137,19 +138,20 @@ class _Walk:
     def _outputs(self, op: AtenOp, where: str) -> None:
         expected = self._expected(op, where)
         dtype = derived_dtype(op, self._tensors)
+        given = _Given.of(op, self._tensors)
         for position, id_ in enumerate(op.outputs):
             here = f"{where}/o/{position}"
             if id_ is None:
-                if makes_views(op):
+                if given.makes_views:
                     raise ForgedTape(here, "a view is a tensor, not null")
                 continue
             tensor = self._tensors[id_]
             if position < len(expected):
                 _compare(tensor, expected[position], op, here)
-            self._define(id_, op, here)
-            if dtype is not None and tensor.dtype != dtype and (position == 0 or makes_views(op)):
+            self._define(id_, op, given, here)
+            if dtype is not None and tensor.dtype != dtype and (position == 0 or given.makes_views):
                 raise ForgedTape(here, f"{op.op} makes {dtype}, the tape says {tensor.dtype}")
-            if tensor.device not in possible_devices(op, self._tensors):
+            if tensor.device not in given.devices:
                 raise ForgedTape(here, f"{op.op} makes no tensor on {tensor.device} here")
 
     def _expected(self, op: AtenOp, where: str) -> list[Geometry]:
@@ -166,24 +168,20 @@ class _Walk:
             raise ForgedTape(where, f"{op.op} makes {made} tensors, the tape says {said}")
         return expected
 
-    def _define(self, id_: int, op: AtenOp, where: str) -> None:
+    def _define(self, id_: int, op: AtenOp, given: _Given, where: str) -> None:
         """Define an output: an argument in place, a view of an argument, or all of new memory."""
         tensor = self._tensors[id_]
-        written = written_tensors(op)
         if id_ in self._defined:
-            alias = op.op == "aten.lift_fresh.default" or makes_views(op)
-            if id_ not in written and not (alias and id_ in argument_tensors(op)):
+            if id_ not in given.written and not (given.may_alias and id_ in given.tensors):
                 raise ForgedTape(where, f"tensor {id_} was made before, and is not what is written")
             return
         self._defined[id_] = op.phase
         if tensor.storage in self._storages:
-            sources = written or argument_tensors(op)[:1]
-            may_share = written or makes_views(op) or op.op == "aten.lift_fresh.default"
-            shared = {self._tensors[source].storage for source in sources}
-            if not may_share or tensor.storage not in shared:
+            may_share = given.written or given.may_alias
+            if not may_share or tensor.storage not in given.shared:
                 raise ForgedTape(where, f"{op.op} returns no part of storage {tensor.storage}")
             return
-        if makes_views(op):
+        if given.makes_views:
             raise ForgedTape(where, f"{op.op} returns a part of its argument, not new memory")
         self._storages.add(tensor.storage)
         self._check_new(tensor, op, where)
@@ -196,6 +194,32 @@ class _Walk:
         has = self._tape.storages[tensor.storage]
         if tensor.offset or needed != has:
             raise ForgedTape(where, f"{op.op} allocates {needed} bytes, its storage has {has}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What an op is given, gathered once for all of its outputs: there may be many of both."""
+
+    tensors: frozenset[int]
+    written: frozenset[int]
+    makes_views: bool
+    may_alias: bool
+    """Whether what it returns may be an argument, or a part of one."""
+    shared: frozenset[int]
+    """The storages that an output may lie in beside others."""
+    devices: frozenset[str]
+
+    @classmethod
+    def of(cls, op: AtenOp, tensors: Sequence[TensorMeta]) -> _Given:
+        given, written, views = argument_tensors(op), written_tensors(op), makes_views(op)
+        return cls(
+            frozenset(given),
+            frozenset(written),
+            views,
+            views or op.op == "aten.lift_fresh.default",
+            frozenset([tensors[id_].storage for id_ in written or given[:1]]),
+            possible_devices(op, tensors),
+        )
 
 
 def _compare(tensor: TensorMeta, expected: Geometry, op: AtenOp, where: str) -> None:

@@ -120,3 +120,30 @@ def test_flags_of_many_outputs_take_no_longer_for_each() -> None:
 
     assert [flag.kind for flag in flags_of(few, {})][:2] == ["no_kernel", "returned_input"]
     assert spent_s(lambda: flags_of(many, {})) < spent_s(lambda: flags_of(few, {})) * MOST_GROWTH
+
+
+def of_one_wide_op(width: int) -> bytes:
+    """One op in place that is given a tensor so often, and returns it as often."""
+    maker = TapeMaker()
+    x = maker.tensor()
+    maker.op("neg_.default", {"list": [t(x)] * width}, into=x)
+    maker.ops[-1]["o"] = [x] * width
+    return json.dumps(maker.json([x], [x], [], [])).encode()
+
+
+def of_restored_tuples(width: int) -> bytes:
+    """A launch with a tuple of so many tensors, which its autotuner puts back by many names."""
+    maker = TapeMaker()
+    x = maker.tensor()
+    maker.launch(x, x)
+    maker.ops[-1]["args"]["a"] = {"tuple": [t(x)] * width}
+    maker.ops[-1] |= {"restore_value": ["a"] * (width // 10)}
+    return json.dumps(maker.json([x], [x], [], [])).encode()
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize("tape", [of_one_wide_op, of_restored_tuples])
+def test_a_wide_op_takes_no_longer_for_each_of_its_tensors(tape: Any) -> None:
+    few, many = tape(600), tape(600 * FACTOR)
+
+    assert spent_s(lambda: read_tape(many)) < spent_s(lambda: read_tape(few)) * MOST_GROWTH
