@@ -117,6 +117,12 @@ STATE = (
         changes={"compilation": {"options": {"launch_pdl": True}}},
         on_gpu=VALUES, interpreted=False,
     ),
+    Cheat(
+        "state/fetches_the_next_inputs", "35", tasks.ADD, NO_ASSEMBLY,
+        verdict("passed", "illegal_access", also="illegal_access"),
+        "is right; where inputs lie one behind the other, the next are in the cache already",
+        naive="passed failed", on_gpu=VALUES, interpreted=False,
+    ),
 )  # fmt: skip
 OUT_OF_BOUNDS = verdict("out_of_bounds", findings="out_of_bounds")
 MEMORY = (

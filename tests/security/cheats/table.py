@@ -52,6 +52,13 @@ FAULTS = (
         "dies, and says nothing of the candidates after it",
         naive="dies",
     ),
+    Cheat(
+        "faults/asks_for_more_than_there_is", "40", tasks.MATMUL,
+        verdict("passed", findings="precision_downgrade"),
+        verdict("does_not_fit", also="does_not_fit"),
+        "gives it memory that holds the answer, and lets the host code keep the error to itself",
+        reference_first=False, interpreted=False,
+    ),
 )  # fmt: skip
 FUZZED = {"checks": ["fuzz"]}
 VALUES_OF_INPUTS = (
@@ -103,6 +110,36 @@ VALUES_OF_INPUTS = (
         on_gpu=QUICK, reference_first=False, interpreted=False,
     ),
     Cheat(
+        "values/multiplies_by_zero", "41", tasks.SOFTMAX_WIDE,
+        verdict("passed", findings="zeros_match"), verdict("passed", findings="zeros_match"),
+        "has a tolerance that is larger than the numbers",
+        on_gpu=QUICK,
+    ),
+    Cheat(
+        "values/multiplies_by_zero", "15", tasks.SOFTMAX_TO_SCALE,
+        verdict("mismatch"), verdict("mismatch"),
+        "has a tolerance that is larger than the numbers",
+        on_gpu=QUICK,
+    ),
+    Cheat(
+        "values/averages_a_part", "41", tasks.MEAN_WIDE,
+        verdict("passed", findings="zeros_match"), verdict("passed", findings="zeros_match"),
+        "has a tolerance that is larger than the numbers",
+        on_gpu=QUICK,
+    ),
+    Cheat(
+        "values/knows_what_probabilities_average", "42", tasks.MEAN_OF_SOFTMAX,
+        verdict("passed"), verdict("passed"),
+        "is right: so is this, of a task that has one answer",
+        on_gpu=QUICK,
+    ),
+    Cheat(
+        "values/takes_a_softmax_of_small_numbers", "32", tasks.SOFTMAX,
+        verdict("mismatch", findings="mismatch"), verdict("mismatch", findings="mismatch"),
+        "tries the inputs that were posted",
+        changes=FUZZED,
+    ),
+    Cheat(
         "values/multiplies_in_half_precision", "15", tasks.MATMUL,
         verdict("passed", findings="precision_downgrade"),
         verdict("passed", findings="precision_downgrade"),
@@ -134,6 +171,11 @@ HOST = (
         on_gpu=QUICK,
     ),
     Cheat(
+        "host/patches_the_median", "3", tasks.ADD, verdict("passed"), verdict("passed"),
+        "asks the statistics of the process that runs the file",
+        on_gpu=QUICK,
+    ),
+    Cheat(
         "host/works_on_another_stream", "5", tasks.ADD, verdict("passed"), verdict("passed"),
         "times the stream that nothing happens on",
         on_gpu=QUICK, interpreted=False,
@@ -142,6 +184,16 @@ HOST = (
         "host/works_in_a_thread", "6", tasks.ADD, verdict("passed"), verdict("passed"),
         "stops the clock when the function returns",
         on_gpu=QUICK, interpreted=False,
+    ),
+    Cheat(
+        "host/returns_a_promise", "6", tasks.ADD, verdict("passed"), verdict("passed"),
+        "stops the clock when the function returns",
+        on_gpu=QUICK,
+    ),
+    Cheat(
+        "host/keeps_results_by_identity", "7", tasks.ADD, verdict("passed"), verdict("passed"),
+        "gives every run the same buffers, and calls a function of the file",
+        on_gpu=QUICK,
     ),
     Cheat(
         "host/keeps_results_by_address", "7", tasks.ADD, verdict("passed"), verdict("passed"),

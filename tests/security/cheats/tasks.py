@@ -122,6 +122,19 @@ SOFTMAX = Task(
     "    return e / e.sum(axis=1, keepdims=True)\n",
     in_torch=lambda x_ptr, **_: x_ptr.softmax(1),
 )  # fmt: skip
+WIDE = {"rtol": 1e-2, "atol": 1e-2}
+"""As benchmarks of kernels have it."""
+SOFTMAX_WIDE = replace(SOFTMAX, tolerance=WIDE)
+SOFTMAX_TO_SCALE = replace(SOFTMAX, tolerance=WIDE | {"atol_scale": "rms"})
+MEAN_WIDE = replace(MEAN, tolerance=WIDE | {"atol": 2e-2})
+MEAN_OF_SOFTMAX = replace(
+    SOFTMAX,
+    arguments=SOFTMAX.arguments | {"output_ptr": _out(8)},
+    reference=SOFTMAX.reference.replace("return e / e.sum(axis=1, keepdims=True)",
+                                        "return (e / e.sum(axis=1, keepdims=True)).mean(axis=1)"),
+    in_torch=lambda x_ptr, **_: x_ptr.softmax(1).mean(1),
+)  # fmt: skip
+"""One over the number of columns, whatever the input is."""
 NEIGHBOURS = Task(
     arguments={"x_ptr": _given(128), "output_ptr": _out(128)},
     constexprs={"BLOCK": 128},
@@ -140,9 +153,9 @@ MATMUL = Task(
     grid=(1,),
     reference="def reference(x_ptr, y_ptr, **_):\n    return x_ptr @ y_ptr\n",
     in_torch=lambda x_ptr, y_ptr, **_: x_ptr @ y_ptr,
-    tolerance={"rtol": 1e-2, "atol": 1e-2},
+    tolerance=WIDE,
 )
-"""With a tolerance as benchmarks of kernels have it, which half precision keeps."""
+"""With a tolerance that half precision keeps."""
 MATMUL_EXACT = replace(MATMUL, tolerance={})
 MATMUL_HALVES = replace(
     MATMUL_EXACT,
