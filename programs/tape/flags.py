@@ -13,12 +13,13 @@ from typing import Literal
 from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_of
 from programs.tape.left_to_torch import left_to_torch
 from programs.tape.program_work import LaunchesWork, program_work
+from programs.tape.rounded_floats import rounded_floats
 from programs.tape.schema import Launch, Op, Place, Structure, Tape, TensorMeta, tensors_of
 from programs.tape.second_call import difference_of_calls
 
 FlagKind = Literal[
     "no_kernel", "dead_launch", "cached_result", "constant_output", "returned_input",
-    "unwritten_output", "heavy_aten_left", "precomputed",
+    "unwritten_output", "heavy_aten_left", "precomputed", "precision_downgrade",
 ]  # fmt: skip
 _MAX_FLAGS = 100
 
@@ -52,6 +53,7 @@ def flags_of(
         *_outputs(tape, flow, reference),
         *_second_call(tape, flow, reference),
         *_left(tape, flow, reference, launches or {}),
+        *_rounded(tape, flow, reference),
     ]
     return tuple(dict.fromkeys(found))[:_MAX_FLAGS]
 
@@ -205,6 +207,11 @@ def _left(
     work = program_work(tape, flow, launches)
     for one in left_to_torch(tape, flow, work, _total(reference)):
         yield _flag("heavy_aten_left", one.message, one.place)
+
+
+def _rounded(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
+    for one in rounded_floats(tape, flow, reference) if reference is not None else ():
+        yield _flag("precision_downgrade", one.message, one.place)
 
 
 def _total(reference: Tape | None) -> float | None:

@@ -287,3 +287,53 @@ def test_matrix_products_left_to_torch_are_named_with_their_line() -> None:
 def test_a_kernel_of_which_nothing_is_known_may_do_anything() -> None:
     """Then no launch is called dead for what its text hides."""
     assert flags_of(called_twice(honest), {}) == ()
+
+
+def cast(maker: TapeMaker, vector: int, dtype: str) -> int:
+    other = maker.tensor()
+    maker.tensors[other][0] = dtype
+    maker.storages[-1] *= 2
+    return maker.op("_to_copy.default", t(vector), into=other, dtype={"dtype": dtype})
+
+
+def widened(maker: TapeMaker, vector: int) -> int:
+    return maker.op("_to_copy.default", t(vector), dtype={"dtype": "fp32"})
+
+
+def rounds_first(maker: TapeMaker, x: int) -> int:
+    return honest(maker, widened(maker, cast(maker, x, "fp16")))
+
+
+def rounds_between(maker: TapeMaker, x: int) -> int:
+    half = maker.empty()
+    maker.tensors[half][0] = "bf16"
+    maker.storages[-1] //= 2
+    maker.ops[-1]["k"]["dtype"] = {"dtype": "bf16"}
+    out = maker.empty()
+    maker.launch(x, half)
+    maker.launch(half, out)
+    return out
+
+
+@pytest.mark.parametrize("call", [rounds_first, rounds_between])
+def test_less_precision_than_any_tensor_of_the_reference_has_is_a_flag(call: Call) -> None:
+    tape = called_twice(call)
+
+    assert kinds(tape, called_twice(torch_only)) == ["precision_downgrade"]
+    assert kinds(tape, called_twice(call)) == []
+    assert kinds(tape) == []
+
+
+def test_a_rounded_vector_that_nothing_hangs_on_is_no_flag() -> None:
+    def call(maker: TapeMaker, x: int) -> int:
+        cast(maker, x, "fp16")
+        return honest(maker, x)
+
+    assert kinds(called_twice(call), called_twice(torch_only)) == []
+
+
+def test_more_precision_and_back_is_no_flag() -> None:
+    def call(maker: TapeMaker, x: int) -> int:
+        return honest(maker, widened(maker, cast(maker, x, "fp64")))
+
+    assert kinds(called_twice(call), called_twice(torch_only)) == []

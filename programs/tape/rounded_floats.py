@@ -1,0 +1,51 @@
+"""Where a program goes from floats to narrower ones than its reference has anywhere.
+
+Kernels that are given halves have no cause of lost precision of their own: it was lost on the host,
+by a cast, or between two kernels, in the type of a buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from launch.checks.precision_measure import MANTISSA_BITS
+from programs.tape.flow import Flow
+from programs.tape.schema import Place, Tape, tensors_of
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedFloats:
+    """Floats that become narrower ones at one line."""
+
+    message: str
+    place: Place | None
+
+
+def rounded_floats(tape: Tape, flow: Flow, reference: Tape) -> Iterator[RoundedFloats]:
+    """Yield the ops that round, where what is returned follows from them and is wider again."""
+    floats = [one.dtype for one in reference.tensors if one.dtype in MANTISSA_BITS]
+    least = min((MANTISSA_BITS[dtype] for dtype in floats), default=0)
+    bits = _bits(tape)
+    returned = [tape.tensors[id_].storage for id_ in tensors_of(tape.outputs)]
+    widest = max((bits.get(storage, 0) for storage in returned), default=0)
+    for index, (op, access) in enumerate(zip(tape.ops, flow.accesses, strict=True)):
+        if index not in flow.live or op.phase not in ("init", "run"):
+            continue
+        read = max((bits.get(storage, 0) for storage in access.reads), default=0)
+        made = min((bits[storage] for storage in access.writes if storage in bits), default=read)
+        if made < least and made < read and made < widest:
+            message = (
+                f"floats are rounded to {made} bits of mantissa here, on the way to what is "
+                f"returned; the reference has {least} at least: keep the types that it has"
+            )
+            yield RoundedFloats(message, op.place)
+
+
+def _bits(tape: Tape) -> dict[int, int]:
+    """Return the bits of mantissa of each storage with floats: of the widest, if it is viewed."""
+    found: dict[int, int] = {}
+    for tensor in tape.tensors:
+        if tensor.dtype in MANTISSA_BITS:
+            found[tensor.storage] = max(found.get(tensor.storage, 0), MANTISSA_BITS[tensor.dtype])
+    return found
