@@ -22,3 +22,10 @@ def test_a_launch_whose_result_is_dropped_is_flagged_with_its_line(programs: htt
         ("dead_launch", launch),
     ]
     assert program["reward"]["flags"] == ["no_kernel", "dead_launch"]
+
+
+def test_a_program_that_zeros_would_pass_for_is_flagged(programs: httpx.Client) -> None:
+    program = evaluate(programs, EXAMPLE["source"], REFERENCE, tolerance={"atol": 1000.0})
+
+    assert program["verdict"] == "passed", program
+    assert "zeros_match" in program["reward"]["flags"]

@@ -108,3 +108,22 @@ def test_what_judges_never_lies_where_an_argument_was(context):
     assert for_checks.mapping != argument.mapping
     assert memory.take(SIZE, 16, is_argument=True).mapping == argument.mapping
     assert memory.take(SIZE, 16).mapping == for_checks.mapping
+
+
+def test_addresses_of_memory_are_drawn_by_chance(context, monkeypatch):
+    """Else the distance between two pieces would be the same in each launch."""
+    from worker.gpu.launcher import guarded_memory
+
+    asked_for, reserve = [], guarded_memory.cu.cuMemAddressReserve
+
+    def note(size, align, address, flags):
+        asked_for.append(address)
+        return reserve(size, align, address, flags)
+
+    monkeypatch.setattr(guarded_memory.cu, "cuMemAddressReserve", note)
+    for _ in range(3):
+        guarded_memory.map_memory(context.device, SIZE)
+
+    first, second, third = asked_for
+    assert first
+    assert len({second - first, third - second, 0}) == 3
