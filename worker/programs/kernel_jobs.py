@@ -5,7 +5,6 @@ source says of a kernel's parameters is found out in children.
 """
 
 import asyncio
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,11 +24,11 @@ from programs.tape.schema import (
     LaunchValue,
     LaunchVariant,
     Tape,
-    TapeKernel,
     variant_on_cpu,
 )
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import KernelSources, detail_of
+from worker.programs.alike_launches import AlikeLaunches, ReadKernel, kind_of
 from worker.programs.launch_arguments import RecordedArguments, launch_arguments
 from worker.programs.program_texts import PostedKernel, ProgramTexts
 
@@ -79,6 +78,8 @@ class KernelUses:
     of_launch: dict[int, KernelUse] = field(default_factory=dict)
     variants: dict[int, list[KernelUse]] = field(default_factory=dict)
     """Of each launch, as far as they were asked for: of one that is not autotuned there is one."""
+    by_asked: dict[bytes, KernelUse] = field(default_factory=dict)
+    """By what `AlikeLaunches` says of a launch."""
     _by_job: dict[tuple[str, str], KernelUse] = field(default_factory=dict)
     _made: Counter[tuple[KernelUse, str]] = field(default_factory=Counter)
 
@@ -118,7 +119,7 @@ class KernelJobs:
 
         Raises TooManyKernels, DeadlinePassed.
         """
-        found, known = KernelUses(), dict[bytes, KernelUse]()
+        found, alike = KernelUses(), AlikeLaunches()
         launches = [(at, op) for at, op in enumerate(tape.ops) if isinstance(op, Launch)]
         looked_at = _AT_ONCE
         for index, launch in launches:
@@ -131,7 +132,7 @@ class KernelJobs:
                     looked_at = 0
                     self.sources.deadline.check()
                     await asyncio.sleep(0)
-                use = await self._use(tape, launch, variants[number], found, known)
+                use = await self._use(tape, launch, variants[number], found, alike)
                 found.variants.setdefault(index, []).append(use)
                 if number == runs:
                     found.of_launch[index] = use
@@ -145,62 +146,75 @@ class KernelJobs:
         launch: Launch,
         variant: LaunchVariant,
         found: KernelUses,
-        known: dict[bytes, KernelUse],
+        alike: AlikeLaunches,
     ) -> KernelUse:
-        try:
-            arguments = launch_arguments(tape, launch, variant.constexprs)
-        except BindingFailed as failed:
-            return found.same(KernelUse(launch.kernel, None, _binding_problem(failed)))
-        told = f"{launch.kernel} {_told(arguments)} {sorted(variant.options.items())}"
-        asked = hashlib.sha256(told.encode()).digest()  # there may be very many, and long ones
-        if asked not in known:
-            use = await self._found(tape.kernels[launch.kernel], launch.kernel, arguments, variant)
-            known[asked] = found.same(use)
-        return known[asked]
+        asked = alike.asked(tape, launch, variant)
+        if asked not in found.by_asked:
+            use = found.same(await self._found(tape, launch, variant, alike))
+            found.by_asked[asked] = use
+            # what its kernel looks at may be known only now
+            found.by_asked[alike.asked(tape, launch, variant)] = use
+        return found.by_asked[asked]
 
     async def _found(
-        self, kernel: TapeKernel, name: str, arguments: RecordedArguments, variant: LaunchVariant
+        self, tape: Tape, launch: Launch, variant: LaunchVariant, alike: AlikeLaunches
     ) -> KernelUse:
+        name, is_own = launch.kernel, True
         try:
-            text = self.texts.of(kernel)
+            arguments = launch_arguments(tape, launch, variant.constexprs)
+            text = self.texts.of(tape.kernels[name])
+            is_own = text.is_own
+            read = await self._read(text, arguments, variant, launch, alike)
+            if read.problem is not None or read.posted is None:
+                return KernelUse(name, None, read.problem, is_own)
+            inferred = infer(
+                read.name, read.parameters, arguments.bound, dict(arguments.constexprs)
+            )
+            job = specialized_job(read.posted, inferred.specialization)
         except BindingFailed as failed:
-            return KernelUse(name, None, _binding_problem(failed))
-        try:
-            job, parameters = await self._job(text, arguments, variant)
-        except BindingFailed as failed:
-            problem = _binding_problem(failed)
+            return KernelUse(name, None, _binding_problem(failed), is_own)
         except RequestRejected as rejected:
             problem = failure_problem("invalid_argument", str(rejected))
+            return KernelUse(name, None, problem, is_own)
+        return KernelUse(name, job, None, is_own, [one["name"] for one in read.parameters])
+
+    async def _read(
+        self,
+        text: PostedKernel,
+        arguments: RecordedArguments,
+        variant: LaunchVariant,
+        launch: Launch,
+        alike: AlikeLaunches,
+    ) -> ReadKernel:
+        """Return what a source says of a kernel, read once for all arguments at run time."""
+        kind = kind_of(launch, variant)
+        if kind not in alike.kernels:
+            alike.kernels[kind] = await self._read_anew(text, arguments, variant)
+        return alike.kernels[kind]
+
+    async def _read_anew(
+        self, text: PostedKernel, arguments: RecordedArguments, variant: LaunchVariant
+    ) -> ReadKernel:
+        try:
+            request = CompileRequest(
+                source=text.source,
+                files=dict(text.files),
+                kernel=text.name,
+                target=self.target,
+                options=dict(variant.options),
+                stop_after=self.stop_after,
+                timeout_s=self.timeout_s,
+            )
+            constants = Specialization(dict(arguments.constexprs))
+            posted = await asyncio.to_thread(resolve, request, self.toolchain, self.namespace)
+            facts = (await self.sources.read(specialized_job(posted, constants))).facts
+        except RequestRejected as rejected:
+            return ReadKernel(problem=failure_problem("invalid_argument", str(rejected)))
         except CompilationFailed as failure:
             problem = failure_problem(failure.slug, detail_of(failure), failure.parameter)
-        else:
-            return KernelUse(name, job, None, text.is_own, parameters)
-        return KernelUse(name, None, problem, text.is_own)
-
-    async def _job(
-        self, text: PostedKernel, arguments: RecordedArguments, variant: LaunchVariant
-    ) -> tuple[CompileJob, Sequence[str]]:
-        """Return the job of one launch, exactly as Triton's JIT would specialize it.
-
-        Also the names of the kernel's parameters.
-        """
-        request = CompileRequest(
-            source=text.source,
-            files=dict(text.files),
-            kernel=text.name,
-            target=self.target,
-            options=dict(variant.options),
-            stop_after=self.stop_after,
-            timeout_s=self.timeout_s,
-        )
-        constants = Specialization(dict(arguments.constexprs))
-        posted = await asyncio.to_thread(resolve, request, self.toolchain, self.namespace)
-        job = specialized_job(posted, constants)
-        facts = (await self.sources.read(job)).facts
+            return ReadKernel(problem=problem)
         parameters = [item.model_dump() for item in facts.parameters]
-        inferred = infer(facts.name, parameters, arguments.bound, constants.named)
-        names = [item.name for item in facts.parameters]
-        return specialized_job(posted, inferred.specialization), names
+        return ReadKernel(posted, facts.name, parameters)
 
 
 def _variants(launch: Launch) -> Sequence[LaunchVariant]:
@@ -216,14 +230,6 @@ def _number_of_values(launch: Launch) -> int:
 
 def _size(value: LaunchValue) -> int:
     return sum(map(_size, value)) + 1 if isinstance(value, tuple) else 1
-
-
-def _told(arguments: RecordedArguments) -> str:
-    """Return the same text for arguments that are the same to a compiler."""
-    bound = arguments.bound
-    items = [item.model_dump_json() for item in bound.arguments.values()]
-    constants = [(name, item.value) for name, item in arguments.constexprs.items()]
-    return f"{list(bound.arguments)} {items} {constants}"
 
 
 def _binding_problem(failed: BindingFailed) -> Problem:

@@ -125,6 +125,65 @@ async def test_launches_that_are_alike_share_a_job_and_one_call_s_are_counted(us
     assert use.job.options["num_warps"] == 4
 
 
+def with_numbers(numbers, **changes):
+    """A tape that launches the kernel once with each of these as `n`."""
+    tape = vector_add()
+    launch = tape["ops"][1] | changes
+    more = [launch | {"args": launch["args"] | {"n": number}} for number in numbers]
+    tape["ops"][1:2] = more
+    del tape["ops"][-1]
+    return tape
+
+
+async def test_what_launches_have_in_common_is_read_once(uses, monkeypatch):
+    resolved = []
+    resolve = kernel_jobs.resolve
+    monkeypatch.setattr(kernel_jobs, "resolve", lambda *told: resolved.append(1) or resolve(*told))
+    found = await uses(with_numbers(range(2, 202)))
+    assert [spec(use.job.specialization.named["n"]) for use in found.all] == [
+        "i32", "i32:divisible_by_16",
+    ]  # fmt: skip
+    assert [use.launches for use in found.all] == [188, 12]
+    assert len(resolved) == 1
+
+
+async def test_what_is_wrong_with_options_is_found_once(uses, monkeypatch):
+    resolved = []
+    resolve = kernel_jobs.resolve
+    monkeypatch.setattr(kernel_jobs, "resolve", lambda *told: resolved.append(1) or resolve(*told))
+    [use] = (await uses(with_numbers(range(2, 202), options={"num_warps": 3}))).all
+    assert use.problem.slug == "invalid_argument"
+    assert len(resolved) == 1
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ((5, 1, 7, 1, 32, 2**40, 2**63, -3), ["i32", "i32:equal_to_1", "i32:divisible_by_16",
+                                              "i64:divisible_by_16", "u64:divisible_by_16"]),
+        ((0.5, 2, 0.25, True, 3, None), ["fp32", "i32", "i1", None]),
+    ],
+)  # fmt: skip
+async def test_launches_are_alike_where_the_jit_sees_no_difference(uses, numbers, expected):
+    found = (await uses(with_numbers(numbers))).all
+    assert [spec(use.job.specialization.named["n"]) for use in found] == expected
+
+
+async def test_numbers_that_a_kernel_takes_as_constants_are_compiled_one_by_one(uses):
+    source = KERNEL.replace("n, BLOCK", "n: tl.constexpr, BLOCK")
+    found = (await uses(with_numbers((5, 7, 5, 11)), source)).all
+    assert [spec(use.job.specialization.named["n"]) for use in found] == [
+        {"int": "5"}, {"int": "7"}, {"int": "11"},
+    ]  # fmt: skip
+
+
+async def test_a_number_that_does_not_fit_its_annotation_is_not_like_one_that_does(uses):
+    source = KERNEL.replace("n, BLOCK", "n: tl.int8, BLOCK")
+    found = (await uses(with_numbers((5, 301, 7, 303)), source)).all
+    assert [use.problem and use.problem.slug for use in found] == [None, "argument_mismatch"]
+    assert [use.launches for use in found] == [2, 2]
+
+
 async def test_options_are_the_launch_s(uses):
     [use] = (await uses(with_launch(options={"num_warps": 8, "num_stages": 1}))).all
     assert (use.job.options["num_warps"], use.job.options["num_stages"]) == (8, 1)

@@ -1,0 +1,129 @@
+"""Which launches of a tape are the same to a compiler, as Triton's JIT looks at their arguments.
+
+A tape may launch one kernel a hundred thousand times, each with another number: what a compile job
+takes long to find out is found out once for all that are alike.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.job import CompileJob
+from compiler.problem import Problem
+from launch.request.element import INTEGER_RANGES
+from launch.request.inference import annotated_type
+from programs.tape.schema import (
+    DescriptorArgument,
+    DtypeName,
+    KernelArgument,
+    Launch,
+    LaunchValue,
+    LaunchVariant,
+    ReinterpretedArgument,
+    Tape,
+    TensorMeta,
+    TensorRef,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadKernel:
+    """A kernel of one source, options and constants; or the `problem` with any of them."""
+
+    posted: CompileJob | None = None
+    name: str = ""
+    parameters: Sequence[Mapping[str, Any]] = ()
+    problem: Problem | None = None
+
+    @property
+    def constexprs(self) -> frozenset[str]:
+        """The parameters whose very values are compiled, wherever they are given."""
+        return frozenset(one["name"] for one in self.parameters if one["constexpr"])
+
+    @property
+    def ranges(self) -> Mapping[str, range]:
+        """What values the parameters take whose annotation fixes an integer's type."""
+        kinds = {one["name"]: annotated_type(one["annotation"]) for one in self.parameters}
+        return {
+            name: INTEGER_RANGES[kind] for name, kind in kinds.items() if kind in INTEGER_RANGES
+        }
+
+
+@dataclass(slots=True)
+class AlikeLaunches:
+    """The kernels that were read so far, by `kind_of` a launch: digests, as some are very long."""
+
+    kernels: dict[bytes, ReadKernel] = field(default_factory=dict)
+    _looked_at: dict[bytes, tuple[frozenset[str], Mapping[str, range]]] = field(
+        default_factory=dict
+    )
+
+    def asked(self, tape: Tape, launch: Launch, variant: LaunchVariant) -> bytes:
+        """Return the same for launches that are the same to a compiler.
+
+        Triton looks at an argument's type, at whether a number is 1 or divisible by 16, and at
+        whether an address is. What more a kernel looks at is known once its source was read.
+        """
+        kind = kind_of(launch, variant)
+        read = self.kernels.get(kind)
+        if read is None:
+            return _digest(kind, [(name, _exact(tape, it)) for name, it in launch.args.items()])
+        if kind not in self._looked_at:
+            self._looked_at[kind] = read.constexprs, read.ranges
+        constexprs, ranges = self._looked_at[kind]
+        said = [
+            (name, _exact(tape, it) if name in constexprs else _alike(tape, it, ranges.get(name)))
+            for name, it in launch.args.items()
+        ]
+        return _digest(kind, said)
+
+
+def kind_of(launch: Launch, variant: LaunchVariant) -> bytes:
+    """Return the same for launches that differ in what they give at run time alone."""
+    constants = [
+        (name, value)
+        for name, value in launch.args.items()
+        if isinstance(value, DtypeName | KernelArgument | str)
+    ]
+    options = sorted(variant.options.items())
+    return _digest(launch.kernel, list(variant.constexprs.items()), constants, options)
+
+
+def _digest(*said: object) -> bytes:
+    return hashlib.sha256(repr(said).encode()).digest()
+
+
+def _exact(tape: Tape, value: LaunchValue) -> object:
+    """Return all that a compiler could look at, numbers as they are."""
+    if isinstance(value, tuple):
+        return [_exact(tape, item) for item in value]
+    return value if isinstance(value, int | float) else _alike(tape, value)
+
+
+def _alike(tape: Tape, value: LaunchValue, taken: range | None = None) -> object:
+    """Return what Triton's JIT looks at of a run-time argument; `taken`: what fits its type."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return _type_of(value), value == 1, value % 16 == 0, taken is None or value in taken
+        case float():
+            return "a float"
+        case TensorRef():
+            return _memory(tape.tensors[value.id])
+        case ReinterpretedArgument():
+            return _memory(tape.tensors[value.base.id]), value.dtype
+        case DescriptorArgument():
+            return _memory(tape.tensors[value.base.id]), value.block_shape
+        case tuple():
+            return [_alike(tape, item) for item in value]
+    return value
+
+
+def _type_of(number: int) -> str:
+    return next(kind for kind in ("i32", "i64", "u64") if number in INTEGER_RANGES[kind])
+
+
+def _memory(tensor: TensorMeta) -> object:
+    return tensor.device, tensor.dtype, tensor.offset % 16
