@@ -10,6 +10,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.plain_numbers import inputs_drawn
 from programs.recorder.program_inputs import from_function, from_specs
 from programs.recorder.program_modules import ProgramFiles
 from programs.recorder.recording import Recording
@@ -93,7 +94,8 @@ def _calls(recording: Recording, module: Any, called: Callable[..., Any]) -> dic
 def _both(recording: Recording, make: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
     """Return two calls' inputs. What values they have is forgotten: a call may depend on none."""
     recording.tape.phase = "inputs"
-    made = make(), make()
+    with inputs_drawn(recording):
+        made = make(), make()
     leaves = tree_leaves(made)
     recording.values.forget_wholly([item for item in leaves if isinstance(item, torch.Tensor)])
     return made

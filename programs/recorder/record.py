@@ -6,14 +6,14 @@ it returns was made beside that code, and nobody may believe it.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from programs.recorder.aten_recorder import AtenRecorder
+from programs.recorder.plain_numbers import seed_plain_numbers
 from programs.recorder.program_entry import record_entry
 from programs.recorder.program_modules import ProgramFiles
 from programs.recorder.record_order import RecordOrder
@@ -22,18 +22,27 @@ from programs.recorder.refusals import refusal_of
 from programs.recorder.user_lines import UserLines
 
 
-def record(order: RecordOrder, source: str, files: Mapping[str, str]) -> bytes:
-    """Return a tape as JSON. Raises `NotRecordable`, and `MemoryError`."""
+@dataclass(frozen=True)
+class Recorded:
+    """A tape as JSON, and whether what it says of inputs depends on the order's `inputs_seed`."""
+
+    tape: bytes
+    draws_inputs: bool
+
+
+def record(order: RecordOrder, source: str, files: Mapping[str, str]) -> Recorded:
+    """Return a tape. Raises `NotRecordable`, and `MemoryError`."""
     program = ProgramFiles(source, files)
     recording = Recording(order, UserLines(program.paths))
     try:
-        return _recorded(recording, program)
+        tape = _recorded(recording, program)
     except MemoryError:
         raise
     except BaseException as error:
         raise recording.refusal or refusal_of(error, recording.lines) from error
     finally:
         program.forget()
+    return Recorded(tape, recording.draws_inputs)
 
 
 def _recorded(recording: Recording, program: ProgramFiles) -> bytes:
@@ -54,6 +63,5 @@ def _recorded(recording: Recording, program: ProgramFiles) -> bytes:
 
 def _seed(seed: int) -> None:
     """Seed what a program may draw plain numbers with, so that two recordings are alike."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
+    seed_plain_numbers(seed)
     torch.manual_seed(seed)

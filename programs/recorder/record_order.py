@@ -34,6 +34,9 @@ class RecordOrder(Order):
     inputs2: Sequence[Any] | None = None
     init_inputs: Sequence[Any] | None = None
     seed: int = 42
+    inputs_seed: int | None = None
+    """What `random` and NumPy draw from while the program makes its inputs; null: from `seed`, as
+    before and behind. No candidate is told it: it is given its inputs."""
     device: str = "cuda"
     max_ops: int = 110_000
     max_tensors: int = 150_000
@@ -55,3 +58,5 @@ class RecordReport:
     """The end of a recording; None: the tape was sent as the stage `tape`."""
 
     not_recordable: Unrecordable | None
+    draws_inputs: bool = False
+    """Whether inputs depend on `inputs_seed`."""

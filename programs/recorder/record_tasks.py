@@ -25,14 +25,14 @@ def record_program(order: RecordOrder, body: Any, send: Send) -> RecordReport:
     texts = json.loads(bytes(body))
     started = time.monotonic()
     try:
-        tape = record(order, texts["source"], texts["files"])
+        recorded = record(order, texts["source"], texts["files"])
     except NotRecordable as refusal:
         file, line = refusal.place or (None, None)
         why = Unrecordable(reason=refusal.reason, detail=refusal.detail, file=file, line=line)
         return RecordReport(not_recordable=why)
     spent_ms = round((time.monotonic() - started) * 1000, 1)
-    send({"kind": "stage", "stage": "tape", "ms": spent_ms}, tape)
-    return RecordReport(not_recordable=None)
+    send({"kind": "stage", "stage": "tape", "ms": spent_ms}, recorded.tape)
+    return RecordReport(not_recordable=None, draws_inputs=recorded.draws_inputs)
 
 
 TASKS: dict[str, Task] = dict([task_of(RecordOrder, record_program)])

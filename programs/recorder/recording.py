@@ -29,6 +29,8 @@ class Recording:
         """While above 0, ops are not written: a coarse one stands for them."""
         self.draws = 0
         """How many random ops there were."""
+        self.draws_inputs = False
+        """Whether `random` or NumPy drew numbers while inputs were made."""
         self.refusal: NotRecordable | None = None
 
     @contextmanager

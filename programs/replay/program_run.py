@@ -1,7 +1,8 @@
 """One run of a tape on one device: ops by ATen, launches as the device has them, phase by phase.
 
-All tensors lie on that device, whatever the tape calls theirs. Each phase begins from the seed, so
-that programs which take the same inputs draw the same numbers.
+All tensors lie on that device, whatever the tape calls theirs. Each phase begins from a seed, so
+that a program and its reference draw the same numbers. Inputs have a seed that no phase of a
+program has: else a program that draws in its own phases would hold its inputs beforehand.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Literal
 
 import torch
@@ -43,7 +45,7 @@ _OUT_OF_BOUNDS = re.compile(r"out of (range|bounds)", re.IGNORECASE)
 _MOST_FINDINGS = 20
 _MOST_SAID = 500
 Ending = Literal["finished", "out_of_memory", "crashed"]
-SEED_OF: Mapping[Phase, int] = {"init": 0, "inputs": 0, "run": 0, "run2": 1}
+_SEED_OF: Mapping[Phase, int] = {"init": 0, "run": 0, "run2": 1}
 """What is added to the seed: calls draw other numbers each."""
 
 
@@ -53,6 +55,17 @@ class ReplayStopped(Exception):
     def __init__(self, finding: Finding, *, ending: Ending = "finished") -> None:
         super().__init__(finding.message)
         self.finding, self.ending = finding, ending
+
+
+def seed_of(phase: Phase, seed: int) -> int:
+    """Return what torch's generators are seeded with at the beginning of a phase.
+
+    For inputs it is the first 8 bytes, little endian, of SHA-256 of `<seed>/inputs`. All its bits
+    differ from the other phases' seeds, of which the CPU's generator takes 32.
+    """
+    if phase == "inputs":
+        return int.from_bytes(sha256(f"{seed}/inputs".encode()).digest()[:8], "little")
+    return seed + _SEED_OF[phase]
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ class ProgramRun:
 
     def run(self, phase: Phase) -> None:
         """Run the ops of a phase, if those before it ran. Raises `ReplayStopped`, `Failure`."""
-        seed_torch(self._how.seed + SEED_OF[phase], self._how.device)
+        seed_torch(seed_of(phase, self._how.seed), self._how.device)
         self._inputs.begin(phase)
         end = self._needed.ends[phase]
         with torch.no_grad():

@@ -58,8 +58,8 @@ class _Contents:
 
     def take(self, op: Op) -> None:
         """Take note of what the next op does."""
-        if op.phase != self._phase:  # each begins from the seed
-            self._generators.pop(None, None)
+        if op.phase != self._phase:  # inputs have a seed of their own
+            self._generators[None] = self._number("phase", op.phase)
             self._phase = op.phase
         match op:
             case Seeding():

@@ -15,6 +15,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
+from programs.replay.program_run import seed_of
+from programs.replay.replay_order import CALLS
+from programs.tape.schema import Phase
 from programs.tape.tape_dtypes import TRITON_NAMES
 
 SEED = 42
@@ -29,7 +32,7 @@ class EagerRecording(TorchDispatchMode):
         self.storages: list[int] = []
         self.constants: dict[str, str] = {}
         self.ops: list[dict[str, Any]] = []
-        self.phase = "init"
+        self.phase: Phase = "init"
         self._kept: list[torch.Tensor] = []
         self._by_object: dict[int, int] = {}
         self._by_place: dict[tuple[Any, ...], int] = {}
@@ -49,10 +52,10 @@ class EagerRecording(TorchDispatchMode):
         return result
 
     @contextmanager
-    def of(self, phase: str) -> Iterator[None]:
-        """Record a phase, which begins from the seed."""
+    def of(self, phase: Phase) -> Iterator[None]:
+        """Record a phase, which begins from its seed."""
         self.phase = phase
-        torch.manual_seed(SEED + (phase == "run2"))
+        torch.manual_seed(seed_of(phase, SEED))
         with self:
             yield
 
@@ -141,7 +144,7 @@ def recorded(
             state = [] if init is None else [init()]
         with recording.of("inputs"):
             inputs = [list(make()), list(make())]
-        for phase, given in zip(("run", "run2"), inputs, strict=True):
+        for phase, given in zip(CALLS, inputs, strict=True):
             with recording.of(phase):
                 result = program(*state, *given)
             found = list(result) if isinstance(result, (list, tuple)) else [result]

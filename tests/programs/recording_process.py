@@ -102,7 +102,7 @@ def _record(order: dict[str, Any], writing: int) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         source, files = order.pop("source"), order.pop("files")
         try:
-            answer = record(RecordOrder(**order), source, files)
+            answer = record(RecordOrder(**order), source, files).tape
         except NotRecordable as refusal:
             file, line = refusal.place or (None, None)
             why = {"reason": refusal.reason, "detail": refusal.detail, "file": file, "line": line}

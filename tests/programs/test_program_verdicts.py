@@ -131,16 +131,16 @@ def test_each_case_has_a_verdict_of_its_own(programs: httpx.Client) -> None:
 
 
 def test_a_program_that_is_right_for_few_values_fails_a_later_trial(programs: httpx.Client) -> None:
-    """Of the seeds from 42 on, 45 is the first that draws a number beyond 1."""
+    """Inputs of the seed 39 are below 1, those of its second trial beyond."""
     inputs = "def get_inputs():\n    return [torch.randn(1, device='cuda'), torch.zeros(1)]\n"
     reference = "import torch\n\nclass Model(torch.nn.Module):\n    def forward(self, x, y):\n"
     reference += f"        return x + y.cuda()\n\n{inputs}"
     source = SOURCE.replace("x + y, mask", "tl.where(tl.abs(x) > 1, 0.0, x + y), mask")
-    found = [evaluate(programs, source, reference, trials=trials) for trials in (1, 3)]
+    found = [evaluate(programs, source, reference, trials=trials, seed=39) for trials in (1, 3)]
     assert [program["verdict"] for program in found] == ["passed", "mismatch"], found
     assert found[1]["warnings"] == [
         "Trial 2 is the first that is not good: outputs and findings are of its two calls, from "
-        "the seeds 44 and 45."
+        "the seeds 41 and 42."
     ]
     assert not found[1]["reward"]["correct"]
 

@@ -211,9 +211,7 @@ def test_order_that_shows_is_nondeterministic(program: LaunchingProgram) -> None
     found = program.replayed([x, z], text, checks=("determinism",))
 
     assert found.report.deterministic is False
-    assert [(one.kind, one.argument) for one in found.report.findings] == [
-        ("nondeterministic", "1")
-    ]
+    assert [(one.kind, one.argument) for one in found.report.findings] == [("order_dependent", "1")]
 
 
 def test_an_assertion_of_a_kernel_that_fails_is_found(program: LaunchingProgram) -> None:

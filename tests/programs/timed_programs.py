@@ -17,10 +17,10 @@ from torch.utils._pytree import tree_flatten
 
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
-from programs.replay.program_run import tensors_in
+from programs.replay.program_run import seed_of, tensors_in
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import AtenOp, Tape
+from programs.tape.schema import AtenOp, Phase, Tape
 from tests.programs.eager_recording import SEED
 from worker.gpu.program.memory_ranges import MemoryRange
 from worker.gpu.program.program_timing import TimedProgram
@@ -58,8 +58,9 @@ def at_first_call(tape: Tape, device: torch.device) -> LiveTensors:
         meta = tape.tensors[id_]
         elements = torch.frombuffer(bytearray(content), dtype=torch.uint8).view(DTYPES[meta.dtype])
         tensors.make(id_).copy_(elements.reshape(meta.shape))
-    for phase in ("init", "inputs"):
-        torch.manual_seed(SEED)
+    phases: tuple[Phase, ...] = ("init", "inputs")
+    for phase in phases:
+        torch.manual_seed(seed_of(phase, SEED))
         for op in tape.ops:
             if op.phase == phase and isinstance(op, AtenOp):
                 results = called(op, tensors.get, device)

@@ -13,7 +13,8 @@ PRELOADED = (json, os, signal, time)
 
 def record(header, body, send):
     source = json.loads(body)["source"]
-    scope = {"__name__": "user", "send": send, "header": header, "answer": {"not_recordable": None}}
+    answer = {"not_recordable": None, "draws_inputs": False}
+    scope = {"__name__": "user", "send": send, "header": header, "answer": answer}
     exec(compile(source, "/kernel/user.py", "exec"), scope)
     return scope["answer"]
 

@@ -66,16 +66,16 @@ async def refused(recorder):
         (TAPE + TAPE, "sandbox_violation", "did not report"),
         ("", "invalid_tape", "there is no tape"),
         ("answer = {}", "invalid_tape", "not_recordable"),
-        ("answer = {'not_recordable': 7}", "invalid_tape", "not_recordable"),
+        ("answer['not_recordable'] = 7", "invalid_tape", "not_recordable"),
         (
-            "answer = {'not_recordable': "
-            "{'reason': 'because', 'detail': '', 'file': None, 'line': None}}",
+            "answer['not_recordable'] = "
+            "{'reason': 'because', 'detail': '', 'file': None, 'line': None}",
             "invalid_tape",
             "a reason that there is not",
         ),
         (
-            "answer = {'not_recordable': "
-            "{'reason': 'clock', 'detail': '', 'file': 'x' * 999, 'line': None}}",
+            "answer['not_recordable'] = "
+            "{'reason': 'clock', 'detail': '', 'file': 'x' * 999, 'line': None}",
             "invalid_tape",
             "file",
         ),
@@ -135,7 +135,7 @@ async def test_nothing_outside_of_the_recorder_is_reached(recorder, attempt):
 
 async def test_a_program_that_cannot_be_recorded_says_why_and_where(refused):
     told = "{'reason': 'value_dependent', 'detail': 'item()', 'file': 'user.py', 'line': 7}"
-    problem = await refused(f"answer = {{'not_recordable': {told}}}")
+    problem = await refused(f"answer['not_recordable'] = {told}")
     assert (problem.slug, problem.reason) == ("not_recordable", "value_dependent")
     assert (problem.file, problem.line) == ("user.py", 7)
     assert problem.detail.endswith("item()")

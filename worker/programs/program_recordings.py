@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from programs.program_job import (
@@ -98,14 +98,14 @@ class Recordings:
     async def _inputs(self, inputs: InputsRequest) -> ProgramTape:
         texts = ProgramTexts(inputs.source, {})
         order = self._order([{"kind": "inputs", "name": inputs.function}])
-        return await self._remembered(order, texts, REFERENCE)
+        return await self._remembered(order, texts)
 
     async def _reference(self, inputs: ProgramTape | None) -> ProgramTape | None:
         texts, posted = self.reference_texts, self.request.reference
         if texts is None or posted is None:
             return None
         order = self._order(_entries(entries_of(posted.entry, REFERENCE)), inputs)
-        return await self._remembered(order, texts, REFERENCE)
+        return await self._remembered(order, texts)
 
     async def _candidate(
         self, inputs: ProgramTape | None, reference: ProgramTape | None
@@ -125,7 +125,7 @@ class Recordings:
     ) -> RecordOrder:
         """Return the order: of inputs, and what a model is made with, shapes alone are told.
 
-        The request's seed stays out of it: the values of inputs follow from that.
+        The request's seed stays out of it, since the values of inputs follow from that.
         """
         given, made_with = (None if one is None else one.tape for one in (inputs, init_inputs))
         first = None if given is None else specs(given, given.inputs)
@@ -138,20 +138,24 @@ class Recordings:
             seed=DEFAULT_SEED,
         )
 
-    async def _remembered(
-        self, order: RecordOrder, texts: ProgramTexts, program: str
-    ) -> ProgramTape:
-        key = self._key(order, texts)
-        if (known := self.memory.get(key)) is not None:
+    async def _remembered(self, order: RecordOrder, texts: ProgramTexts) -> ProgramTape:
+        """Return what the reference, or a text of inputs, comes to: these may know the seed."""
+        key, seed = self._key(order, texts), self.request.seed
+        known = self.memory.get(key)
+        if known is not None and known.inputs_seed in (None, seed):
             return known
+        order = replace(order, inputs_seed=seed)
         recorded = await record_program(
-            self.pool, order, texts.body, program, self.request.timeout_s, self.deadline
+            self.pool, order, texts.body, REFERENCE, self.request.timeout_s, self.deadline
         )
         self.memory.keep(key, recorded, TAPE_OVERHEAD * len(recorded.text))
         return recorded
 
     def _key(self, order: RecordOrder, texts: ProgramTexts) -> str:
-        """Return what a recording is known by: all that the child is told, and its libraries."""
+        """Return what a recording is known by: all but `inputs_seed` that the child is told.
+
+        That counts where the recording says that it does (`ProgramTape.inputs_seed`).
+        """
         members = {"entries": order.entries, "seed": order.seed}
         given = [order.inputs, order.inputs2, order.init_inputs]
         told = [self.job.caller, members, given, self.pool.facts["libraries"]]

@@ -36,6 +36,8 @@ class ProgramTape:
 
     tape: Tape
     text: bytes
+    inputs_seed: int | None = None
+    """What the plain numbers among its inputs were drawn from; None: it draws none."""
 
 
 class NotRecorded(Exception):
@@ -61,14 +63,14 @@ async def record_program(
         raise deadline.passed
     if outcome.result is None:
         raise NotRecorded(_problem_of(outcome, order, program, timeout_s))
-    text = _sent(outcome, program)
+    text, draws_inputs = _sent(outcome, program)
     try:
         # in a thread: a long tape takes seconds to read
         tape = await asyncio.to_thread(read_tape, text)
     except ForgedTape as forged:
         detail = f"The process that recorded the program sent no tape ({forged})."
         raise NotRecorded(program_problem("invalid_tape", detail, program=program)) from None
-    return ProgramTape(tape, text)
+    return ProgramTape(tape, text, order.inputs_seed if draws_inputs else None)
 
 
 class _Unrecordable(Report):
@@ -82,19 +84,23 @@ class _Unrecordable(Report):
 
 class _RecordReport(Report):
     not_recordable: _Unrecordable | None
+    draws_inputs: bool
 
 
-def _sent(outcome: ChildOutcome, program: str) -> bytes:
-    """Return the tape that was sent. Raises NotRecorded where there is none."""
+def _sent(outcome: ChildOutcome, program: str) -> tuple[bytes, bool]:
+    """Return the tape that was sent, and whether it depends on the order's `inputs_seed`.
+
+    Raises NotRecorded where there is none.
+    """
     try:
-        why = read_report(_RecordReport, outcome.result or {}).not_recordable
+        report = read_report(_RecordReport, outcome.result or {})
     except Malformed as error:
         raise NotRecorded(_invalid(str(error), program)) from None
-    if why is not None:
-        raise NotRecorded(_refusal(why, program))
+    if report.not_recordable is not None:
+        raise NotRecorded(_refusal(report.not_recordable, program))
     if not outcome.stages:
         raise NotRecorded(_invalid("there is no tape", program))
-    return outcome.stages[0].body
+    return outcome.stages[0].body, report.draws_inputs
 
 
 def _refusal(why: _Unrecordable, program: str) -> ProgramProblem:
