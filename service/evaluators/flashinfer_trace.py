@@ -8,7 +8,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from service.evaluators.flashinfer_trace_set import Workload
-from service.evaluators.program_words import MadeOf, cause_of, device_of, times_of, told_findings
+from service.evaluators.program_words import (
+    MadeOf,
+    cause_of,
+    device_of,
+    times_of,
+    told_findings,
+    told_flags,
+)
 
 NOT_TIMED = "nothing was timed: latencies and speed-up are 0.0, which says that they are not known"
 ON_THE_CPU = "tritond CPU device"
@@ -52,7 +59,8 @@ class Traced:
         status, performance = _status(program), _performance(program)
         log = told_findings(program)
         if status == "PASSED":
-            log = "" if performance is not None else NOT_TIMED
+            untimed = [] if performance is not None else [NOT_TIMED]
+            log = "\n".join([*untimed, *told_flags(program)])
         compared = status in {"PASSED", "INCORRECT_NUMERICAL"}
         return self._trace(
             workload,

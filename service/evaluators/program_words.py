@@ -101,9 +101,14 @@ def told_findings(program: Mapping[str, Any]) -> str:
     if len(findings) > MOST_FINDINGS:
         lines.append(f"… and {len(findings) - MOST_FINDINGS} more findings: {program.get('url')}")
     lines += _told_outputs(program.get("outputs") or {})
-    flags = program.get("flags") or []
-    lines += [_placed(flag, f"flag {flag['kind']}: {flag['message']}") for flag in flags]
+    lines += told_flags(program)
     return "\n".join(lines) or f"the program is {program['state']}"
+
+
+def told_flags(program: Mapping[str, Any]) -> list[str]:
+    """Return a line for each flag of `program`."""
+    flags = program.get("flags") or []
+    return [_placed(flag, f"flag {flag['kind']}: {flag['message']}") for flag in flags]
 
 
 def _told_outputs(outputs: Mapping[str, Any]) -> Iterator[str]:
