@@ -111,4 +111,5 @@ def parse_value(data: Any, model: type[_Model]) -> _Model:
 
 def _too_large(limit_bytes: int) -> ProblemRaised:
     detail = f"The body is larger than the limit of {limit_bytes} bytes"
-    return ProblemRaised("too_large", detail, limit=limit_bytes, headers={"Connection": "close"})
+    # the connection stays: most clients read no answer before they have sent everything
+    return ProblemRaised("too_large", detail, limit=limit_bytes)

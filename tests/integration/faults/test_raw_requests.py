@@ -249,6 +249,25 @@ async def test_a_body_of_two_lengths_is_refused(service, connect_to_service, fie
     assert statuses(await answer_to(connect_to_service, sent)) == [400]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [b"Content-Length: %d\r\n\r\n" % (15 * MIB), CHUNKED + b"%x\r\n" % (15 * MIB)],
+    ids=["that says its size", "chunked"],
+)
+async def test_a_client_of_too_large_a_body_can_send_it_all_and_reads_why(
+    service, connect_to_service, fields
+):
+    """Most clients read nothing before they have sent everything."""
+    reader, writer = await connect_to_service()
+    writer.write(POST + LOCAL + JSON + fields)
+
+    sent = await flood(writer, b" " * MIB, 15 * MIB)
+
+    assert sent == 15 * MIB
+    async with asyncio.timeout(WAIT_S):
+        assert statuses(await reader.readuntil(b"\r\n\r\n")) == [413]
+
+
 async def test_nothing_is_sent_behind_a_refusal(service, connect_to_service):
     """Who expects 100 is not told to go on when what is there of the body was refused."""
     sent = POST + LOCAL + JSON + b"Expect: 100-continue\r\n" + CHUNKED + b"no number\r\n"
