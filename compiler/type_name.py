@@ -60,15 +60,20 @@ class UnknownType(ValueError):
     """The text names no Triton type; the message says what would, or `why` this one cannot be."""
 
     def __init__(self, written: str, why: str | None = None) -> None:
-        meant = did_you_mean(_element(written).lower(), SCALARS)
-        super().__init__(
-            f"{shown(written)} {why}"
-            if why
-            else f"{shown(written)} is not a Triton type.{meant} "
+        super().__init__(written)
+        self.written = written
+        self.why = why
+
+    def __str__(self) -> str:
+        """Return the message. What was meant is looked for here: many are raised and not shown."""
+        if self.why:
+            return f"{shown(self.written)} {self.why}"
+        meant = did_you_mean(_element(self.written).lower(), SCALARS)
+        return (
+            f"{shown(self.written)} is not a Triton type.{meant} "
             f"Scalars are {' '.join(sorted(SCALARS))}; a pointer is written *fp32, "
             "a pointer to const *kfp32, a descriptor tensordesc<fp16[64,64]>."
         )
-        self.why = why
 
 
 def _element(written: str) -> str:

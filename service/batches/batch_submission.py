@@ -34,6 +34,8 @@ from store.jobs.types import Membership, Priority, interest_of_batch
 
 AT_ONCE = 32
 READ_AT_ONCE = 16
+MOST_FAULTS = 2_000
+"""Of all items together: each takes time to find, and bytes to tell."""
 _REFUSALS = (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable)
 
 
@@ -62,9 +64,20 @@ class _KnownAtOnce:
 
     ended: list[EndedItems] = field(default_factory=list)
     caches: dict[int, str] = field(default_factory=dict)
+    faults: int = 0
+
+    def check(self) -> None:
+        """Raise ProblemRaised when too much is wrong already to look at another item."""
+        if self.faults >= MOST_FAULTS:
+            detail = (
+                f"This item was not looked at: those before it have {self.faults} faults, and a "
+                f"batch tells about {MOST_FAULTS}; mend those, and post this one again"
+            )
+            raise ProblemRaised("invalid_request", detail)
 
     def refuse(self, indices: Sequence[int], error: Exception) -> None:
         """End items with the problem that `error` is."""
+        self.faults += len(error.faults) if isinstance(error, RequestRejected) else 0
         self.ended.append(EndedItems(indices, "refused", refusal(error)))
 
 
@@ -108,6 +121,7 @@ async def _submit_compilations(
         if index % READ_AT_ONCE == 0:
             await asyncio.sleep(0)  # a thousand sources take a while to hash
         try:
+            known.check()
             request = parse_value(_with_defaults(body, priority="batch"), CompileRequest)
             limits.check(request, state.settings.request_limits)
             toolchain = await state.toolchains.choose(request.triton)
@@ -189,6 +203,7 @@ async def _submit_owned(
 
     async def submit(index: int) -> None:
         try:
+            known.check()
             request = parse_value(_with_defaults(requests[index], **defaults), owned.model)
             membership = replace(_membership(batch_id, [index]), of_batch_alone=True)
             await owned.submit(state, request, caller, ids[index], membership=membership)

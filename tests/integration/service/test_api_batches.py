@@ -157,6 +157,26 @@ def test_a_body_that_is_no_batch_is_refused(
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
 
 
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        ("compilations", bodies.vector_add("wrong") | {"signature": ",".join(["*fp33"] * 60)}),
+        ("launches", {"grid": [1], "arguments": {f"a{n}": {"dtype": "fp33"} for n in range(60)}}),
+    ],
+)
+def test_items_behind_very_many_faults_are_not_looked_at(
+    http: httpx.Client, kind: str, wrong: dict[str, Any]
+) -> None:
+    """Each fault takes time: of a thousand wrong items a batch tells the first ones' alone."""
+    batch = post_batch(http, *[wrong] * 1000, kind=kind).json()
+
+    problems = [item["problem"] for item in batch["items"]]
+    assert batch["counts"] == NO_COUNTS | {"refused": 1000}
+    assert sum(len(problem["errors"] or ()) for problem in problems) < 4000
+    assert problems[0]["errors"]
+    assert "was not looked at" in problems[-1]["detail"]
+
+
 def test_a_batch_belongs_to_its_caller(callers: dict[str, httpx.Client]) -> None:
     posted = post_batch(callers["alice"], bodies.vector_add("alice's batch"), wait=0)
     url = posted.json()["url"]

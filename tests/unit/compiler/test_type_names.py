@@ -143,3 +143,16 @@ def test_a_gluon_descriptor_keeps_its_layout_in_one_spelling():
 def test_a_layout_is_literals_only():
     with pytest.raises(UnknownType):
         canonical_type("tensordesc<fp16[64,64],NVMMASharedLayout(exit())>")
+
+
+def test_what_was_meant_is_looked_for_once_and_only_to_be_shown(monkeypatch: pytest.MonkeyPatch):
+    """It takes longer than all else, and a batch may hold 50,000 wrong types."""
+    asked = []
+    monkeypatch.setattr("compiler.type_name.did_you_mean", lambda name, _: asked.append(name) or "")
+
+    with pytest.raises(UnknownType) as unknown:
+        canonical_type("const *fp33")
+
+    assert asked == []
+    assert "is not a Triton type" in str(unknown.value)
+    assert len(asked) == 1
