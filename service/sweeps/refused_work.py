@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
@@ -26,13 +27,18 @@ _Made = TypeVar("_Made")
 class MeasuredWork:
     """What one request makes in threads, and the CPU time that it took."""
 
-    def __init__(self) -> None:
+    def __init__(self, refused: "RefusedWork", caller: str) -> None:
         self.cpu_s = 0.0
+        self._refused = refused
+        self._caller = caller
 
     async def run(
         self, make: Callable[_Given, _Made], *args: _Given.args, **kwargs: _Given.kwargs
     ) -> _Made:
-        """Return what `make` returns; it is called in a thread."""
+        """Return what `make` returns; it is called in a thread when it is the caller's turn.
+
+        Raises ProblemRaised (429) when the caller has to wait, by then.
+        """
 
         def measured() -> _Made:
             began = time.thread_time()
@@ -41,7 +47,9 @@ class MeasuredWork:
             finally:
                 self.cpu_s += time.thread_time() - began
 
-        return await asyncio.to_thread(measured)
+        async with self._refused.turn(self._caller):
+            self._refused.check(self._caller)
+            return await asyncio.to_thread(measured)
 
 
 class RefusedWork:
@@ -50,6 +58,14 @@ class RefusedWork:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._owed: LRUCache[str, tuple[float, float]] = LRUCache(MAX_CALLERS)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def turn(self, caller: str) -> asyncio.Lock:
+        """Return what one sweep of `caller` has at a time, so that each is charged before the next.
+
+        Else many that are sent at once would all begin before the first of them is refused.
+        """
+        return self._turns.setdefault(caller, asyncio.Lock())
 
     def charge(self, caller: str, cpu_s: float) -> None:
         """Note what a refused sweep of `caller` took."""

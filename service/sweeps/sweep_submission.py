@@ -48,8 +48,7 @@ async def submit_sweep(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
-    state.refused_sweeps.check(caller.id)
-    work = MeasuredWork()
+    work = MeasuredWork(state.refused_sweeps, caller.id)
     try:
         job = await _job(state, request, kind, caller, sort, work)
     except (RequestRejected, ProblemRaised):

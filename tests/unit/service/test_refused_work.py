@@ -1,5 +1,7 @@
 """A caller whose refused sweeps took long has to wait; others do not."""
 
+import asyncio
+import threading
 import time
 
 import pytest
@@ -55,8 +57,39 @@ async def test_work_that_raises_is_measured_too():
             pass
         raise ValueError
 
-    work = MeasuredWork()
+    work = MeasuredWork(RefusedWork(), "alice")
     with pytest.raises(ValueError):  # noqa: PT011 - of a test
         await work.run(works)
 
     assert work.cpu_s >= 0.02
+
+
+async def test_of_many_sweeps_at_once_those_behind_a_costly_one_are_refused():
+    """A caller who sends a thousand before the first was refused pays for them as well."""
+    refused, made = RefusedWork(), []
+
+    def wrong():
+        made.append(1)
+        raise ValueError
+
+    async def submit():
+        try:
+            await MeasuredWork(refused, "alice").run(wrong)
+        except ValueError:
+            refused.charge("alice", 2 * AT_ONCE_S)
+
+    answers = await asyncio.gather(*(submit() for _ in range(20)), return_exceptions=True)
+
+    assert len(made) == 1
+    assert [answer.slug for answer in answers if answer] == ["too_many_requests"] * 19
+
+
+async def test_others_do_not_wait_for_a_caller_s_turn():
+    refused, is_over = RefusedWork(), threading.Event()
+    alices = asyncio.create_task(MeasuredWork(refused, "alice").run(is_over.wait))
+    await asyncio.sleep(0.01)
+
+    assert await MeasuredWork(refused, "bob").run(lambda: "made") == "made"
+
+    is_over.set()
+    assert await alices
