@@ -76,7 +76,7 @@ class RefusedWork:
         wait_s = (self._owes(caller) - AT_ONCE_S) / SHARE
         if wait_s > 0:
             detail = (
-                "Your refused sweeps took more CPU time than a caller's share; mend what their "
+                "Your refused sweeps took more CPU time than a caller's share; do what their "
                 "errors say, make their spaces smaller, and wait before the next one"
             )
             headers = {"Retry-After": str(math.ceil(wait_s))}

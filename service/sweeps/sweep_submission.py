@@ -51,10 +51,10 @@ async def submit_sweep(
     work = MeasuredWork(state.refused_sweeps, caller.id)
     try:
         job = await _job(state, request, kind, caller, sort, work)
-    except (RequestRejected, ProblemRaised):
+        await _enqueue(state, job)
+    except (RequestRejected, ProblemRaised, QueueFull):
         state.refused_sweeps.charge(caller.id, work.cpu_s)
         raise
-    await _enqueue(state, job)
     return job.id
 
 

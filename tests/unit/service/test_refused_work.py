@@ -3,11 +3,15 @@
 import asyncio
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from service.caller import ANONYMOUS
 from service.http.problems import ProblemRaised
+from service.sweeps import sweep_submission
 from service.sweeps.refused_work import AT_ONCE_S, SHARE, MeasuredWork, RefusedWork
+from store.errors import QueueFull
 
 
 class Clock:
@@ -93,3 +97,36 @@ async def test_others_do_not_wait_for_a_caller_s_turn():
 
     is_over.set()
     assert await alices
+
+
+@pytest.mark.parametrize("has_room_for_one", [False, True])
+async def test_a_sweep_for_which_there_is_no_room_is_charged(monkeypatch, has_room_for_one):
+    """It was laid out before that is known."""
+
+    async def job(*given):
+        given[-1].cpu_s = 2 * AT_ONCE_S
+        return SimpleNamespace(id="one", caller=ANONYMOUS.id, model_dump_json=str)
+
+    async def begin(*_):
+        return has_room_for_one
+
+    async def forget(*_):
+        pass
+
+    async def submit(*_, **__):
+        raise QueueFull("sweeps", 10)
+
+    monkeypatch.setattr(sweep_submission, "_job", job)
+    refused = RefusedWork()
+    state = SimpleNamespace(
+        refused_sweeps=refused,
+        settings=SimpleNamespace(max_sweeps_per_caller=1),
+        sweeps=SimpleNamespace(begin=begin, forget=forget),
+        jobs=SimpleNamespace(submit=submit),
+    )
+
+    with pytest.raises((ProblemRaised, QueueFull)):
+        await sweep_submission.submit_sweep(state, None, "compilations", ANONYMOUS)
+
+    with pytest.raises(ProblemRaised):
+        refused.check(ANONYMOUS.id)
