@@ -46,10 +46,12 @@ class Checkout:
     def named(self, path: Path) -> Path:
         """Return where a path of the command line leads, which may well be elsewhere.
 
-        Raises LeavesCheckout where it is written as one of the checkout, and a link leads out.
+        Raises LeavesCheckout where it is written as one of the checkout, by whatever name that
+        has, and a link leads out.
         """
         written = Path(os.path.abspath(path))  # noqa: PTH100 - links are not to be followed here
-        return self.inside(path) if written.is_relative_to(self.root) else path
+        is_below = any(above.resolve().is_relative_to(self.root) for above in written.parents)
+        return self.inside(path) if is_below else path
 
     def text(self, path: Path) -> str:
         """Return the text of a file. Raises OSError, also LeavesCheckout, UnicodeDecodeError."""

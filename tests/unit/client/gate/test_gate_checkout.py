@@ -146,6 +146,19 @@ def test_a_report_does_not_follow_a_link_out_of_the_checkout(
     assert outside.read_text() == SECRET
 
 
+@pytest.mark.parametrize("name", ["linked.py", "folder/secret.py"])
+def test_a_report_does_not_follow_it_by_another_name_of_the_checkout(
+    service: GateService, outside: Path, capsys: Any, name: str
+):
+    """Such as that of a runner whose work folder is a link."""
+    write_gate("")
+    (outside.parent / "alias").symlink_to("checkout")
+
+    assert gate(service, "--markdown", str(outside.parent / "alias" / name)) == 2
+    assert f"{name} leaves the checkout" in capsys.readouterr().err
+    assert outside.read_text() == SECRET
+
+
 def test_the_command_line_may_name_a_baseline_and_a_report_elsewhere(
     service: GateService, outside: Path
 ):
