@@ -40,16 +40,18 @@ class BodiesInFlight:
         """Count bytes of `caller`, and drop bodies until all is within the limits."""
         self._total_bytes += size_bytes
         self.held_bytes[caller] += size_bytes
-        while self.held_bytes[caller] > self._caller_limit_bytes:
-            reason = f"Your bodies take more than {self._caller_limit_bytes} bytes together"
-            if not self._drop_one(
-                (each for each in self.arriving if each.caller == caller), reason
-            ):
-                break
-        while self._total_bytes > self._limit_bytes:
-            reason = f"The bodies of all requests take more than {self._limit_bytes} bytes together"
-            if not self._drop_one(self.arriving, reason):
-                break
+        if self.held_bytes[caller] > self._caller_limit_bytes:
+            self._drop_while(
+                lambda: self.held_bytes[caller] > self._caller_limit_bytes,
+                [each for each in self.arriving if each.caller == caller],
+                f"Your bodies take more than {self._caller_limit_bytes} bytes together",
+            )
+        if self._total_bytes > self._limit_bytes:
+            self._drop_while(
+                lambda: self._total_bytes > self._limit_bytes,
+                self.arriving,
+                f"The bodies of all requests take more than {self._limit_bytes} bytes together",
+            )
 
     def let_go(self, caller: str, size_bytes: int) -> None:
         """Count bytes of `caller` no more."""
@@ -58,15 +60,17 @@ class BodiesInFlight:
         if not self.held_bytes[caller]:
             del self.held_bytes[caller]
 
-    def _drop_one(self, bodies: "Iterable[BodyInFlight]", reason: str) -> bool:
-        """Drop the slowest large body, or small one where none is large; False without any."""
+    def _drop_while(
+        self, is_too_much: Callable[[], bool], bodies: "Iterable[BodyInFlight]", reason: str
+    ) -> None:
+        """Drop the slowest large bodies, then small ones: in one pass, there may be thousands."""
         now_s = self.clock()
         found = [body for body in bodies if not body.is_small_and_quick(now_s)]
-        large = [body for body in found if body.size_bytes > SMALL_BYTES]
-        if not found:
-            return False
-        min(large or found, key=lambda body: body.bytes_per_s(now_s)).drop(reason)
-        return True
+        found.sort(key=lambda body: (body.size_bytes <= SMALL_BYTES, body.bytes_per_s(now_s)))
+        for body in found:
+            if not is_too_much():
+                break
+            body.drop(reason)
 
 
 class BodyInFlight:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.http.bodies_in_flight import BodiesInFlight, BodyInFlight
+from service.http.bodies_in_flight import QUICK_S, BodiesInFlight, BodyInFlight
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -126,3 +126,28 @@ def test_a_body_that_is_dropped_is_held_no_more(sending: Sending):
     assert list(sending.dropped) == ["too large"]
     assert sending.bodies.held_bytes == {}
     assert not sending.bodies.arriving
+
+
+def test_many_bodies_are_dropped_in_linear_time(monkeypatch: pytest.MonkeyPatch):
+    """One byte may be what all slow bodies give way for, while nothing else is served."""
+    looked_at = []
+    is_small_and_quick = BodyInFlight.is_small_and_quick
+    monkeypatch.setattr(
+        BodyInFlight,
+        "is_small_and_quick",
+        lambda body, now_s: looked_at.append(body) or is_small_and_quick(body, now_s),
+    )
+    now_s = 0.0
+    bodies = BodiesInFlight(10_000, 10_000, lambda: now_s)
+    dropped = []
+    for _ in range(1000):
+        bodies.expect("alice", dropped.append).add(1)
+    arrived = bodies.expect("alice", dropped.append)
+    arrived.add(9000)
+    arrived.has_arrived()
+    now_s = 2 * QUICK_S
+
+    bodies.expect("alice", dropped.append).add(1000)
+
+    assert len(dropped) == 1000
+    assert len(looked_at) < 3000
