@@ -31,13 +31,20 @@ class Connection(Protocol):
         """Whether a part of an answer was written, or waits to be received."""
 
     def abort(self) -> None:
-        """Close it at once, whatever was not received yet."""
+        """Close it at once, and drop what was not received yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """The secret of a request, and the caller that it stood for when the request came."""
+
+    secret: str
+    caller_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    secret: str
-    caller_id: str
+    key: _Key
     state: dict[str, Any]
 
     @property
@@ -52,20 +59,26 @@ class OpenRequests:
     def __init__(self, identify: Identify) -> None:
         self._identify = identify
         self._open: dict[asyncio.Task[Any], _Open] = {}
-        self._being_received: WeakKeyDictionary[Connection, _Open] = WeakKeyDictionary()
+        self._being_received: WeakKeyDictionary[Connection, set[_Key]] = WeakKeyDictionary()
+        """The keys whose answers a connection may still hold."""
         self._changed = asyncio.Event()
 
     def begin(self, request: Request, secret: str, caller_id: str) -> None:
         """Note that this task serves `request` until the request ends."""
         task = asyncio.current_task()
         if task is not None and task not in self._open:  # else a request of this very task
-            self._open[task] = _Open(secret, caller_id, request.scope.setdefault("state", {}))
+            state = request.scope.setdefault("state", {})
+            self._open[task] = _Open(_Key(secret, caller_id), state)
             at_end(request.scope, partial(self._end, task))
 
     def _end(self, task: asyncio.Task[Any]) -> None:
         ended = self._open.pop(task)
-        if (connection := ended.connection) is not None and connection.is_answering:
-            self._being_received[connection] = ended
+        if (connection := ended.connection) is None:
+            return
+        if connection.is_answering:
+            self._being_received.setdefault(connection, set()).add(ended.key)
+        else:
+            self._being_received.pop(connection, None)
 
     def check(self) -> None:
         """Have all keys looked up again: one was made or revoked."""
@@ -88,18 +101,18 @@ class OpenRequests:
                 self._changed.set()
 
     async def _end_revoked(self) -> None:
-        every = (*self._open.values(), *self._being_received.values())
-        callers = {secret: await self._identify(secret) for secret in {e.secret for e in every}}
+        keys = {each.key for each in self._open.values()}.union(*self._being_received.values())
+        callers = {secret: await self._identify(secret) for secret in {k.secret for k in keys}}
 
-        def is_revoked(each: _Open) -> bool:
+        def is_revoked(key: _Key) -> bool:
             # one that came while keys were looked up was itself looked up after the change
-            return each.secret in callers and callers[each.secret] != each.caller_id
+            return key.secret in callers and callers[key.secret] != key.caller_id
 
-        for connection, each in list(self._being_received.items()):
-            if is_revoked(each) and connection.is_answering:
+        for connection, held in list(self._being_received.items()):
+            if any(map(is_revoked, held)) and connection.is_answering:
                 connection.abort()
         for task, each in list(self._open.items()):
-            if is_revoked(each):
+            if is_revoked(each.key):
                 each.state[REVOKED] = True
                 if (used := each.connection) is not None and used.is_answering:
                     used.abort()

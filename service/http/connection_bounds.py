@@ -7,7 +7,12 @@ What is refused here is answered in bytes; everything else is uvicorn's.
 """
 
 import asyncio
+import fcntl
 import re
+import socket
+import struct
+import sys
+import termios
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -35,6 +40,7 @@ SLOWEST_BYTES_PER_S = 16 << 10
 LINGER_S, LINGER_BYTES = 1.0, 1 << 20
 """For what a client still sends when it is refused: to close at once may lose the answer."""
 RETRY_AFTER_S = 2
+_NO_LINGER = struct.pack("ii", 1, 0)
 _PIECE_BYTES = 4 << 10
 """Parsed at a time: what begins or ends within a piece is measured to that."""
 _END_OF_AUTHORITY = re.compile(rb"[/?#]")
@@ -258,14 +264,25 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def is_answering(self) -> bool:
         """Whether a part of an answer was written, or waits to be received."""
-        if self.transport.get_write_buffer_size():
+        if self.transport.get_write_buffer_size() or self._unacknowledged_bytes():
             return True
         answering = self._answering
         return answering is not None and answering.response_started and self._is_in_use()
 
     def abort(self) -> None:
-        """Close it at once, whatever was not received yet."""
+        """Close it at once, and drop what was not received yet."""
+        # without it the kernel goes on to send what it holds, some MiB of an answer
+        used: socket.socket = self.transport.get_extra_info("socket")
+        if used.fileno() >= 0:
+            used.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.transport.abort()
+
+    def _unacknowledged_bytes(self) -> int:
+        """Return how many bytes the kernel holds that the client has not acknowledged."""
+        file: int = self.transport.get_extra_info("socket").fileno()
+        if file < 0:  # the client has closed it
+            return 0
+        return int.from_bytes(fcntl.ioctl(file, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle

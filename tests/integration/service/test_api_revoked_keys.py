@@ -156,6 +156,29 @@ def test_a_download_is_cut_off(key: Key) -> None:
     assert len(read_to_the_end(connection)) < len(data) // 2
 
 
+def test_an_answer_that_only_the_kernel_holds_is_cut_off(key: Key, other: Key) -> None:
+    file = io.BytesIO()
+    np.save(file, np.random.default_rng(0).integers(0, 256, 300_000, dtype=np.uint8))
+    data = file.getvalue()
+    path = f"/v1/tensors/sha256:{hashlib.sha256(data).hexdigest()}"
+    with key.client() as http:
+        assert http.put(path, content=data).status_code == 201
+    connection = key.raw(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+    assert connection.recv(12) == b"HTTP/1.1 200"
+    time.sleep(0.5)  # the service has handed all of it to the kernel, and another key asks
+    connection.sendall(
+        b"GET /v1/targets HTTP/1.1\r\nHost: localhost\r\n"
+        + f"Authorization: Bearer {other.secret}\r\n\r\n".encode()
+    )
+    time.sleep(0.5)
+
+    key.revoke()
+    with key.client() as http:
+        wait_until(lambda: http.get("/v1/targets").status_code == 401, "the key opens nothing")
+
+    assert len(read_to_the_end(connection)) < len(data)
+
+
 def test_requests_of_other_keys_go_on(key: Key, queued: str, other: Key) -> None:
     stream = other.raw(f"GET {queued}/events HTTP/1.1\r\n\r\n".encode())
     assert stream.recv(12) == b"HTTP/1.1 200"
