@@ -209,6 +209,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Hand the request on."""
         _check_target(self.url, self.headers)
+        _check_transfer_coding(self.headers)
         if self.parser.should_upgrade() and _has_body(self.headers):
             detail = "A request with Upgrade has no body here; send it without Upgrade"
             raise _Refused(400, "malformed_request", detail)
@@ -407,6 +408,14 @@ def _check_target(url: bytes, headers: list[tuple[bytes, bytes]]) -> None:
     if scheme not in {b"http", b"https"} or hosts != [authority]:
         detail = f"The target is {url[:255].decode('latin-1')!r}, and Host is another; send a path"
         raise _Refused(421, "misdirected", detail)
+
+
+def _check_transfer_coding(headers: list[tuple[bytes, bytes]]) -> None:
+    """Raise _Refused for a body that is coded in another way, too."""
+    for name, value in headers:
+        if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+            detail = f"Transfer-Encoding is {value[:255].decode('latin-1')!r}; send chunked alone"
+            raise _Refused(400, "malformed_request", detail)
 
 
 def _has_body(headers: list[tuple[bytes, bytes]]) -> bool:

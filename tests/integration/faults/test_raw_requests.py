@@ -238,6 +238,7 @@ async def test_chunks_that_are_hardly_body_are_refused(service, connect_to_servi
         b"Content-Length: 2\r\nContent-Length: 3\r\n",
         b"Transfer-Encoding: gzip\r\n",
         b"Transfer-Encoding: chunked, gzip\r\n",
+        b"Transfer-Encoding: gzip, chunked\r\n",
         b"Content-Length: +2\r\n",
         b"Content-Length : 2\r\n",
         b"Transfer-Encoding:\x0bchunked\r\n",
