@@ -14,37 +14,52 @@ from programs.tape.tape_dtypes import TORCH_NAMES
 
 def from_specs(recording: Recording, specs: Sequence[Any]) -> list[Any]:
     """Return new values of these specs: tensors that no op makes, and scalars as they are."""
-    return [_from_spec(recording, spec) for spec in specs]
+    return _from_specs(recording, specs, {})
 
 
-def _from_spec(recording: Recording, spec: Any) -> Any:
+def _from_specs(
+    recording: Recording, specs: Sequence[Any], memory: dict[int, torch.Tensor]
+) -> list[Any]:
+    return [_from_spec(recording, spec, memory) for spec in specs]
+
+
+def _from_spec(recording: Recording, spec: Any, memory: dict[int, torch.Tensor]) -> Any:
     if not isinstance(spec, Mapping):
         return spec
     ((kind, content),) = spec.items()
     if kind == "tensor":
-        return _tensor(recording, content)
+        return _tensor(recording, content, memory)
     if kind in ("list", "tuple"):
-        items = from_specs(recording, content)
+        items = _from_specs(recording, content, memory)
         return items if kind == "list" else tuple(items)
     if kind == "dict":
-        return {name: _from_spec(recording, item) for name, item in content.items()}
+        return {name: _from_spec(recording, item, memory) for name, item in content.items()}
     if kind == "float":
         return float(content)
     if kind == "complex":
-        return complex(*(_from_spec(recording, part) for part in content))
+        return complex(*(_from_spec(recording, part, memory) for part in content))
     raise ValueError(f"{kind!r} is no kind of input")
 
 
-def _tensor(recording: Recording, spec: Mapping[str, Any]) -> torch.Tensor:
-    """Return a tensor of which nothing is known but its shape, and note it on the tape."""
+def _tensor(
+    recording: Recording, spec: Mapping[str, Any], memory: dict[int, torch.Tensor]
+) -> torch.Tensor:
+    """Return a tensor of which nothing is known but where it lies, and note it on the tape.
+
+    `memory` has the bytes of the storages so far, by their number in the specs.
+    """
     dtype = getattr(torch, TORCH_NAMES[spec["dtype"]])
-    strides = spec.get("strides")
     device = spec.get("device") or recording.order.device
     with recording.silence():
-        if strides is None:
+        if "storage" not in spec:
             made = torch.empty(spec["shape"], dtype=dtype, device=device)
         else:
-            made = torch.empty_strided(spec["shape"], strides, dtype=dtype, device=device)
+            if spec["storage"] not in memory:
+                count = spec["storage_bytes"]
+                memory[spec["storage"]] = torch.empty(count, dtype=torch.uint8, device=device)
+            octets = memory[spec["storage"]]
+            elements = octets[: octets.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
+            made = elements.as_strided(spec["shape"], spec["strides"], spec["offset"])
     recording.tape.tensors.add(made)
     return made
 

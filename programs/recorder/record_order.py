@@ -20,10 +20,11 @@ class RecordOrder(Order):
     `entries` say what may be called, and the first that the source has is: {"kind": "model",
     "class"}, {"kind": "function", "name"}, {"kind": "script", "outputs": names or null}, or
     {"kind": "inputs", "name"}, which only makes inputs. `inputs` are structures of a tape with
-    {"tensor": {"dtype", "shape", "strides", "device"}} in the place of tensors; null: what the
-    program's own `get_inputs` makes. `inputs2` are the second call's, null: as the first's.
-    `init_inputs` are as `inputs`. `device` is where a model and inputs that the program makes are
-    moved to.
+    {"tensor": {"dtype", "shape", "strides", "offset", "storage", "storage_bytes", "device"}} in
+    the place of tensors: `storage` is a number, equal for views of one storage, and without it
+    they are contiguous. null: what the program's own `get_inputs` makes. `inputs2` are the second
+    call's, null: as the first's. `init_inputs` are as `inputs`. `device` is where a model and
+    inputs that the program makes are moved to.
     """
 
     task = "record"

@@ -46,8 +46,8 @@ def custom_kernel(x, weight):
 ORDER = RecordOrder(
     entries=[{"kind": "function", "name": "custom_kernel"}],
     inputs=[
-        {"tensor": {"dtype": "fp32", "shape": [4, 16], "strides": [16, 1], "device": "cuda"}},
-        {"tensor": {"dtype": "fp32", "shape": [16, 8], "strides": [8, 1], "device": "cuda"}},
+        {"tensor": {"dtype": "fp32", "shape": [4, 16], "device": "cuda"}},
+        {"tensor": {"dtype": "fp32", "shape": [16, 8], "device": "cuda"}},
     ],
 )
 BODY = json.dumps({"source": _SOURCE, "files": {}}).encode()

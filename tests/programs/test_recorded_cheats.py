@@ -14,7 +14,7 @@ from programs.tape.read_tape import read_tape
 from tests.programs.recording_process import RecordingProcess
 
 NEW = {"kind": "model", "class": "ModelNew"}
-X = {"tensor": {"dtype": "fp32", "shape": [64], "strides": None, "device": "cuda"}}
+X = {"tensor": {"dtype": "fp32", "shape": [64], "device": "cuda"}}
 HEAD = """\
 import torch
 import triton

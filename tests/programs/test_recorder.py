@@ -59,7 +59,7 @@ def recorder() -> Iterator[RecordingProcess]:
 
 
 def spec(*shape: int, dtype: str = "fp32") -> dict[str, Any]:
-    return {"tensor": {"dtype": dtype, "shape": shape, "strides": None, "device": "cuda"}}
+    return {"tensor": {"dtype": dtype, "shape": shape, "device": "cuda"}}
 
 
 def tape_of(recorder: RecordingProcess, source: str, *entries: Any, **order: Any) -> Tape:

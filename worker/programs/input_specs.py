@@ -1,4 +1,4 @@
-"""What a candidate is told of its inputs: their shapes and plain values, never a tensor's value."""
+"""What a candidate learns of its inputs: shapes, memory, plain values, never a tensor's value."""
 
 import math
 from typing import Any
@@ -7,11 +7,17 @@ from programs.tape.schema import DictOf, ListOf, Structure, Tape, TensorRef, Tup
 
 
 def specs(tape: Tape, structures: tuple[Structure, ...]) -> list[Any]:
-    """Return structures of `tape` as a record order has them: specs in the place of tensors."""
-    return [_spec(tape, structure) for structure in structures]
+    """Return structures of `tape` as a record order has them: specs in the place of tensors.
+
+    Views of one storage are so in the order, too: where a tensor lies in memory decides what its
+    kernels are compiled for, and a change of one shows in the others.
+    """
+    numbers: dict[int, int] = {}
+    return [_spec(tape, structure, numbers) for structure in structures]
 
 
-def _spec(tape: Tape, structure: Structure) -> Any:
+def _spec(tape: Tape, structure: Structure, numbers: dict[int, int]) -> Any:
+    """Return one spec; `numbers` are the storages so far, so that equal calls have equal specs."""
     match structure:
         case TensorRef():
             tensor = tape.tensors[structure.id]
@@ -20,15 +26,18 @@ def _spec(tape: Tape, structure: Structure) -> Any:
                     "dtype": tensor.dtype,
                     "shape": list(tensor.shape),
                     "strides": list(tensor.strides),
+                    "offset": tensor.offset,
+                    "storage": numbers.setdefault(tensor.storage, len(numbers)),
+                    "storage_bytes": tape.storages[tensor.storage],
                     "device": tensor.device,
                 }
             }
         case ListOf():
-            return {"list": [_spec(tape, item) for item in structure.items]}
+            return {"list": [_spec(tape, item, numbers) for item in structure.items]}
         case TupleOf():
-            return {"tuple": [_spec(tape, item) for item in structure.items]}
+            return {"tuple": [_spec(tape, item, numbers) for item in structure.items]}
         case DictOf():
-            return {"dict": {name: _spec(tape, item) for name, item in structure.items}}
+            return {"dict": {name: _spec(tape, item, numbers) for name, item in structure.items}}
         case complex():
             return {"complex": [_number(structure.real), _number(structure.imag)]}
         case float():

@@ -6,7 +6,7 @@ that needs no torch is derived again. Raises `ForgedTape`; runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from programs.tape.allowed_overloads import ALLOWED
@@ -54,7 +54,7 @@ def check_ops(tape: Tape) -> None:
     """Raise `ForgedTape` for the first op, launch or structure that no program could have made."""
     walk = _Walk(tape)
     made = tensors_made(tape.ops)
-    walk.give(tape.constants, "/constants")
+    walk.give(tape.constants, "/constants", may_share=False)
     walk.give(_given(tape.init_inputs, made), "/init_inputs")
     late = {"run": tape.inputs, "run2": tape.inputs2}
     seen: set[Phase] = set()
@@ -89,15 +89,17 @@ class _Walk:
         """Each tensor with the phase that it was defined in; constants and given ones before."""
         self._storages: set[int] = set()
 
-    def give(self, ids: object, where: str) -> None:
-        """Define tensors from outside, each the only one of its storage."""
-        for id_ in list(ids):  # type: ignore[call-overload]
+    def give(self, ids: Iterable[int], where: str, *, may_share: bool = True) -> None:
+        """Define tensors from outside; `may_share`: they may be views of one storage together."""
+        given: set[int] = set()
+        for id_ in ids:
             if id_ in self._defined:
                 continue  # the same input twice, or in both calls
             storage = self._tensors[id_].storage
-            if storage in self._storages:
+            if storage in self._storages and not (may_share and storage in given):
                 raise ForgedTape(where, f"tensor {id_} is given in a storage that is another's")
             self._storages.add(storage)
+            given.add(storage)
             self._defined[id_] = "init"
 
     def start(self, phase: str, given: list[int]) -> None:

@@ -215,9 +215,18 @@ def test_a_constant_has_the_bytes_of_its_tensor() -> None:
     assert refused(change).what == "3 bytes for a tensor of 8 in a storage of 8"
 
 
-def test_two_inputs_do_not_share_a_storage() -> None:
+def test_an_input_is_not_in_the_storage_of_another_call_s() -> None:
     def change(tape: Any) -> None:
-        tape["tensors"][1][5] = 0
+        tape["tensors"][tape["inputs2"][0]["t"]][5] = 0
+
+    assert "in a storage that is another's" in refused(change).what
+
+
+def test_a_constant_is_not_in_the_storage_of_another() -> None:
+    def change(tape: Any) -> None:
+        tape["tensors"] += [["i32", "cpu", [1], [1], 0, 6], ["i32", "cpu", [1], [1], 0, 6]]
+        tape["storages"].append(4)
+        tape["constants"] = {"6": "AAAAAA==", "7": "AAAAAA=="}
 
     assert "in a storage that is another's" in refused(change).what
 
