@@ -19,6 +19,7 @@ from programs.recorder.launch_collection import CollectedLaunch
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recorded_arguments import argument, kernel_name
 from programs.recorder.recording import Recording, current, refused
+from programs.recorder.specialized_arguments import check_argument
 from programs.recorder.tape_writer import scalar
 from programs.tape.tape_bounds import MAX_GRID, MAX_VARIANTS
 
@@ -73,11 +74,11 @@ def _launch(
     recording: Recording, kernel: Any, args: Any, grid: Any, kwargs: dict[str, Any]
 ) -> CollectedLaunch:
     """Return a launch as it would be made. Raises what Triton raises for wrong arguments."""
-    constexpr = {parameter.name: bool(parameter.is_constexpr) for parameter in kernel.params}
+    parameters = {parameter.name: parameter for parameter in kernel.params}
     for hook in kernel.pre_run_hooks:
         hook(*args, **kwargs)
-    options = {name: value for name, value in kwargs.items() if name not in constexpr}
-    given = {name: value for name, value in kwargs.items() if name in constexpr}
+    options = {name: value for name, value in kwargs.items() if name not in parameters}
+    given = {name: value for name, value in kwargs.items() if name in parameters}
     bound = kernel.signature.bind(*args, **given)
     bound.apply_defaults()
     arguments = dict(bound.arguments)
@@ -85,7 +86,8 @@ def _launch(
     tensors = [value for value in arguments.values() if isinstance(value, torch.Tensor)]
     by_kind: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for name, value in arguments.items():
-        by_kind[constexpr[name]][name] = argument(recording, name, value)
+        check_argument(parameters[name], value)
+        by_kind[bool(parameters[name].is_constexpr)][name] = argument(recording, name, value)
     return CollectedLaunch(kernel, sizes, by_kind[0], by_kind[1], _options(options), tensors)
 
 
