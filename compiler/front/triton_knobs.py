@@ -56,7 +56,12 @@ def pristine() -> State:
 
 
 def _current_state() -> State:
-    return {**_knobs(), "os.environ": _variables(), **_functions()}
+    return {**knobs_and_variables(), **_functions()}
+
+
+def knobs_and_variables() -> State:
+    """Return the knobs of Triton by group, and the variables of its cache's key."""
+    return {**_knobs(), "os.environ": _variables()}
 
 
 def check(texts: Mapping[str, str]) -> list[Diagnostic]:
@@ -64,16 +69,22 @@ def check(texts: Mapping[str, str]) -> list[Diagnostic]:
 
     Raises `Failure` (`compile_error`) for what would make other code.
     """
-    changed = [
-        f"{owner}.{name}"
-        for owner, now in _current_state().items()
-        for name in _changed(owner, pristine().get(owner, {}), now)
-    ]
-    found = [_diagnostic_of(name, texts) for name in sorted(changed) if not _is_harmless(name)]
+    changed = changes(pristine(), _current_state())
+    found = [_diagnostic_of(name, texts) for name in sorted(changed)]
     wrong = [item for item in found if item.severity == "error"]
     if wrong:
         raise Failure("compile_error", "frontend", wrong[0].message, found)
     return found
+
+
+def changes(before: State, now: State) -> list[str]:
+    """Return the dotted names of what differs and may change code."""
+    names = (
+        f"{owner}.{name}"
+        for owner, values in now.items()
+        for name in _changed(owner, before.get(owner, {}), values)
+    )
+    return [name for name in names if not _is_harmless(name)]
 
 
 def _knobs() -> dict[str, dict[str, Any]]:

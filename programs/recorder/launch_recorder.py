@@ -88,7 +88,10 @@ def _launch(
     for name, value in arguments.items():
         check_argument(parameters[name], value)
         by_kind[bool(parameters[name].is_constexpr)][name] = argument(recording, name, value)
-    return CollectedLaunch(kernel, sizes, by_kind[0], by_kind[1], _options(options), tensors)
+    launch = CollectedLaunch(kernel, sizes, by_kind[0], by_kind[1], _options(options), tensors)
+    kind = id(kernel), repr(launch.constexprs), repr(launch.options)
+    recording.triton_changes.launched(kind, recording.lines.innermost())
+    return launch
 
 
 def _sizes(grid: Any) -> list[int]:

@@ -31,6 +31,7 @@ def record_entry(recording: Recording, program: ProgramFiles) -> dict[str, Any]:
     if entries[0]["kind"] == "script":
         return _script(recording, program, entries[0].get("outputs"))
     module = program.load()
+    recording.triton_changes.loaded()
     for entry in entries:
         found = vars(module).get(_name(entry))
         if found is not None:
@@ -151,6 +152,7 @@ def _script(recording: Recording, program: ProgramFiles, names: list[str] | None
     """
     recording.tape.phase = "run"
     module = program.load("__main__")
+    recording.triton_changes.loaded()
     left = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     if names is None:
         found = _tensors_in(left) or {}

@@ -56,6 +56,7 @@ def _recorded(recording: Recording, program: ProgramFiles) -> bytes:
     ):
         members = record_entry(recording, program)
     recording.definitions.check(program.globals_loaded)
+    recording.triton_changes.check()
     if recording.refusal is not None:
         raise recording.refusal
     return recording.tape.finished(**members)

@@ -12,6 +12,7 @@ from programs.recorder.launch_collection import LaunchCollection
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record_order import RecordOrder
 from programs.recorder.tape_writer import TapeWriter
+from programs.recorder.triton_changes import TritonChanges
 from programs.recorder.user_lines import UserLines
 
 
@@ -25,6 +26,7 @@ class Recording:
         self.values = KnownValues()
         self.tries = LaunchCollection()
         self.definitions = KernelDefinitions()
+        self.triton_changes = TritonChanges()
         self.muted = 0
         """While above 0, ops are not written: a coarse one stands for them."""
         self.draws = 0
