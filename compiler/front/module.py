@@ -127,8 +127,8 @@ def load(
     execution = ModuleExecution(assumptions)
     root = root_package(files)
     finder = PostedFiles({**files, f"{name}.py": text}, root, execution)
-    sys.meta_path.insert(0, finder)
-    sys.meta_path += [StandIns(assumptions), MissingModules(assumptions)]
+    sys.meta_path[:0] = [finder, StandIns(assumptions)]
+    sys.meta_path.append(MissingModules(assumptions))
     path = f"{KERNEL_FOLDER}{name}.py"
     module = importlib.util.module_from_spec(finder.find_spec(name, None))
     module.__package__ = package_of(text, files, root)

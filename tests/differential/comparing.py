@@ -43,10 +43,15 @@ class Comparison:
         self.children.close()
         self.direct.close()
 
-    def compare(self, files: dict[str, str], kernel: str = "k") -> Answers:
-        """Compile `user.py` of `files` both ways."""
+    def compare(
+        self, files: dict[str, str], kernel: str = "k", *, installed: dict[str, str] | None = None
+    ) -> Answers:
+        """Compile `user.py` of `files` both ways.
+
+        `installed` are packages that only the direct way has, as a user's machine has torch.
+        """
         request: dict[str, Any] = {"kernel": kernel, "signature": SIGNATURE, "constexprs": {}}
-        theirs = self.direct.compile(files, arch=90, **request)
+        theirs = self.direct.compile({**files, **(installed or {})}, arch=90, **request)
         ours, told, whole, overruled = self._here(files, request)
         if isinstance(ours, str):
             verdict = "both_refuse" if "error" in theirs else "refused_here"

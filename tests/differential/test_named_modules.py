@@ -117,7 +117,23 @@ FILES: dict[str, dict[str, str]] = {
                              "broken.py": "import cutlass\nb = 2.0\n"},
 }  # fmt: skip
 
+OF_NUMPY = {
+    "pi": "np.pi",
+    "a bound": "-np.inf",
+    "no value": "np.nan",
+    "a double": "np.float64(0.1) * 3 + 1",
+    "a float that is converted": "float(np.float32(0.1))",
+    "a half that is converted": "float(-np.float16(0.1))",
+    "an integer that is converted": "float(int(np.int64(5)))",
+    "the limit of a float": "float(np.finfo(np.float32).max)",
+    "the limit of a double": "np.finfo(np.float64).eps",
+    "the limit of an integer": "float(np.iinfo(np.int32).max)",
+    "the kind of a double": "2.0 if isinstance(np.float64(1), float) else 3.0",
+    "the kind of a float": "2.0 if isinstance(np.float32(1), float) else 3.0",
+}
+
 REFUSED = {
+    "a float of NumPy's that is stored": "import numpy as np\nB = tl.constexpr(np.float32(1.5))\n",
     "an assert": "assert tl is None\nB = tl.constexpr(1.0)\n",
     "a raise": "B = tl.constexpr(1.0)\nraise RuntimeError('no')\n",
     "an exit": "import sys\nB = tl.constexpr(1.0)\nsys.exit(3)\n",
@@ -165,6 +181,24 @@ def test_files_are_executed_as_python_does(comparison: Comparison, files: dict[s
     answers = comparison.compare({**HELPERS, **files})
 
     assert answers.verdict == "equal", answers.detail
+
+
+@pytest.mark.parametrize("expression", OF_NUMPY.values(), ids=OF_NUMPY)
+def test_a_constant_of_numpy_is_what_numpy_has(comparison: Comparison, expression: str) -> None:
+    text = f"import numpy as np\nB = tl.constexpr({expression})\n"
+
+    answers = comparison.compare({"user.py": HEAD + text + KERNEL})
+
+    assert answers.verdict == "equal", answers.detail
+
+
+def test_what_numpy_computes_is_refused(comparison: Comparison) -> None:
+    text = "import numpy as np\nB = tl.constexpr(np.log(2.0))\n"
+
+    answers = comparison.compare({"user.py": HEAD + text + KERNEL})
+
+    assert answers.verdict == "refused_here"
+    assert "numpy.log(), which is not installed" in answers.detail
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)

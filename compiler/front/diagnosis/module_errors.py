@@ -29,7 +29,7 @@ from compiler.slice import syntax_errors
 HOST_LIBRARIES = frozenset({"torch", "numpy", "jax", "cupy"})
 UNDEFINED = re.compile(r"^(?:name ')?(\w+)'? is not defined")
 _NOT_IMPORTED = re.compile(r"^cannot import name '(\w+)' from .*\(/kernel/")
-_ABSENT = re.compile(r"'Absent'|is not known here: torch")
+_ABSENT = re.compile(r"'Absent'|is not known here: (torch|numpy)")
 _NO_ARGUMENT_OF_JIT = re.compile(r"^jit\(\) got an unexpected keyword argument '(\w+)'")
 _LAUNCH_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu"})
 _JIT_ARGUMENTS = ("version", "repr", "launch_metadata", "do_not_specialize",
@@ -150,10 +150,10 @@ def _definition_hint(dropped: Dropped) -> str | None:
         return advice
     if isinstance(error, KeyError) and _raised_in(error) == os.__name__:
         return "No environment variable is set while a kernel is compiled: give a default."
-    if isinstance(error, TypeError) and _ABSENT.search(str(error)):
+    if isinstance(error, TypeError) and (match := _ABSENT.search(str(error))):
         return (
-            "torch is not there while a kernel is compiled, so it can tell no value: "
-            "write the value into the source, or pass it in `constexprs`."
+            f"{match[1] or 'torch'} is not there while a kernel is compiled, so it can tell no "
+            "value: write the value into the source, or pass it in `constexprs`."
         )
     missing = missing_module(error)
     if missing in sys.stdlib_module_names:

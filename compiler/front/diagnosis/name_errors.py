@@ -11,7 +11,7 @@ import triton.language as tl
 
 from compiler.front.diagnosis import replacements, source_places
 from compiler.front.diagnosis.context import Context, Match
-from compiler.front.stubs.torch_stub import LIBRARY, Absent
+from compiler.front.stubs.torch_stub import Absent
 from compiler.rejection import closest
 
 _LONGEST_LIST = 8
@@ -81,8 +81,9 @@ def of_global(match: Match, context: Context) -> str:
         return f"Write `{name} = tl.constexpr({value!r})`, or pass it as a tl.constexpr parameter."
     if isinstance(value, Absent):
         file = value.__name__.replace(".", "/") + ".py"
+        library = value.__name__.partition(".")[0]
         return (
-            f"{name} is {value.__name__}, and {LIBRARY} is not installed here. If it is a module, "
+            f"{name} is {value.__name__}, and {library} is not installed here. If it is a module, "
             f'post its file in `files` as "{file}".'
         )
     if isinstance(value, list) and len(value) <= _LONGEST_LIST and all(map(_is_plain, value)):

@@ -1,7 +1,7 @@
-"""Stands in for torch where it is not installed, so that annotations and constants can mention it.
+"""Stands in for torch and NumPy, which are not here: annotations and constants can mention them.
 
-Knows dtypes (names, sizes, limits) and which machine is compiled for. Nothing is computed with it:
-what would need a real answer raises, and is left out.
+Knows constants, dtypes (names, sizes, limits) and which machine is compiled for. Nothing is
+computed with it: what would need a real answer raises, and is left out.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import math
+import sys
 import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,27 +18,31 @@ from typing import TYPE_CHECKING, Any
 import triton.language as tl
 
 from compiler.front.environment import Assumptions, StandIn, StandInUsed
-from compiler.front.stubs import driver_stub, version_stub
+from compiler.front.stubs import driver_stub, numpy_stub, version_stub
 
 if TYPE_CHECKING:
     from typing import Self  # not in Python 3.10, which Triton still supports
 
-# name: bits, mantissa bits, largest value, exponent of the smallest normal one
+CONSTANTS = {"inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "newaxis": None}
+_F32_TINY, _F32_MAX = 2.0**-126, (2 - 2**-23) * 2.0**127
+_F64_MAX = (2 - 2**-52) * 2.0**1023
+# name: bits, smallest and largest value, epsilon, smallest normal one, resolution
 _FLOATS = {
-    "float64": (64, 52, (2 - 2**-52) * 2.0**1023, -1022),
-    "float32": (32, 23, (2 - 2**-23) * 2.0**127, -126),
-    "float16": (16, 10, 65504.0, -14),
-    "bfloat16": (16, 7, (2 - 2**-7) * 2.0**127, -126),
-    "float8_e4m3fn": (8, 3, 448.0, -6),
-    "float8_e5m2": (8, 2, 57344.0, -14),
-    "float8_e4m3fnuz": (8, 3, 240.0, -7),
-    "float8_e5m2fnuz": (8, 2, 57344.0, -15),
-    "float8_e8m0fnu": (8, 0, 2.0**127, -127),
+    "float64": (64, -_F64_MAX, _F64_MAX, 2.0**-52, 2.0**-1022, 1e-15),
+    "float32": (32, -_F32_MAX, _F32_MAX, 2.0**-23, _F32_TINY, 1e-6),
+    "float16": (16, -65504.0, 65504.0, 2.0**-10, 2.0**-14, 1e-3),
+    "bfloat16": (16, -(2 - 2**-7) * 2.0**127, (2 - 2**-7) * 2.0**127, 2.0**-7, _F32_TINY, 1e-2),
+    "float8_e4m3fn": (8, -448.0, 448.0, 2.0**-3, 2.0**-6, 1.0),
+    "float8_e5m2": (8, -57344.0, 57344.0, 2.0**-2, 2.0**-14, 1.0),
+    "float8_e4m3fnuz": (8, -240.0, 240.0, 2.0**-3, 2.0**-7, 1.0),
+    "float8_e5m2fnuz": (8, -57344.0, 57344.0, 2.0**-3, 2.0**-15, 1.0),
+    "float8_e8m0fnu": (8, 2.0**-127, 2.0**127, 1.0, 2.0**-127, 1.0),
 }
+_COMPLEX = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _INTEGERS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _ALIASES = {
     "half": "float16", "float": "float32", "double": "float64", "short": "int16", "int": "int32",
-    "long": "int64",
+    "long": "int64", "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
 
 
@@ -46,7 +52,9 @@ class Dtype:
 
     name: str
     itemsize: int
-    is_floating_point: bool
+    is_floating_point: bool = False
+    is_complex: bool = False
+    is_signed: bool = True
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -57,12 +65,17 @@ class FloatLimits:
     """What `torch.finfo` tells of a dtype."""
 
     bits: int
-    max: float
     min: float
+    max: float
     eps: float
-    tiny: float
     smallest_normal: float
+    resolution: float
     dtype: str
+
+    @property
+    def tiny(self) -> float:
+        """The smallest normal value."""
+        return self.smallest_normal
 
 
 @dataclass(frozen=True)
@@ -77,20 +90,28 @@ class IntegerLimits:
 
 def named() -> dict[str, Dtype]:
     """Return the dtypes by every name that torch has for them, each one object."""
-    found = {n: Dtype(n, bits // 8, is_floating_point=True) for n, (bits, *_) in _FLOATS.items()}
-    found |= {n: Dtype(n, b // 8, is_floating_point=False) for n, b in _INTEGERS.items()}
-    found["bool"] = Dtype("bool", 1, is_floating_point=False)
+    found = {
+        name: Dtype(name, bits // 8, is_floating_point=True, is_signed=smallest < 0)
+        for name, (bits, smallest, *_) in _FLOATS.items()
+    }
+    found |= {n: Dtype(n, bits // 8, is_signed=n[0] != "u") for n, bits in _INTEGERS.items()}
+    found |= {
+        n: Dtype(n, 2 * found[part].itemsize, is_complex=True) for n, part in _COMPLEX.items()
+    }
+    found["bool"] = Dtype("bool", 1, is_signed=False)
     return found | {alias: found[name] for alias, name in _ALIASES.items()}
 
 
 def finfo(dtype: Dtype) -> FloatLimits:
-    """Return the limits of a floating-point dtype. Raises `TypeError` for another."""
-    if dtype.name not in _FLOATS:
+    """Return the limits of a floating-point dtype, or of a complex one's parts.
+
+    Raises `TypeError` for another.
+    """
+    name = _COMPLEX.get(dtype.name, dtype.name)
+    if name not in _FLOATS:
         message = f"torch.finfo needs a floating-point dtype, not {dtype!r}"
         raise TypeError(message)
-    bits, mantissa, largest, exponent = _FLOATS[dtype.name]
-    tiny = 2.0**exponent
-    return FloatLimits(bits, largest, -largest, 2.0**-mantissa, tiny, tiny, dtype.name)
+    return FloatLimits(*_FLOATS[name], name)
 
 
 def iinfo(dtype: Dtype) -> IntegerLimits:
@@ -105,6 +126,7 @@ def iinfo(dtype: Dtype) -> IntegerLimits:
 
 
 LIBRARY = "torch"
+NUMPY = "numpy"
 VERSION = "2.13.0"
 
 _PARTS = ("cuda", "version", "utils")
@@ -139,7 +161,8 @@ class Absent(StandIn):
 
     def _unknown(self, *_: Any) -> Any:
         self._assumptions.touch()
-        message = f"{self.__name__} is not known here: {LIBRARY} is not installed"
+        library = self.__name__.partition(".")[0]
+        message = f"{self.__name__} is not known here: {library} is not installed"
         raise StandInUsed(message)
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _computed
@@ -176,18 +199,24 @@ class Absent(StandIn):
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the stand-ins, and their submodules, after every other finder has given up."""
+    """Imports the stand-ins and their submodules, in every environment alike.
+
+    A library that this process has imported itself stays what it is.
+    """
 
     def __init__(self, assumptions: Assumptions) -> None:
         self._assumptions = assumptions
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
-        """Return a spec for torch and what is under it, and for `packaging.version`."""
+        """Return a spec for torch, NumPy and what is under them, and for `packaging.version`."""
         del path, target
         library, *parts = fullname.split(".")
-        if library != LIBRARY and fullname not in _OTHERS:
+        if library not in {LIBRARY, NUMPY} and fullname not in _OTHERS:
             return None
-        if parts and parts[0] in _PLUGGED_IN:
+        if library == LIBRARY and parts and parts[0] in _PLUGGED_IN:
+            return None
+        first = sys.modules.get(library)
+        if first is not None and not isinstance(getattr(first, "__loader__", None), StandIns):
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
@@ -222,10 +251,13 @@ def _known(name: str) -> dict[str, Any]:
         return driver_stub.has_triton()
     if name == f"{LIBRARY}.utils":
         return {"_triton": importlib.import_module(f"{name}._triton")}
+    if name == NUMPY:
+        return numpy_stub.known()
     if name != LIBRARY:
         return {}
     parts = {part: importlib.import_module(f"{LIBRARY}.{part}") for part in _PARTS}
     return {
+        **CONSTANTS,
         **named(),
         **parts,
         "Tensor": type("Tensor", (), {}),

@@ -1,4 +1,4 @@
-# expect: compile_error, line 9, hint triton.language
+# expect: compile_error, line 9, hint Use tl.exp
 # with: {"signature": {"x_ptr": "*fp32"}}
 import numpy as np
 import triton
