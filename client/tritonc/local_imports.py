@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from tritonc.python_file import text_of
 from tritonc.service_errors import TritoncError
 
 MAX_FILES = 64  # of one request, for the service
@@ -18,7 +19,7 @@ MAX_BYTES = 4 << 20  # of all of them together
 _NEVER_LOCAL = sys.stdlib_module_names | {"triton"}
 
 ReadText = Callable[[Path], str]
-"""Returns the text of a file. Raises OSError and UnicodeDecodeError."""
+"""Returns the text of a file. Raises OSError."""
 
 
 class ImportsTooLarge(TritoncError):
@@ -26,10 +27,7 @@ class ImportsTooLarge(TritoncError):
 
 
 def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise OSError(f"{path} is no text in UTF-8: {error}") from error
+    return text_of(path.read_bytes(), str(path))
 
 
 def local_imports(
@@ -49,7 +47,7 @@ def local_imports(
 
     `text` is what the file says, where that is known. `read` reads a module, and may refuse to;
     `folders` are looked into as the working directory is. Raises ImportsTooLarge, and OSError for
-    a module that cannot be read, or is not UTF-8.
+    a module that cannot be read, or is no text in its encoding.
     """
     reached = _reached(path, text, most_files, read, folders)
     return {name: said for name, (_, said) in sorted(reached.items())}

@@ -26,6 +26,7 @@ from compiler.front.module_execution import MODULE
 from compiler.messages.orders import CacheKeyOrder
 from compiler.messages.reports import CacheKeyReport
 from compiler.messages.wire import Send
+from compiler.posted_text import python_text
 from compiler.slice.inert_source import check_inert
 
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d,]+)\](,.+)?>")
@@ -117,7 +118,9 @@ def give_first_lines(sources: Mapping[str, str]) -> None:
 
 def _first_lines(text: str) -> dict[int, int]:
     """Return the line of the first decorator, by that of the `def`."""
-    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    functions = [
+        node for node in ast.walk(ast.parse(python_text(text))) if isinstance(node, ast.FunctionDef)
+    ]
     return {
         node.lineno: min([node.lineno, *(item.lineno for item in node.decorator_list)])
         for node in functions

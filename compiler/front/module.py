@@ -22,6 +22,7 @@ from compiler.front.environment import Assumptions, MissingModules, notice_attem
 from compiler.front.module_execution import MODULE, Dropped, ModuleExecution, StatementFailed
 from compiler.front.stubs import driver_stub
 from compiler.front.stubs.torch_stub import StandIns
+from compiler.posted_text import python_text
 from compiler.slice.posted_files import package_of, root_package
 
 
@@ -82,19 +83,22 @@ class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def get_source(self, fullname: str) -> str:
         """Return a module's text."""
         path = str(sys.modules[fullname].__file__)
-        return importlib.util.decode_source(self.get_data(path))
+        return python_text(self._text(path))
 
     def get_data(self, path: Any) -> bytes:
         """Return a file's bytes. Raises `OSError` for one that was not posted."""
-        name = str(path).removeprefix(KERNEL_FOLDER)
+        return self._text(str(path)).encode()
+
+    def _text(self, path: str) -> str:
+        name = path.removeprefix(KERNEL_FOLDER)
         if name not in self._files:
-            raise FileNotFoundError(2, "No such file or directory", str(path))
-        return self._files[name].encode()
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return self._files[name]
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Run a file, statement by statement."""
         path = str(module.__file__)
-        self._execution.run(module, self.get_data(path), path)
+        self._execution.run(module, self._text(path), path)
 
 
 @contextmanager
@@ -141,7 +145,7 @@ def load(
         launching_nothing(launchable, assumptions.touch),
     ):
         try:
-            execution.run(module, finder.get_data(path), path)
+            execution.run(module, text, path)
         except StatementFailed as failure:
             failed = failure.dropped
     for dropped in execution.dropped:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import __future__
 
 import ast
-import importlib.util
 import linecache
 import sys
 import types
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 
 from compiler.front.environment import Assumptions, is_lacking
 from compiler.front.stubs import triton_modules
+from compiler.posted_text import python_text
 from compiler.slice.scopes import stored
 
 MODULE = "user"
@@ -66,16 +66,16 @@ class ModuleExecution:
         self.missing: set[str] = set()
         self._tried: dict[str, list[tuple[int, int]]] = {}
 
-    def run(self, module: types.ModuleType, data: bytes, path: str) -> None:
+    def run(self, module: types.ModuleType, posted: str, path: str) -> None:
         """Run a module's statements in order.
 
         Raises `SyntaxError`, what a statement raised that would raise anywhere, and, inside of a
         `try` of the user's, whatever is raised.
         """
-        text = importlib.util.decode_source(data)
+        text = python_text(posted)
         lines = [f"{line}\n" for line in text.split("\n")]
         linecache.cache[path] = (len(text), None, lines, path)  # no mtime: never looked for on disk
-        tree = ast.parse(data, path)
+        tree = ast.parse(text, path)
         tried = self._is_tried()
         self._tried[path] = [_body_of(node) for node in ast.walk(tree) if isinstance(node, ast.Try)]
         flags = _future_flags(tree)

@@ -64,14 +64,10 @@ def foreign_stars(units: Sequence[Unit], effects: Effects) -> list[tuple[Unit, s
 
 
 def blank(lines: Sequence[str], units: Sequence[Unit]) -> list[str] | None:
-    """Return `lines` with all blanked but `units`; `None` if these would not be read as they were.
-
-    A line that declares the encoding stays.
-    """
+    """Return `lines` with all blanked but `units`; `None` if these would be read otherwise."""
     kept = [""] * len(lines)
     for unit in units:
         kept[unit.first_line - 1 : unit.last_line] = lines[unit.first_line - 1 : unit.last_line]
-    _keep_encoding(lines, kept)
     return kept if _reads_alike(kept, units) else None
 
 
@@ -93,12 +89,6 @@ def blanked_ranges(lines: Sequence[str], kept: Sequence[str]) -> list[list[int]]
             else:
                 ranges.append([number, number])
     return ranges
-
-
-def _keep_encoding(lines: Sequence[str], kept: list[str]) -> None:
-    for index, line in enumerate(lines[:2]):
-        if line.lstrip().startswith("#") and "coding" in line:
-            kept[index] = line
 
 
 def _reads_alike(kept: Sequence[str], units: Sequence[Unit]) -> bool:

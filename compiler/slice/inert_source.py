@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from compiler.diagnostic import USER_FILE, Failure
+from compiler.posted_text import python_text
 
 CANONICAL: Mapping[str, frozenset[str]] = {
     "triton": frozenset({"triton"}),
@@ -49,7 +50,7 @@ def check_inert(text: str, files: Mapping[str, str]) -> None:
         if path.split("/")[0].removesuffix(".py") == "triton":
             raise _refusal(path, 1, "a file of that name stands in front of Triton's own")
     for path, body in {USER_FILE: text, **files}.items():
-        for statement in ast.parse(body).body:
+        for statement in ast.parse(python_text(body)).body:
             for line, why in _faults(statement):
                 raise _refusal(path, line, why)
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from compiler.posted_text import python_text
 from compiler.slice.jit_decorator import Aliases
 
 PACKAGE = "kernel"
@@ -121,7 +122,7 @@ def _import_froms(source: str) -> list[ast.ImportFrom]:
 
 def _nodes(source: str) -> Iterator[ast.AST]:
     try:
-        return ast.walk(ast.parse(source.removeprefix("\ufeff")))
+        return ast.walk(ast.parse(python_text(source)))
     except SyntaxError:
         return iter(())  # importing it will say so, with its line
 
@@ -193,7 +194,7 @@ def _module_of(node: ast.ImportFrom, folder: str) -> str:
 @lru_cache
 def _parsed(text: str) -> ast.Module:
     try:
-        return ast.parse(text)
+        return ast.parse(python_text(text))
     except (SyntaxError, ValueError, RecursionError):
         return ast.Module([], [])  # compiling a kernel that needs it says so, with the line
 

@@ -85,11 +85,11 @@ def _left_out(units: list[Unit], *, foreign_only: bool = False) -> list[tuple[in
 
 def _read(body: bytes, files: dict[str, str], *, tuned: bool) -> _Source:
     try:
-        text = body.decode("utf-8-sig")
+        posted = body.decode()
     except UnicodeDecodeError as error:
         message = f"the source is not UTF-8: {error.reason} at byte {error.start}"
         raise Failure("syntax_error", "request", message) from error
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = syntax_errors.text_of(posted)
     tree = syntax_errors.parse(text)
     lines = text.split("\n")
     aliases = Aliases(tree)

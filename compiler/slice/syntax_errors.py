@@ -6,6 +6,7 @@ import ast
 import re
 
 from compiler.diagnostic import USER_FILE, Diagnostic, Failure, Span, diagnostic, excerpt
+from compiler.posted_text import python_text
 
 _HINTS = (
     (r"cannot mix bytes and nonbytes", "Write either b before every string or before none."),
@@ -34,6 +35,8 @@ _HINTS = (
 )  # fmt: skip
 
 _PASTED = (
+    (r"^[ \t\f]*#.*coding[:=]",
+     "What is posted is text already, whatever its file is stored in: leave this line out."),
     (r"^\s*else\s+if\b", "Python writes `elif`."),
     (r"&&|\|\|", "Python writes `and` and `or`; between tensors write & and |."),
     (r"(?<![=!<>\"'])!(?!=)\s*[\w(]", "Python writes `not`; for tensors write ~ or == 0."),
@@ -77,6 +80,14 @@ _OTHER_TEXTS = (
     ),
 )
 """What a whole text that is no Python may be."""
+
+
+def text_of(posted: str) -> str:
+    """Return a posted text as Python reads it. Raises `Failure` (`syntax_error`)."""
+    try:
+        return python_text(posted)
+    except SyntaxError as error:
+        raise failure_of(error, posted) from error
 
 
 def parse(text: str) -> ast.Module:

@@ -15,13 +15,14 @@ from numpy.ma import MaskedArray
 
 from compiler.diagnostic import Failure, Span, diagnostic, excerpt
 from compiler.json_number import LARGEST_EXACT
+from compiler.posted_text import python_text
 from launch.buffers.allocation import Leaf
 from launch.buffers.element_types import Array, is_float
 
 
 def at_return(failure: Failure, text: str, function: str, file: str) -> Failure:
     """Return the failure at the only `return` of a function of `text`, or else at its `def`."""
-    defined = [node for node in ast.parse(text).body if _is_called(node, function)]
+    defined = [node for node in ast.parse(python_text(text)).body if _is_called(node, function)]
     if not defined:
         return failure
     returns = list(_returns(defined[-1]))

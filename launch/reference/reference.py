@@ -25,6 +25,7 @@ from compiler.diagnostic import KERNEL_FOLDER, Failure, file_in_kernel
 from compiler.front import ast_source, environment
 from compiler.json_number import read_number
 from compiler.messages.wire import Send
+from compiler.posted_text import python_text
 from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, part, view
 from launch.buffers.element_types import Array, is_float, largest_finite, readable
 from launch.checks.bounded_output import BoundedOutput
@@ -145,8 +146,12 @@ def _read_answer(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str,
         raise _failure(error) from error
 
 
-def _define(text: str) -> Callable[..., Any]:
+def _define(posted: str) -> Callable[..., Any]:
     """Execute the source and return its function."""
+    try:
+        text = python_text(posted)
+    except SyntaxError as error:
+        raise _failure(error) from error
     lines = [f"{line}\n" for line in text.split("\n")]
     linecache.cache[PATH] = (len(text), None, lines, PATH)
     module = types.ModuleType(_MODULE)

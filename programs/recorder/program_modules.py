@@ -9,9 +9,11 @@ import linecache
 import sys
 import types
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from compiler.diagnostic import KERNEL_FOLDER
+from compiler.posted_text import python_text
 from compiler.slice.posted_files import package_of, root_package
 from programs.recorder.kernel_definitions import as_loaded
 
@@ -85,7 +87,8 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         path = str(module.__file__)
         text = self._files[path.removeprefix(KERNEL_FOLDER)]
         self._loaded[module.__name__] = text
-        exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+        program = compile(python_text(text), path, "exec", dont_inherit=True)
+        exec(program, module.__dict__)  # noqa: S102
         self.globals_loaded[id(module.__dict__)] = as_loaded(module.__dict__)
 
     def _run(self, name: str, file: str, package: str) -> types.ModuleType:
@@ -108,4 +111,6 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def _remember(self, path: str, text: str) -> None:
         """Let tracebacks and `inspect` find the text's lines without a file."""
-        linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+        with suppress(SyntaxError):  # which loading it raises
+            lines = [f"{line}\n" for line in python_text(text).split("\n")]
+            linecache.cache[path] = (len(text), None, lines, path)

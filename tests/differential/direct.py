@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import io
 import json
 import os
 import resource
 import shutil
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +126,7 @@ def _compile(job: dict[str, Any], triton: Any) -> dict[str, Any]:
     for name, text in job["files"].items():
         path = Path("/kernel") / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
+        path.write_bytes(_saved(text))
     sys.path.insert(0, "/kernel")
     import user
 
@@ -154,6 +156,16 @@ def _compile(job: dict[str, Any], triton: Any) -> dict[str, Any]:
     made["ttir"] = str(stages["ttir"](module, {"target": target, **vars(options)}))
     installed = str(Path(triton.__file__).parent)
     return {name: text.replace(f'"{installed}/', '"/triton/') for name, text in made.items()}
+
+
+def _saved(text: str) -> bytes:
+    """Return the bytes that an editor saves for a text, in the encoding that the text declares."""
+    declared = text.removeprefix("\ufeff").encode("utf-8", "replace")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(declared).readline)
+        return text.encode(encoding)
+    except (SyntaxError, UnicodeEncodeError):
+        return text.encode()  # Python refuses it, whatever it holds
 
 
 def _give_virtual_paths(installed: str) -> None:

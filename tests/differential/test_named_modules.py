@@ -110,6 +110,9 @@ FILES: dict[str, dict[str, str]] = {
     "a byte order mark": {"user.py": HEAD + "from marked import b\nB = tl.constexpr(b)\n" + KERNEL, "marked.py": "\ufeffb = 2.0\n"},
     "another encoding": {"user.py": HEAD + "from latin import b\nB = tl.constexpr(b)\n" + KERNEL,
                          "latin.py": "# -*- coding: latin-1 -*-\nb = float(len('\u00e9'))\n"},
+    "another encoding of its own": {"user.py": "# -*- coding: latin-1 -*-\n" + HEAD + "B = tl.constexpr(float(len('\u00e9')))\n" + KERNEL},
+    "another encoding on the second line": {"user.py": "#!python\n# coding: koi8-r\n" + HEAD + "B = tl.constexpr(float(ord('\u044f')))\n" + KERNEL},
+    "a mark and a coding line": {"user.py": "\ufeff# coding: utf-8\n" + HEAD + "B = tl.constexpr(float(len('\u00e9')))\n" + KERNEL},
     "what a module says of itself": {"user.py": HEAD + "from pkg.sub import b\nB = tl.constexpr(b)\n" + KERNEL,
                                      "pkg/__init__.py": "", "pkg/sub.py": "b = float(len(__name__ + __file__ + __package__))\n"},
     "a while in a file": {"user.py": HEAD + "from looped import b\nB = tl.constexpr(b)\n" + KERNEL, "looped.py": "b = 1.0\nwhile b < 9:\n    b += 3\n"},
@@ -199,6 +202,16 @@ def test_what_numpy_computes_is_refused(comparison: Comparison) -> None:
 
     assert answers.verdict == "refused_here"
     assert "numpy.log(), which is not installed" in answers.detail
+
+
+@pytest.mark.parametrize("coding", ["nowhere", "ascii", "utf-16", "rot13"])
+def test_an_encoding_that_python_refuses_is_refused(comparison: Comparison, coding: str) -> None:
+    text = f"# coding: {coding}\n{HEAD}B = tl.constexpr(float(len('\u00e9')))\n{KERNEL}"
+
+    answers = comparison.compare({"user.py": text})
+
+    assert answers.verdict == "both_refuse"
+    assert "leave this line out" in answers.detail
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
-from tritonc.cli.streams import name_of, read
+from tritonc.cli.streams import name_of, read, read_python
 from tritonc.cli.terminal import Terminal
 from tritonc.local_imports import MAX_FILES, local_imports
 from tritonc.signature_example import signature_of
@@ -55,13 +55,15 @@ def read_source(
     it, before it is too many. Raises OSError for what cannot be read,
     ImportsTooLarge, and ArgumentTypeError for flags that IR has no use for.
     """
-    text, language = read(path) if text is None else text, getattr(given, "language", None)
+    language = getattr(given, "language", None)
     if language or Path(path).suffix in IR_SUFFIXES:
+        text = read(path) if text is None else text
         if useless := [f"--{flag}" for flag in _ONLY_OF_PYTHON if getattr(given, flag, None)]:
             message = f"{', '.join(useless)}: {path} is IR, which has its kernel and types in it"
             raise ArgumentTypeError(message)
         return PostedFile(name_of(path), text, language or _language(path, text), {})
-    named = {name: read(file) for name, file in given.file}
+    text = read_python(path) if text is None else text
+    named = {name: read_python(file) for name, file in given.file}
     found = {} if given.no_local_imports else local_imports(Path(path), text, most_files)
     return PostedFile(name_of(path), text, None, found | named)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tritonc.diagnostic import printable, printable_json
+from tritonc.python_file import text_of
 
 STANDARD = "-"
 
@@ -22,6 +23,12 @@ def read(path: str) -> str:
         return sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise OSError(f"{name_of(path)} is no text in UTF-8: {error}") from error
+
+
+def read_python(path: str) -> str:
+    """Return the text of a Python file. Raises OSError, also for one that Python cannot read."""
+    data = sys.stdin.buffer.read() if path == STANDARD else Path(path).read_bytes()
+    return text_of(data, name_of(path))
 
 
 def name_of(path: str) -> str:

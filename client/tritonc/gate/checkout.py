@@ -8,6 +8,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tritonc.python_file import text_of
+
 _OF_GIT = ".git"
 
 
@@ -56,3 +58,7 @@ class Checkout:
     def text(self, path: Path) -> str:
         """Return the text of a file. Raises OSError, also LeavesCheckout, UnicodeDecodeError."""
         return self.inside(path).read_text(encoding="utf-8")
+
+    def python_text(self, path: Path) -> str:
+        """Return the text of a Python file. Raises OSError, also LeavesCheckout."""
+        return text_of(self.inside(path).read_bytes(), str(path))

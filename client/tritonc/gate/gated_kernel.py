@@ -185,24 +185,25 @@ class KernelTables:
         if table.flag("local_imports") is False:
             return {}
         try:
-            return local_imports(path, text, read=self._checkout.text, folders=[self._folder])
+            return local_imports(
+                path, text, read=self._checkout.python_text, folders=[self._folder]
+            )
         except ImportsTooLarge:
             message = "it imports more than travels with a request: name what the kernel needs in "
             table.fault("source", f"{message}`files`, and write local_imports = false")
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             table.fault("source", f"what it imports cannot be read: {error}")
         return {}
 
     def _text(self, table: TomlTable, key: str, path: Path) -> str | None:
         try:
-            return self._checkout.text(path)
+            return self._checkout.python_text(path)
         except LeavesCheckout as error:
             table.fault(key, str(error))
             return None
         except (OSError, ValueError) as error:
-            not_read = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-            reason = error.strerror if isinstance(error, OSError) else not_read
-            table.fault(key, f"{path}: {reason}")
+            reason = error.strerror if isinstance(error, OSError) else None
+            table.fault(key, f"{path}: {reason}" if reason else str(error))
             return None
 
     def _launch(self, table: TomlTable) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.kernel_flags import PAIRS, kernel_members, number
 from tritonc.cli.posted_file import PostedFile
-from tritonc.cli.streams import read
+from tritonc.cli.streams import read_python
 from tritonc.launch_body import KernelMembers
 
 
@@ -103,7 +103,7 @@ def _merged(members: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, A
 
 
 def _reference(given: Namespace) -> dict[str, Any]:
-    source = {"source": read(given.reference)} if given.reference else {}
+    source = {"source": read_python(given.reference)} if given.reference else {}
     bounds = {"rtol": given.rtol, "atol": given.atol}
     return source | {name: bound for name, bound in bounds.items() if bound is not None}
 
