@@ -43,6 +43,11 @@ def python_text(posted: str) -> str:
     return text
 
 
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text as Python's `linecache` has those of its file."""
+    return [f"{line}\n" for line in text.removesuffix("\n").split("\n")] if text else []
+
+
 def _fault(declared: str, text: str, *, marked: bool) -> str | None:
     """Return what is wrong with an encoding as that of a text, which a mark may stand before."""
     name = re.sub(r"[-.]+", "_", declared.lower())

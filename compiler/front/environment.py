@@ -56,10 +56,20 @@ class Assumptions:
 
     made: list[Assumption] = field(default_factory=list)
     touches: int = 0
+    asks: int = 0
+    """How often user code had to do with what only the real thing knows."""
+    asked: str = ""
+    """The last of it."""
 
     def touch(self) -> None:
         """Note that something was used that is not the real thing, without deciding anything."""
         self.touches += 1
+
+    def ask(self, words: str) -> None:
+        """Note, in words, that user code has to do with what only the real thing knows."""
+        self.touches += 1
+        self.asks += 1
+        self.asked = words
 
     def assume(self, message: str) -> None:
         """Note what user code was told, at its own line."""
@@ -101,6 +111,21 @@ class StandInUsed(TypeError):
     """A stand-in was asked for something that only the real thing knows."""
 
 
+class LaunchResult:
+    """What a launch returned, of which only that is known: a compiled kernel, not `None`."""
+
+    def __init__(self, assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
+        assumptions.touch()
+
+    def __getattr__(self, name: str) -> Any:
+        words = f"the {name} of a compiled kernel is not known: nothing is launched here"
+        self._assumptions.ask(words)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise StandInUsed(words)
+
+
 class MissingModules(importlib.abc.MetaPathFinder):
     """Comes after all finders: notes the modules that user code asked for and that are not here."""
 
@@ -117,8 +142,9 @@ class MissingModules(importlib.abc.MetaPathFinder):
             self._assumptions.touches = touches  # it is as absent as it seems
 
 
-def _asked_by_user() -> bool:
-    frame = sys._getframe(2)
+def _asked_by_user(depth: int = 2) -> bool:
+    """Return whether user code, and no import on its behalf, is what called."""
+    frame = sys._getframe(depth)
     while frame is not None:
         name = frame.f_code.co_filename
         if "importlib" not in name:
@@ -135,6 +161,8 @@ def notice_attempts(assumptions: Assumptions) -> None:
 
     def notice(event: str, _: tuple[Any, ...]) -> None:
         if event in _ATTEMPTS and executing_line() is not None:
+            if _asked_by_user(2):
+                assumptions.ask(f"the sandbox refuses {event}")
             assumptions.touch()
 
     sys.addaudithook(notice)

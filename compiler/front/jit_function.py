@@ -35,6 +35,12 @@ def find(
     """
     module_errors.check_executed(loaded, touched)
     functions = jit_functions(vars(loaded.module), loaded.module.__name__)
+    found = _found(loaded, name, functions)
+    module_errors.check_certain(loaded, found, name)
+    return found
+
+
+def _found(loaded: Loaded, name: str | None, functions: dict[str, Any]) -> Any:
     if name is None:
         return _only(functions, loaded)
     named = unwrap(vars(loaded.module).get(name))

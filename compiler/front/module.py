@@ -18,7 +18,13 @@ from typing import Any
 
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, Assumption
-from compiler.front.environment import Assumptions, MissingModules, notice_attempts
+from compiler.front.doubts import Doubts
+from compiler.front.environment import (
+    Assumptions,
+    LaunchResult,
+    MissingModules,
+    notice_attempts,
+)
 from compiler.front.module_execution import MODULE, Dropped, ModuleExecution, StatementFailed
 from compiler.front.stubs import driver_stub
 from compiler.front.stubs.torch_stub import StandIns
@@ -34,6 +40,7 @@ class Loaded:
     dropped: Sequence[Dropped]
     failed: Dropped | None = None
     assumptions: Assumptions = field(default_factory=Assumptions)
+    doubts: Doubts | None = None
 
     @property
     def is_conclusive(self) -> bool:
@@ -102,11 +109,11 @@ class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @contextmanager
-def launching_nothing(kinds: Sequence[Any], launched: Callable[[], None]) -> Iterator[None]:
-    """Let launches in the block do nothing but call `launched`: nothing is run while loading."""
+def launching_nothing(kinds: Sequence[Any], launched: Callable[[], object]) -> Iterator[None]:
+    """Let launches in the block only return what `launched` does: nothing is run while loading."""
 
-    def run(*_: Any, **__: Any) -> None:
-        launched()
+    def run(*_: Any, **__: Any) -> object:
+        return launched()
 
     originals = [(kind, kind.run) for kind in kinds]
     for kind in kinds:
@@ -142,7 +149,7 @@ def load(
     notice_attempts(assumptions)
     with (
         driver_stub.noting_assumptions(assumptions),
-        launching_nothing(launchable, assumptions.touch),
+        launching_nothing(launchable, lambda: LaunchResult(assumptions)),
     ):
         try:
             execution.run(module, text, path)
@@ -150,7 +157,7 @@ def load(
             failed = failure.dropped
     for dropped in execution.dropped:
         _note(dropped, assumptions)
-    return Loaded(module, execution.dropped, failed, assumptions)
+    return Loaded(module, execution.dropped, failed, assumptions, execution.doubts)
 
 
 _FINDERS = (PostedFiles, StandIns, MissingModules)

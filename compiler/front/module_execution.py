@@ -15,9 +15,10 @@ import types
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from compiler.front.doubts import Doubt, Doubts, Executed
 from compiler.front.environment import Assumptions, is_lacking
 from compiler.front.stubs import triton_modules
-from compiler.posted_text import python_text
+from compiler.posted_text import lines_of, python_text
 from compiler.slice.scopes import stored
 
 MODULE = "user"
@@ -64,6 +65,7 @@ class ModuleExecution:
         self.assumptions = assumptions
         self.dropped: list[Dropped] = []
         self.missing: set[str] = set()
+        self.doubts = Doubts(assumptions)
         self._tried: dict[str, list[tuple[int, int]]] = {}
 
     def run(self, module: types.ModuleType, posted: str, path: str) -> None:
@@ -73,14 +75,20 @@ class ModuleExecution:
         `try` of the user's, whatever is raised.
         """
         text = python_text(posted)
-        lines = [f"{line}\n" for line in text.split("\n")]
-        linecache.cache[path] = (len(text), None, lines, path)  # no mtime: never looked for on disk
+        linecache.cache[path] = (
+            len(text),
+            None,
+            lines_of(text),
+            path,
+        )  # no mtime: never looked for on disk
         tree = ast.parse(text, path)
         tried = self._is_tried()
         self._tried[path] = [_body_of(node) for node in ast.walk(tree) if isinstance(node, ast.Try)]
         flags = _future_flags(tree)
         module.__doc__ = ast.get_docstring(tree, clean=False)
+        asks = self.assumptions.asks
         self._run_all(tree.body, _ExecutionScope(module, path, flags, tried))
+        self.assumptions.asks = asks  # its own statements are in doubt by it, not what imports it
 
     def _run_all(self, body: list[ast.stmt], scope: _ExecutionScope) -> None:
         for statement in _one_import_each(body):
@@ -95,19 +103,25 @@ class ModuleExecution:
         truth = ast.IfExp(statement.test, ast.Constant(True), ast.Constant(False))
         asks = ast.Assign([ast.Name(_ANSWER_NAME, ast.Store())], truth)
         located = ast.fix_missing_locations(ast.copy_location(asks, statement))
-        self._run_one(located, scope, loses=stored([statement]))
+        doubt = self._run_one(located, scope, loses=stored([statement]))
         known = scope.module.__dict__
         if _ANSWER_NAME in known:
             self._run_all(statement.body if known.pop(_ANSWER_NAME) else statement.orelse, scope)
+        if doubt is not None:
+            self.doubts.branched(statement, known, doubt)
 
     def _run_one(
         self, statement: ast.stmt, scope: _ExecutionScope, *, loses: Collection[str] | None = None
-    ) -> None:
-        """Run a statement; `loses` are the names that are missing when it is left out."""
+    ) -> Doubt | None:
+        """Run a statement, and return why what it leaves is in doubt, if it is.
+
+        `loses` are the names that are missing when it is left out.
+        """
         module, path = scope.module, scope.path
         program = ast.Module([statement], type_ignores=[])
         code = compile(program, path, "exec", flags=scope.flags, dont_inherit=True)
-        touches = self.assumptions.touches
+        touches, asks = self.assumptions.touches, self.assumptions.asks
+        asked, raised = None, False
         try:
             exec(code, module.__dict__)  # noqa: S102 - the child exists to do this
         except (MemoryError, StatementFailed):
@@ -118,7 +132,7 @@ class ModuleExecution:
             if isinstance(error, ImportError) and (apart := _apart(statement)):
                 for part in apart:
                     self._run_one(part, scope)
-                return
+                return None
             dropped = _dropped(path, statement, error, loses)
             touched = self.assumptions.touches != touches
             if not touched and not is_lacking(error, self.missing):
@@ -129,6 +143,11 @@ class ModuleExecution:
             self.missing |= dropped.names
             for name in dropped.names:
                 module.__dict__.pop(name, None)
+            asked, raised = f"{type(dropped.error).__name__}: {dropped.error}"[:200], True
+        if self.assumptions.asks != asks:
+            asked = self.assumptions.asked
+        executed = Executed(statement, code, module.__dict__, path, asked, raised)
+        return self.doubts.after(executed, self.missing)
 
     def _is_tried(self) -> bool:
         """Return whether a `try` of the user's is around what is executed now."""

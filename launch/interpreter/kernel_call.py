@@ -31,6 +31,7 @@ def find(loaded: Loaded, name: str, touched: Mapping[str, Sequence[str]] | None 
     module_errors.check_executed(loaded, touched)
     found = _unwrapped(vars(loaded.module).get(name))
     if isinstance(found, InterpretedFunction):
+        module_errors.check_certain(loaded, found, name)
         return found
     if isinstance(found, triton_api.JITFunction):
         message = (

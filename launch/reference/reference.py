@@ -25,7 +25,7 @@ from compiler.diagnostic import KERNEL_FOLDER, Failure, file_in_kernel
 from compiler.front import ast_source, environment
 from compiler.json_number import read_number
 from compiler.messages.wire import Send
-from compiler.posted_text import python_text
+from compiler.posted_text import lines_of, python_text
 from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, part, view
 from launch.buffers.element_types import Array, is_float, largest_finite, readable
 from launch.checks.bounded_output import BoundedOutput
@@ -152,8 +152,7 @@ def _define(posted: str) -> Callable[..., Any]:
         text = python_text(posted)
     except SyntaxError as error:
         raise _failure(error) from error
-    lines = [f"{line}\n" for line in text.split("\n")]
-    linecache.cache[PATH] = (len(text), None, lines, PATH)
+    linecache.cache[PATH] = (len(text), None, lines_of(text), PATH)
     module = types.ModuleType(_MODULE)
     module.__file__ = PATH
     sys.modules[_MODULE] = module

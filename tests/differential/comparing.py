@@ -52,7 +52,7 @@ class Comparison:
         """
         request: dict[str, Any] = {"kernel": kernel, "signature": SIGNATURE, "constexprs": {}}
         theirs = self.direct.compile({**files, **(installed or {})}, arch=90, **request)
-        ours, told, whole, overruled = self._here(files, request)
+        ours, told, whole, overruled = self.here(files, request)
         if isinstance(ours, str):
             verdict = "both_refuse" if "error" in theirs else "refused_here"
             return Answers(verdict, f"{ours} | {theirs.get('error')}", whole, overruled)
@@ -65,9 +65,10 @@ class Comparison:
         detail = theirs.get("error") or _first_difference(ours["source"], theirs["source"])
         return Answers("told" if told else "SILENT", f"{detail} | {told}", whole, overruled)
 
-    def _here(
+    def here(
         self, files: dict[str, str], request: dict[str, Any]
     ) -> tuple[dict[str, str] | str, list[Any], bool, bool]:
+        """Return what is made here, or why not; the assumptions; whether whole, and overruled."""
         others = {name: text for name, text in files.items() if name != "user.py"}
         header = {"task": "cut", "kernel": request["kernel"], "files": others}
         cut = self.children.run(header, files["user.py"].encode())

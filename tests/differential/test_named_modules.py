@@ -78,9 +78,33 @@ OF_MODULES = {
     "the annotations": "float(len(__annotations__))",
     "the folder of a package": "2.0 if '__path__' in globals() else 3.0",
     "the line of a frame": "float(__import__('sys')._getframe().f_lineno)",
+    "the line of a frame by inspect": "float(__import__('inspect').currentframe().f_lineno)",
+    "the line of an error": "float(lineno())",
+    "the line of a function": "float(lineno.__code__.co_firstlineno)",
+    "the module of a function": "float(len(lineno.__module__))",
+    "the globals of a frame": "float(len(__import__('sys')._getframe().f_globals))",
+    "the constants of a frame": "float(len(__import__('sys')._getframe().f_code.co_filename))",
+    "the name of a frame": "float(len(__import__('sys')._getframe().f_code.co_name))",
+    "all globals": "float(len(globals()))",
+    "all locals": "float(len(locals()))",
+    "all variables": "float(len(vars()))",
+    "the dictionary of the object": "float(len(__import__('sys').modules[__name__].__dict__))",
+    "the order of the globals": "float(list(globals()).index('plain'))",
+    "the module by import": "float(__import__('user').plain)",
+    "the module by importlib": "float(__import__('importlib').import_module(__name__).plain)",
+    "the text by inspect": "float(len(__import__('inspect').getsource(lineno)))",
+    "the text of the module": "float(len(__import__('inspect').getsource(__import__('sys').modules[__name__])))",
+    "the lines by linecache": "float(len(__import__('linecache').getline(__file__, 2)))",
+    "the text by the loader": "float(len(__loader__.get_source(__name__)))",
+    "whether it is the main module": "2.0 if __name__ == '__main__' else 3.0",
+    "the class of the loader": "float(hasattr(__loader__, 'get_data'))",
     "all names": "float(len(dir()))",
 }
 """Expressions that ask what Python sets on a module."""
+LINENO = (
+    "def lineno():\n    try:\n        raise ValueError\n"
+    "    except ValueError as error:\n        return error.__traceback__.tb_lineno\n"
+)
 
 KERNELS: dict[str, str] = {
     "a docstring before a future import": "'Text.'\nfrom __future__ import annotations\n" + HEAD + "B = tl.constexpr(2.0 if __doc__ else 3.0)\n" + KERNEL,
@@ -164,7 +188,7 @@ def test_an_effect_is_seen(comparison: Comparison, text: str) -> None:
 
 @pytest.mark.parametrize("expression", OF_MODULES.values(), ids=OF_MODULES)
 def test_a_module_has_what_python_sets_on_it(comparison: Comparison, expression: str) -> None:
-    unreached = "unused: int = 3\nplain = 4\n"
+    unreached = "unused: int = 3\nplain = 4\n" + LINENO
     text = f"'A docstring.'\n{HEAD}{unreached}B = tl.constexpr({expression})\n{KERNEL}"
 
     answers = comparison.compare({"user.py": text})

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from compiler.diagnostic import (
     KERNEL_FOLDER,
+    USER_FILE,
     Diagnostic,
     Failure,
     Severity,
@@ -107,6 +108,23 @@ def _of_unchanged(dropped: Dropped, names: Sequence[str]) -> Failure:
     detail = failure.message.removesuffix(f" (so {names[0]!r} is missing)")
     message = f"{detail} (so {', '.join(names)} is not what the kernel would see)"
     return Failure(failure.slug, failure.stage, message, failure.diagnostics)
+
+
+def check_certain(loaded: Loaded, kernel: object, name: str | None) -> None:
+    """Raise `Failure` where a kernel depends on what only a package, a GPU or a file can say."""
+    if loaded.doubts is None:
+        return
+    doubt = loaded.doubts.of_kernel(kernel, vars(loaded.module), name)
+    if doubt is None:
+        return
+    span = Span(doubt.path.removeprefix(KERNEL_FOLDER), doubt.line)
+    shown = excerpt(linecache.getlines(doubt.path), span)
+    message = f"the kernel depends on this statement, which cannot be decided here: {doubt.asked}"
+    hint = "Write the value that it gives into the source, or pass it in `constexprs`."
+    found = diagnostic("error", "frontend", message, hint=hint, span=span, excerpt=shown)
+    place = f"line {span.line}" if span.file == USER_FILE else f"{span.file}, line {span.line}"
+    notes = of_assumptions(loaded)
+    raise Failure("compile_error", "frontend", f"{place}: {message}", [found, *notes])
 
 
 def of_assumptions(loaded: Loaded) -> list[Diagnostic]:

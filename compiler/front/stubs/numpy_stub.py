@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -24,6 +25,8 @@ class generic:  # noqa: N801 - NumPy's name, as of all classes here
 
     itemsize = 0
     _value: Any
+    _ask: Callable[[str], None] = staticmethod(lambda words: None)  # noqa: ARG005
+    """Is told what was asked for that depends on NumPy's version."""
 
     def __init__(self, value: Any = 0) -> None:
         self._value = self._rounded(value.item() if isinstance(value, generic) else value)
@@ -67,6 +70,7 @@ class generic:  # noqa: N801 - NumPy's name, as of all classes here
 
     def _unknown(self, *_: object) -> NoReturn:
         name = f"{NAME}.{type(self).__name__}"
+        self._ask(f"what {name} does depends on NumPy's version")
         message = (
             f"what {name} does in arithmetic, comparisons and text depends on NumPy's version, and "
             f"it is not installed here: convert it first, as in float({name}(...))"
@@ -203,6 +207,7 @@ def finfo(kind: Any) -> FloatLimits:
     scalar = FLOATS["float64"] if kind is float else kind
     name = next((name for name, known in FLOATS.items() if known is scalar), None)
     if name is None:
+        generic._ask("numpy.finfo is not known of this")
         message = "numpy.finfo is known here of numpy.float16, float32 and float64 only"
         raise StandInUsed(message)
     bits, mantissa, exponent, resolution = _LIMITS[name]
@@ -214,6 +219,7 @@ def finfo(kind: Any) -> FloatLimits:
 def iinfo(kind: Any) -> IntegerLimits:
     """Return the limits of an integer type. Raises `StandInUsed` for what is none here."""
     if kind not in INTEGERS.values():
+        generic._ask("numpy.iinfo is not known of this")
         message = "numpy.iinfo is known here of numpy.int8 to int64 and uint8 to uint64 only"
         raise StandInUsed(message)
     bits = 8 * kind.itemsize
@@ -222,8 +228,12 @@ def iinfo(kind: Any) -> IntegerLimits:
     return IntegerLimits(bits, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)))
 
 
-def known() -> dict[str, Any]:
-    """Return what is known of NumPy by the names that it has there."""
+def known(ask: Callable[[str], None]) -> dict[str, Any]:
+    """Return what is known of NumPy by the names that it has there.
+
+    `ask` is told of what was asked for that depends on NumPy's version.
+    """
+    generic._ask = staticmethod(ask)
     kinds = (generic, number, integer, signedinteger, unsignedinteger, inexact, floating)
     scalars: dict[str, Any] = {**INTEGERS, **FLOATS}
     return {

@@ -135,17 +135,23 @@ _PLUGGED_IN = frozenset({"corex", "gcu", "hpu", "mlu", "musa", "npu", "ptpu", "t
 _OTHERS = {"packaging": (), "packaging.version": ("Version", "InvalidVersion", "parse")}
 
 
+def _unknown(name: str) -> str:
+    return f"{name} is not known"
+
+
 class Absent(StandIn):
     """Something of a library that is not here: it can be named and called, but decides nothing."""
 
     def __init__(self, name: str, assumptions: Assumptions) -> None:
         self.__name__ = name
         self._assumptions = assumptions
-        assumptions.touch()
+        assumptions.ask(_unknown(name))
 
     def __getattr__(self, name: str) -> Absent:
         if name.startswith("_"):
-            self.__dict__.get("_assumptions", Assumptions()).touch()
+            self.__dict__.get("_assumptions", Assumptions()).ask(
+                f"{self.__dict__.get('__name__')}.{name}"
+            )
             raise AttributeError(name)
         return Absent(f"{self.__name__}.{name}", self._assumptions)
 
@@ -160,7 +166,7 @@ class Absent(StandIn):
         return Absent(f"{self.__name__}()", self._assumptions)
 
     def _unknown(self, *_: Any) -> Any:
-        self._assumptions.touch()
+        self._assumptions.ask(_unknown(self.__name__))
         library = self.__name__.partition(".")[0]
         message = f"{self.__name__} is not known here: {library} is not installed"
         raise StandInUsed(message)
@@ -174,21 +180,22 @@ class Absent(StandIn):
 
     def __eq__(self, other: object) -> bool:
         """Be equal to itself only, which is an assumption."""
+        self._assumptions.ask(_unknown(self.__name__))
         self._assumptions.assume(f"{self.__name__} is not known: it is taken to equal nothing else")
         return self is other
 
     def __setitem__(self, key: object, value: object) -> None:
         """Take a value and forget it."""
-        self._assumptions.touch()
+        self._assumptions.ask(_unknown(self.__name__))
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         """Be no base at all of a class that names it as one."""
-        self._assumptions.touch()
+        self._assumptions.ask(_unknown(self.__name__))
         return ()
 
     def __enter__(self) -> Self:
         """Be a context, such as `torch.no_grad()`."""
-        self._assumptions.touch()
+        self._assumptions.ask(_unknown(self.__name__))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -226,8 +233,8 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if name in _OTHERS:
             vars(module).update({word: getattr(version_stub, word) for word in _OTHERS[name]})
             return
-        vars(module).update(_known(name))
         assumptions = self._assumptions
+        vars(module).update(_known(name, assumptions))
 
         def absent(attribute: str) -> Any:
             if name == LIBRARY and attribute == "__version__":
@@ -241,7 +248,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         vars(module)["__getattr__"] = absent
 
 
-def _known(name: str) -> dict[str, Any]:
+def _known(name: str, assumptions: Assumptions) -> dict[str, Any]:
     """Return what is known of a module of the library: of most of them nothing."""
     if name == f"{LIBRARY}.cuda":
         return driver_stub.answers()
@@ -252,7 +259,7 @@ def _known(name: str) -> dict[str, Any]:
     if name == f"{LIBRARY}.utils":
         return {"_triton": importlib.import_module(f"{name}._triton")}
     if name == NUMPY:
-        return numpy_stub.known()
+        return numpy_stub.known(assumptions.ask)
     if name != LIBRARY:
         return {}
     parts = {part: importlib.import_module(f"{LIBRARY}.{part}") for part in _PARTS}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import linecache
+from pathlib import Path
+
 import pytest
 
-from compiler.posted_text import python_text
+from compiler.posted_text import lines_of, python_text
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,13 @@ def test_a_byte_order_mark_is_no_part_of_it() -> None:
 
 def test_every_line_ends_in_a_line_feed() -> None:
     assert python_text("a = 1\r\nb = 2\rc = '\x0c\u2028'\n") == "a = 1\nb = 2\nc = '\x0c\u2028'\n"
+
+
+def test_its_lines_are_those_of_a_file(tmp_path: Path) -> None:
+    for text in ("", "a = 1", "a = 1\n", "a = 1\n\n", "a = '\x0c\u2028'\nb = 2\n"):
+        file = tmp_path / f"{len(text)}.py"
+        file.write_text(text, encoding="utf-8")
+        assert lines_of(text) == linecache.getlines(str(file))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,271 @@
+"""What running a piece of user code may read and change, by its bytecode and the values it names.
+
+Functions are gone into, whether or not they would be called; kernels are not, as a launch runs
+nothing here. Runs nothing itself.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import inspect
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from compiler.back import triton_api
+from compiler.diagnostic import file_in_kernel
+from compiler.front.environment import StandIn
+
+Namespace = dict[str, Any]
+MOST = 20_000
+"""Of names and values that one reach follows; what has more may reach anything."""
+_NAMES_ALL = frozenset(
+    {"globals", "locals", "vars", "exec", "eval", "setattr", "delattr", "__dict__", "modules"}
+)
+_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS"})
+_CATCHING = frozenset({"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH"})
+_COMPARING = frozenset({"IS_OP", "CONTAINS_OP", "MATCH_CLASS", "MATCH_MAPPING", "MATCH_SEQUENCE"})
+_COMPARING_FUNCTIONS = frozenset({"callable", "dir", "id", "isinstance", "issubclass", "type"})
+_READING = frozenset({".get", ".items", ".keys", ".values", ".copy", ".index", ".count"})
+_ASKING_BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars"})
+_NO_ATTRIBUTES = frozenset({"STORE_NAME", "DELETE_NAME", "IMPORT_NAME", "IMPORT_FROM"})
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), types.BuiltinFunctionType)
+_CONTAINERS = (list, tuple, set, frozenset)
+
+
+@dataclass
+class CodeFacts:
+    """The names that one code object loads, binds in its module, and uses as attributes."""
+
+    loads: set[str] = field(default_factory=set)
+    binds: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+    sets: set[str] = field(default_factory=set)
+    """Attributes that are assigned to or deleted."""
+    uses: dict[str, set[str]] = field(default_factory=dict)
+    """Of each name, the steps that follow where it is loaded: `[]`, `.attribute`, or ``."""
+    catches: bool = False
+    """Whether it may go on after what it runs has raised."""
+    compares: bool = False
+    """Whether it may ask which object something is, or of which type: no object notices that."""
+
+
+@lru_cache(maxsize=4096)
+def facts_of(code: types.CodeType, *, bodies: bool) -> CodeFacts:
+    """Return the facts of a code object, and of the code in it that is run with it.
+
+    `bodies`: also of the functions that it defines.
+    """
+    found = CodeFacts()
+    waiting = [code]
+    while waiting:
+        one = waiting.pop()
+        steps = list(dis.get_instructions(one))
+        for index, step in enumerate(steps):
+            found.catches |= step.opname in _CATCHING
+            found.compares |= step.opname in _COMPARING or step.opname.endswith("NONE")
+            found.compares |= (
+                step.argval in _COMPARING_FUNCTIONS if step.opname in _LOADS else False
+            )
+            if step.opname in _LOADS:
+                found.loads.add(step.argval)
+                found.uses.setdefault(step.argval, set()).add(_use(steps[index + 1 : index + 3]))
+            elif step.opname in {"STORE_GLOBAL", "DELETE_GLOBAL"}:
+                found.binds.add(step.argval)
+            elif step.opname in {"STORE_ATTR", "DELETE_ATTR"}:
+                found.sets.add(step.argval)
+                found.attributes.add(step.argval)
+            elif step.opcode in dis.hasname and step.opname not in _NO_ATTRIBUTES:
+                found.attributes.add(step.argval)
+        inner = (item for item in one.co_consts if isinstance(item, types.CodeType))
+        waiting += [item for item in inner if bodies or _is_run_at_once(item)]
+    return found
+
+
+def _use(following: list[dis.Instruction]) -> str:
+    """Return what is done with a value that was loaded: `[]`, `.attribute`, or `` for other."""
+    if following and following[0].opname in {"LOAD_ATTR", "LOAD_METHOD"}:
+        return f".{following[0].argval}"
+    if len(following) == 2 and following[0].opname in {"LOAD_CONST", "LOAD_FAST"}:
+        step = following[1]
+        return "[]" if step.opname == "BINARY_SUBSCR" or step.argrepr == "[]" else ""
+    return ""
+
+
+def _is_run_at_once(code: types.CodeType) -> bool:
+    """Return whether code belongs to a comprehension or a class, not to a function."""
+    is_function = bool(code.co_flags & inspect.CO_OPTIMIZED)
+    return code.co_name.startswith("<") or not is_function
+
+
+@dataclass
+class Reach:
+    """What running code may read: names of namespaces, and the objects that these stand for."""
+
+    names: dict[tuple[int, str], Namespace] = field(default_factory=dict)
+    """By the identity of the namespace that each name is in."""
+    missing: set[str] = field(default_factory=set)
+    """Names that nothing binds."""
+    objects: dict[int, Any] = field(default_factory=dict)
+    binds: dict[tuple[int, str], Namespace] = field(default_factory=dict)
+    """What functions bind that declare it global."""
+    exposed: set[int] = field(default_factory=set)
+    """Of the objects those that may be changed: they are not only asked for plain values."""
+    sets: set[str] = field(default_factory=set)
+    catches: bool = False
+    compares: bool = False
+    sees_all: bool = False
+
+
+def reach_of(facts: CodeFacts, namespace: Namespace) -> Reach:
+    """Return what code may read that is run in `namespace`."""
+    return _Walk().of([(facts, namespace)])
+
+
+def reach_of_value(value: Any) -> Reach:
+    """Return what using a value may read: a kernel, with all that it names."""
+    walk = _Walk(into_kernels=True)
+    walk.waiting.append(value)
+    return walk.of([])
+
+
+class _Walk:
+    def __init__(self, *, into_kernels: bool = False) -> None:
+        self.found = Reach()
+        self.waiting: list[Any] = []
+        self._into_kernels = into_kernels
+        self._codes: set[tuple[int, int]] = set()
+
+    def of(self, pieces: Iterable[tuple[CodeFacts, Namespace]]) -> Reach:
+        for facts, namespace in pieces:
+            self._names(facts, namespace)
+        while self.waiting:
+            value = self.waiting.pop()
+            if isinstance(value, _PLAIN) or id(value) in self.found.objects:
+                continue
+            if len(self.found.objects) + len(self.found.names) > MOST:
+                self.found.sees_all = True
+                break
+            self.found.objects[id(value)] = value
+            for part in self._parts(value):
+                self.found.exposed.add(id(part))
+                self.waiting.append(part)
+        return self.found
+
+    def _names(self, facts: CodeFacts, namespace: Namespace) -> None:
+        found = self.found
+        found.sets |= facts.sets
+        found.catches |= facts.catches
+        found.compares |= facts.compares
+        found.sees_all |= bool(_NAMES_ALL & (facts.loads | facts.attributes))
+        for name in facts.binds:
+            found.binds[id(namespace), name] = namespace
+        for name in facts.loads:
+            if name in namespace:
+                value = namespace[name]
+                found.names[id(namespace), name] = namespace
+                self.waiting.append(value)
+                if not all(_gives_plain(value, use) for use in facts.uses[name]):
+                    found.exposed.add(id(value))
+                self._attributes(value, facts)
+            elif not hasattr(builtins, name):
+                found.missing.add(name)
+
+    def _attributes(self, value: Any, facts: CodeFacts) -> None:
+        """Follow `module.name` into a module of the user's, and `package.module.name`."""
+        modules, seen = [value], set[int]()
+        while modules:
+            module = modules.pop()
+            if not isinstance(module, types.ModuleType) or id(module) in seen:
+                continue
+            seen.add(id(module))
+            held = vars(module)
+            for name in self._asked_of(module, facts):
+                self.found.names[id(held), name] = held
+                self.found.exposed.add(id(held[name]))
+                self.waiting.append(held[name])
+                modules.append(held[name])
+
+    def _asked_of(self, module: types.ModuleType, facts: CodeFacts) -> Iterable[str]:
+        if not is_users(module):
+            return ()
+        if not _ASKING_BY_NAME.isdisjoint(facts.loads):
+            return list(vars(module))
+        return facts.attributes & vars(module).keys()
+
+    def _parts(self, value: Any) -> Iterator[Any]:
+        if isinstance(value, types.FunctionType):
+            yield from self._of_function(value)
+        elif isinstance(value, triton_api.JITFunction):
+            yield from [value.fn] if self._into_kernels else []
+        elif isinstance(value, dict):
+            yield from value.keys()
+            yield from value.values()
+        elif isinstance(value, _CONTAINERS):
+            yield from value
+        elif isinstance(value, type):
+            if is_users(value):
+                yield from vars(value).values()
+                yield from value.__mro__[1:]
+        elif not isinstance(value, (types.ModuleType, StandIn)):
+            yield type(value)
+            yield from _held(value)
+
+    def _of_function(self, function: types.FunctionType) -> Iterator[Any]:
+        key = (id(function.__code__), id(function.__globals__))
+        if key not in self._codes and file_in_kernel(function.__code__.co_filename) is not None:
+            self._codes.add(key)
+            self._names(facts_of(function.__code__, bodies=True), function.__globals__)
+        for cell in function.__closure__ or ():
+            try:
+                yield cell.cell_contents
+            except ValueError:
+                continue  # it is bound later
+        yield from function.__defaults__ or ()
+        yield from (function.__kwdefaults__ or {}).values()
+
+
+def _gives_plain(value: Any, use: str) -> bool:
+    """Return whether a use of a value only reads something of it that cannot be changed."""
+    if use == "[]" or use in _READING:
+        items = value.values() if type(value) is dict else value
+        held = list(items) if type(value) in {dict, list, tuple} else [value]
+        return all(isinstance(item, _PLAIN) for item in held)
+    return bool(use) and isinstance(_attributes_of(value).get(use[1:], value), _PLAIN)
+
+
+def _attributes_of(value: Any) -> Mapping[str, Any]:
+    """Return what an object holds by its attributes, without asking it."""
+    try:
+        held: Mapping[str, Any] = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return held
+
+
+def _held(value: Any) -> Iterator[Any]:
+    """Yield what an object holds."""
+    if isinstance(value, types.MethodType):
+        yield value.__self__
+    if isinstance(value, (types.MethodType, staticmethod, classmethod)):
+        yield value.__func__
+    if isinstance(value, property):
+        yield from (value.fget, value.fset)
+    yield from _attributes_of(value).values()
+
+
+def is_users(value: Any) -> bool:
+    """Return whether a module or a class is one of the posted files'."""
+    if isinstance(value, types.ModuleType):
+        return file_in_kernel(str(vars(value).get("__file__"))) is not None
+    if isinstance(value, type):
+        functions = (item for item in vars(value).values() if isinstance(item, types.FunctionType))
+        if any(file_in_kernel(one.__code__.co_filename) is not None for one in functions):
+            return True
+        module = sys.modules.get(str(vars(value).get("__module__")))
+        return isinstance(module, types.ModuleType) and is_users(module)
+    return False

@@ -1,0 +1,243 @@
+"""Which names and objects may be others where the real torch, package, file or GPU is there.
+
+A statement that decides by a stand-in, swallows what one raised, or ends by it, may bind and change
+something else there. What it may have bound and changed is in doubt, and what is made of that; a
+kernel that reads something in doubt is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import importlib.util
+import sys
+import types
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import triton.language as tl
+from triton.runtime.jit import KernelInterface
+
+from compiler.front import code_reach
+from compiler.front.code_reach import Namespace, Reach
+from compiler.front.environment import Assumptions, StandIn
+from compiler.slice.scopes import stored
+
+_IMMUTABLE = (
+    type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
+    types.CodeType, tuple, frozenset, range, property, staticmethod, classmethod, enum.Enum,
+    StandIn,
+)  # fmt: skip
+_NAMING = (
+    ast.Constant, ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Starred,
+    ast.keyword, ast.expr_context, ast.Call, ast.Subscript, ast.Slice,
+)  # fmt: skip
+"""Of expressions: what passes a stand-in on as it is, or asks another one of it."""
+_KEEPING = frozenset(
+    {"print", "list", "dict", "tuple", "set", "property", "staticmethod", "classmethod"}
+)
+_LIBRARIES = frozenset({"triton", "torch", "numpy", "dataclasses", "typing", "functools", "abc"})
+"""What they are given they keep as it is, or they are stand-ins."""
+_WITH_STATE = frozenset({"random", "os", "decimal", "locale"})
+"""Of the standard library: modules whose own state calls and assignments change."""
+_SIMPLE = (
+    ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Delete
+)  # fmt: skip
+"""Statements that bind what they bind whenever they are run."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why something is in doubt: the statement, and what it had to do with."""
+
+    path: str
+    line: int
+    asked: str
+
+
+@dataclass(frozen=True)
+class Executed:
+    """A statement that was run: in which module, whether it ended, and what it asked for."""
+
+    statement: ast.stmt
+    code: types.CodeType
+    namespace: Namespace
+    path: str
+    asked: str | None
+    """The last of what it asked that nothing here can answer, or what it lacked."""
+    raised: bool = False
+
+
+class Doubts:
+    """What is in doubt so far in one execution."""
+
+    def __init__(self, assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
+        self._names: dict[tuple[int, str], Doubt] = {}
+        self._objects: dict[int, tuple[Any, Doubt]] = {}  # held, so that none gets another's number
+
+    def after(self, executed: Executed, missing: Collection[str]) -> Doubt | None:
+        """Note what a statement leaves in doubt, and return why it does, if so.
+
+        `missing` are names that statements left out would have bound.
+        """
+        possible = self._names or self._objects or missing or self._assumptions.touches
+        if not possible and not executed.raised:
+            return None
+        statement, namespace = executed.statement, executed.namespace
+        self._import(statement, namespace)
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            return None
+        facts = code_reach.facts_of(executed.code, bodies=False)
+        reach = code_reach.reach_of(facts, namespace)
+        doubt = self._within(reach) or _of(executed, reach, missing)
+        if doubt is not None:
+            self.spread(statement, namespace, reach, doubt)
+        elif isinstance(statement, _SIMPLE):
+            for name in stored([statement]):
+                self._names.pop((id(namespace), name), None)
+        return doubt
+
+    def branched(self, statement: ast.If, namespace: Namespace, doubt: Doubt) -> None:
+        """Note what an `if` leaves in doubt, whose condition is: either branch may be run."""
+        module = ast.Module([statement], type_ignores=[])
+        code = compile(ast.fix_missing_locations(module), doubt.path, "exec", dont_inherit=True)
+        facts = code_reach.facts_of(code, bodies=False)
+        self.spread(statement, namespace, code_reach.reach_of(facts, namespace), doubt)
+
+    def spread(self, statement: ast.stmt, namespace: Namespace, reach: Reach, doubt: Doubt) -> None:
+        """Put in doubt all that a statement may have bound and changed."""
+        bound = {(id(namespace), name): namespace for name in stored([statement])} | reach.binds
+        if reach.sees_all:
+            bound |= {(id(namespace), name): namespace for name in namespace}
+        for (_, name), owner in bound.items():
+            if not isinstance(owner.get(name), (StandIn, types.ModuleType)):
+                self._names[id(owner), name] = doubt
+        for number, value in reach.objects.items():
+            if number not in reach.exposed:
+                continue
+            named = not reach.sets.isdisjoint(_held_names(value))
+            named |= isinstance(value, types.ModuleType) and value.__name__ in _WITH_STATE
+            if named or not (isinstance(value, _IMMUTABLE) or _is_tritons(value)):
+                self._objects[number] = value, doubt
+        self._names |= dict.fromkeys(self._of_modules(reach), doubt)
+
+    def _of_modules(self, reach: Reach) -> list[tuple[int, str]]:
+        """Return the names that a statement may set in modules of the user's."""
+        modules = [v for v in reach.objects.values() if isinstance(v, types.ModuleType)]
+        owners = {id(vars(module)) for module in modules if code_reach.is_users(module)}
+        return [(at, name) for at, name in reach.names if at in owners and name in reach.sets]
+
+    def of_kernel(self, kernel: Any, namespace: Namespace, name: str | None) -> Doubt | None:
+        """Return why a kernel is in doubt, or something that it reads."""
+        if not self._names and not self._objects:
+            return None
+        own = self._names.get((id(namespace), name)) if name else None
+        return own or self._within(code_reach.reach_of_value(kernel))
+
+    def _within(self, reach: Reach) -> Doubt | None:
+        for key in reach.names:
+            if key in self._names:
+                return self._names[key]
+        if reach.sees_all:
+            return next(iter(self._names.values()), None)
+        for number in reach.objects:
+            if number in self._objects:
+                return self._objects[number][1]
+        return None
+
+    def _import(self, statement: ast.stmt, namespace: Namespace) -> None:
+        """Let what an import binds be in doubt as it is in its module."""
+        if not isinstance(statement, ast.ImportFrom):
+            return
+        dotted = "." * statement.level + (statement.module or "")
+        try:
+            package = namespace.get("__package__") or ""
+            resolved = importlib.util.resolve_name(dotted, package)
+        except ImportError:
+            return  # it was not found either
+        owner = id(vars(sys.modules[resolved])) if resolved in sys.modules else 0
+        every = [name for at, name in self._names if at == owner]
+        for alias in statement.names:
+            names = every if alias.name == "*" else [alias.name]
+            for name in names:
+                bound = name if alias.name == "*" else alias.asname or name
+                self._names.pop((id(namespace), bound), None)
+                if (owner, name) in self._names:
+                    self._names[id(namespace), bound] = self._names[owner, name]
+
+
+def _of(executed: Executed, reach: Reach, missing: Collection[str]) -> Doubt | None:
+    """Return why a statement itself is in doubt, if it is."""
+    asked = executed.asked
+    lacked = sorted(reach.missing.intersection(missing)) if reach.catches else []
+    if lacked:
+        asked = asked or f"{lacked[0]} is missing"
+    if reach.compares:
+        held = (one for one in reach.objects.values() if isinstance(one, StandIn))
+        asked = asked or next((f"{one!r} is passed on" for one in held), None)
+    if asked is None:
+        return None
+    if not executed.raised and not lacked and _is_naming(executed.statement, executed.namespace):
+        return None
+    return Doubt(executed.path, executed.statement.lineno, asked)
+
+
+def _held_names(value: Any) -> Collection[str]:
+    """Return the attributes by which what is not changed otherwise may be changed."""
+    if isinstance(value, (type, types.FunctionType)):
+        return vars(value).keys()
+    return {"value"} if isinstance(value, tl.constexpr) else ()
+
+
+def _is_tritons(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "triton"
+
+
+def _is_naming(statement: ast.stmt, namespace: Namespace) -> bool:
+    """Return whether a statement only passes stand-ins on, or defines something beside them."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom, ast.Pass, ast.Global)):
+        return True
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        arguments = statement.args
+        parts = [*statement.decorator_list, *arguments.defaults, *arguments.kw_defaults]
+        plain = all(part is None or _passes_on(part, namespace) for part in parts)
+        return plain and all(_is_of_library(d, namespace) for d in statement.decorator_list)
+    if isinstance(statement, ast.ClassDef):
+        parts = [*statement.decorator_list, *statement.bases]
+        plain = all(_passes_on(part, namespace) for part in parts if part is not None)
+        plain &= all(_is_of_library(d, namespace) for d in statement.decorator_list)
+        return plain and all(_is_naming(part, namespace) for part in statement.body)
+    if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
+        return statement.value is None or _passes_on(statement.value, namespace)
+    return False
+
+
+def _passes_on(expression: ast.expr, namespace: Namespace) -> bool:
+    for node in ast.walk(expression):
+        if not isinstance(node, _NAMING):
+            return False
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            return False
+        if isinstance(node, ast.Call) and not _is_of_library(node.func, namespace):
+            return False
+    return True
+
+
+def _is_of_library(function: ast.expr, namespace: Namespace) -> bool:
+    """Return whether what is called belongs to Triton or to a stand-in, or keeps all as it is."""
+    while isinstance(function, (ast.Attribute, ast.Call, ast.Subscript)):
+        function = function.func if isinstance(function, ast.Call) else function.value
+    if not isinstance(function, ast.Name):
+        return False
+    if function.id not in namespace:
+        return function.id in _KEEPING
+    value = namespace[function.id]
+    if isinstance(value, types.ModuleType):
+        return value.__name__.partition(".")[0] in _LIBRARIES
+    if isinstance(value, KernelInterface):
+        return True  # it is launched
+    if isinstance(value, (type, types.FunctionType)):
+        return value.__module__.partition(".")[0] in _LIBRARIES | {"compiler"}
+    return isinstance(value, StandIn)

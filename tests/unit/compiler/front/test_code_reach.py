@@ -1,0 +1,65 @@
+"""What running code may read and change, by its bytecode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler.front.code_reach import facts_of, reach_of
+
+FILE = "/kernel/user.py"
+
+
+def _reached(text: str, statement: str) -> tuple[dict[str, Any], Any]:
+    namespace: dict[str, Any] = {}
+    exec(compile(text, FILE, "exec"), namespace)
+    code = compile(statement, FILE, "exec")
+    return namespace, reach_of(facts_of(code, bodies=False), namespace)
+
+
+def _names(reach: Any) -> set[str]:
+    return {name for _, name in reach.names}
+
+
+def test_functions_are_gone_into() -> None:
+    text = "L = []\nother = 1\ndef inner():\n    L.append(1)\ndef outer():\n    inner()\n"
+
+    namespace, reach = _reached(text, "outer()")
+
+    assert _names(reach) == {"outer", "inner", "L"}
+    assert id(namespace["L"]) in reach.exposed
+
+
+def test_what_a_function_declares_global_is_bound() -> None:
+    _, reach = _reached("c = 1\ndef f():\n    global c\n    c = 2\n", "f()")
+
+    assert {name for _, name in reach.binds} == {"c"}
+
+
+def test_what_is_only_read_is_not_exposed() -> None:
+    text = "D = {'a': 1}\nE = {'a': []}\n"
+
+    namespace, reach = _reached(text, "x = D['a'] + D.get('b', 2)\ny = E['a']")
+
+    assert id(namespace["D"]) not in reach.exposed
+    assert id(namespace["E"]) in reach.exposed
+
+
+def test_a_definition_reads_its_defaults_and_not_its_body() -> None:
+    _, reach = _reached("a = 1\nb = 2\n", "def f(x=a):\n    return b")
+
+    assert _names(reach) == {"a"}
+
+
+def test_names_that_nobody_binds_are_missing() -> None:
+    _, reach = _reached("", "try:\n    x = nowhere\nexcept NameError:\n    x = len([])")
+
+    assert reach.missing == {"nowhere"}
+    assert reach.catches
+
+
+def test_asking_which_object_something_is_is_seen() -> None:
+    asks = ("a is None", "isinstance(a, int)", "1 if a is None else 2", "a + 1", "a == 1")
+
+    compares = [_reached("a = 1\n", f"x = {ask}")[1].compares for ask in asks]
+
+    assert compares == [True, True, True, False, False]
