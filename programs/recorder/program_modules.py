@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from compiler.diagnostic import KERNEL_FOLDER
-from compiler.posted_text import python_text
+from compiler.posted_text import lines_of, python_text
 from compiler.slice.posted_files import package_of, root_package
 from programs.recorder.kernel_definitions import as_loaded
 
@@ -30,7 +30,7 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._files = {**files, f"{MODULE}.py": source}
         self._loaded: dict[str, str] = {}
         self.globals_loaded: dict[int, Mapping[str, Any]] = {}
-        """What loading left in each module, by the identity of its globals."""
+        """What loading left in each module, by the identity of its globals; of closures as well."""
         self._root = root_package(files)
         self._package = package_of(source, files, self._root)
         for name, text in self._files.items():
@@ -89,7 +89,7 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._loaded[module.__name__] = text
         program = compile(python_text(text), path, "exec", dont_inherit=True)
         exec(program, module.__dict__)  # noqa: S102
-        self.globals_loaded[id(module.__dict__)] = as_loaded(module.__dict__)
+        self.globals_loaded.update(as_loaded(module.__dict__))
 
     def _run(self, name: str, file: str, package: str) -> types.ModuleType:
         module = importlib.util.module_from_spec(self._spec(name, file, None))
@@ -112,5 +112,4 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def _remember(self, path: str, text: str) -> None:
         """Let tracebacks and `inspect` find the text's lines without a file."""
         with suppress(SyntaxError):  # which loading it raises
-            lines = [f"{line}\n" for line in python_text(text).split("\n")]
-            linecache.cache[path] = (len(text), None, lines, path)
+            linecache.cache[path] = (len(text), None, lines_of(python_text(text)), path)

@@ -6,6 +6,7 @@ Tensors are told by their number; a kernel by its name, beside which its file an
 from __future__ import annotations
 
 import linecache
+import re
 from types import CodeType
 from typing import Any
 
@@ -14,6 +15,7 @@ import triton.language as tl
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
+from programs.recorder.kernel_definitions import KernelName
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
 from programs.recorder.tape_writer import scalar
@@ -78,17 +80,33 @@ def _line_of_def(code: CodeType) -> int:
     return code.co_firstlineno
 
 
+def _defined(function: Any, found_as: KernelName | None) -> dict[str, Any]:
+    """Return by which name of which file a kernel is compiled, and a line to show for it."""
+    path = function.__code__.co_filename
+    own = {"file": named(path), "line": _line_of_def(function.__code__)}
+    if found_as is None:
+        return own | {"name": function.__qualname__}
+    file = str(found_as.module.get("__file__") or path)
+    if file == path:
+        return own | {"name": found_as.name}
+    return {"file": named(file), "name": found_as.name, "line": _line_of_name(file, found_as.name)}
+
+
+def _line_of_name(path: str, name: str) -> int:
+    """Return the first line that begins with a variable's name, 1 where none does."""
+    lines = linecache.getlines(path)
+    begin = re.compile(rf"{name}\b")
+    return next((number for number, line in enumerate(lines, 1) if begin.match(line)), 1)
+
+
 def kernel_name(recording: Recording, value: Any) -> str:
     """Return the name of a jitted function on the tape, which is told of it at its first."""
     kernel = value
     while not isinstance(kernel, JITFunction):
         kernel = kernel.fn
-    recording.definitions.launched(kernel, recording.lines.innermost())
-    code = kernel.fn.__code__
+    found_as = recording.definitions.launched(kernel, recording.lines.innermost())
     described = {
-        "file": named(code.co_filename),
-        "name": kernel.fn.__qualname__,
-        "line": _line_of_def(code),
+        **_defined(kernel.fn, found_as),
         "parameters": [
             {"name": parameter.name, "constexpr": bool(parameter.is_constexpr)}
             for parameter in kernel.params

@@ -47,21 +47,66 @@ def test_a_kernel_that_was_kept_and_defined_again(recorder: RecordingProcess, ot
     assert "give each kernel a name of its own" in said
 
 
-def test_two_kernels_that_one_function_makes(recorder: RecordingProcess) -> None:
-    made = "".join(f"    {line}\n" for line in SCALED.splitlines())
-    source = f"def make(SCALE):\n{made}    return kernel\ndoubled, kernel = make(2), make(3)\n"
-    assert "ops" in answered(recorder, source + CALLED)
-    called = CALLED.replace("    out =", "    kernel = doubled\n    out =")
-    assert "give each kernel a name of its own" in detail(recorder, source + called)
+MAKE = "def make(SCALE):\n" + "".join(f"    {line}\n" for line in SCALED.splitlines())
+MAKE += "    return kernel\n"
+BOTH = (
+    "def called(x):\n    out, other = torch.empty_like(x), torch.empty_like(x)\n"
+    "    doubled[(1,)](x, out)\n    tripled[(1,)](x, other)\n    return out, other\n"
+)
 
 
-def test_a_kernel_that_is_made_again_with_other_values(recorder: RecordingProcess) -> None:
-    made = "".join(f"    {line}\n" for line in SCALED.splitlines())
-    source = f"def make(SCALE):\n{made}    return kernel\ndoubled = make(2)\n"
-    called = CALLED.replace("    out =", "    kernel = doubled\n    out =")
-    assert "ops" in answered(recorder, source + called)
+def _kernels(answer: Any) -> list[tuple[str, str, int]]:
+    return [(one["file"], one["name"], one["line"]) for one in answer["kernels"].values()]
+
+
+def test_two_kernels_that_one_function_makes_are_two(recorder: RecordingProcess) -> None:
+    answer = answered(recorder, f"{MAKE}doubled, tripled = make(2), make(3)\n{BOTH}")
+
+    assert _kernels(answer) == [("user.py", "doubled", 6), ("user.py", "tripled", 6)]
+    assert [op["kernel"] for op in answer["ops"] if "kernel" in op][:2] == ["k0", "k1"]
+
+
+def test_kernels_that_a_function_of_another_file_makes(recorder: RecordingProcess) -> None:
+    source = f"from makers import make\ndoubled, tripled = make(2), make(3)\n{BOTH}"
+    answer = recorder.record(HEAD + source + INPUTS, ENTRY, files={"makers.py": HEAD + MAKE})
+
+    assert _kernels(answer) == [("user.py", "doubled", 5), ("user.py", "tripled", 1)]
+
+
+def test_a_kernel_that_is_made_where_it_is_launched(recorder: RecordingProcess) -> None:
+    source = f"{MAKE}doubled = make(2)\n"
     called = CALLED.replace("    out =", "    kernel = make(3)\n    out =")
+
+    said = detail(recorder, source + called)
+
+    assert "which the function 'make' made" in said
+    assert "`kernel_1 = make(...)` at the top level" in said
+
+
+def test_a_kernel_that_only_a_list_holds(recorder: RecordingProcess) -> None:
+    source = f"{MAKE}KERNELS = [make(2), make(3)]\n"
+    called = CALLED.replace("    out =", "    kernel = KERNELS[1]\n    out =")
+
+    assert "`kernel_1 = make(...)` at the top level" in detail(recorder, source + called)
+
+
+def test_a_variable_that_is_another_kernel_later(recorder: RecordingProcess) -> None:
+    source = f"{MAKE}kernel = make(2)\n"
+    called = CALLED.replace(LAUNCH_LINE, f"    global kernel\n    kernel = make(3)\n{LAUNCH_LINE}")
+
     assert "give each kernel a name of its own" in detail(recorder, source + called)
+
+
+def test_what_a_function_holds_was_changed_after_loading(recorder: RecordingProcess) -> None:
+    setter = "    def change(value):\n        nonlocal SCALE\n        SCALE = value\n"
+    made = MAKE.replace("    return kernel\n", f"{setter}    return kernel, change\n")
+    source = f"{made}kernel, change = make(2)\n"
+    changed = CALLED.replace("    out =", "    change(3)\n    out =")
+
+    said = detail(recorder, source + changed)
+
+    assert "the captured variable 'SCALE'" in said
+    assert "ops" in answered(recorder, source + CALLED)
 
 
 def test_a_global_that_was_changed_after_loading(recorder: RecordingProcess) -> None:

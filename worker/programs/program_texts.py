@@ -36,7 +36,7 @@ class ProgramTexts:
 
     def of(self, kernel: TapeKernel) -> PostedKernel:
         """Return the source to compile `kernel` from. Raises BindingFailed where it has none."""
-        name = _name_of(kernel)
+        name = kernel.name
         if not all(part.isidentifier() for part in name.split(".")):
             message = f"`{kernel.name}` is no name of a function, so no kernel of the program's"
             raise BindingFailed("unknown_kernel", message, kernel.name)
@@ -54,9 +54,3 @@ class ProgramTexts:
         if attributes:
             text += f"{attributes[-1]} = {name}\n"
         return PostedKernel(text, self.files, [owner, *attributes][-1], is_own=False)
-
-
-def _name_of(kernel: TapeKernel) -> str:
-    """Return the name that it is compiled by: `Class.kernel`, or the last of what a call made."""
-    is_local = ".<locals>." in kernel.name
-    return kernel.name.rpartition(".")[2] if is_local else kernel.name
