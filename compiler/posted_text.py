@@ -26,17 +26,17 @@ _SMALL = {"ascii": "\x7f", "latin_1": "\xff"}
 """The last character of each encoding that Python has built in and that lacks some."""
 
 
-def python_text(posted: str) -> str:
+def python_text(posted: str, path: str | None = None) -> str:
     """Return a text without a byte order mark, each of its lines ending in a line feed.
 
-    Raises `SyntaxError` where it declares an encoding that Python refuses.
+    Raises `SyntaxError`, which names `path`, where it declares an encoding that Python refuses.
     """
     text = posted.removeprefix(_BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")
     for number, line in enumerate(text.split("\n", 2)[:2], 1):
         if match := _CODING.match(line):
             if why := _fault(match[1], text, marked=posted.startswith(_BYTE_ORDER_MARK)):
                 column = match.start(1) + 1
-                raise SyntaxError(why, (None, number, column, line, number, match.end(1) + 1))
+                raise SyntaxError(why, (path, number, column, line, number, match.end(1) + 1))
             break
         if not _BLANK.match(line):
             break

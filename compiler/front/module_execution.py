@@ -74,7 +74,7 @@ class ModuleExecution:
         Raises `SyntaxError`, what a statement raised that would raise anywhere, and, inside of a
         `try` of the user's, whatever is raised.
         """
-        text = python_text(posted)
+        text = python_text(posted, path)
         linecache.cache[path] = (
             len(text),
             None,

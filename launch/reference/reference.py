@@ -149,7 +149,7 @@ def _read_answer(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str,
 def _define(posted: str) -> Callable[..., Any]:
     """Execute the source and return its function."""
     try:
-        text = python_text(posted)
+        text = python_text(posted, PATH)
     except SyntaxError as error:
         raise _failure(error) from error
     linecache.cache[PATH] = (len(text), None, lines_of(text), PATH)

@@ -87,7 +87,7 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         path = str(module.__file__)
         text = self._files[path.removeprefix(KERNEL_FOLDER)]
         self._loaded[module.__name__] = text
-        program = compile(python_text(text), path, "exec", dont_inherit=True)
+        program = compile(python_text(text, path), path, "exec", dont_inherit=True)
         exec(program, module.__dict__)  # noqa: S102
         self.globals_loaded.update(as_loaded(module.__dict__))
 

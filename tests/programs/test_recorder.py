@@ -158,6 +158,28 @@ def test_a_program_error_has_its_line(recorder: RecordingProcess) -> None:
 
 
 @pytest.mark.parametrize(
+    "head",
+    ["\ufeff", "# -*- coding: latin-1 -*-\nname = 'é'\n", "text = 'a\x0cb\u2028c'\n", "\r\n"],
+    ids=["a byte order mark", "a coding line", "a form feed", "another line ending"],
+)
+def test_a_program_is_the_text_that_was_posted(recorder: RecordingProcess, head: str) -> None:
+    source = head + "import torch\nimport triton\nimport triton.language as tl\n" + ADD
+    source += "a = torch.rand(8, device='cuda')\nb = add(a, a)\n"
+
+    tape = recorder.tape(source)
+
+    (kernel,) = tape.kernels.values()
+    assert source.replace("\r", "").split("\n")[kernel.line - 1].startswith("def add_kernel")
+    assert [name for name, _ in tape.outputs.items] == ["a", "b"]
+
+
+def test_an_encoding_that_python_refuses_has_its_line(recorder: RecordingProcess) -> None:
+    refusal = recorder.refusal("\n# coding: nowhere\nimport torch\n")
+    assert (refusal["reason"], refusal["line"]) == ("program_error", 2)
+    assert "unknown encoding: nowhere" in refusal["detail"]
+
+
+@pytest.mark.parametrize(
     ("made", "reason", "said"),
     [
         ("torch.rand(1).reshape([1] * 65)", "unsupported_tensor", "it has 65 axes: 64 is the most"),

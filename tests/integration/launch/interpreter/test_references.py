@@ -65,6 +65,18 @@ async def test_what_it_raises_is_shown_at_its_line(pool):
     assert "ValueError: matmul" in found["message"]
 
 
+@pytest.mark.parametrize("head", ["\ufeff", "# coding: latin-1\nname = 'é'\n"])
+async def test_it_is_the_text_that_was_posted(pool, head):
+    text = head + "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"
+    run = await refer(pool, text, ADD)
+    assert run.result["outputs"]["z_ptr"]["shape"] == [3, 4]
+
+
+async def test_an_encoding_that_python_refuses_has_its_line(pool):
+    failure = await refused(pool, "# coding: nowhere\ndef reference(**_):\n    return 1\n")
+    assert failure["message"] == "line 1: unknown encoding: nowhere"
+
+
 async def test_inputs_cannot_be_changed(pool):
     failure = await refused(pool, "def reference(x_ptr, **_):\n    x_ptr += 1\n    return x_ptr")
     assert "read-only" in failure["message"]
