@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from compiler.numpy_module import mlir_types
+from compiler.numpy_module.clamping import clamped
 from compiler.numpy_module.expression import Expression
 from compiler.numpy_module.external_functions import external
 from compiler.numpy_module.ir import Operation
@@ -36,8 +37,8 @@ _FLUSHED = frozenset({"math.floor", "math.ceil", "math.sqrt"})
 """Functions of fp32 for which a subnormal is 0."""
 _FUNCTIONS: Mapping[str, str] = {
     "arith.divsi": "divide", "arith.remsi": "remainder", "arith.maxsi": "np.maximum",
-    "arith.minsi": "np.minimum", "arith.maxnumf": "np.fmax", "arith.minnumf": "np.fmin",
-    "arith.maximumf": "np.maximum", "arith.minimumf": "np.minimum",
+    "arith.minsi": "np.minimum", "arith.maxnumf": "maxnum", "arith.minnumf": "minnum",
+    "arith.maximumf": "maximum", "arith.minimumf": "minimum",
     "arith.remf": "float_remainder", "arith.ceildivsi": "above", "arith.floordivsi": "below",
     "math.exp": "np.exp", "math.exp2": "np.exp2", "math.log": "np.log", "math.log2": "np.log2",
     "math.log10": "np.log10", "math.log1p": "np.log1p", "math.expm1": "np.expm1",
@@ -250,13 +251,6 @@ def assembly(scope: NameScope, operation: Operation) -> None:
 def flushed(scope: NameScope, operation: Operation) -> Expression:
     """Return `arith.flush_denormals`."""
     return scope.call(operation, "without_denormals({})", typed=True)
-
-
-def clamped(scope: NameScope, operation: Operation) -> Expression:
-    """Return `tt.clampf`; `propagateNan` says what a NaN gives."""
-    if operation.integer("propagateNan"):
-        return scope.call(operation, "np.maximum(np.minimum({0}, {2}), {1})")
-    return scope.call(operation, "np.fmax(np.fmin({0}, {2}), {1})")  # NaN is the upper bound
 
 
 CONVERSIONS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.sitofp", "arith.uitofp",

@@ -19,14 +19,14 @@ _OF_NUMPY = {
     "isnan": "isnan", "isinf": "isinf", "finite": "isfinite", "isfinite": "isfinite",
     "trunc": "trunc", "ceil": "ceil", "floor": "floor", "fmod": "fmod", "fabs": "abs",
     "abs": "abs", "iabs": "abs", "llabs": "abs", "cbrt": "cbrt", "hypot": "hypot",
-    "sqrt": "sqrt", "fmax": "fmax", "fmin": "fmin", "max": "maximum", "min": "minimum",
+    "sqrt": "sqrt", "max": "maximum", "min": "minimum",
     "llmax": "maximum", "llmin": "minimum", "signbit": "signbit", "nextafter": "nextafter",
     "ldexp": "ldexp", "scalbn": "ldexp", "powi": "power", "pown": "power", "div": "divide",
     "fdivide": "divide",
 }  # fmt: skip
 _OF_TWO = frozenset(
     {
-        "atan2", "pow", "copysign", "fmod", "hypot", "fmax", "fmin", "max", "min", "llmax",
+        "atan2", "pow", "copysign", "fmod", "hypot", "max", "min", "llmax",
         "llmin", "nextafter", "ldexp", "scalbn", "powi", "pown", "div", "fdivide",
     }
 )  # fmt: skip
@@ -50,7 +50,8 @@ _OWN: Mapping[str, str] = {
     "fdim": "difference({}, {})", "remainder": "remainder_of({}, {})",
     "logb": "exponent({})", "ilogb": "whole_exponent({})",
     "llrint": "to_integer(np.rint({}), np.int64)", "llround": "to_integer(rounded({}), np.int64)",
-    "fma": "fused({}, {}, {})", "saturate": "np.fmin(np.fmax({}, 0), 1)",
+    "fma": "fused({}, {}, {})", "saturate": "np.fmin(maxnum({}, 0), 1)",
+    "fmax": "maxnum({}, {})", "fmin": "minnum({}, {})",
     "frsqrt_rn": "np.reciprocal(np.sqrt(np.float64({})))",
     "popc": "count_bits({})", "popcll": "count_bits({})", "popcount_u32": "count_bits({})",
     "popcount_u64": "count_bits({})", "clz": "leading_zeros({})", "clzll": "leading_zeros({})",

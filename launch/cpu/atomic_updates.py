@@ -17,6 +17,7 @@ _COMBINED: dict[str, Any] = {
     "max": np.fmax, "min": np.fmin, "umax": np.maximum, "umin": np.minimum,
 }  # fmt: skip
 _OF_BITS = frozenset({"umax", "umin"})
+_EXTREMES = frozenset({"max", "min"})
 
 
 class UnknownAtomic(NotImplementedError):
@@ -27,6 +28,9 @@ def update(kind: str, elements: Array, index: Array, values: Array) -> None:
     """Combine `values` into `elements` at `index`, both flat and in the order of the lanes."""
     if kind == "xchg":
         elements[index] = values  # of equal places the last one stays
+        return
+    if kind in _EXTREMES and not _is_whole(elements):
+        update_and_tell(kind, elements, index, values)
         return
     elements, values = _as_combined(kind, elements), _as_combined(kind, values)
     _operation(kind).at(elements, index, values)
@@ -57,7 +61,24 @@ def _steps(kind: str, values: Array) -> Array:
     if kind == "xchg":
         return values
     found: Array = _operation(kind).accumulate(values, axis=0, dtype=values.dtype)
+    if kind in _EXTREMES and not _is_whole(values):
+        _order_zeros(kind, values, found)
     return found
+
+
+def _order_zeros(kind: str, values: Array, found: Array) -> None:
+    """Give zeros that were found their sign: the larger one is +0, which NumPy leaves open."""
+    is_minus = np.signbit(values)
+    is_wanted = (values == 0) & (is_minus if kind == "min" else ~is_minus)
+    is_met = np.logical_or.accumulate(is_wanted, axis=0)
+    is_negative = is_met if kind == "min" else ~is_met
+    np.copysign(
+        found, np.where(is_negative, -1, 1).astype(found.dtype), out=found, where=found == 0
+    )
+
+
+def _is_whole(values: Array) -> bool:
+    return values.dtype.kind in "iu"
 
 
 def compare_and_swap(elements: Array, index: Array, expected: Array, values: Array) -> Array:

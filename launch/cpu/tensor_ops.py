@@ -6,16 +6,21 @@ it. Numbers are combined in the same order as by `compiler.numpy_module.support.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from compiler.numpy_module.support.number_ops import maximum, maxnum, minimum, minnum
 from compiler.numpy_module.support.tensor_ops import lanes_first, product_of_parts
 from launch.buffers.element_types import Array
 from launch.cpu.pointer import Pointer, merged
 
 Combine = Callable[..., Any]
+_EXTREMES: Mapping[Combine, np.ufunc] = {
+    maxnum: np.fmax, minnum: np.fmin, maximum: np.maximum, minimum: np.minimum
+}  # fmt: skip
+"""Functions that NumPy has but for the order of +0 and -0."""
 
 
 def full(value: Any, *shape: int) -> Any:
@@ -55,6 +60,9 @@ def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
     """
     if isinstance(combine, np.ufunc):
         return _reduced_by(combine, axis + 1, tensors[0])
+    if combine in _EXTREMES:
+        quick = _reduced_by(_EXTREMES[combine], axis + 1, tensors[0])
+        return quick if np.all(quick) else _reduced_by(combine, axis + 1, tensors[0])
     parts = [np.moveaxis(tensor, (axis + 1, 0), (0, -1)) for tensor in _alike(tensors)]
     parts = [lanes_first(*parts)] if len(parts) == 1 else parts
     while (size := len(parts[0])) > 1:
@@ -71,9 +79,9 @@ def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
     return found if len(found) > 1 else found[0]
 
 
-def _reduced_by(combine: np.ufunc, axis: int, tensor: Array) -> Array:
+def _reduced_by(combine: Combine, axis: int, tensor: Array) -> Array:
     """Return the same of one tensor; of integers the order makes no difference."""
-    if tensor.dtype.kind in "iu":
+    if tensor.dtype.kind in "iu" and isinstance(combine, np.ufunc):
         found: Array = combine.reduce(tensor, axis=axis, dtype=tensor.dtype)
         return found
     if tensor.dtype.itemsize == 2:

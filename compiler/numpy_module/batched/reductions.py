@@ -11,8 +11,8 @@ from compiler.numpy_module.scope import NameScope, results_of
 
 _UFUNCS: Mapping[str, str] = {
     "arith.addf": "np.add", "arith.addi": "np.add", "arith.mulf": "np.multiply",
-    "arith.muli": "np.multiply", "arith.maxnumf": "np.fmax", "arith.minnumf": "np.fmin",
-    "arith.maximumf": "np.maximum", "arith.minimumf": "np.minimum", "arith.maxsi": "np.maximum",
+    "arith.muli": "np.multiply", "arith.maxnumf": "maxnum", "arith.minnumf": "minnum",
+    "arith.maximumf": "maximum", "arith.minimumf": "minimum", "arith.maxsi": "np.maximum",
     "arith.minsi": "np.minimum", "arith.andi": "np.bitwise_and", "arith.ori": "np.bitwise_or",
     "arith.xori": "np.bitwise_xor",
 }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.numpy_module.support.number_ops import signed, unsigned
+from compiler.numpy_module.support.number_ops import maxnum, minnum, signed, unsigned
 
 ROOM_BYTES = 1 << 40
 """Addresses between two arrays: what runs over the end of one does not reach the next."""
@@ -168,8 +168,8 @@ ATOMICS: dict[str, Any] = {
     "and": lambda old, new: old & new,
     "or": lambda old, new: old | new,
     "xor": lambda old, new: old ^ new,
-    "max": np.fmax,
-    "min": np.fmin,
+    "max": lambda old, new: maxnum(old, new),  # noqa: PLW0108 - in a text it stands further down
+    "min": lambda old, new: minnum(old, new),  # noqa: PLW0108
     "umax": lambda old, new: signed(np.maximum(unsigned(old), unsigned(new))),
     "umin": lambda old, new: signed(np.minimum(unsigned(old), unsigned(new))),
     "xchg": lambda _, new: new,

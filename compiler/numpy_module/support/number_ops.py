@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.numpy_module.support.rounding import fused
+from compiler.numpy_module.support.rounding import bits_of, fused
 
 
 def unsigned(value: Any) -> Any:
@@ -107,3 +107,44 @@ def without_denormals(value: Any) -> Any:
     exponent = {"float16": -14, "float64": -1022}.get(value.dtype.name, -126)
     least, zero = value.dtype.type(2.0**exponent), value.dtype.type(0)
     return np.where(np.abs(value) < least, np.copysign(zero, value), value)[()]
+
+
+def maxnum(a: Any, b: Any) -> Any:
+    """Return the larger of floats, as `max` of PTX: rather a number than NaN, of zeros +0."""
+    return with_ordered_zeros(np.bitwise_and, np.fmax(a, b), a, b)
+
+
+def minnum(a: Any, b: Any) -> Any:
+    """Return the smaller of floats, as `min` of PTX: rather a number than NaN, of zeros -0."""
+    return with_ordered_zeros(np.bitwise_or, np.fmin(a, b), a, b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """Return the larger of floats, as `max.NaN` of PTX: NaN where one is, of zeros +0."""
+    return with_ordered_zeros(np.bitwise_and, np.maximum(a, b), a, b)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """Return the smaller of floats, as `min.NaN` of PTX: NaN where one is, of zeros -0."""
+    return with_ordered_zeros(np.bitwise_or, np.minimum(a, b), a, b)
+
+
+def with_ordered_zeros(combine: Any, found: Any, a: Any, b: Any) -> Any:
+    """Return `found`, with the bits of `a` and `b` combined where these are equal.
+
+    NumPy leaves open which of two zeros it takes; bits of other equal numbers are the same.
+    """
+    is_equal = np.equal(a, b)
+    if not is_equal.any():
+        return found
+    found = np.asarray(found)
+    x, y = (bits_of(np.asarray(value, found.dtype)) for value in (a, b))
+    return np.where(is_equal, combine(x, y), bits_of(found)).view(found.dtype)[()]
+
+
+def clamped_to(value: Any, limit: Any, nan: bool) -> Any:
+    """Return what `min.xorsign.abs` of PTX makes: the smaller size, and the product's sign."""
+    value, limit = np.asarray(value), np.asarray(limit)
+    size = (np.minimum if nan else np.fmin)(np.abs(value), np.abs(limit))
+    sign = np.where(np.signbit(value) == np.signbit(limit), 1, -1).astype(size.dtype)
+    return np.copysign(size, sign)[()]

@@ -104,3 +104,34 @@ def half_atomics(x, y, half, brain, B: tl.constexpr):
     tl.atomic_add(brain + (o % 2), tl.load(x + o).to(tl.bfloat16))
     tl.atomic_max(y + (o % 2), tl.load(x + o))
     tl.atomic_min(y + 2 + (o % 2), tl.load(x + o))
+
+
+@triton.jit
+def larger(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def smaller_or_nan(a, b):
+    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def extremes_of_zeros(x, y, B: tl.constexpr):
+    o = tl.arange(0, B)
+    for row in range(3):
+        v = tl.load(x + row * B + o)
+        out = y + row * 3 * B + o
+        tl.store(out, tl.broadcast_to(tl.max(v, 0).to(v.dtype), [B]))
+        tl.store(out + B, tl.broadcast_to(tl.reduce(v, 0, smaller_or_nan), [B]))
+        tl.store(out + 2 * B, tl.associative_scan(v, 0, larger))
+
+
+@triton.jit
+def zeros_by_descriptor(x, y, B: tl.constexpr):
+    o = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    v = tl.load(x + o)
+    largest = tl.make_tensor_descriptor(y, [B, B], [B, 1], [B, B])
+    least = tl.make_tensor_descriptor(y + B * B, [B, B], [B, 1], [B, B])
+    largest.atomic_max([0, 0], v)
+    least.atomic_min([0, 0], v)

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from compiler.numpy_module.support.launching import dtype_named
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, Kernel
 from tests.integration.launch.cpu.forms import Forms, compiled, forms_of
@@ -236,16 +237,39 @@ def test_booleans_divide_and_move_nothing(operation: str, wanted: list[int]) -> 
             assert out[0] == wanted[number]
 
 
-def test_the_clamped_nan_is_the_upper_bound() -> None:
+BOUNDS = {
+    "numbers": "%lo = arith.constant -2.0 : f32\n%hi = arith.constant 3.0 : f32\n",
+    "a limit": "%lo = arith.constant -3.0 : f32\n%hi = arith.constant 3.0 : f32\n",
+    "negated": "%hi = arith.constant 3.0 : f32\n%lo = arith.negf %hi : f32\n",
+    "from zero": "%o = arith.constant 0.0 : f32\n%hi = arith.constant 3.0 : f32\n"
+    "%lo = arith.subf %o, %hi : f32\n",
+}
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_a_clamped_nan_is_a_limit_and_otherwise_the_lower_bound(bounds: str) -> None:
     ir = function(
-        "%lo = arith.constant -2.0 : f32\n%hi = arith.constant 3.0 : f32\n"
-        "%r = tt.clampf %x, %lo, %hi, propagateNan = none : f32\n"
+        f"{BOUNDS[bounds]}%r = tt.clampf %x, %lo, %hi, propagateNan = none : f32\n"
         "tt.store %p, %r : !tt.ptr<f32>",
         "%p: !tt.ptr<f32>, %x: f32",
     )
-    for value, wanted in ((np.nan, 3.0), (-5.0, -2.0), (5.0, 3.0), (1.0, 1.0)):
+    least = -2.0 if bounds == "numbers" else -3.0
+    of_nan = least if bounds == "numbers" else 3.0
+    for value, wanted in ((np.nan, of_nan), (-5.0, least), (5.0, 3.0), (1.0, 1.0)):
         for out, _ in runs([forms_of(ir)], np.zeros(1, np.float32), value):
             assert out[0] == wanted
+
+
+@pytest.mark.parametrize("least", [-3.0, -2.0])
+def test_a_clamped_nan_stays_where_it_is_to(least: float) -> None:
+    ir = function(
+        f"%lo = arith.constant {least} : f32\n%hi = arith.constant 3.0 : f32\n"
+        "%r = tt.clampf %x, %lo, %hi, propagateNan = all : f32\n"
+        "tt.store %p, %r : !tt.ptr<f32>",
+        "%p: !tt.ptr<f32>, %x: f32",
+    )
+    for out, _ in runs([forms_of(ir)], np.zeros(1, np.float32), np.nan):
+        assert np.isnan(out[0])
 
 
 def test_subnormals_are_zeros_of_their_sign_for_libdevice() -> None:
@@ -277,3 +301,45 @@ def test_math_of_floats(operation: str, value: float, wanted: float) -> None:
 
     for out, _ in runs([forms_of(ir)], np.zeros(1, np.float32), value):
         assert out[0] == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)])
+@pytest.mark.parametrize(
+    ("operation", "is_negative"),
+    [("maxnumf", False), ("minnumf", True), ("maximumf", False), ("minimumf", True)],
+)
+def test_the_larger_zero_is_positive(
+    operation: str, is_negative: bool, zeros: tuple[float, float]
+) -> None:
+    ir = function(
+        f"%r = arith.{operation} %a, %b : f32\ntt.store %p, %r : !tt.ptr<f32>",
+        "%p: !tt.ptr<f32>, %a: f32, %b: f32",
+    )
+    for out, *_ in runs([forms_of(ir)], np.ones(1, np.float32), *zeros):
+        assert out[0] == 0
+        assert np.signbit(out[0]) == is_negative
+
+
+@pytest.mark.parametrize("dtype", ["*fp16", "*bf16", "*fp32", "*fp64"])
+def test_zeros_keep_their_order_in_reductions_and_scans(children: Children, dtype: str) -> None:
+    forms = made(children, "extremes_of_zeros", {"x": dtype, "y": dtype}, B=B)
+    x = np.zeros((3, B), dtype_named(dtype[1:]))
+    x[0, 1::2], x[1], x[2, 0] = -0.0, -0.0, -0.0
+
+    for _, y in runs(forms, x, np.ones((3, 3, B), x.dtype)):
+        assert (y == 0).all()
+        largest, least, scanned = np.moveaxis(np.signbit(y), 1, 0)
+        assert largest.sum(1).tolist() == [0, B, 0]
+        assert least.sum(1).tolist() == [B, B, B]
+        assert scanned.sum(1).tolist() == [0, B, 1]
+
+
+def test_a_descriptor_keeps_the_larger_zero(children: Children) -> None:
+    forms = made(children, "zeros_by_descriptor", {"x": "*fp16", "y": "*fp16"}, B=B)
+    x, y = np.zeros((B, B), np.float16), np.full((2, B, B), -0.0, np.float16)
+    y[1] = 0.0
+    x[1] = -0.0
+
+    for _, out in runs(forms, x, y):
+        assert np.signbit(out[0]).all(1).tolist() == [n == 1 for n in range(B)]
+        assert np.signbit(out[1]).all(1).tolist() == [n == 1 for n in range(B)]

@@ -66,3 +66,22 @@ def test_bits_are_compared_and_not_numbers():
     wanted = np.array([0.0, np.nan], np.float32)
     atomic_updates.compare_and_swap(elements, np.array([0, 1]), wanted, np.ones(2, np.float32))
     assert elements.tobytes() == np.array([-0.0, 1.0], np.float32).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_zeros_that_meet_keep_their_order(kind, dtype):
+    held = np.array([0.0, -0.0, 0.0, -0.0, -1.0, np.nan], dtype)
+    index = np.array([0, 1, 2, 3, 4, 4, 5, 5, 4])
+    values = np.array([-0.0, 0.0, 0.0, -0.0, -0.0, 0.0, -0.0, 0.0, -0.0], dtype)
+    wanted, quick, told = held.copy(), held.copy(), held.copy()
+
+    with np.errstate(invalid="ignore"):
+        before = one_by_one(kind, wanted, index, values)
+        atomic_updates.update(kind, quick, index, values)
+        met = atomic_updates.update_and_tell(kind, told, index, values)
+
+    is_max = kind == "max"
+    assert np.signbit(wanted).tolist() == [not is_max, not is_max, False, True, *[not is_max] * 2]
+    assert quick.tobytes() == told.tobytes() == wanted.tobytes()
+    assert met.tobytes() == before.tobytes()
