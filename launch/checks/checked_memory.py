@@ -16,7 +16,7 @@ from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array, stored
 from launch.checks import finding
 from launch.checks.access import Access, Lanes, Touch
-from launch.checks.addresses import SLOT_BITS, AddressSpace
+from launch.checks.addresses import SLOT_BITS, AddressSpace, Slot
 from launch.checks.finding import KernelPlace, Stopped, index_of
 from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.races import Races
@@ -179,6 +179,14 @@ class Watch:
         slot, place = self._space.slot_of(address), self.place()
         if slot is not None and self._trace.wants(place.program):
             self._trace.add(Lanes(touch, slot, live), place)
+
+    def strayed(self, touch: Touch, slot: Slot, there: Slot, address: int) -> Stopped:
+        """Return the end of a launch at an access by a pointer to `slot` that came to `there`.
+
+        Its `address` is what it would be if addresses had no end.
+        """
+        self._trace_untouched(touch, None, slot.first)
+        return Stopped(finding.strayed(touch.access, slot, there, address, self.place()))
 
     def count(self, accesses: int) -> None:
         """Count accesses. Raises `TooManyAccesses`."""

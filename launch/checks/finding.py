@@ -87,14 +87,8 @@ def out_of_bounds_by(
     access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace, way: Way
 ) -> Finding:
     """Return the same with advice for the `way` in which the kernel made the access."""
-    leaf, size = slot.leaf, stored(slot.leaf.dtype).itemsize
-    element = (address - slot.first) // size
-    index = index_of(element, leaf)
-    start, end = ((address - slot.first) // size for address in slot.reach)
-    if element < start:
-        where = f"{_elements(start - element)} before its start"
-    else:
-        where = f"{_elements(element - end + 1)} past its end"
+    leaf = slot.leaf
+    element, start, end = _elements_at(slot, address)
     advice = _ADVICE[way].format(call=_CALL[access], name=leaf.name, mask=_mask(leaf))
     if element < start and way is not Way.DESCRIPTOR:
         advice = (
@@ -102,11 +96,43 @@ def out_of_bounds_by(
         )
     elif element == end and lanes == 1 and way is Way.MASKED:
         advice = "Its mask lets one lane too many through: should a <= in it be a <?"
-    message = (
-        f"program {place.program} {_DOES[access]} {_subscript(leaf.name, index)}, {where}: "
-        f"{_extent(leaf)}.{_also(lanes)} {advice}"
-    )
+    message = f"{_beyond(access, slot, address, place)}{_also(lanes)} {advice}"
+    index = index_of(element, leaf)
     return _finding("out_of_bounds", place, message, access, leaf.name, index)
+
+
+def strayed(access: Access, slot: Slot, there: Slot, address: int, place: KernelPlace) -> Finding:
+    """Return the finding of a pointer to `slot` that was moved so far that it points to `there`.
+
+    `address` is what it would be if addresses had no end.
+    """
+    name = there.leaf.name
+    if there is slot:
+        why = f"In bytes its offset has more than 64 bits, so that a GPU comes back to {name}."
+    else:
+        why = f"A GPU comes to {name} there: begin at {name} itself to get there."
+    message = f"{_beyond(access, slot, address, place)} {why}"
+    index = index_of(_elements_at(slot, address)[0], slot.leaf)
+    return _finding("out_of_bounds", place, message, access, slot.leaf.name, index)
+
+
+def _elements_at(slot: Slot, address: int) -> tuple[int, int, int]:
+    """Return an address, and the argument's start and end, in elements of its allocation."""
+    size = stored(slot.leaf.dtype).itemsize
+    element, start, end = ((at - slot.first) // size for at in (address, *slot.reach))
+    return element, start, end
+
+
+def _beyond(access: Access, slot: Slot, address: int, place: KernelPlace) -> str:
+    """Return the sentence of an access to an element that an argument does not have."""
+    leaf = slot.leaf
+    element, start, end = _elements_at(slot, address)
+    if element < start:
+        where = f"{_elements(start - element)} before its start"
+    else:
+        where = f"{_elements(element - end + 1)} past its end"
+    subscript = _subscript(leaf.name, index_of(element, leaf))
+    return f"program {place.program} {_DOES[access]} {subscript}, {where}: {_extent(leaf)}."
 
 
 def outside_arguments(access: Access, address: int, lanes: int, place: KernelPlace) -> Finding:

@@ -71,6 +71,35 @@ class Locator:
             indices, first = np.add(indices, first, dtype=np.int64), 0
         return [LocatedLanes(window.allocation, window.elements, indices, first, live)]
 
+    def strayed(self, pointer: Pointer, live: Array | None) -> tuple[Slot, Slot, int] | None:
+        """Return the pointer's argument, and another place in bounds to which a live lane strayed.
+
+        That is the argument there (the same one where addresses wrapped around), and the address
+        that the lane would have if these had no end. `None` where no lane did so.
+        """
+        slot = self._slot_of(pointer)
+        if slot is None:
+            return None
+        offsets = _chosen(_NO_OFFSET if pointer.offset is None else pointer.offset, live)
+        origin, unit, size = pointer.origin, pointer.unit, pointer.dtype.itemsize
+        low, end = slot.reach
+        out = offsets[
+            (offsets < -((origin - low) // unit)) | (offsets > (end - size - origin) // unit)
+        ]
+        addresses = out.astype(np.int64) * unit + origin
+        for number in np.unique(addresses >> SLOT_BITS).tolist():
+            there = self._space.slot_of(number << SLOT_BITS)
+            if there is not None:
+                low, end = there.reach
+                inside = out[(addresses >= low) & (addresses <= end - size)]
+                if inside.size:
+                    return slot, there, origin + int(inside[0]) * unit
+        return None
+
+    def _slot_of(self, pointer: Pointer) -> Slot | None:
+        """Return the argument that a pointer began at, `None` for one that was an integer."""
+        return self._space.slot_of(pointer.origin) if pointer.origin else None
+
     def _in_rows(self, window: _Window, pointer: Pointer, live: Array | None) -> Rows | None:
         """Return lanes as rows, `None` where they are none or have to be looked at one by one."""
         width = length = pointer.along.shape[-1] if pointer.along is not None else 0
@@ -109,7 +138,7 @@ class Locator:
         if pointer.unit != pointer.dtype.itemsize or not pointer.origin:
             return None
         if key not in self._windows:
-            slot = self._space.slot_of(pointer.origin)
+            slot = self._slot_of(pointer)
             self._windows[key] = None if slot is None else self._window_in(slot, *key)
         return self._windows[key]
 
@@ -135,14 +164,15 @@ class Locator:
         chosen = _chosen(addresses, live)
         if not chosen.size:
             return []
-        slot = self._space.slot_of(int(chosen.min()))
+        own_slot = self._slot_of(pointer)
+        slot = own_slot or self._space.slot_of(int(chosen.min()))
         if slot is not None and slot.holds(int(chosen.min()), int(chosen.max()) + 1):
             return [self._in_slot(slot, addresses, live, chosen, pointer.dtype)]
         numbers = addresses >> SLOT_BITS
         found = []
         for number in np.unique(_chosen(numbers, live)).tolist():
             slot = self._space.slot_of(number << SLOT_BITS)
-            if slot is None:
+            if slot is None or own_slot is not None:
                 raise Suspected
             own = numbers == number if live is None else live & (numbers == number)
             chosen = _chosen(addresses, own)

@@ -16,10 +16,11 @@ class Pointer:
     """Addresses: `origin` in bytes, the same for all lanes, and `offset` times `unit` bytes.
 
     Where a kernel adds elements to an argument, `origin` is the argument's address and `unit` the
-    size of an element, so that an offset is an index and nothing has to be divided. Addresses that
-    came another way have the origin 0 and the unit 1. What is added is kept in two sums of integers
-    with the leading axis of programs: `across` is alike along the last axis of a tile, `along` is
-    not; `None` is 0. So where rows of a tile begin is known without a look at each lane.
+    size of an element, so that an offset is an index and nothing has to be divided; one that was
+    cast and moved on has the unit 1. Addresses that came another way have the origin 0. What is
+    added is kept in two sums of integers with the leading axis of programs: `across` is alike along
+    the last axis of a tile, `along` is not; `None` is 0. So where rows of a tile begin is known
+    without a look at each lane.
     """
 
     __slots__ = ("_offset", "across", "along", "dtype", "origin", "unit")
@@ -65,13 +66,14 @@ class Pointer:
 
     def __add__(self, offset: Any) -> Pointer:
         """Return the pointer `offset` elements further on."""
-        if self.unit != self.dtype.itemsize:
-            step = np.multiply(offset, self.dtype.itemsize, dtype=np.int64)
-            return self._at(np.add(self.address, step), unit=1, origin=0)
         step = offset if isinstance(offset, np.ndarray) else np.array([offset])
         if step.ndim < self.rank:  # the same for all lanes of a program
             step = step.reshape(len(step), *(1,) * (self.rank - 1))
-        return self._at(self.across, self.along, step)
+        size, parts = self.dtype.itemsize, (self.across, self.along)
+        if self.unit == size:
+            return self._at(*parts, step)
+        octets = [None if part is None else _times(part, self.unit) for part in parts]
+        return self._at(*octets, _times(step, size), unit=1)
 
     def __getitem__(self, index: Any) -> Pointer:
         """Return the pointer with its axes indexed; one address for all lanes stays as it is."""
@@ -94,13 +96,11 @@ class Pointer:
         offset = np.zeros((1,) * (rank + 1), np.int32) if self.offset is None else self.offset
         return self._at(change(offset))
 
-    def _at(
-        self, *parts: Array | None, unit: int | None = None, origin: int | None = None
-    ) -> Pointer:
+    def _at(self, *parts: Array | None, unit: int | None = None) -> Pointer:
         found = object.__new__(Pointer)
         found.dtype, found.across, found.along, found._offset = self.dtype, None, None, None
         found.unit = self.unit if unit is None else unit
-        found.origin = self.origin if origin is None else origin
+        found.origin = self.origin
         for part in parts:
             if part is not None:
                 found._keep(part)
@@ -130,6 +130,11 @@ def _sum(a: Array | None, b: Array | None) -> Array | None:
     if a is None or b is None:
         return b if a is None else a
     found: Array = np.add(a, b, dtype=np.int64)
+    return found
+
+
+def _times(part: Array, size: int) -> Array:
+    found: Array = np.multiply(part, size, dtype=np.int64)
     return found
 
 

@@ -137,3 +137,66 @@ async def test_aliases_are_one_memory(children):
     found = findings_of(meeting.run("racecheck"))[0]
     assert (found["kind"], found["argument"], found["index"]) == ("race", "x_ptr", [8])
     assert found["program"] == [4, 0, 0]
+
+
+STRAYING = {
+    "tl.load(x + d + i)": ("read", "x", 1 << 38),
+    "tl.load(x + d + i, mask=i < 3)": ("read", "x", 1 << 38),
+    "tl.load(x + d)": ("read", "x", 1 << 38),
+    "tl.load(x + tl.where(i == 5, d, 0) + i)": ("read", "x", (1 << 38) + 5),
+    "tl.load((x.to(tl.pointer_type(tl.int8)) + 4 * d).to(tl.pointer_type(tl.int32)) + i)": (
+        "read", "x", 1 << 38,
+    ),
+    "tl.load((x.to(tl.pointer_type(tl.int8)) + 4 * d) + i)": ("read", "x", 1 << 38),
+    "tl.load(x + (huge << 55) + i)": ("read", "x", 1 << 62),
+    "tl.load(x - (huge << 55) + i)": ("read", "x", -(1 << 62)),
+    "tl.make_tensor_descriptor(x + d, [16], [1], [16]).load([0])": ("read", "x", 1 << 38),
+    "tl.store(y - d + i, i)": ("write", "y", -(1 << 38)),
+    "tl.atomic_add(y - d + i, i)": ("write", "y", -(1 << 38)),
+    "tl.store(out, tl.atomic_add(y - d, 1))": ("write", "y", -(1 << 38)),
+    "tl.atomic_cas(y - d, 0, 1)": ("write", "y", -(1 << 38)),
+}  # fmt: skip
+STRAYS = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def k(x, y, out, n):
+    i = tl.arange(0, 16)
+    d, huge = (y.to(tl.int64) - x.to(tl.int64)) // 4, n.to(tl.int64)
+    {}
+"""
+
+
+@pytest.mark.parametrize("checks", [(), ("racecheck", "initcheck")], ids=["plain", "checked"])
+@pytest.mark.parametrize("what", STRAYING)
+async def test_an_offset_that_leads_to_another_argument_is_out_of_bounds(children, what, checks):
+    arguments = {"x": numbers(16), "y": numbers(16), "out": out(16, dtype="i32"), "n": 128}
+    statement = what if "store" in what or "atomic" in what else f"tl.store(out + i, {what})"
+    ran = DeviceLaunch(children, STRAYS.format(statement), "k", arguments, (2,)).run(*checks)
+
+    access, argument, element = STRAYING[what]
+    found = ran.stopped
+    assert (found.kind, found.line, found.program) == ("out_of_bounds", 9, [0, 0, 0])
+    assert (found.access, found.argument, found.index) == (access, argument, [element])
+    assert ran.watch.findings == []
+
+
+async def test_a_strayed_access_says_where_a_gpu_comes_to(children):
+    arguments = {"x": numbers(16), "y": numbers(16), "out": out(16, dtype="i32"), "n": 128}
+    away, around = (
+        DeviceLaunch(children, STRAYS.format(f"tl.store(out + i, {load})"), "k", arguments).run()
+        for load in ("tl.load(x + d + i)", "tl.load(x + (huge << 55) + i)")
+    )
+    assert "it has 16 elements. A GPU comes to y there" in away.stopped.message
+    assert "more than 64 bits" in around.stopped.message
+
+
+async def test_a_pointer_made_from_an_address_belongs_to_the_argument_there(children):
+    arguments = {"x": numbers(16), "y": numbers(16), "out": out(16, dtype="i32"), "n": 128}
+    load = "tl.load((x.to(tl.int64) + 4 * d).to(tl.pointer_type(tl.int32)) + i)"
+    ran = DeviceLaunch(
+        children, STRAYS.format(f"tl.store(out + i, {load})"), "k", arguments, (2,)
+    ).run("racecheck")
+    assert ran.stopped is None
+    assert ran.allocations[2].memory.tolist() == list(range(16))
