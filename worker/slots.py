@@ -17,6 +17,7 @@ from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim, Heartbeat, Revocation
 from store.workers import Workers
 from worker.pauses import Pauses
+from worker.pool.zygote_client import ZygoteError
 
 HEARTBEAT_S = 4.0
 SWEEP_S = 5.0
@@ -231,7 +232,9 @@ class Slots:
             await self._give_back(claim)
         elif error is not None:
             # three such ends are its error
-            if isinstance(error, ValidationError):
+            if isinstance(error, ZygoteError):
+                logger.warning("job %s could not be done yet: %s", claim.id, error)
+            elif isinstance(error, ValidationError):
                 logger.error("job %s cannot be read here: %d faults", claim.id, error.error_count())
             else:
                 logger.error("job %s could not be done", claim.id, exc_info=error)

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import logging
 import os
 import socket
 import subprocess
@@ -21,6 +22,10 @@ from worker.sandbox.rlimits import ResourceLimits
 
 _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 _LEAVE_S = 5.0
+_MOST_WAITS = 5
+"""For a zygote that is late: on a machine with too much to do another one would be later still."""
+
+_log = logging.getLogger(__name__)
 
 
 class ZygoteError(Exception):
@@ -46,7 +51,7 @@ class ZygoteToolchain:
     environment: dict[str, str] = field(default_factory=dict)
     """Added to the zygote's environment, which is otherwise almost empty. Never anything secret."""
     start_s: float = 60.0
-    """How long importing and warming up may take."""
+    """How long importing and warming up takes at most, unless the machine has too much to do."""
 
 
 class ZygoteClient:
@@ -98,14 +103,24 @@ class ZygoteClient:
             )
         self._loop.add_reader(ours, self._listen)
         try:
-            async with asyncio.timeout(toolchain.start_s):
-                await self._started
-        except TimeoutError:
-            await self.close()
-            raise ZygoteError(f"the zygote was not warm after {toolchain.start_s:g} s") from None
+            await self._wait_until_warm(toolchain)
         except (ZygoteError, asyncio.CancelledError):
+            self._started.cancel()
             await self.close()
             raise
+
+    async def _wait_until_warm(self, toolchain: ZygoteToolchain) -> None:
+        """Return once the zygote is warm; say so where it is late. Raises ZygoteError."""
+        name, start_s = f"the zygote of {toolchain.tasks_module}", toolchain.start_s
+        for waits in range(1, _MOST_WAITS + 1):
+            await asyncio.wait([self._started], timeout=start_s)
+            if self._started.done():
+                return self._started.result()
+            if waits < _MOST_WAITS:
+                _log.warning(
+                    "%s is not warm after %g s; waiting on, as it is alive", name, waits * start_s
+                )
+        raise ZygoteError(f"{name} was not warm after {_MOST_WAITS * start_s:g} s")
 
     def order(self, profile: str, shared: Sequence[int] = ()) -> ChildProcess:
         """Order a child; it can be given its job at once. Raises ZygoteError, ValueError.

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.integration.worker.late_tasks import FILE
 from tests.waiting import comes_true
 from worker.code_digest import PACKAGES
 from worker.pool.child_outcome import Caps, Ending
@@ -209,6 +210,37 @@ async def test_a_zygote_that_cannot_start_says_why(module, said):
     pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT, module))
     with pytest.raises(ZygoteError, match=said):
         await pool.start()
+
+
+def late(tmp_path):
+    """A toolchain whose zygote is warm once a file is there, and that file."""
+    file = tmp_path / "warm"
+    tasks = "tests.integration.worker.late_tasks"
+    return replace(TOOLCHAIN, tasks_module=tasks, environment={FILE: str(file)}, start_s=0.3), file
+
+
+async def test_a_zygote_that_is_late_is_waited_for_with_one_line_of_warning(tmp_path, caplog):
+    toolchain, file = late(tmp_path)
+    pool = Pool(toolchain, spares={})
+
+    starting = asyncio.create_task(pool.start())
+    await comes_true(lambda: caplog.records)
+    file.touch()
+    await starting
+    await pool.close()
+
+    record = caplog.records[0]
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert "late_tasks is not warm after 0.3 s; waiting on" in record.getMessage()
+    assert "\n" not in record.getMessage()
+
+
+async def test_a_zygote_that_stays_late_is_ended(tmp_path):
+    toolchain, _ = late(tmp_path)
+    pool = Pool(toolchain, spares={})
+    with pytest.raises(ZygoteError, match=r"late_tasks was not warm after 1\.5 s"):
+        await pool.start()
+    assert pool.zygote_pid is None
 
 
 async def test_without_a_zygote_a_job_waits_no_longer_than_its_deadline():

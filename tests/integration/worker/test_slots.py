@@ -7,6 +7,7 @@ from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, QueueLimits
 from tests.waiting import comes_true
+from worker.pool.zygote_client import ZygoteError
 from worker.slots import Slots
 
 LANE = "launch:test"
@@ -20,9 +21,12 @@ class Jobs:
         attempts = JobConsumer(redis, blocking, "worker", QueueLimits(lease_ms=5000))
         self.slots = Slots(attempts, [LANE], self.do, count, 5, **how)
         self.waiting, self.running, self.done = set(), set(), []
+        self.lost = []
         self.compiled, self.end = asyncio.Event(), asyncio.Event()
 
     async def do(self, claim, attempts):
+        if self.lost:
+            raise self.lost.pop()
         if claim.id.startswith("new"):
             self.waiting.add(claim.id)
             with self.slots.aside():
@@ -73,6 +77,18 @@ async def test_who_comes_back_runs_at_once_and_nothing_is_claimed_until_there_is
 
         jobs.end.set()
         await comes_true(lambda: len(jobs.done) == 5)
+
+
+async def test_a_job_that_had_no_zygote_is_one_line_of_warning(redis, blocking, caplog):
+    async with working(redis, blocking, 1) as jobs:
+        jobs.lost = [ZygoteError("the zygote was not warm after 300 s")]
+        await jobs.submit("cached-1")
+
+        await comes_true(lambda: caplog.records)
+
+    [record] = caplog.records
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert record.getMessage().endswith("yet: the zygote was not warm after 300 s")
 
 
 async def test_only_so_many_are_aside(redis, blocking):
