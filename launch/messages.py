@@ -24,6 +24,8 @@ _NUMPY_BYTES = {
     **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)},
     **{f"float{bits}": bits // 8 for bits in (16, 32, 64)},
 }
+CHECK_TIMEOUT = "check_timeout"
+"""The slug of a failure: not the kernel took too long, but a check of it."""
 Place = Sequence[int]
 """Where bytes lie in the body of an order's frame: offset and size."""
 
@@ -99,6 +101,8 @@ class RunOrder(Order):
     batch_elements: int = MOST_BATCH_ELEMENTS
     """How large the largest tensor of a batch of programs may be; one program always runs."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
+    limit_s: float | None = None
+    """When the child that runs it is ended."""
 
 
 @dataclass(frozen=True)

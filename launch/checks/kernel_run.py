@@ -51,6 +51,8 @@ class RunOptions:
     trace: Trace | None = None
     backwards: bool = False
     max_accesses: int | None = None
+    until: float | None = None
+    """By `time.monotonic`: how long programs may be run one by one in a search for races."""
 
 
 @dataclass(frozen=True)

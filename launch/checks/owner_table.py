@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from launch.buffers.element_types import Array
@@ -10,7 +12,14 @@ _NOBODY = -1
 
 
 class Suspected(BaseException):
-    """Something may be wrong with what programs do at once. No kernel can catch it."""
+    """Something may be wrong with what `programs` do at once. No kernel can catch it.
+
+    These are their numbers, as far as they are known.
+    """
+
+    def __init__(self, programs: Sequence[int] = ()) -> None:
+        super().__init__()
+        self.programs = programs
 
 
 class Owners:
@@ -23,6 +32,10 @@ class Owners:
         """Take the programs as numbers from 0 on."""
         self.floor, self.atomics, self.several = floor, floor, floor + 1
         self.of_programs = (programs + (floor + 2)).astype(np.int32)
+
+    def numbers(self, owners: Iterable[int]) -> list[int]:
+        """Return the numbers of those of `owners` that are programs."""
+        return [owner - self.floor - 2 for owner in owners if owner >= self.floor + 2]
 
 
 class OwnerTable:
@@ -38,7 +51,8 @@ class OwnerTable:
             return
         strangers = (found >= owners.floor) & ((found != owner) | (found == owners.several))
         if strangers.any():
-            raise Suspected
+            met = [np.broadcast_to(known, strangers.shape)[strangers] for known in (found, owner)]
+            raise Suspected(owners.numbers(int(known[0]) for known in met))
 
     def put(self, cells: Array, owner: Array | int) -> None:
         """Remember the owner of cells."""

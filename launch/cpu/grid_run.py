@@ -3,20 +3,27 @@
 Of what is suspected while programs run at once, nothing is told. The launch begins again on the
 memory as it was: programs up to those run at once again, the rest one after the other with exact
 checks. So findings, outputs and their order are those of programs that run one after the other.
+
+Where a search for races has no time for all of them, the programs that were suspected are examined
+alone: a GPU runs programs in any order, so that those may be the first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from compiler.diagnostic import Failure
 from compiler.numpy_module.run_form import RunForm
 from launch.buffers.element_types import Array
 from launch.checks.addresses import AddressSpace
-from launch.checks.checked_memory import Watch
+from launch.checks.checked_memory import TooManyAccesses, Watch
 from launch.checks.disturbance import Disturbance
 from launch.checks.finding import KernelPlace, Stopped
 from launch.checks.kernel_run import KernelRun, RunOptions
@@ -34,10 +41,19 @@ from launch.cpu.places import Places
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
 from launch.cpu.tells import Tells
-from launch.messages import RunOrder
+from launch.messages import CHECK_TIMEOUT, RunOrder
 
 MOST_PROGRAMS_TO_SUSPECT = 1 << 31
 """Their numbers fit the tables of who read and wrote what."""
+_FOR_RACES = 0.7
+_NEIGHBOURS = 32
+_MOST_SAMPLED_ACCESSES = 100_000
+"""A program may wait for one that is not in the sample."""
+
+
+def races_until(limit_s: float | None) -> float | None:
+    """Return how long a run that begins now, and ends by `limit_s`, runs programs one by one."""
+    return None if limit_s is None else monotonic() + _FOR_RACES * limit_s
 
 
 def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions) -> KernelRun:
@@ -45,25 +61,73 @@ def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptio
     total = math.prod(order.grid)
     watches_races = "racecheck" in how.checks
     is_exact = how.trace is not None or form.prints  # what was printed cannot be taken back
+    if is_exact or not watches_races:
+        how = replace(how, until=None)
     if is_exact or (watches_races and total > MOST_PROGRAMS_TO_SUSPECT):
         return GridLaunch(form, order, memory, how, exact_from=0).run()
     try:
         return GridLaunch(form, order, memory, how, exact_from=total).run()
-    except SuspectedAt as suspected:
-        exact_from = 0 if watches_races else suspected.program
-    return GridLaunch(form, order, memory, how, exact_from).run()
+    except SuspectedAt as found:
+        suspected = found
+    if not watches_races:
+        return GridLaunch(form, order, memory, how, suspected.program).run()
+    try:
+        return GridLaunch(form, order, memory, how, exact_from=0).run()
+    except OutOfTime as late:
+        sample = _sample_of(suspected, total)
+        limited = replace(how, max_accesses=_MOST_SAMPLED_ACCESSES, until=None)
+        with suppress(TooManyAccesses):
+            ran = GridLaunch(form, order, memory, limited, 0, sample).run()
+            if ran.stopped is not None or ran.watch.findings:
+                return _ended(ran, f"{sample.size} programs that were suspected, of {total:,}")
+        raise _not_examined(late.examined, sample.size, total) from None
+
+
+def _sample_of(suspected: SuspectedAt, total: int) -> Array:
+    """Return the programs that met, as far as they are known, and the first ones beside them."""
+    first = np.arange(_NEIGHBOURS)
+    numbers = np.concatenate([first, suspected.program + first, np.array(suspected.programs, int)])
+    return np.unique(numbers[numbers < total]).astype(np.int64)
+
+
+def _ended(ran: KernelRun, examined: str) -> KernelRun:
+    """Return a run that ends with its last finding, which says what was examined."""
+    stopped = ran.stopped or ran.watch.findings.pop()
+    said = f"{stopped.message} (There was time to look for races among {examined}.)"
+    return replace(ran, stopped=replace(stopped, message=said))
+
+
+def _not_examined(examined: int, sampled: int, total: int) -> Failure:
+    message = (
+        f"The check for races took too long, not the kernel: something that {total:,} programs did "
+        "at once looked like a race, so each had to be run alone. There was time for the first "
+        f"{examined:,} and {sampled} others that were suspected, and these do not race. Launch a "
+        "smaller grid, give it a longer timeout_s, or leave out racecheck."
+    )
+    return Failure(CHECK_TIMEOUT, "run", message)
 
 
 class SuspectedAt(Suspected):
     """Something may be wrong with what programs did from the `program`th on, in their order."""
 
-    def __init__(self, program: int) -> None:
-        super().__init__()
+    def __init__(self, program: int, programs: Sequence[int]) -> None:
+        super().__init__(programs)
         self.program = program
 
 
+class OutOfTime(BaseException):
+    """Ends a search for races that found none among the first programs, `examined` of them."""
+
+    def __init__(self, examined: int) -> None:
+        super().__init__()
+        self.examined = examined
+
+
 class GridLaunch:
-    """One attempt. Programs from the `exact_from`th on are one by one."""
+    """One attempt. Programs from the `exact_from`th on are one by one.
+
+    Those of a `sample` run alone, one by one, as if there were no others.
+    """
 
     def __init__(
         self,
@@ -72,10 +136,11 @@ class GridLaunch:
         memory: LaunchMemory,
         how: RunOptions,
         exact_from: int,
+        sample: Array | None = None,
     ) -> None:
         keep_freed_memory()
         self._form, self._order, self._how = form, order, how
-        self._exact_from = exact_from
+        self._exact_from, self._sample = exact_from, sample
         self._programs = Programs(order.grid)
         self._places = Places(form.places)
         self._allocations = memory.fresh()
@@ -93,21 +158,33 @@ class GridLaunch:
         self._kernel = Kernel(form, self._programs, self._memory, tells, self._step)
 
     def run(self) -> KernelRun:
-        """Run all programs, or those up to a finding. Raises `SuspectedAt`."""
-        stopped = None
+        """Run all programs, or those up to a finding. Raises `SuspectedAt`, `OutOfTime`."""
+        stopped, until = None, self._how.until
         try:
             for first, numbers in self._batches():
                 self._memory.is_exact = first >= self._exact_from
+                if first and self._memory.is_exact and until is not None and monotonic() > until:
+                    return self._out_of_time(first)
                 try:
                     self._kernel.run_batch(numbers, self._arguments)
-                except Suspected:
-                    raise SuspectedAt(first) from None
+                except Suspected as suspected:
+                    raise SuspectedAt(first, suspected.programs) from None
         except Stopped as found:
             stopped = found.finding
         return KernelRun(self._allocations, self._written_elements, self._watch, stopped)
 
+    def _out_of_time(self, examined: int) -> KernelRun:
+        """Return the run up to here where it found something. Raises `OutOfTime`."""
+        if not self._watch.findings:
+            raise OutOfTime(examined)
+        ran = KernelRun(self._allocations, self._written_elements, self._watch, None)
+        return _ended(ran, f"the first {examined:,} of {math.prod(self._order.grid):,} programs")
+
     def _batches(self) -> Iterator[tuple[int, Array]]:
         """Yield how many programs ran before, and the numbers of those that run next."""
+        if self._sample is not None:
+            yield from enumerate(self._sample[:, None])
+            return
         total, first = math.prod(self._order.grid), 0
         size = self._kernel.batch_size(self._order.batch_elements)
         while first < total:

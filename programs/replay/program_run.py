@@ -76,6 +76,8 @@ class ReplayOptions:
     checks: Sequence[str] = ()
     backwards: bool = False
     """Run the programs of each grid in the opposite order."""
+    until: float | None = None
+    """As of RunOptions."""
     before_op: Callable[[int], None] | None = None
     after_op: Callable[[int], None] | None = None
     device: torch.device = CPU
@@ -197,7 +199,7 @@ class ProgramRun:
 
     def _launch(self, index: int, op: Launch) -> None:
         self._zero(op)
-        how = RunOptions(self._how.checks, backwards=self._how.backwards)
+        how = RunOptions(self._how.checks, backwards=self._how.backwards, until=self._how.until)
         ran = self._launches.run(index, self.tensors, self.written, how)
         for found in ran.findings:
             self._add(found)

@@ -17,6 +17,7 @@ from compiler.messages.wire import Send
 from launch.buffers.allocation import part
 from launch.buffers.element_types import stored
 from launch.checks.bounded_output import BoundedOutput
+from launch.cpu.grid_run import races_until
 from launch.messages import Finding, Tolerance
 from launch.reference.comparison import comparison
 from launch.request.tolerance import default_tolerance
@@ -72,6 +73,7 @@ def replay(order: ReplayOrder, body: bytes, send: Send) -> ReplayReport:
 class _Replay:
     def __init__(self, order: ReplayOrder, body: bytes, send: Send) -> None:
         self._order, self._body, self._send = order, body, send
+        self._until = races_until(order.limit_s)
         self._tape = read_tape(part(body, order.tape))
         self._needed = lifetimes(self._tape)
         self._findings: list[Finding] = []
@@ -106,7 +108,7 @@ class _Replay:
         return check_tapes(self._tape, text, self._order.memory_bytes, "the CPU device")
 
     def _run(self, launches: KernelLaunches, source: Tape | None, *, backwards: bool) -> Outputs:
-        how = ReplayOptions(self._order.seed, self._order.checks, backwards)
+        how = ReplayOptions(self._order.seed, self._order.checks, backwards, self._until)
         given = {} if source is None else given_inputs(self._tape, source, how)
         if self._order.announce:
             how = replace(how, before_op=self._announce)

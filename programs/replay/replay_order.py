@@ -63,6 +63,8 @@ class ReplayOrder(Order):
     batch_elements: int = MOST_BATCH_ELEMENTS
     """As in a RunOrder."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
+    limit_s: float | None = None
+    """When the child that replays it is ended."""
     announce: bool = False
     """Send `op:<index>` before each op, so that it is known where the child ended."""
 

@@ -194,6 +194,18 @@ def test_programs_that_race_are_found_where_asked_for(program: LaunchingProgram)
     assert program.replayed([z], text).report.findings == []
 
 
+def test_a_race_is_found_though_there_is_no_time_for_all(program: LaunchingProgram) -> None:
+    with program:
+        x, z = torch.arange(32, dtype=torch.float32), torch.zeros(32)
+    program.launch(4, x, z, 32)
+    text = doubling(step="%none", extra=_PID_ADDED)
+
+    [finding] = program.replayed([z], text, checks=("racecheck",), limit_s=0.0).report.findings
+
+    assert (finding.kind, finding.line) == ("race", 13)
+    assert "There was time to look for races among" in finding.message
+
+
 _PID_ADDED = f"""%number = arith.sitofp %pid : i32 to f32
     %numbers = tt.splat %number : f32 -> tensor<{BLOCK}xf32>
     %other = arith.addf %y, %numbers : tensor<{BLOCK}xf32>

@@ -4,7 +4,7 @@ Whatever it reports is of its own kernel alone: no such child sees what is expec
 """
 
 from compiler.problem import Problem, failure_problem
-from launch.messages import RunReport
+from launch.messages import InterpretOrder, RunOrder, RunReport
 from launch.request.bound_arguments import Buffer
 from launch.request.verdict import RunEnding
 from worker.compile.child_failure import misreported, violation_of
@@ -14,9 +14,13 @@ from worker.launch.run import PreparedRun, RunResult, bits_bytes, size_bytes
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.retry import killed_from_outside
 
+KernelOrder = InterpretOrder | RunOrder
 
-def result_of(outcome: ChildOutcome, run: PreparedRun, timeout_s: float, profile: str) -> RunResult:
-    """Return what came of `run` in a child of this profile, which was allowed `timeout_s`."""
+
+def result_of(
+    outcome: ChildOutcome, run: PreparedRun, timeout_s: float, order: KernelOrder
+) -> RunResult:
+    """Return what came of `run` in the child of an `order`, which was allowed `timeout_s`."""
     result = RunResult(stdout=outcome.stdout.decode(errors="replace"))
     try:
         if outcome.result is not None:
@@ -24,7 +28,7 @@ def result_of(outcome: ChildOutcome, run: PreparedRun, timeout_s: float, profile
         elif outcome.failure is not None:
             _take_failure(result, read_report(LaunchFailure, outcome.failure))
         else:
-            _take_ending(result, outcome, timeout_s, profile)
+            _take_ending(result, outcome, timeout_s, order)
     except Malformed as error:
         result.fail(failure_problem("sandbox_violation", misreported(str(error))))
     return result
@@ -72,16 +76,23 @@ def _take_failure(result: RunResult, failure: LaunchFailure) -> None:
         case "memory_exceeded":
             message = "The run needs more memory than a process of a launch may have."
             result.end(RunEnding.OUT_OF_MEMORY, message)
+        case "check_timeout":
+            result.end(RunEnding.TIMEOUT, failure.message)
         case "compiler_crashed":
             _crashed(result, failure.message)
         case _:
             result.fail(_kernel_problem(failure))
 
 
-def _take_ending(result: RunResult, outcome: ChildOutcome, timeout_s: float, profile: str) -> None:
+def _take_ending(
+    result: RunResult, outcome: ChildOutcome, timeout_s: float, order: KernelOrder
+) -> None:
     if outcome.ending is Ending.DEADLINE:
-        result.end(RunEnding.TIMEOUT, f"The run did not end within timeout_s = {timeout_s:g} s.")
-    elif _is_ours(outcome, profile):
+        checked = ", ".join(order.checks)
+        beside = f" With its checks ({checked}) it takes longer than without." if checked else ""
+        message = f"The run did not end within timeout_s = {timeout_s:g} s.{beside}"
+        result.end(RunEnding.TIMEOUT, message)
+    elif _is_ours(outcome, order.profile):
         detail = (
             f"The process that was to run the kernel was lost ({outcome.detail}); launch again."
         )

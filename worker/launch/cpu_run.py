@@ -32,7 +32,7 @@ async def run_on_cpu(
     ir_bounds: IrBounds,
 ) -> RunResult:
     """Run the kernel of `job`, whose IR is `ir`. Raises DeadlinePassed."""
-    inputs = inputs_of(run, len(ir.text))
+    inputs, limit_s = inputs_of(run, len(ir.text)), deadline.limit_s(timeout_s)
     order = RunOrder(
         ir=(0, len(ir.text)),
         stage=ir.stage,
@@ -46,8 +46,8 @@ async def run_on_cpu(
         trace=traced(trace),
         batch_elements=batch_elements,
         ir_bounds=ir_bounds,
+        limit_s=limit_s,
     )
-    limit_s = deadline.limit_s(timeout_s)
     outcome = await run_task(
         session,
         order.profile,
@@ -58,4 +58,4 @@ async def run_on_cpu(
     )
     if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
         raise deadline.passed
-    return result_of(outcome, run, timeout_s, order.profile)
+    return result_of(outcome, run, timeout_s, order)

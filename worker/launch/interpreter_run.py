@@ -43,7 +43,7 @@ async def interpret(
     )
     if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
         raise deadline.passed
-    return result_of(outcome, run, timeout_s, order.profile)
+    return result_of(outcome, run, timeout_s, order)
 
 
 def _order_of(

@@ -44,6 +44,7 @@ class LaunchFailure(Report):
         "extra_argument",
         "slice_incomplete",
         "compile_error",
+        "check_timeout",
         "compiler_crashed",
         "memory_exceeded",
         "invalid_argument",

@@ -140,7 +140,7 @@ async def _run(
     *,
     announce: bool,
 ) -> ChildOutcome:
-    order, body = _order_of(program, settings, announce=announce)
+    order, body = _order_of(program, settings, limit_s, announce=announce)
     awaited = _stages(program.tape)
     if announce:
         awaited |= {op_stage(index) for index in range(len(program.tape.ops))}
@@ -150,7 +150,7 @@ async def _run(
 
 
 def _order_of(
-    program: ProgramToReplay, settings: ReplaySettings, *, announce: bool
+    program: ProgramToReplay, settings: ReplaySettings, limit_s: float, *, announce: bool
 ) -> tuple[ReplayOrder, bytes]:
     parts = [program.text, program.inputs_text or b""]
     size = sum(map(len, parts))
@@ -179,6 +179,7 @@ def _order_of(
         memory_bytes=settings.memory_bytes,
         batch_elements=settings.batch_elements,
         ir_bounds=settings.ir_bounds,
+        limit_s=limit_s,
         announce=announce,
     )
     return order, b"".join(parts)
@@ -240,6 +241,8 @@ def take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None:
         case "memory_exceeded":
             message = "The replay needs more memory than a process of a program may have."
             replayed.end(RunEnding.OUT_OF_MEMORY, Finding(kind="out_of_memory", message=message))
+        case "check_timeout":
+            replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=failure.message))
         case "forged_tape":
             detail = f"The tape is none of a program's ({failure.message})."
             replayed.fail(program_problem("invalid_tape", detail, program=role))

@@ -35,10 +35,11 @@ class DeviceLaunch:
         self._form = run_form(module_of(generic), told, {"user.py": text})
         self._grid = (*grid, 1, 1)[:3]
 
-    def run(self, *checks):
+    def run(self, *checks, until=None):
         """Run programs at once, as a launch does."""
         order = self._order()
-        return run_grid(self._form, order, OrderedMemory(order, b""), RunOptions(checks))
+        how = RunOptions(checks, until=until)
+        return run_grid(self._form, order, OrderedMemory(order, b""), how)
 
     def run_one_by_one(self, *checks):
         """Run programs one after the other, every access checked exactly."""
