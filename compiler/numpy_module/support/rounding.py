@@ -64,15 +64,54 @@ def two_product(a: Any, b: Any) -> Any:
 
 
 def fused(a: Any, b: Any, c: Any) -> Any:
-    """Return `a * b + c` rounded once; of fp64 nearly so."""
+    """Return `a * b + c` rounded once; of fp64 nearly so.
+
+    In the next wider type the product is exact. Its sum with `c` is rounded there, and once more,
+    which is wrong only near the middle of two results: such elements are looked at again.
+    """
     dtype = np.result_type(a, b, c)
+    if dtype == np.float64:
+        return fused_exactly(a, b, c)
+    wide = np.dtype(np.float64 if dtype == np.float32 else np.float32)
+    x, y, z = (np.asarray(value, dtype).astype(wide) for value in (a, b, c))
+    total = np.asarray(x * y + z)
+    near = np.asarray(total.astype(dtype))
+    is_open = may_be_halfway(total, dtype)
+    if is_open.any():
+        x, y, z = (np.broadcast_to(value, total.shape)[is_open] for value in (x, y, z))
+        near[is_open] = fused_exactly(x, y, z, dtype)
+    return near[()]
+
+
+NARROW = {"float16": (10, -14), "bfloat16": (7, -126), "float32": (23, -126)}
+"""Bits of the mantissa, and the exponent of the least normal number."""
+
+
+def may_be_halfway(total: Any, dtype: Any) -> Any:
+    """Return which rounded sums may be in the middle of two floats of a narrower type, or outside.
+
+    Of what is smaller than its normal numbers, or not finite, more than the last bits decides.
+    """
+    kept, exponent = NARROW[dtype.name]
+    dropped = np.finfo(total.dtype).nmant - kept
+    word, kind = bits_of(total), bits_of(total).dtype.type
+    found = (word & kind((1 << dropped) - 1)) == kind(1 << (dropped - 1))
+    size, least = np.abs(total), 2.0**exponent
+    if size.size and not (size.min() >= least and size.max() < np.inf):
+        found |= ((size < least) & (size != 0)) | (size == np.inf)
+    return found
+
+
+def fused_exactly(a: Any, b: Any, c: Any, dtype: Any = np.float64) -> Any:
+    """Return `a * b + c` in `dtype`, from the sum and all that its roundings lost; slow."""
     x, y, z = (np.asarray(value, np.float64) for value in (a, b, c))
     product, lost = two_product(x, y) if dtype == np.float64 else (x * y, np.float64(0))
     total, rest = two_sum(product, z)
     rest = np.where(np.isfinite(total), rest + lost, 0.0)
     if dtype == np.float64:
         return np.where(rest == 0, total, total + rest)[()]
-    return odd_sum(total, rest).astype(dtype)[()]
+    odd = odd_sum(total, rest)
+    return odd.astype(dtype)[()] if np.dtype(dtype).num < 256 else once(odd, dtype)
 
 
 def odd_sum(total: Any, rest: Any) -> Any:
