@@ -29,6 +29,7 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, source: str, files: Mapping[str, str]) -> None:
         self._files = {**files, f"{MODULE}.py": source}
         self._loaded: dict[str, str] = {}
+        self._replaced: dict[str, types.ModuleType] = {}
         self.globals_loaded: dict[int, Mapping[str, Any]] = {}
         """What loading left in each module, by the identity of its globals; of closures as well."""
         self._root = root_package(files)
@@ -53,12 +54,13 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return self._run(name, f"{name}.py", "")
 
     def forget(self) -> None:
-        """Take the program's modules away."""
+        """Take the program's modules away, and put back what a script replaced: `__main__`."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         for name, module in list(sys.modules.items()):
             if getattr(module, "__loader__", None) is self:
                 del sys.modules[name]
+        sys.modules.update(self._replaced)
         for path in self.paths:
             linecache.cache.pop(path, None)
 
@@ -94,6 +96,8 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def _run(self, name: str, file: str, package: str) -> types.ModuleType:
         module = importlib.util.module_from_spec(self._spec(name, file, None))
         module.__package__ = package
+        if name in sys.modules:
+            self._replaced.setdefault(name, sys.modules[name])
         sys.modules[name] = module
         self.exec_module(module)
         return module

@@ -257,6 +257,18 @@ def test_a_custom_op_is_recorded_as_what_its_python_does(recorder: RecordingProc
     assert "aten.mul.Tensor" in names(tape_of(recorder, source))
 
 
+def test_a_program_finds_the_main_module_of_its_process(recorder: RecordingProcess) -> None:
+    """`inspect.getmodule` asks for it, and `torch.library.triton_op` asks that."""
+    source = (
+        "import inspect, sys\nassert '__main__' in sys.modules\n"
+        "assert inspect.getmodule(eval('lambda: 0')) is not None\nx = torch.rand(3)\n"
+    )
+    assert output(tape_of(recorder, source, inputs=[]), "x").shape == (3,)
+    function = {"kind": "function", "name": "f"}
+    source += "def f():\n    return x\n"
+    assert tape_of(recorder, source, function, inputs=[]).outputs is not None
+
+
 def test_inputs_alone_are_recorded_for_two_calls(recorder: RecordingProcess) -> None:
     source = "def get_inputs():\n    return [torch.rand(2, 3), {'n': 4, 'y': torch.ones(2)}]\n"
     tape = tape_of(recorder, source, {"kind": "inputs", "name": "get_inputs"})
