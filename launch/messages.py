@@ -157,6 +157,8 @@ class OutputOrder:
     expected: Place | None = None
     expected_dtype: str | None = None
     """NumPy's name; None: stored as the output is."""
+    expected_bits: int | None = None
+    """Of mantissa that the expected elements were made with; None: as many as their type has."""
     unwritten: Place | None = None
     expected_unwritten: Place | None = None
     tolerance: Tolerance = Tolerance()

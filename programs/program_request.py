@@ -117,11 +117,17 @@ class InputsRequest(RequestPart):
     function: _Name = Field(default="get_inputs", description="called without arguments")
 
 
+_DEFAULT_TOLERANCE = (
+    "default: that of the least precise floats which the reference rounds the output to on its "
+    "way, or has in it; a warning says where it rounds to less than the output's type"
+)
+
+
 class ToleranceRequest(RequestPart):
     """How far an output may be from the reference's, as `atol + rtol * |expected|`."""
 
-    rtol: _Tolerance | None = Field(default=None, description="default: per dtype")
-    atol: _Tolerance | None = Field(default=None, description="default: per dtype")
+    rtol: _Tolerance | None = Field(default=None, description=_DEFAULT_TOLERANCE)
+    atol: _Tolerance | None = Field(default=None, description=_DEFAULT_TOLERANCE)
     atol_scale: AtolScale | None = Field(default=None, description=ATOL_SCALE)
 
 

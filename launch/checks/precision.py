@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from launch.checks.precision_causes import Cause, CauseKind, causes_in
 from launch.checks.precision_measure import MANTISSA_BITS, Measured
-from launch.messages import Finding, Tolerance
+from launch.messages import Finding, OutputOrder, Tolerance
 
 KIND = "precision_downgrade"
 _REFERENCE_BITS = {"float16": 11, "float32": 24, "float64": 53}
@@ -76,15 +76,16 @@ def causes_of(ir: bytes) -> tuple[Cause, ...]:
     return tuple(causes_in(ir.decode(errors="replace")))
 
 
-def reference_bits(dtype: str, expected_dtype: str | None, causes: Sequence[Cause] = ()) -> int:
+def reference_bits(output: OutputOrder, causes: Sequence[Cause] = ()) -> int:
     """Return how many bits of mantissa the expected elements of an output were made with, at most.
 
-    `expected_dtype` is NumPy's name, None for the output's own `dtype`; `causes` are those of the
-    reference, where it is a kernel. 0: they are no floats.
+    `causes` are those of the reference, where it is a kernel. 0: they are no floats.
     """
-    bits = MANTISSA_BITS.get(dtype, 0)
-    if expected_dtype is not None:
-        bits = _REFERENCE_BITS.get(expected_dtype, 0)
+    bits = MANTISSA_BITS.get(output.dtype, 0)
+    if output.expected_dtype is not None:
+        bits = _REFERENCE_BITS.get(output.expected_dtype, 0)
+    if output.expected_bits is not None:
+        bits = min(bits, output.expected_bits)
     return min([bits, *(cause.bits for cause in causes)])
 
 

@@ -100,7 +100,7 @@ class Question:
 
     def meter(self, output: OutputOrder) -> PrecisionMeter | None:
         """Return what measures an output, None where there is nothing to be found out."""
-        bits = reference_bits(output.dtype, output.expected_dtype, self.of_reference)
+        bits = reference_bits(output, self.of_reference)
         asked = output.expected is not None and output.dtype in MANTISSA_BITS
         if not asked or not any(cause.bits < bits for cause in self.causes):
             return None
@@ -112,7 +112,7 @@ class Question:
         """Return the finding of an output; what nobody wrote, or overflowed, is another matter."""
         if not comparer.all_finite:
             return None
-        bits = reference_bits(output.dtype, output.expected_dtype, self.of_reference)
+        bits = reference_bits(output, self.of_reference)
         return downgrade(name, output.dtype, meter.result(), self.causes, bits, output.tolerance)
 
 

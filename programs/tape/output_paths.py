@@ -17,6 +17,11 @@ def by_path(structure: Structure) -> dict[str, TensorRef | Scalar]:
     return {ONLY: structure}
 
 
+def input_path(path: str) -> str:
+    """Return the path of an input that a call changed in place, from that among the inputs."""
+    return f"inputs[{path}]"
+
+
 def _inside(structure: Structure, path: str) -> Iterator[tuple[str, TensorRef | Scalar]]:
     if isinstance(structure, DictOf):
         items = [(_escaped(name), item) for name, item in structure.items]

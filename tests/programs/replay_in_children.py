@@ -20,6 +20,7 @@ from worker.launch.kernel_ir import KernelIr
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
+from worker.programs.output_tolerances import OutputTolerances
 from worker.programs.program_comparison import ComparedProgram, compare, judged
 from worker.programs.replay_child import ProgramToReplay, ReplaySettings, replay
 from worker.programs.replayed import Replayed
@@ -74,5 +75,5 @@ async def both(
     of = recorded(rows, reference).tape
     theirs = await replayed(replays, to_replay(of, role="reference"))
     ours = await replayed(replays, to_replay(recorded(rows, candidate).tape, of))
-    compared = await compare(comparing, ours, theirs, tolerance)
+    compared = await compare(comparing, ours, theirs, OutputTolerances(tolerance))
     return judged(ours, theirs, compared), compared

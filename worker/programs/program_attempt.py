@@ -32,6 +32,7 @@ from worker.programs.gpu.known_references import KnownReferences
 from worker.programs.gpu.program_replays import ProgramReplays
 from worker.programs.kernel_compiles import KernelCompiles
 from worker.programs.kernel_jobs import TARGET, TTIR, KernelJobs
+from worker.programs.output_tolerances import OutputTolerances
 from worker.programs.program_children import ProgramChildren
 from worker.programs.program_kernels import ProgramKernels
 from worker.programs.program_outcome import launches_of
@@ -174,7 +175,7 @@ class ProgramAttempt:
         await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
         return replayed
 
-    def replays_on(self, gpu: ProgramGpu) -> ProgramReplays:
+    def replays_on(self, gpu: ProgramGpu, tolerances: OutputTolerances) -> ProgramReplays:
         """Return what replays this program and its reference on a GPU."""
         request = self.request
 
@@ -191,9 +192,7 @@ class ProgramAttempt:
             turn_s=request.deadline_s,
             spent=self.spent,
         )
-        return ProgramReplays(
-            gpu, turn, request.tolerance, self.deadline, self.context.references, tell
-        )
+        return ProgramReplays(gpu, turn, tolerances, self.deadline, self.context.references, tell)
 
     @property
     def runs_on(self) -> ProgramGpu | None:

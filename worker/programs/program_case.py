@@ -19,6 +19,7 @@ from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu
 from worker.programs.gpu.program_repeats import compare_repeats
 from worker.programs.kernel_jobs import TooManyKernels
 from worker.programs.launches_work import coverage_by_work
+from worker.programs.output_tolerances import OutputTolerances, output_tolerances
 from worker.programs.parameter_values import differing_parameters
 from worker.programs.program_attempt import ProgramAttempt
 from worker.programs.program_comparison import ComparedProgram, compare, is_sound, judged
@@ -75,6 +76,7 @@ def _flags_of_refusal(problem: ProgramProblem) -> list[ProgramFlag]:
 class _Case:
     def __init__(self, attempt: ProgramAttempt) -> None:
         self._attempt = attempt
+        self._tolerances = OutputTolerances(attempt.request.tolerance)
         self.outcome = CaseOutcome()
 
     async def do(self, inputs: InputsRequest | None) -> None:
@@ -160,7 +162,9 @@ class _Case:
         beside = None
         if program is not None and kernels is not None:
             beside = device_program(program, kernels, recorded.inputs_of(program), REFERENCE)
-        replayed, reference = await attempt.replays_on(gpu).both(candidate, beside)
+        replayed, reference = await attempt.replays_on(gpu, self._tolerances).both(
+            candidate, beside
+        )
         outcome.kernels = compiled.answered_with(replayed.variants)
         outcome.times = replayed.times
         outcome.warnings += compiled.left_out_warnings + _untimed("The program", replayed)
@@ -207,6 +211,10 @@ class _Case:
         compiled = await self._compiled(program, texts)
         self.outcome.reference_kernels = compiled.answered
         self.outcome.problem = compiled.problem(REFERENCE)
+        # in a thread: the tape may be long
+        self._tolerances = await to_thread(
+            output_tolerances, self._attempt.request.tolerance, program.tape, compiled.effects()
+        )
         return compiled if self.outcome.problem is None else None
 
     def _take_reference(self, replayed: Replayed) -> None:
@@ -221,7 +229,12 @@ class _Case:
             believed = None
         pool = self._attempt.context.comparing
         compared = await compare(
-            pool, replayed, believed, request.tolerance, ir, devices=not is_script(request)
+            pool, replayed, believed, self._tolerances, ir, devices=not is_script(request)
+        )
+        outcome.warnings += self._tolerances.warnings(
+            (path, output.summary.dtype)
+            for path, output in compared.outputs.items()
+            if output.summary is not None and output.comparison is not None
         )
         if believed is not None and all(compared.matches):
             await self._compare_repeats(replayed, believed, compared)
@@ -238,8 +251,8 @@ class _Case:
         """Compare the timed repeats that came of a GPU, too."""
         if not replayed.repeats or replayed.times is None:
             return
-        pool, tolerance = self._attempt.context.comparing, self._attempt.request.tolerance
-        found = await compare_repeats(pool, replayed.repeats, reference, tolerance)
+        pool = self._attempt.context.comparing
+        found = await compare_repeats(pool, replayed.repeats, reference, self._tolerances)
         compared.matches += found.matches
         compared.findings += found.findings
         timing = amended(replayed.times.timing, compared_repeats=found.compared)

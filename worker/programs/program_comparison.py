@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.compilation import amended
-from launch.messages import CompareOrder, Finding, OutputOrder, Tolerance
+from launch.messages import CompareOrder, Finding, OutputOrder
 from launch.request.launch_record import Comparison
-from launch.request.tolerance import default_tolerance
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from programs.program_record import ProgramOutput
-from programs.program_request import ToleranceRequest
 from programs.replay.replay_order import ORDER_DEPENDENT
 from programs.tape.schema import Scalar, TensorMeta
 from worker.launch.launch_reports import ComparedOutput, CompareReport
@@ -20,6 +18,7 @@ from worker.launch.mismatch_explanation import annotated
 from worker.launch.weak_comparison import weak_comparison
 from worker.pool.pool import Pool
 from worker.programs.comparing_child import Bodies, compare_outputs
+from worker.programs.output_tolerances import OutputTolerances
 from worker.programs.replayed import (
     Replayed,
     ReplayedCall,
@@ -44,6 +43,7 @@ _CHANGES_INPUT = (
 _LEAVES_INPUT = "The {call} call leaves {path} as it was, and the reference changes it in place."
 _MOST_FINDINGS = 20
 _PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
+_DEFAULT_TOLERANCES = OutputTolerances()
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ async def compare(
     pool: Pool,
     candidate: Replayed,
     reference: Replayed | None,
-    tolerance: ToleranceRequest | None = None,
+    tolerances: OutputTolerances = _DEFAULT_TOLERANCES,
     ir: bytes = b"",
     *,
     devices: bool = True,
@@ -76,7 +76,7 @@ async def compare(
         expected: ReplayedCall | None = None
         if reference is not None:
             expected = reference.calls[call] if call < len(reference.calls) else {}
-        comparison = _Comparison(pool, compared, call, tolerance, ir, devices)
+        comparison = _Comparison(pool, compared, call, tolerances, ir, devices)
         await comparison.compare(returned, expected)
     return compared
 
@@ -119,7 +119,7 @@ class _Comparison:
     pool: Pool
     compared: ComparedProgram
     call: int
-    tolerance: ToleranceRequest | None
+    tolerances: OutputTolerances
     ir: bytes
     devices: bool
 
@@ -135,7 +135,7 @@ class _Comparison:
             if item.compared is not None:
                 known[path] = item.compared
             elif item.data is not None and (other is None or other.data is not None):
-                orders[path] = self._order(bodies, item, other)
+                orders[path] = self._order(bodies, path, item, other)
         self._check_structure(returned, expected)
         order = CompareOrder(outputs=orders, ir=ir)
         report = (
@@ -146,7 +146,7 @@ class _Comparison:
         for path, found in (known | report.outputs).items():
             comparison = found.comparison
             if comparison is not None:
-                given = tolerance_of(dtypes[path], self.tolerance)
+                given = self.tolerances.of(path, dtypes[path])
                 comparison = amended(comparison, rtol=given.rtol, atol=given.atol)
                 is_downgraded = found.downgrade is not None
                 comparison = annotated(
@@ -259,7 +259,7 @@ class _Comparison:
         return True
 
     def _order(
-        self, bodies: Bodies, item: ReplayedTensor, expected: ReplayedTensor | None
+        self, bodies: Bodies, path: str, item: ReplayedTensor, expected: ReplayedTensor | None
     ) -> OutputOrder:
         dtype, shape = _stored(item.meta)
         sides = [side for side in (item, expected) if side is not None]
@@ -277,17 +277,9 @@ class _Comparison:
             expected=data[1] if expected is not None else None,
             unwritten=bits[0],
             expected_unwritten=bits[1] if expected is not None else None,
-            tolerance=tolerance_of(dtype, self.tolerance),
+            expected_bits=self.tolerances.expected_bits(path, dtype),
+            tolerance=self.tolerances.of(path, dtype),
         )
-
-
-def tolerance_of(dtype: str, asked: ToleranceRequest | None) -> Tolerance:
-    """Return how far an output of `dtype` may be from the reference's."""
-    default = default_tolerance(dtype)
-    if asked is None:
-        return default
-    given = {name: getattr(asked, name) for name in ("rtol", "atol", "atol_scale")}
-    return replace(default, **{name: one for name, one in given.items() if one is not None})
 
 
 def compared_dtype(dtype: str) -> str:

@@ -30,11 +30,6 @@ ReplayedCall = Mapping[str, ReplayedTensor | Scalar]
 """What a call returned, by path (`0`, `1.a`), and left in inputs that it changed (`inputs[0]`)."""
 
 
-def input_path(path: str) -> str:
-    """Return the path of an input that a call changed in place, from that among the inputs."""
-    return f"inputs[{path}]"
-
-
 def is_input_path(path: str) -> bool:
     """Whether a path is of an input that was changed, and not of an output."""
     return path.startswith("inputs[")

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from math import prod
 
 from programs.replay.replay_order import CALLS
-from programs.tape.output_paths import by_path
+from programs.tape.output_paths import by_path, input_path
 from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, TupleOf, tensors_of
 from programs.tape.tape_dtypes import ELEMENT_BYTES
 from worker.compile.reports import Malformed
 from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
-from worker.programs.replayed import ReplayedCall, ReplayedTensor, input_path, is_input_path
+from worker.programs.replayed import ReplayedCall, ReplayedTensor, is_input_path
 
 SentPlace = tuple[int, int]
 """A call, and the position of a tensor among what it returned, or was given."""

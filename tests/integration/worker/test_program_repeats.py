@@ -11,6 +11,7 @@ from worker.launch.launch_children import ENVIRONMENT
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 from worker.programs.gpu.program_repeats import compare_repeats
+from worker.programs.output_tolerances import OutputTolerances
 from worker.programs.replayed import Replayed, ReplayedTensor, TimedCall
 
 ROOT = Path(__file__).parents[3]
@@ -37,7 +38,7 @@ REFERENCE = Replayed(calls=[call(1.0), call(2.0)])
 
 async def test_repeats_that_match_are_told(pool):
     sent = [TimedCall(3, 0, call(1.0)), TimedCall(9, 1, call(2.0))]
-    found = await compare_repeats(pool, sent, REFERENCE)
+    found = await compare_repeats(pool, sent, REFERENCE, OutputTolerances())
 
     assert [(one.repeat, one.matches) for one in found.compared] == [(3, True), (9, True)]
     assert found.matches == [True, True]
@@ -46,7 +47,7 @@ async def test_repeats_that_match_are_told(pool):
 
 async def test_a_repeat_that_kept_the_other_calls_answer_is_the_finding(pool):
     sent = [TimedCall(3, 0, call(1.0)), TimedCall(7, 1, call(1.0)), TimedCall(9, 0, call(2.0))]
-    found = await compare_repeats(pool, sent, REFERENCE)
+    found = await compare_repeats(pool, sent, REFERENCE, OutputTolerances())
 
     assert [(one.repeat, one.matches) for one in found.compared] == [(3, True), (7, False)]
     (finding,) = found.findings
@@ -58,6 +59,6 @@ async def test_a_repeat_that_kept_the_other_calls_answer_is_the_finding(pool):
 async def test_inputs_that_the_reference_changed_are_no_part_of_a_repeat(pool):
     changed = {"inputs[0]": ReplayedTensor(META, bytes(256))}
     reference = Replayed(calls=[call(1.0) | changed, call(2.0)])
-    found = await compare_repeats(pool, [TimedCall(0, 0, call(1.0))], reference)
+    found = await compare_repeats(pool, [TimedCall(0, 0, call(1.0))], reference, OutputTolerances())
 
     assert found.matches == [True]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from launch.messages import Finding
 from launch.request.launch_record import ComparedRepeat
 from launch.request.verdict import Verdict
-from programs.program_request import ToleranceRequest
 from worker.pool.pool import Pool
+from worker.programs.output_tolerances import OutputTolerances
 from worker.programs.program_comparison import ComparedProgram, compare
 from worker.programs.replayed import Replayed, ReplayedCall, TimedCall, is_input_path
 
@@ -30,7 +30,7 @@ async def compare_repeats(
     pool: Pool,
     sent: Sequence[TimedCall],
     reference: Replayed,
-    tolerance: ToleranceRequest | None = None,
+    tolerances: OutputTolerances,
 ) -> ComparedRepeats:
     """Compare what was sent, all at once; tell of the first that does not match.
 
@@ -40,7 +40,7 @@ async def compare_repeats(
     async def compared_with(one: TimedCall) -> ComparedProgram:
         expected = Replayed(calls=[_outputs(reference.calls[one.call])])
         returned = Replayed(calls=[_outputs(one.returned)])
-        return await compare(pool, returned, expected, tolerance, devices=False)  # calls told
+        return await compare(pool, returned, expected, tolerances, devices=False)  # calls told
 
     found = ComparedRepeats()
     tasks = [asyncio.create_task(compared_with(one)) for one in sent]

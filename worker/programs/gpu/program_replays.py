@@ -7,7 +7,6 @@ expected may have been there before.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from programs.program_request import ToleranceRequest
 from worker.launch.run import Deadline
 from worker.programs.gpu.gpu_replay import (
     DeviceProgram,
@@ -18,6 +17,7 @@ from worker.programs.gpu.gpu_replay import (
 )
 from worker.programs.gpu.known_references import KnownReferences, key_of
 from worker.programs.gpu.replay_beside import is_too_large, replay_beside
+from worker.programs.output_tolerances import OutputTolerances
 from worker.programs.replayed import Replayed
 
 
@@ -28,7 +28,7 @@ class ProgramReplays:
     gpu: ProgramGpu
     turn: ReplayTurn
     """The candidate's."""
-    tolerance: ToleranceRequest | None
+    tolerances: OutputTolerances
     deadline: Deadline
     known: KnownReferences
     tell: Callable[[str, Replayed], Awaitable[None]]
@@ -53,7 +53,7 @@ class ProgramReplays:
         self, candidate: DeviceProgram, reference: DeviceProgram
     ) -> tuple[Replayed, Replayed | None]:
         ours, theirs = await replay_beside(
-            self.gpu, candidate, reference, self.turn, self.tolerance, self.deadline
+            self.gpu, candidate, reference, self.turn, self.tolerances, self.deadline
         )
         for program, replayed in ((candidate, ours), (reference, theirs)):
             await self.tell(program.role, replayed)

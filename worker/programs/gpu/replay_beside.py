@@ -6,7 +6,6 @@ For outputs that are too large to leave it: of these only numbers are sent.
 from dataclasses import replace
 
 from launch.messages import Tolerance
-from programs.program_request import ToleranceRequest
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.tape.output_paths import by_path
 from programs.tape.schema import Structure, Tape, TensorRef
@@ -23,7 +22,8 @@ from worker.programs.gpu.gpu_replay import (
     returned_bytes,
     too_much_told,
 )
-from worker.programs.program_comparison import compared_dtype, tolerance_of
+from worker.programs.output_tolerances import OutputTolerances
+from worker.programs.program_comparison import compared_dtype
 from worker.programs.replayed import Replayed
 
 
@@ -37,7 +37,7 @@ async def replay_beside(
     program: DeviceProgram,
     reference: DeviceProgram,
     how: ReplayTurn,
-    tolerance: ToleranceRequest | None,
+    allowed: OutputTolerances,
     deadline: Deadline,
 ) -> tuple[Replayed, Replayed]:
     """Return what came of a program and of its reference. Raises DeadlinePassed, DeviceDrained."""
@@ -45,7 +45,7 @@ async def replay_beside(
     order = replace(
         order_of(program, how, gpu.memory_bytes),
         beside=of_reference,
-        tolerances=tolerances_of(program.tape, reference.tape, tolerance),
+        tolerances=tolerances_of(program.tape, reference.tape, allowed),
     )
     try:
         async with deadline.bounding():  # the reference's time is not known when the turn begins
@@ -57,9 +57,7 @@ async def replay_beside(
     return both_of(outcome, program.tape, reference.tape, how.timeout_s)
 
 
-def tolerances_of(
-    tape: Tape, reference: Tape, asked: ToleranceRequest | None
-) -> dict[int, Tolerance]:
+def tolerances_of(tape: Tape, reference: Tape, allowed: OutputTolerances) -> dict[int, Tolerance]:
     """Return how far outputs may be from the reference's, by position; without what has no partner.
 
     A partner is at the same position and path, and of the same shape and type, in both calls.
@@ -69,7 +67,7 @@ def tolerances_of(
     for position, first in enumerate(ours[0]):
         calls = zip(ours, theirs, strict=True)
         if all(_at(own, position) == _at(other, position) for own, other in calls):
-            found[position] = tolerance_of(compared_dtype(first[1]), asked)
+            found[position] = allowed.of(first[0], compared_dtype(first[1]))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -12,7 +13,7 @@ from compiler.lines.place import Spot
 from launch.checks.precision import downgrade, reference_bits
 from launch.checks.precision_causes import Cause, CauseKind
 from launch.checks.precision_measure import Measured, PrecisionMeter
-from launch.messages import Tolerance
+from launch.messages import OutputOrder, Tolerance
 
 RANDOM = np.random.default_rng(1).normal(size=4096)
 AT = Spot("/kernel/user.py", 7, 5)
@@ -162,4 +163,7 @@ def test_a_cause_without_a_place_has_no_line() -> None:
 def test_a_reference_is_as_good_as_its_type_and_its_own_causes(
     dtype: str, expected_dtype: str | None, causes: tuple[Cause, ...], bits: int
 ) -> None:
-    assert reference_bits(dtype, expected_dtype, causes) == bits
+    output = OutputOrder(dtype=dtype, shape=[8], actual=(0, 0), expected_dtype=expected_dtype)
+
+    assert reference_bits(output, causes) == bits
+    assert reference_bits(replace(output, expected_bits=11), causes) == min(bits, 11)

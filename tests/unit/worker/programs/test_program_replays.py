@@ -17,6 +17,7 @@ from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
 from worker.programs.gpu.known_references import KnownReferences
 from worker.programs.gpu.program_replays import ProgramReplays
 from worker.programs.kernel_jobs import KernelUse
+from worker.programs.output_tolerances import OutputTolerances
 from worker.programs.program_kernels import ProgramKernels
 
 pytestmark = pytest.mark.unit
@@ -82,7 +83,7 @@ async def both(launchers, known, tape=TAPE, beside=None, **how):
     usual = {"seed": 1, "determinism": True, "timing": None, "caller": "ada", "is_batch": False}
     turn = ReplayTurn(timeout_s=60, turn_s=60, **usual | how)
     gpu = ProgramGpu(launchers, 0, BytesInFlight(1 << 30))
-    replays = ProgramReplays(gpu, turn, None, Deadline(60.0), known, tell)
+    replays = ProgramReplays(gpu, turn, OutputTolerances(), Deadline(60.0), known, tell)
     return await replays.both(program("candidate", tape), program("reference", beside or tape))
 
 

@@ -8,12 +8,14 @@ from launch.request.tolerance import default_tolerance
 from launch.request.verdict import RunEnding
 from programs.program_request import ToleranceRequest
 from programs.tape.read_tape import read_tape
+from programs.tape.roundings import Rounding
 from programs.tape.schema import tensors_of
 from tests.unit.programs.recorded import sent, vector_add
 from worker.gpu.program.program_order import BESIDE, COMPARE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.programs.gpu.device_outcome import both_of
 from worker.programs.gpu.replay_beside import is_too_large, tolerances_of
+from worker.programs.output_tolerances import OutputTolerances
 from worker.programs.program_comparison import compare, judged
 
 pytestmark = pytest.mark.unit
@@ -71,11 +73,14 @@ def test_outputs_are_too_large_from_a_size_on():
 def test_outputs_are_compared_with_those_of_their_place_shape_and_type():
     default = default_tolerance("fp32")
 
-    assert tolerances_of(tape(), tape(), None) == {0: default}
-    assert tolerances_of(tape(), tape(2048), None) == {}
-    assert tolerances_of(tape(), tape(dtype="fp16"), None) == {}
-    asked = tolerances_of(tape(), tape(), ToleranceRequest(rtol=0.5, atol=None))[0]
+    assert tolerances_of(tape(), tape(), OutputTolerances()) == {0: default}
+    assert tolerances_of(tape(), tape(2048), OutputTolerances()) == {}
+    assert tolerances_of(tape(), tape(dtype="fp16"), OutputTolerances()) == {}
+    wide = OutputTolerances(ToleranceRequest(rtol=0.5, atol=None))
+    asked = tolerances_of(tape(), tape(), wide)[0]
     assert (asked.rtol, asked.atol) == (0.5, default.atol)
+    rounded = OutputTolerances(None, {"0": Rounding("fp16", None)})
+    assert tolerances_of(tape(), tape(), rounded) == {0: default_tolerance("fp16")}
 
 
 async def test_a_program_that_matches_has_passed():

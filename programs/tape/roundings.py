@@ -1,0 +1,136 @@
+"""To which floats a program rounds on the way to what it returns: the least precise step of each.
+
+Of a reference, as its outputs are no better than that: the default tolerance follows from it.
+Only what a call does counts. Inputs and parameters are the same numbers in both programs, whatever
+their type; so are copies, random numbers and what is made of scalars. Integers and truths carry
+nothing on: they are the same, or no tolerance helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from launch.checks.precision_measure import MANTISSA_BITS
+from programs.tape.flow import KernelsEffects, access_of
+from programs.tape.output_paths import by_path, input_path
+from programs.tape.overload_effects import argument_tensors, kind_of, name_of, written_tensors
+from programs.tape.schema import (
+    AtenOp,
+    Launch,
+    Op,
+    Place,
+    Structure,
+    Tape,
+    TensorRef,
+    TupleOf,
+    tensors_of,
+)
+
+_EXACT = frozenset(
+    "_to_copy abs amax amin cat clamp clamp_max clamp_min clone constant_pad_nd copy copy_ "
+    "diag_embed embedding expand_copy fill fill_ flip gather index index_copy index_fill "
+    "index_select lift_fresh lift_fresh_copy masked_fill masked_scatter max "
+    "max_pool2d_with_indices max_pool3d_with_indices maximum min minimum neg nan_to_num "
+    "permute_copy relu repeat roll rot90 scatter select_scatter sign slice_scatter sort stack "
+    "take topk tril triu unsafe_split unsafe_split_with_sizes view_copy where".split()
+)
+"""Ops that round only where they convert: all else that they make is among what they are given."""
+_SAME_NUMBERS = ("uninitialized", "constant", "random", "view", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """A step that rounds to floats of a type, and its line."""
+
+    dtype: str
+    place: Place | None
+
+    @property
+    def bits(self) -> int:
+        """The bits of mantissa that are left."""
+        return MANTISSA_BITS[self.dtype]
+
+
+def roundings(tape: Tape, effects: KernelsEffects) -> Mapping[str, Rounding]:
+    """Return the least precise step that each output follows from, by path: of both calls.
+
+    Inputs are among them, as what is left in one may be compared, too.
+    """
+    steps = _Steps(tape, effects)
+    for phase in ("run", "run2"):
+        for op in tape.ops:
+            if op.phase == phase:
+                steps.take(op)
+        second = phase == "run2"
+        steps.keep(tape.outputs2 if second else tape.outputs)
+        steps.keep(TupleOf(tape.inputs2 if second else tape.inputs), input_path)
+    return steps.kept
+
+
+class _Steps:
+    """The least precise step that each storage follows from, as the ops go by."""
+
+    def __init__(self, tape: Tape, effects: KernelsEffects) -> None:
+        self._tape, self._effects = tape, effects
+        self._known: dict[int, Rounding] = {}
+        self.kept: dict[str, Rounding] = {}
+
+    def keep(self, structure: Structure, named: Callable[[str], str] = str) -> None:
+        """Note what the tensors of a structure follow from as things stand."""
+        for path, value in by_path(structure).items():
+            if isinstance(value, TensorRef):
+                here = self._known.get(self._tape.tensors[value.id].storage)
+                least = _least(self.kept.get(named(path)), here)
+                if least is not None:
+                    self.kept[named(path)] = least
+
+    def take(self, op: Op) -> None:
+        """Take the next op."""
+        tape = self._tape
+        access = access_of(op, tape, self._effects)
+        before = _least(*[self._known.get(storage) for storage in access.reads])
+        written = dict(self._floats_written(op))
+        for storage in access.writes:
+            kept = None if storage in access.renews else self._known.get(storage)
+            dtype = written.get(storage)
+            if dtype is not None:
+                rounds = dtype in MANTISSA_BITS and self._rounds(op, dtype)
+                kept = _least(kept, before, Rounding(dtype, op.place) if rounds else None)
+            self._known.pop(storage, None)
+            if kept is not None:
+                self._known[storage] = kept
+
+    def _floats_written(self, op: Op) -> Iterator[tuple[int, str]]:
+        """Yield the storages that an op writes floats into, each with their type."""
+        ids: list[int] = []
+        if isinstance(op, AtenOp):
+            ids = [*written_tensors(op), *(id_ for id_ in op.outputs if id_ is not None)]
+        elif isinstance(op, Launch):
+            ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
+        for id_ in ids:
+            tensor = self._tape.tensors[id_]
+            if tensor.dtype in MANTISSA_BITS or tensor.dtype.startswith("complex"):
+                yield tensor.storage, tensor.dtype
+
+    def _rounds(self, op: Op, dtype: str) -> bool:
+        """Whether an op rounds what it writes as floats of a type.
+
+        A kernel of which nobody knows what it writes is not said to round, so that nothing is
+        tolerated for that.
+        """
+        if isinstance(op, Launch):
+            return self._effects.get(op.kernel) is not None
+        if not isinstance(op, AtenOp) or kind_of(op) in _SAME_NUMBERS:
+            return False
+        name = name_of(op)
+        if name not in _EXACT and name.removesuffix("_") not in _EXACT:
+            return True
+        given = (self._tape.tensors[id_].dtype for id_ in argument_tensors(op))
+        widest = max((MANTISSA_BITS.get(one, 0) for one in given), default=0)
+        return widest > MANTISSA_BITS[dtype]
+
+
+def _least(*steps: Rounding | None) -> Rounding | None:
+    """Return the least precise of some steps, the first of equal ones; None: there is none."""
+    return min((one for one in steps if one is not None), key=lambda one: one.bits, default=None)
