@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch._decomp import decomposition_table
 
+from programs.replay.fused_cells import FUSED_CELLS
 from programs.replay.trusted_values import check_trusted
 from programs.tape.forged import ForgedTape
 from programs.tape.schema import (
@@ -40,6 +41,8 @@ _ONLY_ON_GPUS = frozenset({torch.ops.aten._fused_rms_norm_backward.default})
 STATISTICS = frozenset({"aten.native_layer_norm.default"})
 """Overloads whose statistics, of inputs that are halves, are fp32 on a GPU and halves elsewhere."""
 _LAYER_NORM_BACKWARD = torch.ops.aten.native_layer_norm_backward.default
+_LOG_SIGMOID = torch.ops.aten.log_sigmoid_forward.default
+_LOG_SIGMOID_BACKWARD = torch.ops.aten.log_sigmoid_backward.default
 TensorOf = Callable[[int], torch.Tensor]
 GeneratorOf = Callable[[int], torch.Generator]
 
@@ -81,11 +84,11 @@ def changes_geometry(name: str) -> bool:
 def _callable(name: str, device: torch.device) -> Any:
     """Return what calls an overload: what only GPUs have of their own, torch puts together."""
     found = overload(name)
+    if device.type not in ("cpu", "meta"):
+        return found
     if device.type == "cpu" and found in _ONLY_ON_GPUS:
         return decomposition_table[found]
-    if device.type == "cpu" and found is _LAYER_NORM_BACKWARD:
-        return _layer_norm_backward
-    return found
+    return _ON_CPUS.get(found, found)
 
 
 def _layer_norm_backward(
@@ -100,6 +103,27 @@ def _layer_norm_backward(
     """Call it with statistics of the type that it wants on the CPU."""
     kind = given.dtype if weight is None else weight.dtype
     return _LAYER_NORM_BACKWARD(grad, given, shape, mean.to(kind), rstd.to(kind), weight, *more)
+
+
+def _log_sigmoid(given: torch.Tensor) -> Any:
+    """Return an empty buffer beside the result: GPUs keep nothing for the backward."""
+    return _LOG_SIGMOID(given)[0], given.new_empty(0)
+
+
+def _log_sigmoid_backward(grad: torch.Tensor, given: torch.Tensor, _: torch.Tensor) -> Any:
+    return _LOG_SIGMOID_BACKWARD(grad, given, torch.exp(-given.abs()))
+
+
+_ON_CPUS: Mapping[Any, Callable[..., Any]] = {
+    **FUSED_CELLS,
+    _LAYER_NORM_BACKWARD: _layer_norm_backward,
+    _LOG_SIGMOID: _log_sigmoid,
+    _LOG_SIGMOID_BACKWARD: _log_sigmoid_backward,
+}
+"""What calls overloads of which the CPU has none, or one with other arguments or results.
+
+On the meta device, too, so that what is derived there is what a GPU makes.
+"""
 
 
 def called(

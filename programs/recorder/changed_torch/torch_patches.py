@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, NoReturn
 
 import torch
 import torch._subclasses.fake_tensor as fake_tensors
+from torch._decomp import decomposition_table
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from programs.recorder.changed_torch import (
@@ -60,15 +62,43 @@ def _hide_composites() -> None:
 
 
 def _give_shapes() -> None:
-    """Say what the GRU cells that torch has for CUDA return: it says so of no other op's."""
+    """Say what ops return of which torch does not, or not what they do on a GPU.
+
+    torch says nothing of GRU cells on CUDA, fails for LSTM cells there without a bias, and says of
+    log_sigmoid_forward that its buffer has elements, as on CPUs alone.
+    """
     library = torch.library.Library("aten", "IMPL")
     _kept.append(library)
+    library.impl("_thnn_fused_lstm_cell", _lstm_cell, "Meta")
+    logarithm = torch.ops.aten.log_sigmoid_forward.default
+    decomposition_table[logarithm] = _without_buffer(decomposition_table[logarithm])
     for name, shapes in (
         ("_thnn_fused_gru_cell", _gru_cell),
         ("_thnn_fused_gru_cell_backward", _gru_cell_backward),
     ):
         if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "Meta"):
             library.impl(name, shapes, "Meta")
+
+
+def _without_buffer(parts: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a decomposition of log_sigmoid_forward; torch looks at its name and module, too."""
+
+    @wraps(parts)
+    def without_buffer(given: Any) -> Any:
+        return parts(given)[0], given.new_empty(0)
+
+    return without_buffer
+
+
+def _lstm_cell(
+    input_gates: Any, hidden_gates: Any, cell: Any, input_bias: Any = None, hidden_bias: Any = None
+) -> Any:
+    del hidden_gates, input_bias, hidden_bias
+    made = [
+        torch.empty_like(one, memory_format=torch.contiguous_format)
+        for one in (cell, cell, input_gates)
+    ]
+    return tuple(made)
 
 
 def _gru_cell(
