@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -27,8 +28,16 @@ _FORBIDDEN = frozenset(
         "record_stream.default", "_pin_memory.default",
     )
 )  # fmt: skip
-_IGNORED = frozenset({"aten.record_stream.default", "aten.set_.source_Storage_storage_offset"})
-"""They say something of memory that a tape does not hold."""
+_IGNORED = frozenset({
+    "aten.record_stream.default", "aten.set_.source_Storage_storage_offset",
+    "aten.set_.source_Tensor",
+})  # fmt: skip
+"""They say something of memory that a tape does not hold: a tensor is what lies where it does."""
+_PARTS: Mapping[str, Callable[..., Any]] = {
+    "aten.unsafe_split.Tensor": torch.ops.aten.split.Tensor,
+    "aten.unsafe_split_with_sizes.default": torch.ops.aten.split_with_sizes.default,
+}
+"""Ops that are recorded as others, which say what they do."""
 
 
 class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
@@ -65,6 +74,9 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             return self._value(func, args)
         if name in _FORBIDDEN:
             raise NotRecordable("unsupported_op", f"{name} is nothing that a tape may hold")
+        if name in _PARTS:
+            with self:
+                return _PARTS[name](*args, **kwargs)
         inner = self._decomposed(func, args, kwargs)
         return self._op(func, name, args, kwargs) if inner is NotImplemented else inner
 

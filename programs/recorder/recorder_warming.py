@@ -16,6 +16,7 @@ from programs.recorder.changed_torch import (
     coarse_ops,
     cuda_stand_in,
     fake_guard,
+    plain_paths,
     torch_patches,
     unread_times,
 )
@@ -61,6 +62,7 @@ def prepare() -> None:
     cuda_stand_in.install()
     unread_times.install()
     coarse_ops.install()
+    plain_paths.install()
     launch_recorder.install()
     _prepared.append(True)
 

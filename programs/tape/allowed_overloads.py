@@ -61,7 +61,7 @@ FAMILIES = (
         "rand.default rand.generator rand_like.default randn.default randn.generator "
         "randn_like.default randint.default randint.low randint.generator randint.low_generator "
         "randint_like.default randint_like.low_dtype randperm.default randperm.generator "
-        "normal_.default uniform_.default "
+        "normal_.default normal.float_float uniform_.default "
         "bernoulli_.float random_.default random_.from random_.to exponential_.default "
         "log_normal_.default geometric_.default cauchy_.default",
     ),
@@ -120,6 +120,13 @@ FAMILIES = (
         "special_i0e.default special_i1.default special_i1e.default special_entr.default "
         "special_erfcx.default special_ndtri.default special_log_ndtr.default "
         "special_bessel_j0.default special_bessel_j1.default special_airy_ai.default "
+        "special_bessel_y0.default special_bessel_y1.default special_modified_bessel_i0.default "
+        "special_modified_bessel_i1.default special_modified_bessel_k0.default "
+        "special_modified_bessel_k1.default special_scaled_modified_bessel_k0.default "
+        "special_scaled_modified_bessel_k1.default special_spherical_bessel_j0.default "
+        "special_xlog1py.default special_xlog1py.other_scalar special_xlog1py.self_scalar "
+        "special_zeta.default special_zeta.other_scalar special_zeta.self_scalar "
+        "igamma.default igammac.default frexp.Tensor "
         "polygamma.default special_chebyshev_polynomial_t.n_scalar "
         "angle.default conj_physical.default ldexp.Tensor",
         elementwise=True,
@@ -194,10 +201,12 @@ FAMILIES = (
         "index_add.default index_add_.default index_copy.default index_copy_.default "
         "index_fill.int_Scalar index_fill_.int_Scalar gather.default gather_backward.default "
         "scatter.src scatter.value scatter_.src scatter_.value scatter_add.default "
-        "scatter_add_.default scatter_reduce.two scatter_reduce_.two select_scatter.default "
+        "scatter_add_.default scatter.reduce scatter.value_reduce scatter_.reduce "
+        "scatter_.value_reduce scatter_reduce.two scatter_reduce_.two select_scatter.default "
         "slice_scatter.default diagonal_scatter.default embedding.default "
         "embedding_dense_backward.default embedding_renorm_.default take.default "
-        "take_along_dim.default masked_scatter.default searchsorted.Tensor bucketize.Tensor",
+        "take_along_dim.default masked_scatter.default searchsorted.Tensor bucketize.Tensor "
+        "isin.Tensor_Tensor isin.Tensor_Scalar isin.Scalar_Tensor put.default put_.default",
     ),
     OverloadFamily(
         "compute",
@@ -223,7 +232,9 @@ FAMILIES = (
         "native_layer_norm_backward.default native_group_norm.default "
         "native_group_norm_backward.default _fused_rms_norm.default "
         "_fused_rms_norm_backward.default native_dropout.default native_dropout_backward.default "
-        "bernoulli.default bernoulli.p multinomial.default",
+        "bernoulli.default bernoulli.p multinomial.default normal.Tensor_Tensor "
+        "normal.Tensor_float normal.float_Tensor _weight_norm_interface.default "
+        "_weight_norm_interface_backward.default",
     ),
     OverloadFamily(
         "compute",
@@ -254,16 +265,19 @@ FAMILIES = (
         "binary_cross_entropy_with_logits.default nll_loss_forward.default "
         "nll_loss_backward.default nll_loss2d_forward.default nll_loss2d_backward.default "
         "soft_margin_loss.default multi_margin_loss.default multilabel_margin_loss_forward.default "
-        "_cdist_forward.default",
+        "_cdist_forward.default _cdist_backward.default _euclidean_dist.default "
+        "_pdist_forward.default",
     ),
     OverloadFamily(
         "compute",
-        "linear algebra and Fourier transforms of small matrices, by LAPACK and pocketfft",
+        "linear algebra and Fourier transforms of small matrices, by LAPACK and pocketfft; never "
+        "what takes pivots, as LAPACK goes wherever these say",
         "cholesky.default cholesky_solve.default linalg_cholesky_ex.default linalg_eig.default "
         "_linalg_eigh.default _linalg_det.default _linalg_slogdet.default "
         "_linalg_solve_ex.default _linalg_svd.default linalg_ldl_factor_ex.default "
         "linalg_lu.default linalg_lu_factor_ex.default linalg_qr.default linalg_inv_ex.default "
         "linalg_solve_triangular.default triangular_solve.default trace.default "
+        "linalg_pinv.atol_rtol_tensor linalg_matrix_exp.default cholesky_inverse.default "
         "linalg_cross.default _fft_c2c.default _fft_c2r.default _fft_r2c.default",
     ),
     OverloadFamily(

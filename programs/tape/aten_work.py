@@ -151,6 +151,17 @@ def _distances(shapes: _Shapes) -> float:
     return 3 * math.prod(left) * (right[-2] if len(right) > 1 else 1)
 
 
+def _gradients_of_distances(shapes: _Shapes) -> float:
+    left, right = shapes.shape(1, "x1"), shapes.shape(2, "x2")
+    return 3 * math.prod(left) * (right[-2] if len(right) > 1 else 1)
+
+
+def _pairs_of_rows(shapes: _Shapes) -> float:
+    """Return the distances of each two rows of one matrix."""
+    rows = shapes.shape(0, "self")
+    return 3 * math.prod(rows) * (rows[0] if rows else 1) / 2
+
+
 def _matrices(operations: float) -> Callable[[_Shapes], float]:
     """Return the rule of what takes so many operations of each element along its axis."""
 
@@ -237,13 +248,16 @@ _RULES: Mapping[str, Callable[[_Shapes], float]] = {
     **_named(_attention, "scaled_dot_product_attention"),
     **_named(_recurrent, "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell "
              "rnn_relu_cell"),
-    **_named(_distances, "_cdist_forward"),
+    **_named(_distances, "_cdist_forward _euclidean_dist"),
+    **_named(_gradients_of_distances, "_cdist_backward"),
+    **_named(_pairs_of_rows, "_pdist_forward"),
     **_named(_matrices(2), "cholesky cholesky_solve linalg_cholesky_ex _linalg_det "
              "_linalg_slogdet _linalg_solve_ex linalg_ldl_factor_ex linalg_lu "
              "linalg_lu_factor_ex linalg_qr linalg_inv_ex linalg_solve_triangular "
-             "triangular_solve"),
-    **_named(_matrices(10), "linalg_eig _linalg_eigh _linalg_svd"),
-    **_named(_sorted, "sort mode searchsorted bucketize"),
+             "triangular_solve cholesky_inverse"),
+    **_named(_matrices(10), "linalg_eig _linalg_eigh _linalg_svd linalg_pinv"),
+    **_named(_matrices(20), "linalg_matrix_exp"),
+    **_named(_sorted, "sort mode searchsorted bucketize isin"),
     **_named(_selected, "topk"),
     **_named(_transform, "_fft_c2c _fft_c2r _fft_r2c"),
     **_named(_windows, "avg_pool1d avg_pool2d avg_pool3d max_pool2d_with_indices "
@@ -251,8 +265,8 @@ _RULES: Mapping[str, Callable[[_Shapes], float]] = {
     **_named(_gathered, "index index_select _unsafe_index gather take take_along_dim embedding "
              "cat stack repeat repeat_interleave flip roll rot90 constant_pad_nd"),
     **_named(_put, "index_put _index_put_impl_ _unsafe_index_put"),
-    **_named(_scattered, "index_add index_copy scatter scatter_add scatter_reduce select_scatter "
-             "slice_scatter diagonal_scatter"),
+    **_named(_scattered, "index_add index_copy put scatter scatter_add scatter_reduce "
+             "select_scatter slice_scatter diagonal_scatter"),
     **_named(_copied, "clone _to_copy copy lift_fresh lift_fresh_copy view_copy expand_copy "
              "permute_copy diagonal_copy unsafe_split unsafe_split_with_sizes"),
     **_named(_free, "fill"),
@@ -271,8 +285,8 @@ def _each(operations: int, names: str) -> dict[str, int]:
 _PER_ELEMENT: Mapping[str, int] = {
     **_each(2, "lerp addcmul addcdiv hypot leaky_relu relu6 hardtanh native_dropout logaddexp "
             "logaddexp2 heaviside sinc logit mse_loss_backward special_entr"),
-    **_each(3, "std var std_mean var_mean _prelu_kernel hardshrink linalg_cross "
-            "renorm kthvalue median nanmedian"),
+    **_each(3, "_weight_norm_interface std var std_mean var_mean _prelu_kernel hardshrink "
+            "linalg_cross renorm kthvalue median nanmedian"),
     **_each(4, "sigmoid silu elu celu selu softplus softshrink hardsigmoid hardswish "
             "log_sigmoid_forward glu logsumexp logcumsumexp _fused_rms_norm "
             "sigmoid_backward tanh_backward silu_backward elu_backward "
@@ -281,7 +295,7 @@ _PER_ELEMENT: Mapping[str, int] = {
             "_native_batch_norm_legit_no_training upsample_linear1d"),
     **_each(5, "_softmax _log_softmax _safe_softmax _softmax_backward_data "
             "_log_softmax_backward_data mish"),
-    **_each(6, "binary_cross_entropy_backward multi_margin_loss "
+    **_each(6, "_weight_norm_interface_backward binary_cross_entropy_backward multi_margin_loss "
             "multilabel_margin_loss_forward smooth_l1_loss_backward huber_loss_backward "
             "affine_grid_generator"),
     **_each(8, "gelu gelu_backward mish_backward batch_norm native_batch_norm "

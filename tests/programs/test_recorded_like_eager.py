@@ -29,7 +29,113 @@ def get_inputs():
     return [{inputs}]
 """
 RECURRENT = "torch.randn(2, 3), torch.randn(2, 4), torch.randn(2, 4)"
+ROWS = "torch.randn(5, 6)"
+TWO = "torch.randn(5, 6), torch.randn(4, 6)"
+WHOLE = ", enable_nested_tensor=False"
+ENCODER = "nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, {}), 2{}).eval()"
+SEQUENCE = "torch.randn(3, 5, 8), torch.arange(5) > torch.tensor([[2], [3], [4]])"
+PLACES = "torch.tensor([[0, 1, 1, 0, 2, 1]]).to(inputs[0].device)"
 CASES: dict[str, tuple[str, str, str]] = {
+    "weight_norm": ("utils.weight_norm(nn.Linear(6, 3))", "self.m(inputs[0])", ROWS),
+    "weight_norm of columns": (
+        "utils.weight_norm(nn.Linear(6, 3), dim=1)", "self.m(inputs[0])", ROWS
+    ),
+    "weight_norm of all": (
+        "utils.parametrizations.weight_norm(nn.Linear(6, 3), dim=None)", "self.m(inputs[0])", ROWS
+    ),
+    "weight_norm as a parametrization": (
+        "utils.parametrizations.weight_norm(nn.Conv2d(2, 3, 3))", "self.m(inputs[0])",
+        "torch.randn(2, 2, 6, 6)",
+    ),
+    "spectral_norm": ("utils.spectral_norm(nn.Linear(6, 3))", "self.m(inputs[0])", ROWS),
+    "spectral_norm as a parametrization": (
+        "utils.parametrizations.spectral_norm(nn.Linear(6, 3))", "self.m(inputs[0])", ROWS
+    ),
+    "spectral_norm, evaluated": (
+        "utils.parametrizations.spectral_norm(nn.Conv2d(2, 3, 3)).eval()", "self.m(inputs[0])",
+        "torch.randn(2, 2, 6, 6)",
+    ),
+    "TransformerEncoder": (ENCODER.format("batch_first=True", ""), "self.m(inputs[0])", SEQUENCE),
+    "TransformerEncoder, norm first": (
+        ENCODER.format("batch_first=True, norm_first=True, activation='gelu'", WHOLE),
+        "self.m(inputs[0])", SEQUENCE,
+    ),
+    "TransformerEncoder, sequence first": (
+        ENCODER.format("", WHOLE), "self.m(inputs[0])", SEQUENCE
+    ),
+    "TransformerEncoder, causal": (
+        ENCODER.format("batch_first=True", ""),
+        "self.m(inputs[0], nn.Transformer.generate_square_subsequent_mask(5, inputs[0].device), "
+        "is_causal=True)",
+        SEQUENCE,
+    ),
+    "TransformerEncoder, padded": (
+        ENCODER.format("batch_first=True", WHOLE),
+        "self.m(inputs[0], src_key_padding_mask=inputs[1])", SEQUENCE,
+    ),
+    "TransformerDecoder": (
+        "nn.TransformerDecoderLayer(8, 2, 16, batch_first=True).eval()",
+        "self.m(inputs[0], inputs[0])", SEQUENCE,
+    ),
+    "Transformer": (
+        "nn.Transformer(8, 2, 1, 1, 16, batch_first=True).eval()", "self.m(inputs[0], inputs[0])",
+        SEQUENCE,
+    ),
+    "MultiheadAttention": (
+        "nn.MultiheadAttention(8, 2, batch_first=True).eval()",
+        "*self.m(inputs[0], inputs[0], inputs[0])", SEQUENCE,
+    ),
+    "MultiheadAttention with masks": (
+        "nn.MultiheadAttention(8, 2, batch_first=True).eval()",
+        "*self.m(inputs[0], inputs[0], inputs[0], key_padding_mask=inputs[1], "
+        "attn_mask=inputs[1][:1].expand(5, 5), average_attn_weights=False)", SEQUENCE,
+    ),
+    "MultiheadAttention without weights": (
+        "nn.MultiheadAttention(8, 2, batch_first=True).eval()",
+        "self.m(inputs[0], inputs[0], inputs[0], need_weights=False, "
+        "key_padding_mask=inputs[1])[0]", SEQUENCE,
+    ),
+    "cdist": ("None", "torch.cdist(*inputs), torch.cdist(*inputs, p=1)", TWO),
+    "cdist of many": (
+        "None", "torch.cdist(*inputs)", "torch.randn(2, 40, 6), torch.randn(2, 30, 6)"
+    ),
+    "isin": (
+        "None",
+        "torch.isin(inputs[0].int(), inputs[1].int()), torch.isin(inputs[0].int(), 1), "
+        "torch.isin(1, inputs[0].int()), torch.isin(inputs[0].int(), inputs[1].int(), invert=True)",
+        TWO,
+    ),
+    "frexp": ("None", "*torch.frexp(inputs[0])", ROWS),
+    "pdist": ("None", "F.pdist(inputs[0]), torch.pdist(inputs[0], p=1)", ROWS),
+    "pinv": (
+        "None",
+        "linalg.pinv(inputs[0]), torch.pinverse(inputs[0]), "
+        "linalg.pinv(inputs[0] @ inputs[0].T, hermitian=True, rtol=1e-2)", ROWS
+    ),
+    "matrix_exp": (
+        "None", "torch.matrix_exp(inputs[0]), linalg.matrix_exp(inputs[0] / 9)",
+        "torch.randn(3, 5, 5)",
+    ),
+    "scatter with a reduction": (
+        "None",
+        f"inputs[0].scatter(0, {PLACES}, inputs[1], reduce='add'), "
+        f"inputs[0].scatter(0, {PLACES}, 2.0, reduce='multiply'), "
+        f"inputs[0].clone().scatter_(0, {PLACES}, inputs[1], reduce='multiply'), "
+        f"inputs[0].clone().scatter_(0, {PLACES}, 3.0, reduce='add')",
+        TWO,
+    ),
+    "scatter_reduce": (
+        "None",
+        ", ".join(
+            f"inputs[0].scatter_reduce(0, {PLACES}, inputs[1], '{reduce}', include_self=False)"
+            for reduce in ("sum", "prod", "mean", "amax", "amin")
+        ),
+        TWO,
+    ),
+    "rrelu": (
+        "nn.RReLU().eval()", "self.m(inputs[0]), F.rrelu(inputs[0]), torch.rrelu(inputs[0], 0.1)",
+        ROWS,
+    ),
     "LSTMCell": ("nn.LSTMCell(3, 4)", "*self.m(inputs[0], inputs[1:])", RECURRENT),
     "LSTMCell without bias": ("nn.LSTMCell(3, 4, bias=False)", "*self.m(inputs[0])", RECURRENT),
     "GRUCell": ("nn.GRUCell(3, 4)", "self.m(inputs[0], inputs[1])", RECURRENT),
@@ -82,6 +188,7 @@ def assert_like_eager(recorder: RecordingProcess, source: str) -> None:
         assert steps(shape, strides) == steps(expected.shape, expected.stride())
 
 
+@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
 @pytest.mark.parametrize("name", CASES)
 def test_a_program_gives_what_eager_torch_gives(recorder: RecordingProcess, name: str) -> None:
     made, called, inputs = CASES[name]
@@ -99,6 +206,18 @@ TRAINED = {
     "GRU": ("nn.GRU(3, 4)", "self.m(x)[0]", "torch.randn(5, 2, 3)"),
     "GRUCell": ("nn.GRUCell(3, 4)", "self.m(x)", "torch.randn(2, 3)"),
     "logsigmoid": ("nn.Linear(3, 3)", "F.logsigmoid(self.m(x))", "torch.randn(2, 3)"),
+    "weight_norm": ("utils.weight_norm(nn.Linear(6, 3))", "self.m(x)", ROWS),
+    "cdist": ("nn.Linear(6, 6)", "torch.cdist(self.m(x), x[:3] + 1, p=1)", ROWS),
+    "cdist of many": (
+        "nn.Linear(6, 6)",
+        "torch.cdist(self.m(x), x[:, :3] + 1)",
+        "torch.randn(2, 40, 6)",
+    ),
+    "TransformerEncoder": (
+        ENCODER.format("batch_first=True", ""),
+        "self.m(x)",
+        "torch.randn(3, 5, 8)",
+    ),
 }
 GRADIENTS = """
     def gradients(self, x):
@@ -108,6 +227,7 @@ GRADIENTS = """
 """
 
 
+@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
 @pytest.mark.parametrize("name", TRAINED)
 def test_what_is_trained_gives_what_eager_torch_gives(
     recorder: RecordingProcess, name: str
@@ -116,3 +236,16 @@ def test_what_is_trained_gives_what_eager_torch_gives(
     source = MODEL.format(made=made, called="*self.gradients(*inputs)", inputs=inputs)
     method = GRADIENTS.format(called=called)
     assert_like_eager(recorder, source.replace("\ndef get_inputs", f"{method}\ndef get_inputs"))
+
+
+def test_rrelu_draws_slopes_in_training(recorder: RecordingProcess) -> None:
+    called = "F.rrelu(inputs[0], 0.25, 0.5, training=True), inputs[0]"
+    source = MODEL.format(made="None", called=called, inputs="torch.randn(64)")
+    tape = recorder.record(source, {"kind": "model", "class": "Model"})
+    returned = {call: {"tuple": tape[call]["list"]} for call in ("outputs", "outputs2")}
+
+    made, given = replayed(tape | returned).outputs(0)
+
+    slopes = (made / given)[given < 0]
+    assert torch.equal(made[given > 0], given[given > 0])
+    assert 0.25 <= slopes.min() < slopes.max() <= 0.5

@@ -162,6 +162,36 @@ def _embedding_gradient(given: Arguments, tensors: Tensors) -> None:
     _need(given.any(4, "scale_grad_by_freq", None) is False, "it scales by frequency")
 
 
+def _weight_norm(given: Arguments, tensors: Tensors) -> None:
+    """Check the weight, and a norm for each of its rows, or of its columns."""
+    is_gradient = name_of(given.op).endswith("_backward")
+    weight = _tensor(given, 1 if is_gradient else 0, tensors)
+    norms = [_tensor(given, at, tensors) for at in ((2, 3) if is_gradient else (1,))]
+    dim, rank = given.integer(4 if is_gradient else 2, "dim", 0), len(weight.shape)
+    _need(rank > 0 and dim in (0, rank - 1) and 0 not in weight.shape, "its dim is none it has")
+    expected = tuple([size if at == dim else 1 for at, size in enumerate(weight.shape)])
+    _need(all(one.shape == expected for one in norms), f"its norms are not of shape {expected}")
+    dense = all(one.strides[dim] == 1 or one.shape[dim] == 1 for one in norms)
+    _need(dense, "its norms do not lie one behind the other")
+    if is_gradient:
+        gradient = _tensor(given, 0, tensors)
+        _need(gradient.shape == weight.shape, "its gradient is of another shape")
+    else:
+        _need(norms[0].dtype == weight.dtype, "its norms are of another element type")
+
+
+def _rows_in_pairs(given: Arguments, tensors: Tensors) -> None:
+    _need(len(_tensor(given, 0, tensors).shape) == 2, "it takes distances of no matrix")
+
+
+def _distance_gradient(given: Arguments, tensors: Tensors) -> None:
+    gradient, distances = (_tensor(given, at, tensors).shape for at in (0, 4))
+    left, right = (_tensor(given, at, tensors).shape for at in (1, 2))
+    _need(len(left) > 1 and len(right) == len(left), "it has no two matrices")
+    _need(left[:-2] == right[:-2] and left[-1] == right[-1], "its matrices do not fit")
+    _need(gradient == distances == (*left[:-1], right[-2]), "its distances are of another shape")
+
+
 def _polynomial(given: Arguments, _tensors: Tensors) -> None:
     degree = given.any(1, "n", None)
     is_small = isinstance(degree, (int, float)) and degree <= MAX_DEGREE
@@ -224,6 +254,8 @@ _CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
     "replication_pad2d_backward": _padding_gradient,
     "embedding_dense_backward": _embedding_gradient,
     "special_chebyshev_polynomial_t": _polynomial,
+    "_weight_norm_interface": _weight_norm, "_weight_norm_interface_backward": _weight_norm,
+    "_pdist_forward": _rows_in_pairs, "_cdist_backward": _distance_gradient,
     "lstm": _recurrent, "gru": _recurrent, "rnn_tanh": _recurrent, "rnn_relu": _recurrent,
 }  # fmt: skip
 """By the op's name."""

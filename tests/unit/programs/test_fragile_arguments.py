@@ -83,6 +83,18 @@ LSTM_SHAPES = [[5, 2, 3], [1, 2, 4], [1, 2, 4], [16, 3], [16, 4]]
         ("embedding_dense_backward.default", [[5, 8, 2], [3, 4]], (t(0), t(1), 64, 1, False),
          "other rows than indices"),
         ("special_chebyshev_polynomial_t.n_scalar", [[4]], (t(0), 2**40), "degree is above 1000"),
+        ("_weight_norm_interface.default", [[4, 3], [3, 1]], (t(0), t(1), 0), "norms are not of"),
+        ("_weight_norm_interface.default", [[4, 3, 2], [1, 3, 1]], (t(0), t(1), 1), "its dim is"),
+        ("_weight_norm_interface.default", [[0, 3], [0, 1]], (t(0), t(1)), "its dim is none"),
+        ("_weight_norm_interface_backward.default", [[4, 3], [4, 1], [3, 1]],
+         (t(0), t(0), t(1), t(2), 0), "norms are not of"),
+        ("_weight_norm_interface_backward.default", [[4, 3], [4, 1], [4]],
+         (t(2), t(0), t(1), t(1), 0), "its gradient is of another shape"),
+        ("_pdist_forward.default", [[5, 2, 0]], (t(0), 2.0), "distances of no matrix"),
+        ("_cdist_backward.default", [[3, 2], [4, 2], [3, 4], [4, 3]],
+         (t(3), t(0), t(1), 2.0, t(2)), "its distances are of another shape"),
+        ("_cdist_backward.default", [[3, 2], [4, 3], [3, 4]],
+         (t(2), t(0), t(1), 2.0, t(2)), "its matrices do not fit"),
         ("lstm.input", LSTM_SHAPES, (*LSTM[:2], {"list": []}, *LSTM[3:]), "weight has another"),
         ("lstm.input", LSTM_SHAPES, (t(0), {"list": [t(1)]}, *LSTM[2:]), "number of states"),
         ("lstm.input", LSTM_SHAPES, (*LSTM[:4], 2**40, *LSTM[5:]), "layers"),
@@ -105,7 +117,17 @@ def test_arguments_are_not_hidden_by_their_names() -> None:
         read_tape(json.dumps(maker.json([0, 1], [output], [], [])).encode())
 
 
+def test_norms_that_share_memory_are_refused() -> None:
+    """torch makes as much memory as they take, and writes one behind the other."""
+    maker, output = with_shapes("_weight_norm_interface.default", [[4, 3], [4, 1]], t(0), t(1))
+    maker.tensors[1][3] = [0, 1]
+    with pytest.raises(ForgedTape, match="one behind the other"):
+        read_tape(json.dumps(maker.json([0, 1], [output], [], [])).encode())
+
+
 def test_arguments_that_fit_are_not() -> None:
     read("lstm.input", LSTM_SHAPES, *LSTM)
     read("_fft_c2c.default", [[4, 8]], t(0), ints(0, -1), 2, True)
+    read("_weight_norm_interface.default", [[4, 3], [4, 1]], t(0), t(1))
+    read("_cdist_backward.default", [[3, 2], [4, 2], [3, 4]], t(2), t(0), t(1), 2.0, t(2))
     read("native_group_norm.default", [[2, 4]], t(0), None, None, 2, 4, 1, 2, 1e-5)
