@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from programs.tape.checks.derived_views import Arguments, NotDerivable
 from programs.tape.overload_effects import name_of
-from programs.tape.schema import AtenOp, TensorMeta, TensorRef, tensors_of
+from programs.tape.schema import AtenOp, TensorMeta, TensorRef, Value, tensors_of
 from programs.tape.tape_bounds import MAX_DEGREE
 
 Tensors = Sequence[TensorMeta]
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _MAX_LAYERS = 1_000
+_LEAST_SCALE = 2**-20
 _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
@@ -237,6 +238,26 @@ def _weight_shapes(
     return found
 
 
+_RESIZING = (
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
+    "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_linear1d",
+    "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d",
+)  # fmt: skip
+
+
+def _scales(given: Arguments, _tensors: Tensors) -> None:
+    """Check scales: torch rounds what it divides by one to an index, however large that is."""
+    scales = [one for value in given.op.args[2:] for one in _numbers(value)]
+    _need(all(_LEAST_SCALE <= one <= 1 / _LEAST_SCALE for one in scales), "its scale is none")
+
+
+def _numbers(value: Value) -> list[float]:
+    if isinstance(value, tuple):
+        return [number for item in value for number in _numbers(item)]
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return [value] if is_number else []  # type: ignore[list-item]
+
+
 _CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
     "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
     "_softmax_backward_data": _softmax_gradient, "_log_softmax_backward_data": _softmax_gradient,
@@ -256,6 +277,7 @@ _CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
     "special_chebyshev_polynomial_t": _polynomial,
     "_weight_norm_interface": _weight_norm, "_weight_norm_interface_backward": _weight_norm,
     "_pdist_forward": _rows_in_pairs, "_cdist_backward": _distance_gradient,
+    **dict.fromkeys(_RESIZING, _scales),
     "lstm": _recurrent, "gru": _recurrent, "rnn_tanh": _recurrent, "rnn_relu": _recurrent,
 }  # fmt: skip
 """By the op's name."""

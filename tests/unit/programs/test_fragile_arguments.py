@@ -95,6 +95,12 @@ LSTM_SHAPES = [[5, 2, 3], [1, 2, 4], [1, 2, 4], [16, 3], [16, 4]]
          (t(3), t(0), t(1), 2.0, t(2)), "its distances are of another shape"),
         ("_cdist_backward.default", [[3, 2], [4, 3], [3, 4]],
          (t(2), t(0), t(1), 2.0, t(2)), "its matrices do not fit"),
+        ("upsample_bilinear2d.default", [[1, 2, 1, 1]], (t(0), ints(3, 7), False, 1e-30, 1.0),
+         "its scale is none"),
+        ("upsample_linear1d.vec", [[1, 2, 1]], (t(0), None, False, {"list": [1e-30]}),
+         "its scale is none"),
+        ("upsample_nearest1d.default", [[1, 2, 1]], (t(0), ints(3), {"float": "nan"}),
+         "its scale is none"),
         ("lstm.input", LSTM_SHAPES, (*LSTM[:2], {"list": []}, *LSTM[3:]), "weight has another"),
         ("lstm.input", LSTM_SHAPES, (t(0), {"list": [t(1)]}, *LSTM[2:]), "number of states"),
         ("lstm.input", LSTM_SHAPES, (*LSTM[:4], 2**40, *LSTM[5:]), "layers"),
@@ -129,5 +135,6 @@ def test_arguments_that_fit_are_not() -> None:
     read("lstm.input", LSTM_SHAPES, *LSTM)
     read("_fft_c2c.default", [[4, 8]], t(0), ints(0, -1), 2, True)
     read("_weight_norm_interface.default", [[4, 3], [4, 1]], t(0), t(1))
+    read("upsample_linear1d.vec", [[1, 2, 1]], t(0), None, False, {"list": [2.0]})
     read("_cdist_backward.default", [[3, 2], [4, 2], [3, 4]], t(2), t(0), t(1), 2.0, t(2))
     read("native_group_norm.default", [[2, 4]], t(0), None, None, 2, 4, 1, 2, 1e-5)
