@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
-from programs.recorder.refusals import reason_of, told_of
+from programs.recorder.refusals import instead_of, reason_of, told_of
 from programs.recorder.tensor_table import device_name
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.tape_bounds import MAX_DEGREE
@@ -19,6 +19,8 @@ from programs.tape.tape_bounds import MAX_DEGREE
 _UNWRITTEN = frozenset({"prim.device.default", "aten.is_pinned.default"})
 """Ops that ask what a fake tensor can answer, and change nothing."""
 _VALUE = "aten._local_scalar_dense.default"
+_EQUAL = "aten.equal.default"
+_CONJUGATED = "aten._conj.default"
 _POLYNOMIAL = "aten.special_chebyshev_polynomial_t.n_scalar"
 _REINTERPRETATION = "inductor._reinterpret_tensor.default"
 _FORBIDDEN = frozenset(
@@ -46,6 +48,8 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, recording: Recording) -> None:
         super().__init__()
         self._recording = recording
+        self._conjugated: set[int] = set()
+        """Storages of which a conjugated copy stands for a view; the tape keeps them alive."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Write one op, and return what it returns on fake tensors."""
@@ -72,6 +76,10 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             return self._foreign(func, name, args, kwargs)
         if name == _VALUE:
             return self._value(func, args)
+        if name == _EQUAL:
+            return self._equal(func, args)
+        if name == _CONJUGATED:
+            return self._conjugated_copy(args[0])
         if name in _FORBIDDEN:
             raise NotRecordable("unsupported_op", f"{name} is nothing that a tape may hold")
         if name in _PARTS:
@@ -90,6 +98,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         real = recording.values.arguments(func, name, tensors)
         changes = func._schema.is_mutable
         if changes:
+            self._check_written(func, args, kwargs)
             recording.values.forget(tensors)
         if torch.Tag.nondeterministic_seeded in func.tags:
             recording.draws += 1
@@ -105,7 +114,8 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         ]
         if changes or any(output is not None for output in outputs):
             if name not in ALLOWED:
-                raise NotRecordable("unsupported_op", f"{name} is not among the overloads of tapes")
+                detail = f"{name} is not among the overloads of tapes{instead_of(name)}"
+                raise NotRecordable("unsupported_op", detail)
             _check_degree(name, args)
             tape.write({**entry, "o": outputs})
         return returned
@@ -117,6 +127,36 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             return func(*args)
         with _disable_current_modes():
             return known.item()
+
+    def _equal(self, func: Any, args: Any) -> Any:
+        """Return whether two tensors are equal that depend on no data: torch checks windows so."""
+        known = [self._recording.values.of(tensor) for tensor in args]
+        if any(value is None for value in known):
+            return func(*args)
+        with _disable_current_modes():
+            return func(*known)
+
+    def _conjugated_copy(self, given: Any) -> Any:
+        """Return a copy for what is a view in torch; nobody may write to either then."""
+        with self:
+            made = given.conj_physical()
+        for tensor in (given, made):
+            self._conjugated.add(tensor.untyped_storage()._cdata)
+        return made
+
+    def _check_written(self, func: Any, args: Any, kwargs: Any) -> None:
+        for number, argument in enumerate(func._schema.arguments):
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            written = args[number] if number < len(args) else kwargs.get(argument.name)
+            for tensor in tree_leaves(written):
+                is_tensor = isinstance(tensor, torch.Tensor)
+                if is_tensor and tensor.untyped_storage()._cdata in self._conjugated:
+                    detail = (
+                        "it writes to a tensor of which there is a conjugated view, or to that "
+                        "view: take conj_physical() in the place of conj()"
+                    )
+                    raise NotRecordable("unsupported_op", detail)
 
     def _decomposed(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Return what an op's parts return: in inference mode they are not told apart before."""

@@ -20,7 +20,9 @@ _FACTORIES = frozenset(
     for name in (
         "arange.default", "arange.start", "arange.start_step", "eye.default", "full.default",
         "linspace.default", "logspace.default", "ones.default", "scalar_tensor.default",
-        "zeros.default",
+        "zeros.default", "bartlett_window.default", "bartlett_window.periodic",
+        "blackman_window.default", "blackman_window.periodic", "hamming_window.default",
+        "hamming_window.periodic", "hann_window.default", "hann_window.periodic",
     )
 )  # fmt: skip
 _LIKE = frozenset(

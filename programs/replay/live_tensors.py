@@ -125,7 +125,9 @@ def bytes_of(tensor: torch.Tensor) -> bytes:
     """Return the elements of a tensor in C order."""
     if not tensor.numel():
         return b""
-    plain = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1)
+    plain = tensor.resolve_conj().resolve_neg().contiguous()
+    # of one element strides may be any: no other view takes those
+    plain = plain.as_strided((plain.numel(),), (1,), plain.storage_offset())
     data: bytes = plain.view(torch.uint8).cpu().numpy().tobytes()
     return data
 

@@ -56,6 +56,14 @@ FAMILIES = (
         "triu_indices.default",
     ),
     OverloadFamily(
+        "compute",
+        "windows, which follow from scalars; periodic ones are a part of one more element",
+        "bartlett_window.default bartlett_window.periodic blackman_window.default "
+        "blackman_window.periodic hamming_window.default hamming_window.periodic "
+        "hamming_window.periodic_alpha hamming_window.periodic_alpha_beta hann_window.default "
+        "hann_window.periodic kaiser_window.default kaiser_window.periodic kaiser_window.beta",
+    ),
+    OverloadFamily(
         "random",
         "draws from the generator that the replay seeds; their size is that of the output",
         "rand.default rand.generator rand_like.default randn.default randn.generator "
@@ -285,7 +293,7 @@ FAMILIES = (
         "matrix products",
         "mm.default bmm.default addmm.default baddbmm.default mv.default addmv.default "
         "dot.default vdot.default addbmm.default addr.default _int_mm.default "
-        "addmm_.default baddbmm_.default _addmm_activation.default",
+        "addmm_.default baddbmm_.default _addmm_activation.default _trilinear.default",
     ),
     OverloadFamily(
         "heavy",

@@ -112,6 +112,12 @@ def _outer(shapes: _Shapes) -> float:
     return 2 * shapes.made
 
 
+def _bilinear(shapes: _Shapes) -> float:
+    """Each row of the first factor is multiplied with all weights, as `nn.Bilinear` has it."""
+    left, weights = shapes.shape(0, "i1"), shapes.shape(1, "i2")
+    return 2 * math.prod(left[:-1]) * math.prod(weights) + 2 * shapes.made
+
+
 def _convolution(shapes: _Shapes) -> float:
     transposed = shapes.argument(6, "transposed") is True
     places = math.prod(shapes.shape(0, "input")) if transposed else shapes.made
@@ -243,6 +249,7 @@ _RULES: Mapping[str, Callable[[_Shapes], float]] = {
     **_named(_product(0), "mm bmm mv dot vdot _int_mm"),
     **_named(_product(1), "addmm baddbmm addbmm addmv _addmm_activation"),
     **_named(_outer, "addr"),
+    **_named(_bilinear, "_trilinear"),
     **_named(_convolution, "convolution"),
     **_named(_convolution_backward, "convolution_backward"),
     **_named(_attention, "scaled_dot_product_attention"),

@@ -132,6 +132,35 @@ CASES: dict[str, tuple[str, str, str]] = {
         ),
         TWO,
     ),
+    "Bilinear": ("nn.Bilinear(6, 6, 3)", "self.m(inputs[0], inputs[0])", ROWS),
+    "windows": (
+        "None",
+        "torch.hann_window(8, device=inputs[0].device), torch.hamming_window(8, periodic=False), "
+        "torch.kaiser_window(8), torch.blackman_window(8), torch.bartlett_window(8)", ROWS,
+    ),
+    "stft and istft": (
+        "None",
+        "(lambda x, w: torch.istft(torch.stft(x, 8, window=w, return_complex=True), 8, window=w))"
+        "(inputs[0], torch.hann_window(8, device=inputs[0].device))", "torch.randn(3, 100)",
+    ),
+    "ifft and its like": (
+        "None",
+        "torch.fft.ifft(inputs[0]), torch.fft.ihfft(inputs[0]), torch.fft.hfft(inputs[0]), "
+        "torch.fft.fft(inputs[0]).conj() * 2j, torch.fft.fft(inputs[0]).conj().imag", ROWS,
+    ),
+    "covariance": ("None", "torch.cov(inputs[0]), torch.corrcoef(inputs[0])", ROWS),
+    "parts that are views": (
+        "None", "*torch.unsafe_chunk(inputs[0], 2, 1), *torch.unsafe_split(inputs[0], 3)", ROWS
+    ),
+    "one element with strides": (
+        "None", "inputs[0][:1, :1].expand(1, 1), torch.diagonal(inputs[0][:1, :1])", ROWS
+    ),
+    "special functions": (
+        "None",
+        "torch.special.bessel_y0(inputs[0].abs()), torch.special.modified_bessel_i0(inputs[0]), "
+        "torch.special.zeta(inputs[0].abs() + 2, 2), torch.special.xlog1py(2, inputs[0].abs()), "
+        "torch.igamma(inputs[0].abs(), inputs[0].abs())", ROWS,
+    ),
     "rrelu": (
         "nn.RReLU().eval()", "self.m(inputs[0]), F.rrelu(inputs[0]), torch.rrelu(inputs[0], 0.1)",
         ROWS,
@@ -249,3 +278,47 @@ def test_rrelu_draws_slopes_in_training(recorder: RecordingProcess) -> None:
     slopes = (made / given)[given < 0]
     assert torch.equal(made[given > 0], given[given > 0])
     assert 0.25 <= slopes.min() < slopes.max() <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("called", "op", "instead"),
+    [
+        ("linalg.lstsq(inputs[0], inputs[0]).solution", "aten.linalg_lstsq", "torch.linalg.pinv"),
+        ("linalg.lu_solve(*linalg.lu_factor(inputs[0][:, :5]), inputs[0])",
+         "aten.linalg_lu_solve", "torch.linalg.solve"),
+        ("torch.bincount(inputs[0].long().flatten())", "aten.bincount", "scatter_add_"),
+        ("F.embedding_bag(inputs[0].long(), inputs[0])", "aten._embedding_bag", "embedding"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_says_what_to_write_instead(
+    recorder: RecordingProcess, called: str, op: str, instead: str
+) -> None:
+    source = MODEL.format(made="None", called=called, inputs=ROWS)
+    refused = recorder.refusal(source, {"kind": "model", "class": "Model"})
+
+    assert (refused["file"], refused["line"]) == ("user.py", 12)
+    assert op in refused["detail"]
+    assert instead in refused["detail"].rpartition(": ")[2]
+
+
+def test_a_padded_encoder_is_told_to_make_no_nested_tensors(recorder: RecordingProcess) -> None:
+    source = MODEL.format(
+        made=ENCODER.format("batch_first=True", ""),
+        called="self.m(inputs[0], src_key_padding_mask=inputs[1])",
+        inputs=SEQUENCE,
+    )
+    refused = recorder.refusal(source, {"kind": "model", "class": "Model"})
+
+    assert "enable_nested_tensor=False" in refused["detail"]
+
+
+@pytest.mark.parametrize("written", ["x", "y"])
+def test_what_has_a_conjugated_view_is_not_written(
+    recorder: RecordingProcess, written: str
+) -> None:
+    called = f"(lambda x: (lambda y: {written}.add_(1))(x.conj()))(inputs[0] * 1j)"
+    source = MODEL.format(made="None", called=called, inputs=ROWS)
+
+    assert (
+        "conj_physical" in recorder.refusal(source, {"kind": "model", "class": "Model"})["detail"]
+    )
