@@ -11,6 +11,7 @@ EVALUATORS := .cache/evaluators
 SCHEMATHESIS := .cache/schemathesis
 SCHEMATHESIS_EXAMPLES := 30
 MODULES := 5000
+KERNELS := 300
 SEED := $(shell date +%s)
 TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
@@ -79,9 +80,14 @@ dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment
 	$(DIST)/environment/$(INSTALL) --no-deps $(DIST)/tritonc-*.whl $(DIST)/tritond-*.whl
 	TRITOND_TEST_DISTRIBUTIONS=$(abspath $(DIST)) $(PYTHON) -m pytest tests/distributions
 
-fuzz: $(STAMP) ## generated modules, here and directly (MODULES=5000; SEED=1 for those of a failure)
+fuzz: fuzz-modules fuzz-kernels ## random modules and kernels, compared (MODULES=5000 KERNELS=300; SEED=1 for those of a failure)
+
+fuzz-modules: $(STAMP) ## generated modules, here and directly
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
 		$(PYTHON) -m pytest tests/differential/test_modules.py --hypothesis-show-statistics
+
+fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEED=7 KERNELS=1 tries one again
+	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
 
 test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3.9 (200 MB each)
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
@@ -213,4 +219,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help page test-page run test coverage dist fuzz fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help page test-page run test coverage dist fuzz fuzz-modules fuzz-kernels fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench soak corpus corpus-numpy corpus-autotuners lock clean

@@ -1,0 +1,107 @@
+"""A generated kernel: its file, its arguments, and what they hold when it has run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.differential.kernels.blocks import indented
+from tests.differential.kernels.exact_numbers import Kind, Number, Undefined
+from tests.differential.kernels.folding import combine_text
+from tests.differential.kernels.helpers import HELPERS, helper_text
+from tests.differential.kernels.operations import OPERATIONS
+from tests.differential.kernels.statements import INDENT, Expected, Returned, State, Statement
+from tests.differential.kernels.tiles import (
+    INT32,
+    Node,
+    filled,
+)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An argument that points to memory."""
+
+    name: str
+    kind: Kind
+    values: Sequence[Number] = field(repr=False)
+    output: bool = False
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel, its grid, and the arguments that it is launched with."""
+
+    seed: int
+    grid: tuple[int, int, int]
+    buffers: Sequence[Buffer]
+    scalars: Mapping[str, tuple[Kind, Number]]
+    body: Sequence[Statement]
+
+    def source(self) -> str:
+        """Return the file."""
+        combines = sorted(
+            {node.details["combine"] for node in self.nodes() if "combine" in node.details}
+        )
+        helpers = sorted({node.operation for node in self.nodes() if node.operation in HELPERS})
+        names = ", ".join([*(buffer.name for buffer in self.buffers), *self.scalars])
+        return "\n".join(
+            [
+                "import triton\nimport triton.language as tl\n\n",
+                *(combine_text(name) + "\n" for name in combines),
+                *(helper_text(name) + "\n" for name in helpers),
+                f"@triton.jit\ndef k({names}):",
+                f"{INDENT}x, y = tl.program_id(0), tl.program_id(1)",
+                f"{INDENT}pid = x + y * tl.num_programs(0)",
+                *indented(self.body),
+                "",
+            ]
+        )
+
+    def nodes(self) -> Iterator[Node]:
+        for statement in self.body:
+            yield from statement.nodes()
+
+    def groups(self) -> set[str]:
+        """Return the rows of the table that the kernel is counted in."""
+        found = {OPERATIONS[n.operation].group for n in self.nodes() if n.operation in OPERATIONS}
+        found |= {inner.group for statement in self.body for inner in statement.inside()}
+        for node in self.nodes():
+            if node.operation == "load_either":
+                found.add("loads, pointers chosen by where")
+            if node.operation == "load":
+                masked, other = node.details["masked"], node.details.get("other")
+                found.add(
+                    "loads, mask and other" if other else "loads, mask" if masked else "loads"
+                )
+        return (found | {f"type {node.kind.name}" for node in self.nodes()}) - {""}
+
+
+class UndefinedAt(Undefined):
+    """The statement of the kernel's body that has no single right answer."""
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(why)
+        self.number = number
+
+
+def expected(kernel: Kernel) -> Expected:
+    """Return what the buffers hold when all programs have run, in order. Raises `UndefinedAt`."""
+    buffers = {buffer.name: list(buffer.values) for buffer in kernel.buffers}
+    width, height, depth = kernel.grid
+    for pid in range(width * height * depth):
+        x, y = pid % width, pid // width % height
+        given = {name: filled(kind, (), value) for name, (kind, value) in kernel.scalars.items()}
+        given |= {
+            name: filled(INT32, (), value)
+            for name, value in {"x": x, "y": y, "pid": x + y * width}.items()
+        }
+        state = State(given, buffers)
+        for number, statement in enumerate(kernel.body):
+            try:
+                statement.run(state)
+            except Returned:
+                break
+            except Undefined as undefined:
+                raise UndefinedAt(number, str(undefined)) from None
+    return buffers
