@@ -15,6 +15,9 @@ SHAPES: Sequence[Shape] = (
     (8,), (16,), (32,), (64,), (2,), (1,), (4, 8), (8, 4), (2, 16), (16, 2), (8, 8), (1, 16),
     (16, 1), (4, 4), (2, 4, 4), (4, 2, 2), (1, 4, 2),
 )  # fmt: skip
+GRIDS = (
+    (1, 1, 1), (2, 1, 1), (3, 1, 1), (5, 1, 1), (2, 2, 1), (3, 2, 1), (1, 3, 1), (2, 1, 2),
+)  # fmt: skip
 MOST_LANES = 64
 INPUT_LANES = 64
 """A power of two, so that any integer is an index by its lowest bits."""

@@ -43,7 +43,7 @@ def elementwise(kind: Kind) -> list[tuple[float, Maker]]:
     found += [(0.8, of_two("maximum")), (0.8, of_two("minimum")), (0.5, of_one("neg"))]
     found += [(0.7, of_one("abs")), (0.8, bits)]
     if kind.is_int:
-        found += [(1, of_two("shift<<")), (1, of_two("shift>>")), (1.2, division)]
+        found += [(1, of_two("shift<<")), (1, of_two("shift>>")), (2.0, division)]
         if kind.bits >= 32:
             found += [(0.5, of_two("umulhi")), (0.5, clamp)]
         return found

@@ -12,6 +12,7 @@ from tests.differential.kernels import exact_numbers as numbers
 from tests.differential.kernels.choices import (
     ALL,
     FLOATS,
+    GRIDS,
     INPUT_LANES,
     SHAPES,
     WHOLE,
@@ -54,8 +55,8 @@ class Expressions:
         pick = self.random.sample
         self.kinds = [*pick(WHOLE, 2), self.random.choice(FLOATS), INT32, INT1]
         self.shapes = pick(SHAPES, 3)
-        self.grid = self.random.choice([(1, 1), (2, 1), (3, 1), (5, 1), (2, 2), (3, 2), (1, 3)])
-        self.known = [Known(name, INT32, (), False) for name in ("x", "y", "pid", "n", "m")]
+        self.grid = self.random.choice(GRIDS)
+        self.known = [Known(name, INT32, (), False) for name in ("x", "y", "z", "pid", "n", "m")]
         self.known += [Known("s", KINDS["int64"], (), False)]
         self.known += [Known("f", KINDS["float32"], (), False)]
 

@@ -73,7 +73,7 @@ class Generator:
             "f": (KINDS["float32"], self.make.random.choice([0.5, -2.0, 3.0, 1.0])),
         }
         buffers = [buffer for buffer in self.make.buffers if buffer.name in used]
-        return Kernel(self.make.seed, (*self.make.grid, 1), buffers, scalars, body)
+        return Kernel(self.make.seed, self.make.grid, buffers, scalars, body)
 
     @contextmanager
     def scope(self, *known: Known) -> Iterator[None]:

@@ -51,8 +51,8 @@ class Kernel:
                 *(combine_text(name) + "\n" for name in combines),
                 *(helper_text(name) + "\n" for name in helpers),
                 f"@triton.jit\ndef k({names}):",
-                f"{INDENT}x, y = tl.program_id(0), tl.program_id(1)",
-                f"{INDENT}pid = x + y * tl.num_programs(0)",
+                f"{INDENT}x, y, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)",
+                f"{INDENT}pid = x + tl.num_programs(0) * (y + tl.num_programs(1) * z)",
                 *indented(self.body),
                 "",
             ]
@@ -90,12 +90,9 @@ def expected(kernel: Kernel) -> Expected:
     buffers = {buffer.name: list(buffer.values) for buffer in kernel.buffers}
     width, height, depth = kernel.grid
     for pid in range(width * height * depth):
-        x, y = pid % width, pid // width % height
+        places = {"x": pid % width, "y": pid // width % height, "z": pid // (width * height)}
         given = {name: filled(kind, (), value) for name, (kind, value) in kernel.scalars.items()}
-        given |= {
-            name: filled(INT32, (), value)
-            for name, value in {"x": x, "y": y, "pid": x + y * width}.items()
-        }
+        given |= {name: filled(INT32, (), value) for name, value in {**places, "pid": pid}.items()}
         state = State(given, buffers)
         for number, statement in enumerate(kernel.body):
             try:

@@ -45,8 +45,8 @@ def _smaller(kernel: Kernel) -> Iterator[Kernel]:
     for body in _smaller_bodies(kernel.body):
         yield replace(kernel, body=body)
     width, height, _ = kernel.grid
-    for grid in ((1, 1, 1), (width, 1, 1)):
-        if grid != kernel.grid and width * height > 1:
+    for grid in ((1, 1, 1), (width, 1, 1), (width, height, 1)):
+        if grid < kernel.grid:
             yield replace(kernel, grid=grid)
 
 
