@@ -23,6 +23,8 @@ ENDS = frozenset(
         "cf.cond_br", "tt.map_elementwise.return",
     }
 )  # fmt: skip
+RETURNS = frozenset({name for name in ENDS if name.endswith(".return")})
+"""Ends of functions, and of the regions that are functions of their operation."""
 HEAVIEST = 7
 """Operations in one expression."""
 _STATEMENTS = EFFECTS | {

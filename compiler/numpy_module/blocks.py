@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from compiler.numpy_module.analysis import RETURNS
 from compiler.numpy_module.form import Body
 from compiler.numpy_module.ir import IrBlock, Operation, Value
 from compiler.numpy_module.scope import NameScope
@@ -24,12 +25,12 @@ def write_blocks(scope: NameScope, blocks: Sequence[IrBlock], body: Body) -> Non
 def _tree(scope: NameScope, block: IrBlock, by_label: Mapping[str, IrBlock], body: Body) -> None:
     while True:
         end = body(scope, block)
-        if end.name == "tt.return":
+        if end.name in RETURNS:
             write_return(scope, end)
             return
         if len(end.successors) == 2:
             condition = scope.value(end.operands[0])
-            ends = [by_label[label].end.name == "tt.return" for label, _ in end.successors]
+            ends = [by_label[label].end.name in RETURNS for label, _ in end.successors]
             inner = 1 if ends == [False, True] else 0
             text = f"not {condition.inner}" if inner else condition.text
             scope.emit(f"if {text}:", end)
@@ -91,7 +92,7 @@ def _write_each(
         scope.emit(f"if {at} == {number}:")
         scope.depth += 1
         end = body(scope, block)
-        if end.name == "tt.return":
+        if end.name in RETURNS:
             write_return(scope, end)
         elif len(end.successors) == 1:
             go(end, 0)
@@ -108,7 +109,7 @@ def _write_each(
 
 
 def write_return(scope: NameScope, end: Operation) -> None:
-    """Write `tt.return`; the last one of a function without results needs no line."""
+    """Write a return; the last one of a function without results needs no line."""
     texts = ", ".join(scope.exact(operand) for operand in end.operands)
     if texts or scope.depth > 1:
         scope.emit(f"return {texts}".rstrip(), end)

@@ -130,7 +130,5 @@ class _Writer:
 
     def _combination(self, scope: NameScope, operation: Operation) -> None:
         follower, self._follower = self._follower, None
-        end = self.operations(scope, operation.regions[0][0])
+        self._form.blocks(scope, operation.regions[0], self.operations)
         self._follower = follower
-        texts = ", ".join(scope.typed(operand).text for operand in end.operands)
-        scope.emit(f"return {texts}", end)

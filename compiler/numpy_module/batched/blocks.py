@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from compiler.numpy_module.analysis import RETURNS
 from compiler.numpy_module.blocks import passed, reached_from, write_return, write_steps
 from compiler.numpy_module.control_flow import inside
 from compiler.numpy_module.form import Body
@@ -79,7 +80,7 @@ class _Paths:
     def _leave(self, end: Operation) -> None:
         """Write where those go that are in a block."""
         scope, name = self._scope, self._name
-        if end.name == "tt.return":
+        if end.name in RETURNS:
             texts = ", ".join(scope.exact(operand) for operand in end.operands)
             scope.emit(f"{name}.leave({texts})", end)
             return

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from compiler.numpy_module import reductions
+from compiler.numpy_module.batched.blocks import in_order
 from compiler.numpy_module.form import Combination
 from compiler.numpy_module.ir import IrBlock, Operation
+from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import NameScope, results_of
 
 _UFUNCS: Mapping[str, str] = {
@@ -54,6 +56,9 @@ def _only_operation(block: IrBlock) -> Operation | None:
 
 def map_elementwise(scope: NameScope, operation: Operation, body: Combination) -> None:
     """Write `tl.map_elementwise`: a function of scalars, for every element of every program."""
+    if in_order(operation.regions[0]) is None:
+        message = "a mapped function with branches that go back"
+        raise Untranslatable(message)
     pack = operation.integer("pack", 1)
     name = reductions.region_function(scope, operation, body)
     texts = ", ".join(scope.exact(operand) for operand in operation.operands)
