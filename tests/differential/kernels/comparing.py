@@ -25,6 +25,12 @@ class Disagreement:
     way: str
     what: str
 
+    @property
+    def kind(self) -> str:
+        """What a smaller kernel must also show: other numbers, or an error of the same type."""
+        lines = self.what.strip().split("\n")
+        return lines[-1].partition(":")[0] if len(lines) > 1 else ""
+
     def __str__(self) -> str:
         seed = self.kernel.seed
         shown = "\n".join(

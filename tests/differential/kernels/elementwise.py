@@ -127,6 +127,8 @@ ELEMENTWISE = {
     "add": Operation("arithmetic", infix_text("+"), _sum_or_difference(numbers.added)),
     "sub": Operation("arithmetic", infix_text("-"), _sum_or_difference(numbers.subtracted)),
     "mul": Operation("arithmetic", infix_text("*"), _product),
+    "div_rn": Operation("arithmetic", call_text("div_rn"), _quotient),
+    "sqrt_rn": Operation("arithmetic", call_text("sqrt_rn"), _whole("sqrt_rn")),
     "div": Operation("arithmetic", infix_text("/"), _quotient),
     "floordiv": Operation("division of integers", infix_text("//"), _binary(numbers.divided)),
     "mod": Operation("division of integers", infix_text("%"), _binary(numbers.remainder)),

@@ -32,7 +32,8 @@ def elementwise(kind: Kind) -> list[tuple[float, Maker]]:
     found: list[tuple[float, Maker]] = [(1.5, where), (2, cast)]
     if kind.is_fp8:
         return found
-    found += [(0.4, first_if), (0.3, tripled if kind.is_int else where)]
+    found += [(0.4, first_if)]
+    found += [(0.3, tripled), (0.3, distance)] if kind.is_int else []
     found += [(0.6, halved_until)] if kind == INT32 else []
     if not kind.is_float:
         found += [(1, of_two("bit&")), (1, of_two("bit|")), (1, of_two("bit^"))]
@@ -52,6 +53,7 @@ def elementwise(kind: Kind) -> list[tuple[float, Maker]]:
         found += [(0.8, of_two("div")), (0.3, of_two("fmod")), (0.4, of_one("floor"))]
         found += [(0.4, of_one("ceil")), (0.4, of_one("sqrt"))]
     if kind.bits == 32:
+        found += [(0.4, of_two("div_rn")), (0.3, of_one("sqrt_rn"))]
         found += [(0.4, fma), (0.4, clamp)]
     return found
 
@@ -71,6 +73,15 @@ def first_if(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node:
 
 def tripled(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node:
     return Node("tripled", kind, shape, (make.expression(kind, shape, depth), make.few()))
+
+
+def distance(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node | None:
+    if not shape:  # Triton maps tensors only
+        return None
+    a, b = make.pair(kind, shape, depth)
+    b = make.full(kind, shape) if b.operation == "literal" or not b.shape else b
+    a = a if a.shape else make.full(kind, shape)
+    return Node("distance", kind, shape, (a, b))
 
 
 def halved_until(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node | None:

@@ -238,7 +238,8 @@ def remainder(kind: Kind, a: Number, b: Number) -> Number:
     if not (math.isfinite(a) and math.isfinite(b)) or b == 0:
         raise Undefined("a remainder of floats that are not finite")
     quotient = Fraction(a) / Fraction(b)
-    if math.trunc(rounded(kind, quotient)) != math.trunc(quotient):
+    near = rounded(kind, quotient)
+    if math.isinf(near) or math.trunc(near) != math.trunc(quotient):
         raise Undefined("a remainder whose quotient is rounded to a whole number")
     return rounded(kind, Fraction(a) - math.trunc(quotient) * Fraction(b))
 
@@ -316,7 +317,9 @@ def size_of(kind: Kind, a: Number) -> Number:
 
 
 def whole(kind: Kind, a: Number, name: str) -> Number:
-    """Return `floor`, `ceil` or `sqrt` of a float. Raises `Undefined` for subnormal ones."""
+    """Return `floor`, `ceil` or a root of a float. Raises `Undefined` for subnormal ones."""
+    if name == "sqrt_rn":
+        return math.nan if math.isnan(a) or a < 0 else rounded(kind, math.sqrt(a))
     if kind.name == "float32" and 0 < abs(a) < 2.0**-126:
         raise Undefined("a root or floor of a subnormal number")
     if not math.isfinite(a) or a == 0:

@@ -53,7 +53,7 @@ class Expressions:
         self.count = 0
         self.buffers: list[Buffer] = []
         pick = self.random.sample
-        self.kinds = [*pick(WHOLE, 2), self.random.choice(FLOATS), INT32, INT1]
+        self.kinds = [*pick(WHOLE, 2), *pick(FLOATS, 2), INT32, INT1]
         self.shapes = pick(SHAPES, 3)
         self.grid = self.random.choice(GRIDS)
         self.known = [Known(name, INT32, (), False) for name in ("x", "y", "z", "pid", "n", "m")]
@@ -203,11 +203,16 @@ class Expressions:
         return Node("load", kind, shape, tuple(operands), details | {"masked": masked})
 
     def load_either(self, kind: Kind, shape: Shape) -> Node | None:
-        """Return a load by pointers of which a condition chooses each."""
+        """Return a load by pointers that a condition chooses, or that were integers."""
         found = [b.name for b in self.buffers if b.kind == kind and b.name[0] in "ar"]
         if not found or kind.is_bool:
             return None
         names = (self.random.choice(found), self.random.choice(found))
+        if self.random.random() < 0.5:
+            name = "atomic_load" if kind.bits >= 32 and self.random.random() < 0.4 else ""
+            where = self.some_index(shape, full=True)
+            operation = name or "load_by_address"
+            return Node(operation, kind, shape, (where,), {"buffer": names[0]})
         index = self.some_index(shape, full=True)
         condition = self.expression(INT1, shape, 1)
         return Node("load_either", kind, shape, (condition, index), {"buffers": names})

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from tests.differential.kernels import exact_numbers as numbers
 from tests.differential.kernels.exact_numbers import Number
-from tests.differential.kernels.operation import Operation
+from tests.differential.kernels.operation import Operation, Value
 from tests.differential.kernels.tiles import Node, Tile, each
 
 SOURCES: Mapping[str, str] = {
     "first_if": "condition, a, b):\n    if condition:\n        return a\n    return b",
+    "distance": "a, b):\n    if a > b:\n        return a - b\n    return b - a",
     "tripled": "a, times):\n    for _ in range(times):\n        a = a * 3 + 1\n    return a",
     "halved_until": (
         "a, least):\n    rounds = tl.full([], 0, tl.int32)\n    while a > least:\n"
@@ -47,9 +48,22 @@ def _halved_until(node: Node, tiles: Sequence[Tile]) -> Tile:
     return each(node.kind, node.shape, one, *tiles)
 
 
-def _text(name: str) -> Operation:
-    value = {"first_if": _first_if, "tripled": _tripled, "halved_until": _halved_until}[name]
+def _distance(node: Node, tiles: Sequence[Tile]) -> Tile:
+    kind = node.kind
+    return each(kind, node.shape, lambda a, b: numbers.wrapped(kind, int(abs(a - b))), *tiles)
+
+
+def _called(name: str, value: Value) -> Operation:
     return Operation("helpers", lambda _, texts: f"{name}({', '.join(texts)})", value)
 
 
-HELPERS: Mapping[str, Operation] = {name: _text(name) for name in SOURCES}
+HELPERS: Mapping[str, Operation] = {
+    "first_if": _called("first_if", _first_if),
+    "tripled": _called("tripled", _tripled),
+    "halved_until": _called("halved_until", _halved_until),
+    "distance": Operation(
+        "map_elementwise",
+        lambda _, texts: f"tl.map_elementwise(distance, {', '.join(texts)})",
+        _distance,
+    ),
+}

@@ -17,6 +17,12 @@ from tests.differential.kernels.tiles import (
     filled,
 )
 
+_RARE_LOADS = {
+    "load_either": "loads, pointers chosen by where",
+    "load_by_address": "loads, pointers that were integers",
+    "atomic_load": "atomics",
+}
+
 
 @dataclass(frozen=True)
 class Buffer:
@@ -67,8 +73,8 @@ class Kernel:
         found = {OPERATIONS[n.operation].group for n in self.nodes() if n.operation in OPERATIONS}
         found |= {inner.group for statement in self.body for inner in statement.inside()}
         for node in self.nodes():
-            if node.operation == "load_either":
-                found.add("loads, pointers chosen by where")
+            if node.operation in _RARE_LOADS:
+                found.add(_RARE_LOADS[node.operation])
             if node.operation == "load":
                 masked, other = node.details["masked"], node.details.get("other")
                 found.add(

@@ -35,8 +35,8 @@ def reshaping(kind: Kind, shape: Shape) -> list[tuple[float, Maker]]:
         (not kind.is_bool and max(shape) > 1, 0.4, flipped),
         (last == 2 and not is_row, 2.0, joined),
         (last >= 4, 0.3, interleaved), (is_row and last >= 4, 0.4, catenated),
-        (may_sort, 0.25, ordered), (kind == INT32 and is_row and last >= 2, 0.8, histogram),
-        (has_product, 0.5, product),
+        (may_sort, 0.4, ordered), (kind == INT32 and is_row and last >= 2, 1.5, histogram),
+        (has_product, 0.8, product),
     ]  # fmt: skip
     return [(weight, maker) for fits, weight, maker in found if fits]
 

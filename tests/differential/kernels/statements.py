@@ -66,6 +66,11 @@ def text_of(node: Node) -> str:
         case "load_either":
             first, second = (f"{name} + {texts[1]}" for name in node.details["buffers"])
             return f"tl.load(tl.where({texts[0]}, {first}, {second}))"
+        case "load_by_address":
+            place = f"({node.details['buffer']} + {texts[0]}).to(tl.int64)"
+            return f"tl.load({place}.to(tl.pointer_type(tl.{node.kind.name})))"
+        case "atomic_load":
+            return f"tl.atomic_load({node.details['buffer']} + {texts[0]})"
         case "static":
             return f"tl.full([], {node.details['name']}, tl.int32)"
     return OPERATIONS[node.operation].text(node, texts)
@@ -87,6 +92,9 @@ def value_of(node: Node, state: State) -> Tile:
     if node.operation == "load_either":
         first, second = (state.buffers[name] for name in node.details["buffers"])
         return each(node.kind, node.shape, lambda c, i: (first if c else second)[i], *tiles)
+    if node.operation in {"load_by_address", "atomic_load"}:
+        memory = state.buffers[node.details["buffer"]]
+        return each(node.kind, node.shape, lambda i: memory[i], *tiles)
     if node.operation == "load":
         return _loaded(node, tiles, state)
     made: Tile = OPERATIONS[node.operation].value(node, tiles)

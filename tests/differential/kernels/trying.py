@@ -13,7 +13,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import process_time
 
 from compiler.front import tasks
@@ -27,18 +27,18 @@ from tests.differential.kernels.statements import Expected
 KERNELS_OF_A_PROCESS = 100
 
 
-def tried(first: int, count: int) -> Counter[str]:
-    """Try the kernels of `count` seeds from `first` on, and print those that disagree."""
+def tried(first: int, count: int) -> Iterator[Counter[str]]:
+    """Try the kernels of `count` seeds from `first` on; yield the counts of each process.
+
+    Kernels that disagree are printed.
+    """
     tasks.warm_up()
     gc.freeze()
-    counts: Counter[str] = Counter()
-    for start in range(first, first + count, KERNELS_OF_A_PROCESS):
-        end = min(start + KERNELS_OF_A_PROCESS, first + count)
-        counts += _in_a_process(start, end)
-        if (end - first) % 1000 == 0:
-            print(f"{counts['kernels']} kernels, {counts['disagree']} disagree", flush=True)
-    gc.unfreeze()
-    return counts
+    try:
+        for start in range(first, first + count, KERNELS_OF_A_PROCESS):
+            yield _in_a_process(start, min(start + KERNELS_OF_A_PROCESS, first + count))
+    finally:
+        gc.unfreeze()
 
 
 def _in_a_process(start: int, end: int) -> Counter[str]:
@@ -105,10 +105,12 @@ def found_after(first: int, count: int, plant: Callable[[], None]) -> int:
 def _show(found: list[Disagreement]) -> None:
     """Print a kernel that disagrees, and the smallest that was found of it."""
     print(f"\n{found[0]}\nForms that differ: {', '.join(one.way for one in found)}")
-    way = found[0].way
+    first = found[0]
 
     def disagrees(kernel: Kernel, wanted: Expected) -> bool:
-        return any(one.way == way for one in disagreements(kernel, wanted))
+        return any(
+            one.way == first.way and one.kind == first.kind for one in disagreements(kernel, wanted)
+        )
 
     smaller = shrunk(found[0].kernel, disagrees)
     print(f"\nSmaller, with the same inputs, grid {smaller.grid}:\n{smaller.source()}", flush=True)
