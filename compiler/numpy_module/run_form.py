@@ -14,6 +14,7 @@ from functools import cache
 from compiler.lines.place import Spot
 from compiler.lines.step import Step
 from compiler.numpy_module import support_text
+from compiler.numpy_module.batched.blocks import in_order
 from compiler.numpy_module.batched.constants import Constants
 from compiler.numpy_module.batched.extents import ExtentChecks
 from compiler.numpy_module.batched.form import NAMES, run_form_with
@@ -25,6 +26,7 @@ from compiler.numpy_module.function_text import Telling, kind_of
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation
 from compiler.numpy_module.module_text import ToldKernel, entry_of, written_functions
+from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import INDENT, Line
 from compiler.numpy_module.user_places import UserPlaces
 
@@ -79,6 +81,10 @@ def run_form(
     entry = entry_of(functions, kernel)
     places, constants = UserPlaces(files), Constants()
     reachable = Reachable(functions, entry)
+    for function in reachable.inside_regions():
+        if in_order(function.regions[0]) is None:
+            message = "a function of a reduction, scan or map, with branches that go back"
+            raise Untranslatable(message, places.words_of(function))
 
     uniformity = Uniformity(reachable)
     form = run_form_with(constants)

@@ -48,6 +48,14 @@ LOOP = """
 """
 
 
+CALL = """
+^bb0(%a: i32, %b: i32):
+  %c = tt.call @helper(%a, %b) : (i32, i32) -> i32
+  tt.map_elementwise.return %c : i32
+"""
+HELPER = LOOP.replace("^bb0(%a: i32, %b: i32):", "").replace("map_elementwise.", "")
+
+
 def test_each_lane_goes_through_the_branches_that_it_takes() -> None:
     forms = forms_of(KERNEL.format(function=EARLY_RETURN))
     x = np.random.default_rng(1).integers(-20, 20, (3, 8)).astype(np.int32)
@@ -61,3 +69,19 @@ def test_each_lane_goes_through_the_branches_that_it_takes() -> None:
 def test_branches_that_go_back_are_refused() -> None:
     with pytest.raises(Untranslatable, match="branches that go back"):
         forms_of(KERNEL.format(function=LOOP))
+
+
+@pytest.mark.parametrize("operation", ["map_elementwise", "reduce"])
+def test_branches_that_go_back_in_a_helper_are_refused(operation: str) -> None:
+    helper = f"tt.func private @helper(%a: i32, %b: i32) -> i32 {{{HELPER}}}\n"
+    text = KERNEL.format(function=CALL).replace("tt.func public", helper + "tt.func public")
+    if operation == "reduce":
+        text = text.replace("map_elementwise", "reduce").replace("pack = 1", "axis = 0")
+        text = text.replace("(%x, %lanes)", "(%x)").replace("%r =", "%s =")
+        text = text.replace(
+            "(tensor<8xi32>, tensor<8xi32>) -> tensor<8xi32>",
+            "(tensor<8xi32>) -> i32\n  %r = tt.splat %s : i32 -> tensor<8xi32>",
+        )
+
+    with pytest.raises(Untranslatable, match="branches that go back"):
+        forms_of(text)
