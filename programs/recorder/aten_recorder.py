@@ -9,6 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
+from programs.recorder.changed_torch.own_generators import check_device
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
 from programs.recorder.refusals import instead_of, reason_of, told_of
@@ -95,6 +96,8 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         for item in leaves:
             if isinstance(item, torch.device):
                 device_name(item)
+            elif isinstance(item, torch._C.Generator):
+                check_device(tape.own_generator(item), _drawn_on(kwargs, tensors))
         real = recording.values.arguments(func, name, tensors)
         changes = func._schema.is_mutable
         if changes:
@@ -175,6 +178,13 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             raise NotRecordable("unsupported_op", f"{name} is no op of ATen")
         with self:
             return implementation(*args, **kwargs)
+
+
+def _drawn_on(kwargs: Any, tensors: list[Any]) -> torch.device:
+    """Return the device of what an op with a generator draws."""
+    if tensors:
+        return tensors[0].device
+    return kwargs.get("device") or torch.device("cpu")
 
 
 def _check_degree(name: str, args: Any) -> None:

@@ -93,6 +93,10 @@ class TapeWriter:
             raise NotRecordable("generator", f"it has more than {MAX_GENERATORS}")
         self._generators[generator._cdata] = generator
 
+    def own_generator(self, value: Any) -> Any | None:
+        """Return the program's own generator that an op is given, None for torch's."""
+        return self._generators.get(value._cdata)
+
     def _generator(self, value: Any) -> dict[str, int]:
         """Return the number of a generator: ops are given it as another object of Python's."""
         known = list(self._generators)

@@ -21,8 +21,8 @@ from programs.replay.changed_inputs import ChangedInputs, Digest, digest_on_host
 from programs.replay.launches import Launches, Written
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, STATISTICS, called
-from programs.replay.own_generators import OwnGenerators, seed_torch
 from programs.replay.poisoned_storages import PoisonedStorages
+from programs.replay.random_generators import RandomGenerators
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes
 from programs.replay.written_storages import EMPTIES, WrittenStorages
@@ -103,7 +103,7 @@ class ProgramRun:
         """`given` are the tensors that come from outside."""
         self._tape, self._needed, self._launches, self._how = tape, needed, launches, how
         self.tensors = LiveTensors(tape, how.device)
-        self.generators = OwnGenerators(how.device)
+        self.generators = RandomGenerators(tape, how.device)
         self.written = self._memory_nobody_wrote()
         self._inputs = ChangedInputs(tape, self.tensors, how.digest)
         self.inputs_left: Mapping[int, bytes] = {}
@@ -115,7 +115,7 @@ class ProgramRun:
 
     def run(self, phase: Phase) -> None:
         """Run the ops of a phase, if those before it ran. Raises `ReplayStopped`, `Failure`."""
-        seed_torch(seed_of(phase, self._how.seed), self._how.device)
+        self.generators.begin(seed_of(phase, self._how.seed))
         self._inputs.begin(phase)
         end = self._needed.ends[phase]
         with torch.no_grad():
@@ -164,13 +164,14 @@ class ProgramRun:
             case Launch():
                 self._launch(index, op)
             case Seeding():
-                self.generators.seed(op.generator, op.seed)
+                self.generators.seed(op)
         if self._how.after_op is not None:
             self._how.after_op(index)
 
     def _call(self, op: AtenOp) -> None:
         if "initcheck" in self._how.checks:
             self._check_read(op)
+        self.generators.make_ready(op)
         try:
             results = called(op, self.tensors.get, self._how.device, self.generators.get)
         except ForgedTape:

@@ -6,13 +6,12 @@ alone; nothing is run here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from programs.tape.inputs_tape import inputs_only
 from programs.tape.output_paths import by_path
-from programs.tape.overload_effects import draws, makes_views, written_tensors
+from programs.tape.overload_effects import drawing_device, makes_views, written_tensors
 from programs.tape.schema import (
     AtenOp,
+    Device,
     GeneratorRef,
     Op,
     Phase,
@@ -26,8 +25,8 @@ from programs.tape.schema import (
     tensors_of,
 )
 
-_TORCHS: Sequence[int | None] = (None,)
-"""The generator that an op draws from that is given none."""
+_TORCHS: tuple[Device, ...] = ("cpu", "cuda")
+"""torch's generators: an op that is given none draws from that of its device."""
 
 
 def gives_both_calls_the_same(tape: Tape) -> bool:
@@ -52,18 +51,20 @@ class _Contents:
             tape.tensors[id_].storage: self._number("constant", data)
             for id_, data in tape.constants.items()
         }
-        self._generators: dict[int | None, int] = {}
+        self._generators: dict[int | Device, int] = {}
         """How far each has come, of those that were seeded, or drawn from."""
         self._phase: Phase = "init"
 
     def take(self, op: Op) -> None:
         """Take note of what the next op does."""
         if op.phase != self._phase:  # inputs have a seed of their own
-            self._generators[None] = self._number("phase", op.phase)
+            for device in _TORCHS:
+                self._generators[device] = self._number("phase", op.phase)
             self._phase = op.phase
         match op:
             case Seeding():
-                self._generators[op.generator] = self._number("seed", op.seed)
+                for name in _seeded(op):
+                    self._generators[name] = self._number("seed", op.seed)
             case AtenOp() if not makes_views(op):
                 self._take_result(op)
 
@@ -75,7 +76,8 @@ class _Contents:
         }
 
     def _take_result(self, op: AtenOp) -> None:
-        names = (generators_of(op) or _TORCHS) if draws(op) else ()
+        device = drawing_device(op, self._tape)
+        names = () if device is None else generators_of(op) or (device,)
         stood = tuple([self._generators.get(one, self._number("new", one)) for one in names])
         named = sorted((name, self._value(value)) for name, value in op.kwargs.items())
         made = self._number(op.op, self._value(op.args), tuple(named), stood)
@@ -103,3 +105,10 @@ class _Contents:
 
     def _number(self, *described: object) -> int:
         return self._numbers.setdefault(described, len(self._numbers))
+
+
+def _seeded(op: Seeding) -> tuple[int | Device, ...]:
+    """Return the generators that are seeded."""
+    if op.generator is not None:
+        return (op.generator,)
+    return _TORCHS if op.device is None else (op.device,)

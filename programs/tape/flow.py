@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from programs.tape.kernel_effects import KernelEffects
 from programs.tape.overload_effects import (
+    drawing_device,
     kind_of,
     makes_views,
     overwritten_tensors,
@@ -42,7 +43,9 @@ LAUNCHED = 2
 """A launch wrote something that it hangs on."""
 PREPARED = 4
 """It was there before the first call: parameters, buffers, what `__init__` computed."""
-_FIRST_INPUT = 8
+DRAWN_ON_CUDA = 8
+"""The program drew it on CUDA, its inputs apart."""
+_FIRST_INPUT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class OpAccess:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What hangs on what; sources are sets of bits: `UNWRITTEN`, `LAUNCHED`, `PREPARED`, inputs."""
+    """What hangs on what; sources are sets of bits: those above, and inputs."""
 
     accesses: tuple[OpAccess, ...]
     live: frozenset[int]
@@ -198,6 +201,8 @@ class _Forward:
         for storage in access.reads:
             sources |= self._sources.get(storage, 0)
         sources |= LAUNCHED if isinstance(op, Launch) else 0
+        if op.phase != "inputs" and drawing_device(op, self._tape) == "cuda":
+            sources |= DRAWN_ON_CUDA
         empty = isinstance(op, AtenOp) and kind_of(op) == "uninitialized"
         launch = None
         if isinstance(op, Launch):

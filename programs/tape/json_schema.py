@@ -104,6 +104,7 @@ _SEED = _object(
     {"op": {"const": "seed"}, "seed": {"type": "integer"}, "phase": _PHASE},
     {
         "generator": {**_INDEX, "description": "one of the program's own; left out: torch's"},
+        "device": {"enum": list(DEVICES), "description": "torch's of it alone; left out: both"},
         "line": _PLACE,
     },
 )

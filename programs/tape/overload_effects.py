@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from programs.tape.allowed_overloads import ALLOWED, Kind
-from programs.tape.schema import AtenOp, Launch, Op, Value, tensors_of
+from programs.tape.schema import AtenOp, Device, Launch, Op, Tape, Value, tensors_of
 
 _WITH_RUNNING_STATISTICS = frozenset({
     "aten.batch_norm.default",
@@ -17,6 +17,11 @@ _RUNNING_STATISTICS = ((3, "running_mean"), (4, "running_var"))
 torch's schema says so."""
 _DRAWS_BESIDE = frozenset({"bernoulli", "multinomial", "native_dropout", "normal", "rrelu"})
 """Ops that hang on their arguments' values, too."""
+_DROPOUT = {
+    "scaled_dot_product_attention": (4, "dropout_p"), "lstm": (5, "dropout"), "gru": (5, "dropout"),
+    "rnn_tanh": (5, "dropout"), "rnn_relu": (5, "dropout"),
+}  # fmt: skip
+"""Ops that draw where this argument is not 0."""
 _WITHOUT_VALUES: frozenset[Kind] = frozenset({"uninitialized", "constant", "random"})
 
 
@@ -32,7 +37,18 @@ def name_of(op: AtenOp) -> str:
 
 def draws(op: AtenOp) -> bool:
     """Whether the op takes numbers from a random generator."""
-    return kind_of(op) == "random" or name_of(op) in _DRAWS_BESIDE
+    name = name_of(op)
+    dropout = _DROPOUT.get(name)
+    if dropout is not None:
+        return _argument(op, *dropout) not in (None, 0)
+    return kind_of(op) == "random" or name in _DRAWS_BESIDE
+
+
+def drawing_device(op: Op, tape: Tape) -> Device | None:
+    """Return the kind of device that an op draws numbers on, None for one that draws none."""
+    if not isinstance(op, AtenOp) or not draws(op):
+        return None
+    return next((tape.tensors[id_].device for id_ in op.outputs if id_ is not None), None)
 
 
 def is_in_place(op: AtenOp) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from programs.tape import json_fields as fields
 from programs.tape.forged import ForgedTape
-from programs.tape.read_values import ValueReader, a_generator
+from programs.tape.read_values import ValueReader, a_device, a_generator
 from programs.tape.schema import (
     PHASES,
     AtenOp,
@@ -75,11 +75,14 @@ def read_op(raw: Any, where: str, values: ValueReader) -> Op:
     if kind == "launch":
         return _launch(raw, where, values)
     if kind == "seed":
-        found = fields.record(raw, where, ("op", "seed", "phase"), ("generator", "line"))
-        own = found.get("generator")
+        found = fields.record(raw, where, ("op", "seed", "phase"), ("generator", "device", "line"))
+        own, device = found.get("generator"), found.get("device")
+        if own is not None and device is not None:
+            raise ForgedTape(where, "one generator is seeded, the program's own or torch's")
         return Seeding(
             fields.whole(found["seed"], f"{where}/seed"),
             None if own is None else a_generator(own, f"{where}/generator").number,
+            None if device is None else a_device(device, f"{where}/device"),
             _phase(found["phase"], where),
             read_place(found.get("line"), where),
         )

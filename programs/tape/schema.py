@@ -174,6 +174,8 @@ class Seeding:
     seed: int
     generator: int | None
     """The number of its own; None: torch's."""
+    device: Device | None
+    """The kind of device whose generator of torch's alone was seeded; None: both, or its own."""
     phase: Phase
     place: Place | None
 

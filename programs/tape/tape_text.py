@@ -151,7 +151,8 @@ def _returned(tape: Tape, flow: Flow) -> Iterator[str]:
 
 def _op(tape: Tape, op: Op) -> str:
     if isinstance(op, Seeding):
-        return f"seed {op.seed}" + ("" if op.generator is None else f" of generator {op.generator}")
+        of = "" if op.generator is None else f" of generator {op.generator}"
+        return f"seed {op.seed}{of}" + ("" if op.device is None else f" on {op.device}")
     if isinstance(op, Launch):
         return _launch(tape, op)
     given = [_value(value) for value in op.args]

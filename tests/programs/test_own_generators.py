@@ -69,7 +69,8 @@ def test_draws_of_each_kind(programs: httpx.Client, draws: str, drawn: object) -
 
 def test_other_draws_leave_a_generator_where_it_is(programs: httpx.Client) -> None:
     forward = (
-        f"g = {MAKE}\n        torch.rand(8)\n        return x * torch.rand(4, generator=g).cuda()"
+        f"g = {MAKE}\n        torch.rand(8, device='cuda')\n"
+        "        return x * torch.rand(4, generator=g, device='cuda')"
     )
     found = evaluate(
         programs, model("ModelNew", forward), expected(torch.rand(4, generator=eager()))

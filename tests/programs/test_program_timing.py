@@ -308,3 +308,22 @@ def test_samples_are_told_where_they_are_asked_for() -> None:
     result = timed(program, order, SentTensors().hold, StandInDevice())
 
     assert len(result["timing"]["samples_us"]) == 8
+
+
+def test_a_call_that_draws_from_both_of_torchs_generators_is_not_timed() -> None:
+    def noisy(x: torch.Tensor) -> list[torch.Tensor]:
+        return [x + torch.randn(6, 8), torch.rand(6, 8)]
+
+    tape = recorded(rows, noisy).tape
+    assert time_program(prepared(tape, CPU)).timing["differing_repeats"] == 0
+    drawn = [op for op in tape["ops"] if op["op"] == "aten.rand.default"]
+    storages = {tape["tensors"][op["o"][0]][-1] for op in drawn}
+    for op in drawn:
+        op["k"]["device"] = {"device": "cpu"}
+    for tensor in tape["tensors"]:
+        tensor[1] = "cpu" if tensor[-1] in storages else "cuda"
+
+    found = time_program(prepared(tape, CPU))
+
+    assert found.result["timing"] is None
+    assert "generators for the CPU and for CUDA" in found.result["timing_note"]

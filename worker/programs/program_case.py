@@ -13,6 +13,7 @@ from launch.request.verdict import RunEnding, Verdict
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import FlagKind, ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
+from programs.tape.cuda_draws import drawn_on_cuda
 from worker.launch.comparison import NotCompared
 from worker.launch.gpu.repeat_findings import of_module
 from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu
@@ -134,6 +135,8 @@ class _Case:
             # in a thread: the tapes may be long
             outcome.work, unknown = await to_thread(coverage_by_work, compiled, kernels)
             outcome.warnings += [unknown] if unknown is not None else []
+            drawn = await to_thread(drawn_on_cuda, compiled.tape, compiled.effects())
+            outcome.warnings += [drawn] if drawn is not None else []
         await self._take(recorded, compiled, replayed, reference)
 
     async def _run_on(

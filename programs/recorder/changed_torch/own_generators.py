@@ -5,6 +5,7 @@ The replay has one of its own for each, so that a program draws what it would dr
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NoReturn, Self
 
 import torch
@@ -64,6 +65,38 @@ class OwnGenerator(torch._C.Generator):  # type: ignore[misc]
     graphsafe_set_state = set_offset = set_state
 
 
+class TorchsGenerator(OwnGenerator):
+    """What `torch.default_generator` is, which tensors of the CPU are drawn from."""
+
+    def manual_seed(self, seed: int) -> Self:
+        """Seed it, and write that down, but where `torch.manual_seed` does so itself."""
+        recording = current()
+        is_torchs = sys._getframe(1).f_code.co_filename.endswith("torch/random.py")
+        if recording is not None and not recording.muted and not is_torchs:
+            recording.draws += 1
+            try:
+                recording.tape.write({"op": "seed", "seed": int(seed), "device": "cpu"})
+            except NotRecordable as refusal:
+                raise recording.noted(refusal) from None
+        torch._C.Generator.manual_seed(self, int(seed))
+        return self
+
+    def initial_seed(self) -> NoReturn:
+        """Refuse: the replay has another."""
+        refused("random_state", "it asks for the seed of torch's random generator")
+
+
+def check_device(generator: Any, device: torch.device) -> None:
+    """Raise what torch raises where a generator of another device is drawn from."""
+    if isinstance(generator, OwnGenerator) and generator.device.type != device.type:
+        raise RuntimeError(
+            f"Expected a '{device.type}' device type for generator but found "
+            f"'{generator.device.type}'"
+        )
+
+
 def install() -> None:
     """Give programs such generators."""
     torch.Generator = OwnGenerator
+    module: Any = torch.random
+    torch.default_generator = module.default_generator = TorchsGenerator()

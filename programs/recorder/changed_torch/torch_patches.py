@@ -149,25 +149,31 @@ def _replay_seeds() -> None:
 
     def manual_seed_of_device(seed: Any) -> None:
         if current() is not None:
-            _write_seed(int(seed))
+            _write_seed(int(seed), "cuda")
 
     module: Any = torch.random
     torch.manual_seed = module.manual_seed = manual_seed
-    cuda: Any = torch.cuda
-    cuda.manual_seed = cuda.manual_seed_all = manual_seed_of_device
-    for name in ("seed", "seed_all"):
-        setattr(cuda, name, _refusing("random_state", f"torch.cuda.{name}() is never the same"))
+    for cuda in (torch.cuda, torch.cuda.random):
+        for name in ("manual_seed", "manual_seed_all"):
+            setattr(cuda, name, manual_seed_of_device)
+        for name in ("seed", "seed_all"):
+            setattr(cuda, name, _refusing("random_state", f"torch.cuda.{name}() is never the same"))
+        asks = "it asks for the seed of CUDA's random generator"
+        cuda.initial_seed = _refusing("random_state", asks)
     torch.seed = module.seed = _refusing("random_state", "torch.seed() is never the same")
+    asks = "it asks for the seed of torch's random generator"
+    torch.initial_seed = module.initial_seed = _refusing("random_state", asks)
 
 
-def _write_seed(seed: int) -> None:
+def _write_seed(seed: int, device: str | None = None) -> None:
     recording = current()
     if recording is None or recording.muted:
         return
     caller = sys._getframe(2).f_code.co_filename
     if not caller.endswith("torch/random.py"):  # torch.manual_seed seeds each device by these
         recording.draws += 1
-        recording.tape.write({"op": "seed", "seed": seed})
+        entry: dict[str, Any] = {"op": "seed", "seed": seed}
+        recording.tape.write(entry if device is None else {**entry, "device": device})
 
 
 def _refuse_states() -> None:
@@ -175,11 +181,12 @@ def _refuse_states() -> None:
     module: Any = torch.random
     torch.get_rng_state = module.get_rng_state = _state
     torch.set_rng_state = module.set_rng_state = _set_state
-    cuda: Any = torch.cuda
-    cuda.get_rng_state = _state
-    cuda.set_rng_state = _set_state
-    cuda.get_rng_state_all = lambda: [_state()]
-    cuda.set_rng_state_all = _set_states
+    for cuda in (torch.cuda, torch.cuda.random):
+        states: Any = cuda
+        states.get_rng_state = _state
+        states.set_rng_state = _set_state
+        states.get_rng_state_all = lambda: [_state()]
+        states.set_rng_state_all = _set_states
 
 
 def _replace_inductor_allocation() -> None:

@@ -81,11 +81,23 @@ def drawn_behind_other_numbers(maker: TapeMaker, call: int) -> int:
     return drawn(maker, call)
 
 
-def seeded(maker: TapeMaker, seed: int) -> None:
-    maker.ops.append({"op": "seed", "seed": seed, "phase": maker.phase})
+def drawn_from_one_seed_of_cuda(maker: TapeMaker, call: int) -> int:
+    seeded(maker, 7, device="cuda")
+    return drawn(maker, call)
 
 
-@pytest.mark.parametrize("made", [zeros, plus_one, part_of_one, drawn_from_one_seed])
+def drawn_behind_a_seed_of_the_cpu(maker: TapeMaker, call: int) -> int:
+    seeded(maker, 7, device="cpu")
+    return drawn(maker, call)
+
+
+def seeded(maker: TapeMaker, seed: int, **more: str) -> None:
+    maker.ops.append({"op": "seed", "seed": seed, "phase": maker.phase, **more})
+
+
+@pytest.mark.parametrize(
+    "made", [zeros, plus_one, part_of_one, drawn_from_one_seed, drawn_from_one_seed_of_cuda]
+)
 def test_inputs_that_are_made_alike_are_the_same(made: Made) -> None:
     assert are_the_same(made)
 
@@ -101,6 +113,7 @@ def test_inputs_that_are_made_alike_are_the_same(made: Made) -> None:
         drawn_with_chances,
         drawn_from_a_seed_each,
         drawn_behind_other_numbers,
+        drawn_behind_a_seed_of_the_cpu,
     ],
 )
 def test_inputs_that_are_made_otherwise_may_be_others(made: Made) -> None:

@@ -114,3 +114,19 @@ def test_a_generator_is_one_of_a_thousand(number: object) -> None:
     made = TapeMaker().json([], [], [], [])
     with pytest.raises(ForgedTape, match="generator"):
         read_tape(json.dumps({**made, "ops": [seed]}).encode())
+
+
+@pytest.mark.parametrize(
+    ("more", "wrong"),
+    [
+        ({"device": "meta"}, "'meta' is no device"),
+        ({"device": 0}, "is no device"),
+        ({"device": "cpu", "generator": 0}, "one generator is seeded"),
+    ],
+)
+def test_a_seed_is_of_one_generator_or_of_torchs_for_a_device(
+    more: dict[str, object], wrong: str
+) -> None:
+    seed = {"op": "seed", "seed": 1, "phase": "run", **more}
+    with pytest.raises(ForgedTape, match=wrong):
+        read_tape(json.dumps({**vector_add(), "ops": [seed]}).encode())

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 import torch
 
-from programs.replay.own_generators import seed_torch
+from programs.replay.random_generators import seed_torch
 from worker.gpu.program.memory_ranges import MemoryRange
 from worker.gpu.program.timed_call import TimedCall
 

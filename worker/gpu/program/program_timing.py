@@ -15,7 +15,8 @@ from typing import Any
 import torch
 
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.own_generators import seed_torch
+from programs.replay.random_generators import seed_torch
+from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.schema import Tape
 from worker.gpu.launcher.launcher_order import TimingOrder
@@ -31,6 +32,7 @@ from worker.gpu.program.timed_call import (
     NotCapturable,
     TimedCall,
     calls_are_alike,
+    devices_drawn_on,
     draws_on,
     queues_work,
 )
@@ -70,6 +72,11 @@ def timed(
     try:
         if draws_on(program.tape):
             return _untimed("It was not timed: it draws from a torch.Generator that no call seeds.")
+        if any(len(devices_drawn_on(program.tape, call)) > 1 for call in range(len(CALLS))):
+            return _untimed(
+                "It was not timed: a call draws from torch's generators for the CPU and for CUDA, "
+                "and a timed run has one: draw on one of the two."
+            )
         with torch.no_grad(), device.stream():
             return _ProgramTiming(program, order, device).result(hold)
     except torch.OutOfMemoryError as error:

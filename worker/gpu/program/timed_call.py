@@ -13,13 +13,15 @@ import torch
 
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import STATISTICS, called
-from programs.replay.own_generators import OwnGenerators
 from programs.replay.program_run import tensors_in
+from programs.replay.random_generators import RandomGenerators
 from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import Lifetimes, changed_tensors
 from programs.tape.allowed_overloads import ALLOWED
+from programs.tape.overload_effects import drawing_device
 from programs.tape.schema import (
     AtenOp,
+    Device,
     Launch,
     Op,
     Seeding,
@@ -62,7 +64,8 @@ class TimedCall:
         self.call = call
         self._tape, self._needed, self._tensors = tape, needed, tensors
         self._launches, self.device = launches, device
-        self._generators = OwnGenerators(device)
+        draws_for: Device = next(iter(devices_drawn_on(tape, call)), "cuda")
+        self._generators = RandomGenerators(tape, device, draws_for)
         self.ops = ops_of(tape, call)
         self._there = frozenset(i for i in range(len(tape.storages)) if tensors.has(i))
         self._before: Mapping[int, torch.Tensor] = {}
@@ -135,7 +138,7 @@ class TimedCall:
                         self._tensors.get(value.id).zero_()
                 self._launches.launch(index, self._tensors)
             case Seeding():
-                self._generators.seed(op.generator, op.seed)
+                self._generators.seed(op)
 
     def _bind(self, id_: int, found: torch.Tensor, *, may_round: bool) -> None:
         storage = self._tape.tensors[id_].storage
@@ -159,6 +162,13 @@ def draws_on(tape: Tape) -> bool:
             elif not seeded.issuperset(generators_of(op)):
                 return True
     return False
+
+
+def devices_drawn_on(tape: Tape, call: int) -> frozenset[Device]:
+    """Return the kinds of devices whose generators of torch's a call draws from."""
+    ops = [tape.ops[index] for index in ops_of(tape, call)]
+    found = (drawing_device(op, tape) for op in ops if not generators_of(op))
+    return frozenset(device for device in found if device is not None)
 
 
 def ops_of(tape: Tape, call: int) -> range:

@@ -1,0 +1,35 @@
+"""What a program draws on CUDA: no CPU draws the same numbers from a seed."""
+
+from __future__ import annotations
+
+from programs.tape.flow import DRAWN_ON_CUDA, KernelsEffects, flow_of
+from programs.tape.overload_effects import drawing_device
+from programs.tape.schema import Tape
+
+_MOST_NAMED = 5
+
+
+def drawn_on_cuda(tape: Tape, effects: KernelsEffects) -> str | None:
+    """Return a warning where outputs depend on numbers that a program itself draws on CUDA."""
+    drawing = [
+        (index, op)
+        for index, op in enumerate(tape.ops)
+        if op.phase != "inputs" and drawing_device(op, tape) == "cuda"
+    ]
+    if not drawing:
+        return None
+    flow = flow_of(tape, effects)
+    calls = (flow.output_sources, flow.output2_sources)
+    outputs = sorted(
+        {at for sources in calls for at, one in enumerate(sources) if one & DRAWN_ON_CUDA}
+    )
+    if not outputs:
+        return None
+    place = next((op.place for index, op in drawing if index in flow.live), None)
+    where = f" at {place.file}:{place.line}" if place is not None else ""
+    listed = ", ".join(map(str, outputs[:_MOST_NAMED])) + (", …" if outputs[_MOST_NAMED:] else "")
+    return (
+        f"Outputs depend on random numbers that the program draws on CUDA{where} (outputs {listed})"
+        ": the CPU device draws other numbers from the same seed than a GPU does. Draw on the CPU "
+        "for values that are the same everywhere."
+    )
