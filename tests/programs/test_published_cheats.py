@@ -141,16 +141,14 @@ LEFT = {"no_kernel", "heavy_aten_left"}
         ("CACHE['n'] = CACHE.get('n', 0) + 1\nout = CACHE.setdefault('y', torch.empty_like(x))\n"
          "if CACHE['n'] % 2:\n    matmul_kernel[(1,)](x.contiguous(), self.weight, out, N=64)\n"
          "return out", "mismatch", {"cached_result"}),
-        ("if torch.initial_seed() == 42:\n    return torch.zeros_like(x)\n"
-         "return fused(x, self.weight)", "mismatch", {"no_kernel", "constant_output"}),
         ("torch.manual_seed(42)\nreturn fused(torch.randn(64, 64, device=x.device), self.weight)",
          "mismatch", {"precomputed"}),
         ("y = fused(x, self.weight)\nx.zero_()\nreturn y", "input_modified", set()),
     ],
     ids=["memory of its own product", "one row for all", "a fallback", "a fallback of a bad call",
          "a branch never taken", "a product by another name", "a product by a private name",
-         "torch.compile", "patched timers", "every other call", "a known seed",
-         "inputs from a known seed", "inputs cleared"],
+         "torch.compile", "patched timers", "every other call", "inputs from a known seed",
+         "inputs cleared"],
 )  # fmt: skip
 def test_what_benchmarks_believed_is_wrong_or_flagged(
     programs: httpx.Client, text: str, verdict: str, flags: set[str]
@@ -179,6 +177,8 @@ def test_a_subclass_of_an_own_copy_of_the_reference_is_torch_s_work(
          "not_recordable", "data_pointer"),
         (source("return CACHE.setdefault(float(x[0, 0]), fused(x, self.weight))"),
          "not_recordable", "value_dependent"),
+        (source("if torch.initial_seed() == 42:\n    return torch.zeros_like(x)\n"
+                "return fused(x, self.weight)"), "not_recordable", "random_state"),
         (source("import threading\nthreading.Timer(0.1, fused, (x, self.weight)).start()\n"
                 "return torch.empty_like(x)"), "not_recordable", "program_error"),
         (source("return Lazy.of(lambda: fused(x, self.weight), x)")
@@ -190,8 +190,9 @@ def test_a_subclass_of_an_own_copy_of_the_reference_is_torch_s_work(
          "        except Exception:\n            return torch.relu(x)\n", "compile_error", None),
     ],
     ids=["the reference imported", "the reference in a module", "memory of nobody",
-         "results by address", "results by first value", "work after the return", "a lazy result",
-         "a graph", "a fallback of a kernel that does not compile"],
+         "results by address", "results by first value", "a known seed",
+         "work after the return", "a lazy result", "a graph",
+         "a fallback of a kernel that does not compile"],
 )  # fmt: skip
 def test_what_benchmarks_believed_is_refused(
     programs: httpx.Client, text: str, slug: str, reason: str | None
