@@ -6,7 +6,7 @@ Also the second run that the check of determinism asks for. Runs nothing itself.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -28,6 +28,7 @@ from launch.buffers.element_types import readable
 from launch.checks import finding
 from launch.checks.checked_memory import TooManyAccesses, Trace, Watch
 from launch.checks.steps import Steps
+from launch.checks.touched_memory import TouchedMemory
 from launch.checks.written_memory import WrittenElements
 from launch.messages import (
     Finding,
@@ -53,6 +54,8 @@ class RunOptions:
     max_accesses: int | None = None
     until: float | None = None
     """By `time.monotonic`: how long programs may be run one by one in a search for races."""
+    touched: Collection[int] = ()
+    """The allocations of which to keep what is touched."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class KernelRun:
     written_elements: WrittenElements
     watch: Watch
     stopped: Finding | None
+    touched: TouchedMemory | None = None
 
 
 Run = Callable[[RunOptions], KernelRun]

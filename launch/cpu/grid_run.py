@@ -30,6 +30,7 @@ from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.checks.owner_table import Suspected
 from launch.checks.races import Races
 from launch.checks.suspicion import RaceSuspicion, Suspicion
+from launch.checks.touched_memory import TouchedMemory
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.arguments import arguments_of
 from launch.cpu.freed_memory import keep_freed_memory
@@ -149,6 +150,7 @@ class GridLaunch:
         self._written_elements = WrittenElements(self._allocations, found)
         has_bytes = "initcheck" in how.checks
         self._written_bytes = WrittenBytes(self._allocations, found) if has_bytes else None
+        self._touched = TouchedMemory(self._allocations, how.touched) if how.touched else None
         self._watch = self._new_watch()
         self._memory = self._new_memory()
         self._arguments = arguments_of(
@@ -171,7 +173,9 @@ class GridLaunch:
                     raise SuspectedAt(first, suspected.programs) from None
         except Stopped as found:
             stopped = found.finding
-        return KernelRun(self._allocations, self._written_elements, self._watch, stopped)
+        return KernelRun(
+            self._allocations, self._written_elements, self._watch, stopped, self._touched
+        )
 
     def _out_of_time(self, examined: int) -> KernelRun:
         """Return the run up to here where it found something. Raises `OutOfTime`."""
@@ -215,7 +219,7 @@ class GridLaunch:
             (RaceSuspicion if suspects_races else Disturbance)(self._allocations),
         )
         locator = Locator(self._space, self._allocations)
-        return ProgramMemory(self._programs, locator, self._watch, suspicion)
+        return ProgramMemory(self._programs, locator, self._watch, suspicion, self._touched)
 
     def _step(self, number: int, value: Any) -> None:
         """Keep a value of a program that is traced with its values."""

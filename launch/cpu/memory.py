@@ -17,6 +17,8 @@ from launch.checks.access import Access, Touch, Way
 from launch.checks.checked_memory import Watch
 from launch.checks.owner_table import Suspected
 from launch.checks.suspicion import Suspicion
+from launch.checks.touched_memory import TouchedMemory
+from launch.checks.written_memory import Cells
 from launch.cpu import atomic_updates
 from launch.cpu.located import LocatedLanes
 from launch.cpu.locator import Locator
@@ -34,10 +36,15 @@ class ProgramMemory:
     """
 
     def __init__(
-        self, programs: Programs, locator: Locator, watch: Watch, suspicion: Suspicion
+        self,
+        programs: Programs,
+        locator: Locator,
+        watch: Watch,
+        suspicion: Suspicion,
+        touched: TouchedMemory | None = None,
     ) -> None:
         self._programs, self._locator = programs, locator
-        self._watch, self._suspicion = watch, suspicion
+        self._watch, self._suspicion, self._touched = watch, suspicion, touched
         self.is_exact = False
         self._batch: Array | None = None
         self._owners: Array | None = None
@@ -59,6 +66,7 @@ class ProgramMemory:
         for lanes in self._locator.located(pointer, live):
             if not self.is_exact and self._suspicion.wants_loads(lanes.allocation):
                 self._look_at_load(lanes)
+            self._touch(Access.LOAD, lanes, partial(lanes.cells, lanes.shape))
             if rest is None and lanes.live is not None:
                 rest = _as_bits(None, pointer.dtype)
             found = rest = lanes.loaded(_NOTHING if rest is None else rest)
@@ -85,6 +93,7 @@ class ProgramMemory:
         self._admit(Access.STORE, pointer, live, values, shape, None, way)
         for lanes in self._locator.located(pointer, live):
             wide, given = lanes.spread(values)
+            self._touch(Access.STORE, lanes, partial(lanes.cells, wide))
             if self.is_exact:
                 lanes.put(given, wide)
                 continue
@@ -158,6 +167,7 @@ class ProgramMemory:
         found = []
         for lanes in self._locator.located(pointer, live, in_rows=False):
             cells = lanes.cells(wide).reshape(-1)
+            self._touch(Access.ATOMIC, lanes, partial(np.asarray, cells))
             if not self.is_exact:
                 owner, size = self._owner(lanes, wide), pointer.dtype.itemsize
                 if owner is not None and lanes.live is None:
@@ -212,6 +222,10 @@ class ProgramMemory:
         shape = lanes.shape
         size, owner = lanes.elements.itemsize, self._owner(lanes, shape)
         self._suspicion.load(lanes.allocation, partial(lanes.cells, shape), size, owner)
+
+    def _touch(self, access: Access, lanes: LocatedLanes, cells: Cells) -> None:
+        if self._touched is not None:
+            self._touched.note(lanes.allocation, access, cells, lanes.elements.itemsize)
 
     def _owner(self, lanes: LocatedLanes, shape: Shape) -> Array | None:
         """Return whose the live lanes are, as `Suspicion` takes it."""

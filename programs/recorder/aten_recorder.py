@@ -125,6 +125,8 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
 
     def _value(self, func: Any, args: Any) -> Any:
         """Return the value of a tensor that depends on no data."""
+        if args[0].device.type == "cuda":
+            self._recording.tape.streams.wait_for_current()
         known = self._recording.values.of(args[0])
         if known is None:
             return func(*args)

@@ -13,6 +13,7 @@ REASONS = {
     "inline_cuda": "it compiles code in another language than Triton",
     "random_state": "it reads or sets the state of a random generator",
     "generator": "it has more random generators of its own than a tape may hold",
+    "stream": "it uses CUDA streams in a way that a tape cannot hold",
     "other_device": "it uses another device than cuda:0 and the CPU",
     "unsupported_op": "it calls an op that is not of ATen, or that has no fake kernel",
     "unsupported_tensor": "it makes a sparse, quantized, nested or otherwise unusual tensor",

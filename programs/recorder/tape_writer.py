@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record_order import RecordOrder
+from programs.recorder.stream_clocks import StreamClocks
 from programs.recorder.tensor_table import TensorTable, device_name, type_name
 from programs.recorder.user_lines import UserLines
 from programs.tape.schema import Phase
@@ -40,7 +41,8 @@ class TapeWriter:
         self.tensors = TensorTable(order.max_tensors)
         self.kernels: dict[str, dict[str, Any]] = {}
         self.ops: list[dict[str, Any]] = []
-        self._order = order
+        self.streams = StreamClocks()
+        self._bounds = order
         self._lines = lines
         self._constants: dict[str, str] = {}
         self._constant_bytes = 0
@@ -49,8 +51,9 @@ class TapeWriter:
 
     def write(self, op: dict[str, Any]) -> None:
         """Append an op, with its phase and the user's line."""
-        if len(self.ops) >= self._order.max_ops:
-            raise NotRecordable("too_many_ops", f"a tape holds at most {self._order.max_ops}")
+        if len(self.ops) >= self._bounds.max_ops:
+            raise NotRecordable("too_many_ops", f"a tape holds at most {self._bounds.max_ops}")
+        self.streams.take(op, self.tensors.tensors)
         op["phase"] = self.phase
         place = self._lines.innermost()
         op["line"] = None if place is None else f"{place[0]}:{place[1]}"
@@ -139,12 +142,13 @@ class TapeWriter:
             "storages": self.tensors.storages,
             "kernels": self.kernels,
             "constants": self._constants,
-            "seed": self._order.seed,
+            "seed": self._bounds.seed,
             **members,
+            **self.streams.put(self.ops),
             "ops": self.ops,
         }
         text = json.dumps(tape, separators=(",", ":"), allow_nan=False).encode()
-        most = self._order.max_tape_bytes
+        most = self._bounds.max_tape_bytes
         if len(text) > most:
             raise NotRecordable("too_many_bytes", f"it takes {len(text)} bytes, at most {most}")
         return text

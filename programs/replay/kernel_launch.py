@@ -5,7 +5,7 @@ A pointer may reach all of the storage that its tensor lies in, as in torch; not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from launch.buffers.allocation import Allocation, part
 from launch.buffers.element_types import Array, stored
 from launch.checks.checked_memory import TooManyAccesses
 from launch.checks.kernel_run import KernelRun, RunOptions
+from launch.checks.touched_memory import TouchedBytes
 from launch.cpu.grid_run import run_grid
 from launch.cpu.translation import needs_gpu, translated
 from launch.messages import RunOrder
@@ -33,6 +34,7 @@ from programs.tape.schema import (
     Tape,
     TensorRef,
 )
+from programs.tape.stream_order import unordered
 
 _ACCESSES_RATIO = 4
 """How many times the accesses of a first run a backward one may make."""
@@ -47,6 +49,9 @@ class KernelLaunches:
         self._names = kernels_by_op(tape, order.launches)
         self._grids = _grids(order, tape, list(self._names))
         self._forms: dict[str, RunForm] = {}
+        looks = "racecheck" in order.checks
+        self._shared: Collection[int] = unordered(tape).keys() if looks else ()
+        """Storages that ops may use without an order."""
         self._written: dict[str, frozenset[str]] = {}
         """By kernel, the paths of what it may write to."""
         self._accesses: dict[int, int] = {}
@@ -71,13 +76,14 @@ class KernelLaunches:
             described.places, _allocations(self._written[name], arguments), tensors, written
         )
         order = self._run_order(kernel, arguments, self._grids.get(index, launch.grid))
+        how = replace(how, touched=memory.places_in(self._shared))
         try:
             ran = self._ran(index, form, order, memory, how)
         except RecursionError:
             what = "its functions call each other more deeply than Python's may"
             raise needs_gpu(Untranslatable(what)) from None
         memory.keep_written(ran)
-        return LaunchReport(ran.watch.findings, ran.stopped)
+        return LaunchReport(ran.watch.findings, ran.stopped, memory.touched(ran, how.touched))
 
     def _ran(
         self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory, how: RunOptions
@@ -160,6 +166,20 @@ class StorageMemory:
             self._written.elements(place.storage, stored(place.dtype).itemsize)
             for place in self._places
         ]
+
+    def places_in(self, storages: Collection[int]) -> list[int]:
+        """Return the numbers of the places in these storages."""
+        return [number for number, place in enumerate(self._places) if place.storage in storages]
+
+    def touched(self, ran: KernelRun, places: Collection[int]) -> Mapping[int, TouchedBytes]:
+        """Return by storage what a run touched in these places."""
+        found: dict[int, TouchedBytes] = {}
+        if ran.touched is None:
+            return found
+        for number in places:
+            storage, own = self._places[number].storage, ran.touched.of(number)
+            found[storage] = found[storage].joined(own) if storage in found else own
+        return found
 
     def keep_written(self, ran: KernelRun) -> None:
         """Remember what a run wrote."""

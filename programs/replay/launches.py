@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from launch.checks.kernel_run import RunOptions
+from launch.checks.touched_memory import TouchedBytes
 from launch.messages import Finding
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.poisoned_storages import PoisonedStorages
@@ -26,6 +27,8 @@ class LaunchReport:
 
     findings: Sequence[Finding] = ()
     stopped: Finding | None = None
+    touched: Mapping[int, TouchedBytes] = field(default_factory=dict)
+    """What it did to the storages that ops of several streams may share."""
 
 
 class Launches(Protocol):

@@ -25,6 +25,7 @@ from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.random_generators import RandomGenerators
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes
+from programs.replay.stream_races import StreamRaces
 from programs.replay.written_storages import EMPTIES, WrittenStorages
 from programs.tape.forged import ForgedTape
 from programs.tape.output_paths import by_path
@@ -111,6 +112,7 @@ class ProgramRun:
         self.findings: list[Finding] = []
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
         self._next = 0
+        self._streams = StreamRaces(tape) if "racecheck" in how.checks else None
         self._take(given)
 
     def run(self, phase: Phase) -> None:
@@ -125,6 +127,8 @@ class ProgramRun:
                     self._free(self._next - 1)
                 self._step(self._next, self._tape.ops[self._next])
                 self._next += 1
+        if self._streams is not None:
+            self._add(self._streams.note_return(phase))
         self.inputs_left = self._inputs.end(phase)
         if self._inputs.too_many:
             raise _too_many_changed()
@@ -154,6 +158,8 @@ class ProgramRun:
         for storage in gone:
             self.tensors.free(storage)
         self.written.free(gone)
+        if self._streams is not None:
+            self._streams.free(gone)
 
     def _step(self, index: int, op: Op) -> None:
         if self._how.before_op is not None:
@@ -161,6 +167,8 @@ class ProgramRun:
         match op:
             case AtenOp():
                 self._call(op)
+                if self._streams is not None:
+                    self._add(self._streams.note(index, op))
             case Launch():
                 self._launch(index, op)
             case Seeding():
@@ -204,6 +212,8 @@ class ProgramRun:
         ran = self._launches.run(index, self.tensors, self.written, how)
         for found in ran.findings:
             self._add(found)
+        if self._streams is not None:
+            self._add(self._streams.note(index, op, ran.touched))
         if ran.stopped is not None:
             raise ReplayStopped(ran.stopped)
 
@@ -215,7 +225,9 @@ class ProgramRun:
                 self.tensors.get(value.id).zero_()
                 self.written.write(value.id)
 
-    def _add(self, found: Finding) -> None:
+    def _add(self, found: Finding | None) -> None:
+        if found is None:
+            return
         where = (found.kind, found.argument, found.file, found.line)
         if where not in self._found_at and len(self.findings) < _MOST_FINDINGS:
             self._found_at.add(where)

@@ -16,6 +16,7 @@ from programs.tape.schema import (
     Launch,
     Op,
     Phase,
+    Seeding,
     Tape,
     TensorRef,
     TupleOf,
@@ -38,7 +39,8 @@ def inputs_only(tape: Tape) -> Tape:
     if any(isinstance(op, Launch) for op in ops):
         raise ForgedTape("/inputs", "inputs are made with kernels: make them with torch alone")
     outputs = TupleOf(tuple(TensorRef(id_) for id_ in _inputs(tape)))
-    return replace(tape, ops=tuple(ops), outputs=outputs, outputs2=TupleOf(()))
+    apart = [op if isinstance(op, Seeding) else replace(op, stream=0, after=()) for op in ops]
+    return replace(tape, ops=tuple(apart), outputs=outputs, outputs2=TupleOf(()), ends={})
 
 
 def inputs_text(tape: Tape, text: bytes) -> bytes:
@@ -108,10 +110,10 @@ def _inputs(tape: Tape) -> Iterator[int]:
 
 
 def _op(said: dict[str, Any], number: _Number) -> dict[str, Any]:
-    """Return an op of ATen, or a seed, with its tensors' other indices."""
+    """Return an op of ATen, or a seed, with its tensors' other indices, as of one stream."""
     if "o" not in said:
         return said
-    return said | {
+    return {name: value for name, value in said.items() if name not in ("stream", "after")} | {
         "a": [_value(value, number) for value in said["a"]],
         "k": {name: _value(value, number) for name, value in said.get("k", {}).items()},
         "o": [None if id_ is None else number[id_] for id_ in said["o"]],

@@ -12,7 +12,14 @@ from typing import Any
 from programs.tape.read_tape import VERSION
 from programs.tape.read_values import DEVICES
 from programs.tape.schema import PHASES
-from programs.tape.tape_bounds import MAX_GRID, MAX_OPS, MAX_RANK, MAX_TENSORS, MAX_VARIANTS
+from programs.tape.tape_bounds import (
+    MAX_GRID,
+    MAX_OPS,
+    MAX_RANK,
+    MAX_STREAMS,
+    MAX_TENSORS,
+    MAX_VARIANTS,
+)
 from programs.tape.tape_dtypes import ELEMENT_BYTES
 
 Schema = Mapping[str, Any]
@@ -91,6 +98,21 @@ _UNPREPARED: Schema = {
         "description": "its `pre_hook` is not in the tape, so it is compiled and never run",
     }
 }
+_ORDER: Schema = {
+    "stream": {
+        **_INDEX,
+        "maximum": MAX_STREAMS - 1,
+        "description": "left out: the default stream",
+    },
+    "after": _list(
+        _INDEX,
+        maxItems=MAX_STREAMS,
+        description=(
+            "ops that its stream, or the host, waited for since its op before: of each other "
+            "stream the last that is over"
+        ),
+    ),
+}
 _ATEN = _object(
     {
         "op": {"type": "string", "pattern": r"^aten\.\w+\.\w+$"},
@@ -98,7 +120,7 @@ _ATEN = _object(
         "o": _list({"type": ["integer", "null"], "minimum": 0}),
         "phase": _PHASE,
     },
-    {"k": _by_name(_ARGUMENT, "by keyword"), "line": _PLACE},
+    {"k": _by_name(_ARGUMENT, "by keyword"), "line": _PLACE, **_ORDER},
 )
 _SEED = _object(
     {"op": {"const": "seed"}, "seed": {"type": "integer"}, "phase": _PHASE},
@@ -121,6 +143,7 @@ _LAUNCH = _object(
         "reset_to_zero": _list(_TEXT),
         "restore_value": _list(_TEXT),
         "line": _PLACE,
+        **_ORDER,
     },
 )
 _KERNEL = _object(
@@ -150,7 +173,13 @@ TAPE_SCHEMA: Mapping[str, Any] = {
             "outputs2": _STRUCTURE,
             "ops": _list({"oneOf": [_ATEN, _SEED, _LAUNCH]}, maxItems=MAX_OPS),
         },
-        {"init_inputs": _list(_STRUCTURE)},
+        {
+            "init_inputs": _list(_STRUCTURE),
+            "ends": _by_name(
+                _list(_INDEX, maxItems=MAX_STREAMS),
+                "by call, the last op of each stream that is over for its caller",
+            ),
+        },
     ),
 }
 """JSON Schema 2020-12."""

@@ -28,12 +28,14 @@ from programs.tape.tape_bounds import (
     MAX_KERNELS,
     MAX_LINE,
     MAX_NAME_CHARS,
+    MAX_OPS,
     MAX_PARAMETERS,
+    MAX_STREAMS,
     MAX_VARIANTS,
 )
 
 _LAUNCH_FIELDS = ("op", "kernel", "grid", "args", "constexprs", "options", "phase")
-_LAUNCH_OPTIONAL = ("variants", "reset_to_zero", "restore_value", "line")
+_LAUNCH_OPTIONAL = ("variants", "reset_to_zero", "restore_value", "line", "stream", "after")
 _VARIANT_FIELDS = ("grid", "constexprs", "options")
 _VARIANT_OPTIONAL = ("unprepared",)
 _OVERLOAD = re.compile(r"aten\.\w{1,100}\.\w{1,60}", re.ASCII)
@@ -83,14 +85,14 @@ def read_op(raw: Any, where: str, values: ValueReader) -> Op:
             fields.whole(found["seed"], f"{where}/seed"),
             None if own is None else a_generator(own, f"{where}/generator").number,
             None if device is None else a_device(device, f"{where}/device"),
-            _phase(found["phase"], where),
+            read_phase(found["phase"], where),
             read_place(found.get("line"), where),
         )
     return _aten(raw, where, values)
 
 
 def _aten(raw: Any, where: str, values: ValueReader) -> AtenOp:
-    found = fields.record(raw, where, ("op", "a", "o", "phase"), ("k", "line"))
+    found = fields.record(raw, where, ("op", "a", "o", "phase"), ("k", "line", "stream", "after"))
     op = fields.text(found["op"], f"{where}/op", MAX_NAME_CHARS)
     if not _OVERLOAD.fullmatch(op):
         raise ForgedTape(f"{where}/op", f"{fields.shown(op)} is not the name of an ATen overload")
@@ -110,8 +112,9 @@ def _aten(raw: Any, where: str, values: ValueReader) -> AtenOp:
                 for index, output in enumerate(outputs)
             ]
         ),
-        _phase(found["phase"], where),
+        read_phase(found["phase"], where),
         read_place(found.get("line"), where),
+        *_order(found, where),
     )
 
 
@@ -120,6 +123,7 @@ def _launch(raw: Any, where: str, values: ValueReader) -> Launch:
     name = fields.text(found["kernel"], f"{where}/kernel", MAX_NAME_CHARS)
     own = _variant({name: found[name] for name in _VARIANT_FIELDS}, where, values)
     variants = fields.a_list(found.get("variants", []), f"{where}/variants", MAX_VARIANTS)
+    stream, after = _order(found, where)
     return Launch(
         kernel=name,
         grid=own.grid,
@@ -134,9 +138,22 @@ def _launch(raw: Any, where: str, values: ValueReader) -> Launch:
         ),
         reset_to_zero=_names(found.get("reset_to_zero", []), f"{where}/reset_to_zero"),
         restore_value=_names(found.get("restore_value", []), f"{where}/restore_value"),
-        phase=_phase(found["phase"], where),
+        phase=read_phase(found["phase"], where),
         place=read_place(found.get("line"), where),
+        stream=stream,
+        after=after,
     )
+
+
+def _order(found: Mapping[str, Any], where: str) -> tuple[int, tuple[int, ...]]:
+    """Return the stream of an op, and the ops that it waited for."""
+    stream = fields.whole(found.get("stream", 0), f"{where}/stream", 0, MAX_STREAMS - 1)
+    return stream, waited_for(found.get("after", []), f"{where}/after")
+
+
+def waited_for(raw: Any, where: str) -> tuple[int, ...]:
+    """Return the indices of ops: no more than there may be streams. Raises `ForgedTape`."""
+    return fields.wholes(raw, where, MAX_STREAMS, 0, MAX_OPS - 1)
 
 
 def _variant(raw: Any, where: str, values: ValueReader) -> LaunchVariant:
@@ -185,7 +202,8 @@ def _names(raw: Any, where: str) -> tuple[str, ...]:
     return tuple([fields.name(item, f"{where}/{index}") for index, item in enumerate(items)])
 
 
-def _phase(raw: Any, where: str) -> Phase:
+def read_phase(raw: Any, where: str) -> Phase:
+    """Return a phase by its name. Raises `ForgedTape`."""
     return cast("Phase", fields.one_of(raw, f"{where}/phase", PHASES, "phase of a tape"))
 
 

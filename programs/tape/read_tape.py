@@ -13,10 +13,11 @@ from typing import Any
 
 from programs.tape import json_fields as fields
 from programs.tape.checks.check_ops import check_ops
+from programs.tape.checks.check_order import check_order
 from programs.tape.forged import ForgedTape
-from programs.tape.read_ops import read_kernels, read_op
+from programs.tape.read_ops import read_kernels, read_op, read_phase, waited_for
 from programs.tape.read_values import ValueReader, a_device
-from programs.tape.schema import Structure, Tape, TensorMeta
+from programs.tape.schema import PHASES, Phase, Structure, Tape, TensorMeta
 from programs.tape.tape_bounds import (
     MAX_ARGUMENTS,
     MAX_CONSTANT_BYTES,
@@ -43,7 +44,7 @@ def read_tape(raw: bytes) -> Tape:
 
     Raises `ForgedTape`, which names the first thing that is wrong with them.
     """
-    found = fields.record(fields.parsed(raw), "", _FIELDS, ("init_inputs",))
+    found = fields.record(fields.parsed(raw), "", _FIELDS, ("init_inputs", "ends"))
     if fields.whole(found["tape"], "/tape") != VERSION:
         raise ForgedTape("/tape", f"it is of version {found['tape']}; only {VERSION} is read")
     storages = fields.wholes(found["storages"], "/storages", MAX_TENSORS, 0, MAX_STORAGE_BYTES)
@@ -67,10 +68,12 @@ def read_tape(raw: bytes) -> Tape:
         outputs=_structure(found["outputs"], "/outputs", values),
         outputs2=_structure(found["outputs2"], "/outputs2", values),
         ops=tuple([read_op(op, f"/ops/{index}", values) for index, op in enumerate(ops)]),
+        ends=_ends(found.get("ends", {})),
     )
     check_tensors(tape)
     check_constants(tape)
     check_ops(tape)
+    check_order(tape)
     return tape
 
 
@@ -124,6 +127,13 @@ def _params(raw: Any, values: ValueReader) -> tuple[tuple[str, int], ...]:
             raise ForgedTape(where, "a parameter is its name and the index of its tensor")
         params.append((fields.name(pair[0], where), values.tensor(pair[1], where).id))
     return tuple(params)
+
+
+def _ends(raw: Any) -> Mapping[Phase, tuple[int, ...]]:
+    return {
+        read_phase(call, "/ends"): waited_for(ops, f"/ends/{call}")
+        for call, ops in fields.a_dict(raw, "/ends", len(PHASES)).items()
+    }
 
 
 def _structures(raw: Any, where: str, values: ValueReader) -> tuple[Structure, ...]:

@@ -13,6 +13,8 @@ from typing import Literal
 Phase = Literal["init", "inputs", "run", "run2"]
 PHASES: tuple[Phase, ...] = ("init", "inputs", "run", "run2")
 Device = Literal["cuda", "cpu"]
+COPIES = frozenset({"aten._to_copy.default", "aten.copy_.default"})
+"""Overloads that may copy between the CPU and CUDA: the host waits for them, or does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,13 @@ class AtenOp:
     outputs: tuple[int | None, ...]
     phase: Phase
     place: Place | None
+    stream: int = 0
+    """The CUDA stream that it runs in, where a tensor of it is on CUDA; 0 is the default stream."""
+    after: tuple[int, ...] = ()
+    """Ops that its stream, or the host, has waited for since its op before.
+
+    Of each other stream the last that is over; what came before it there is over as well.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +220,10 @@ class Launch:
     restore_value: tuple[str, ...]
     phase: Phase
     place: Place | None
+    stream: int = 0
+    """As of an `AtenOp`."""
+    after: tuple[int, ...] = ()
+    """As of an `AtenOp`."""
 
 
 def variant_on_cpu(launch: Launch, left_out: Collection[int] = ()) -> int:
@@ -273,6 +286,11 @@ class Tape:
     outputs: Structure
     outputs2: Structure
     ops: tuple[Op, ...]
+    ends: Mapping[Phase, tuple[int, ...]] = field(default_factory=dict)
+    """By call, the last op of each stream that its caller need not wait for when it returns.
+
+    Nothing is said where all ops run in one stream, and no copy goes on beside the host.
+    """
 
 
 def generators_of(op: Op) -> tuple[int, ...]:

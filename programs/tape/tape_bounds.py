@@ -28,6 +28,8 @@ MAX_PARAMETERS = 512
 """Of one kernel, and as many entries of a launch's options."""
 MAX_GENERATORS = 1_000
 """A program's own: each has a state of some kilobytes in a replay."""
+MAX_STREAMS = 64
+"""That ops run in: for each op it is known how far each other stream has come."""
 MAX_MODULE_PARAMETERS = 100_000
 MAX_VARIANTS = 48
 MAX_ARGUMENTS = 100_000

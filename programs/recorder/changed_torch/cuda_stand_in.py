@@ -1,11 +1,10 @@
-"""Answers what programs ask of CUDA, in a process that has none: one H100, streams that do nothing.
+"""Answers what programs ask of CUDA, in a process that has none: one H100.
 
 Nothing here may reach a driver. What would give a value or a time is refused.
 """
 
 from __future__ import annotations
 
-import contextlib
 import types
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
@@ -13,8 +12,7 @@ from typing import Any, NoReturn, Self
 import torch
 import triton
 
-from programs.recorder.changed_torch.unread_times import unread_time
-from programs.recorder.changed_torch.unread_values import UnreadValue
+from programs.recorder.changed_torch import cuda_streams
 from programs.recorder.recording import refused
 
 _PROPERTIES = types.SimpleNamespace(
@@ -44,62 +42,6 @@ _TRITON_PROPERTIES = {
     "mem_clock_rate": 2619000,
     "mem_bus_width": 5120,
 }
-
-
-class Stream:
-    """A stream: ops are recorded in the order in which Python calls them, whatever the stream."""
-
-    cuda_stream = 0
-    stream_id = 0
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self.device = torch.device("cuda", 0)
-
-    def wait_stream(self, _: Any) -> None:
-        """Do nothing: all is in order."""
-
-    def wait_event(self, _: Any) -> None:
-        """Do nothing: all is in order."""
-
-    def synchronize(self) -> None:
-        """Do nothing: nothing runs."""
-
-    def query(self) -> bool:
-        """Return that all is done."""
-        return True
-
-    def record_event(self, event: Any = None) -> Any:
-        """Return the event."""
-        return event or Event()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Do nothing."""
-
-
-class Event:
-    """An event, which has no time."""
-
-    def __init__(self, *_: Any, **__: Any) -> None: ...
-
-    def record(self, *_: Any) -> None:
-        """Do nothing."""
-
-    def wait(self, *_: Any) -> None:
-        """Do nothing."""
-
-    def synchronize(self) -> None:
-        """Do nothing."""
-
-    def query(self) -> bool:
-        """Return that it has happened."""
-        return True
-
-    def elapsed_time(self, _: Any) -> UnreadValue:
-        """Return a time that nobody may look at."""
-        return unread_time("events")
 
 
 class OneDevice:
@@ -175,7 +117,10 @@ class Driver:
 def install() -> None:
     """Put the answers in the place of torch's and Triton's own."""
     for name, answer in _answers().items():
-        setattr(torch.cuda, name, answer)
+        for module in (torch.cuda, torch.cuda.streams, torch.cuda.graphs):
+            if module is torch.cuda or hasattr(module, name):
+                setattr(module, name, answer)
+    cuda_streams.install()
     core: Any = torch._C
     for name in [name for name in vars(core) if name.startswith("_cuda_")]:
         delattr(core, name)  # a CPU build has none of those that reach a driver
@@ -197,10 +142,11 @@ def install() -> None:
 def _answers() -> dict[str, Any]:
     return {
         **_device_answers(),
-        **_stream_answers(),
+        **cuda_streams.answers(),
         "CUDAGraph": _refusing("cuda_graph", "it makes a CUDA graph"),
         "graph": _refusing("cuda_graph", "it makes a CUDA graph"),
         "make_graphed_callables": _refusing("cuda_graph", "it makes a CUDA graph"),
+        "graph_pool_handle": _refusing("cuda_graph", "it asks for the memory of a CUDA graph"),
         "is_current_stream_capturing": _answering(False),
         "empty_cache": _nothing,
         "ipc_collect": _nothing,
@@ -238,27 +184,11 @@ def _device_answers() -> dict[str, Any]:
     }
 
 
-def _stream_answers() -> dict[str, Any]:
-    return {
-        "Stream": Stream,
-        "Event": Event,
-        "current_stream": _a_stream,
-        "default_stream": _a_stream,
-        "stream": _answering(contextlib.nullcontext()),
-        "set_stream": _nothing,
-        "synchronize": _nothing,
-    }
-
-
 def _answering(answer: Any) -> Callable[..., Any]:
     def call(*_: Any, **__: Any) -> Any:
         return answer
 
     return call
-
-
-def _a_stream(_: Any = None) -> Stream:
-    return Stream()
 
 
 def _nothing(*_: Any, **__: Any) -> None: ...

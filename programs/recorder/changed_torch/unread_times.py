@@ -12,6 +12,7 @@ from typing import Any
 import triton
 
 from programs.recorder.changed_torch.unread_values import UnreadValue
+from programs.recorder.recording import current
 
 _CLOCK = "clock"
 
@@ -37,6 +38,9 @@ def _measuring(how: str) -> Callable[..., Any]:
 
     def measure(function: Any, *_: Any, quantiles: Any = None, **__: Any) -> Any:
         function()
+        recording = current()
+        if recording is not None:
+            recording.tape.streams.wait_for_all()
         if quantiles is None or len(quantiles) == 1:
             return unread_time(how)
         return [unread_time(how) for _ in quantiles]

@@ -75,12 +75,25 @@ def install() -> None:
     tensor.tolist = _known_or(tensor.tolist, _list)
     tensor.numpy = _known_or(tensor.numpy, _array)
     tensor.__array__ = _known_or(tensor.__array__, _array)
+    tensor.__repr__ = _waited_for(tensor.__repr__)
     for name in ("allclose", "equal"):
         compare = _compared(getattr(torch, name), name)
         setattr(torch, name, compare)
         setattr(tensor, name, compare)
     testing: Any = torch.testing
     testing.assert_close = _asserted(testing.assert_close)
+
+
+def _waited_for(real: Callable[..., str]) -> Callable[..., str]:
+    """Return what shows a tensor, for whose values the host waits."""
+
+    def shown(self: Any, *args: Any, **kwargs: Any) -> str:
+        recording = current()
+        if recording is not None and isinstance(self, FakeTensor):
+            _wait(recording, self)
+        return real(self, *args, **kwargs)
+
+    return shown
 
 
 def _known_or(real: Callable[..., Any], unread: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -90,6 +103,7 @@ def _known_or(real: Callable[..., Any], unread: Callable[[Any], Any]) -> Callabl
         recording = current()
         if recording is None or not isinstance(self, FakeTensor):
             return real(self, *args, **kwargs)
+        _wait(recording, self)
         known = _known(recording, self)
         if known is not None:
             with _disable_current_modes():
@@ -97,6 +111,12 @@ def _known_or(real: Callable[..., Any], unread: Callable[[Any], Any]) -> Callabl
         return unread(self)
 
     return method
+
+
+def _wait(recording: Recording, *tensors: Any) -> None:
+    """Let the host wait for values on CUDA, as they travel to it in the current stream."""
+    if any(tensor.device.type == "cuda" for tensor in tensors):
+        recording.tape.streams.wait_for_current()
 
 
 def _known(recording: Recording, tensor: Any) -> Any | None:
@@ -135,9 +155,13 @@ def _asserted(real: Callable[..., Any]) -> Callable[..., Any]:
     """Return an assertion that says nothing of fake tensors: a replay judges outputs."""
 
     def assert_close(actual: Any, expected: Any, *args: Any, **kwargs: Any) -> None:
+        recording = current()
         leaves = tree_leaves((actual, expected))
-        if current() is None or not any(isinstance(item, FakeTensor) for item in leaves):
+        fakes = [item for item in leaves if isinstance(item, FakeTensor)]
+        if recording is None or not fakes:
             real(actual, expected, *args, **kwargs)
+        else:
+            _wait(recording, *fakes)
 
     return assert_close
 
@@ -150,6 +174,7 @@ def _compared(real: Callable[..., Any], name: str) -> Callable[..., Any]:
         fakes = [item for item in (left, right) if isinstance(item, FakeTensor)]
         if recording is None or not fakes:
             return real(left, right, *args, **kwargs)
+        _wait(recording, *fakes)
         known = [
             _known(recording, item) if isinstance(item, FakeTensor) else item
             for item in (left, right)

@@ -13,7 +13,7 @@ READS_A_WRITES_OUT = {"k0": KernelEffects(frozenset({"a"}), frozenset({"out"}))}
 
 
 class TapeMaker:
-    """`phase` is where the next ops are; `line` grows by one with each."""
+    """`phase` and `order` are those of the next ops; `line` grows by one with each."""
 
     def __init__(self) -> None:
         self.tensors: list[Any] = []
@@ -21,6 +21,8 @@ class TapeMaker:
         self.ops: list[dict[str, Any]] = []
         self.params: list[Any] = []
         self.phase = "run"
+        self.order: dict[str, Any] = {}
+        self.ends: dict[str, list[int]] | None = None
         self.line = 10
 
     def tensor(self, size: int = 64, of: int | None = None) -> int:
@@ -60,7 +62,8 @@ class TapeMaker:
 
     def _add(self, op: dict[str, Any]) -> None:
         self.line += 1
-        self.ops.append({**op, "phase": self.phase, "line": f"user.py:{self.line}"})
+        more = {"phase": self.phase, "line": f"user.py:{self.line}", **self.order}
+        self.ops.append({**op, **more})
 
     def json(
         self, inputs: list[int], outputs: list[int], inputs2: list[int], outputs2: list[int]
@@ -81,6 +84,7 @@ class TapeMaker:
             "outputs": {"tuple": [t(id_) for id_ in outputs]},
             "outputs2": {"tuple": [t(id_) for id_ in outputs2]},
             "ops": self.ops,
+            **({} if self.ends is None else {"ends": self.ends}),
         }
 
     def tape(

@@ -1,0 +1,157 @@
+"""Which ops of a recording have been waited for, by each CUDA stream and by the host.
+
+A clock says it by stream: the number of the last op known to be over. As torch has it, the default
+stream is one like any other: torch makes its streams `cudaStreamNonBlocking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from programs.recorder.not_recordable import NotRecordable
+from programs.tape.schema import COPIES
+from programs.tape.tape_bounds import MAX_STREAMS
+
+Clock = dict[int, int]
+
+
+class StreamClock:
+    """One stream: what its next op comes after. Its number is given at its first op."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.known: Clock = {}
+        self.told: Clock = {}
+        """What of that the tape says."""
+
+
+class StreamClocks:
+    """What one recording's streams have waited for; `current` is the one that ops run in."""
+
+    def __init__(self) -> None:
+        self.default = self.current = StreamClock()
+        self._numbered: list[StreamClock] = []
+        self._host = StreamClock()
+        self._turns: list[tuple[int, list[int]]] = []
+        self._ends: dict[str, list[int]] = {}
+        self._pinned: set[int] = set()
+        """Storages of the CPU's that a copy may use while the host goes on."""
+        self._is_plain = True
+        """Nothing of it says more than the order of the ops."""
+        self._number(self.default)
+
+    @property
+    def runs_in_several(self) -> bool:
+        """Whether ops ran, or the next would run, in more than one stream."""
+        return len(self._numbered) > 1 or self.current is not self.default
+
+    def event(self, stream: StreamClock) -> Clock:
+        """Return what has happened once all that `stream` was given is done."""
+        return _merged(stream.known, self._host.known)
+
+    def wait(self, stream: StreamClock | None, event: Mapping[int, int]) -> None:
+        """Let a stream wait for an event; None: let the host."""
+        waiting = self._host if stream is None else stream
+        waiting.known = _merged(waiting.known, event)
+
+    def wait_for_current(self) -> None:
+        """Let the host wait for the current stream, as it does for a value of a tensor."""
+        self.wait(None, self.event(self.current))
+
+    def wait_for_all(self) -> None:
+        """Let the host wait for the device."""
+        for stream in self._numbered:
+            self.wait(None, self.event(stream))
+
+    def take(self, op: Mapping[str, Any], tensors: list[list[Any]]) -> None:
+        """Note the next op that is written; `tensors` are those of the tape."""
+        index = len(self._turns)
+        if op["op"] == "seed":
+            self._turns.append((0, []))
+            return
+        devices = _devices(op, tensors)
+        if "cuda" not in devices:
+            self._turns.append((0, _news(self._host, self._host.known, None)))
+            if op.get("k", {}).get("pin_memory") is True:
+                self._pinned.update(tensors[id_][-1] for id_ in op["o"])
+            return
+        stream = self.current
+        number = self._number(stream)
+        stream.known = self.event(stream)
+        self._turns.append((number, _news(stream, stream.known, number)))
+        stream.known[number] = index
+        if op["op"] in COPIES and "cpu" in devices:
+            self._copy(op, tensors)
+
+    def end_call(self, phase: str) -> None:
+        """Note that a call returns: its caller goes on in the current stream."""
+        self._ends[phase] = sorted(self.event(self.current).values())
+
+    def put(self, ops: list[dict[str, Any]]) -> dict[str, Any]:
+        """Put the order into the ops of a tape; return the tape's members of it."""
+        if self._is_plain:
+            return {}
+        for op, (number, after) in zip(ops, self._turns, strict=True):
+            if number:
+                op["stream"] = number
+            if after:
+                op["after"] = after
+        return {"ends": self._ends}
+
+    def _copy(self, op: Mapping[str, Any], tensors: list[list[Any]]) -> None:
+        """Have the host wait for a copy between it and the device, unless that is not to block."""
+        named = op.get("k", {}).get("non_blocking")
+        if not (named if named is not None else op["a"][2:3] == [True]):
+            self.wait_for_current()
+            return
+        ids = [value["t"] for value in op["a"][:2] if isinstance(value, dict) and "t" in value]
+        on_cpu = {tensors[id_][-1] for id_ in (*ids, *op["o"]) if tensors[id_][1] == "cpu"}
+        if tensors[op["o"][0]][1] == "cpu":
+            if op["op"] != "aten.copy_.default":
+                self._pinned |= on_cpu  # torch makes pinned memory for it
+            elif self._pinned.isdisjoint(on_cpu):
+                self.wait_for_current()  # a copy into pageable memory returns when it is done
+                return
+        self._is_plain &= self._pinned.isdisjoint(on_cpu)
+
+    def _number(self, stream: StreamClock) -> int:
+        if stream.number is None:
+            if len(self._numbered) >= MAX_STREAMS:
+                raise NotRecordable("stream", f"its ops run in more than {MAX_STREAMS} streams")
+            stream.number = len(self._numbered)
+            self._numbered.append(stream)
+            self._is_plain = len(self._numbered) == 1
+        return stream.number
+
+
+def _merged(one: Mapping[int, int], other: Mapping[int, int]) -> Clock:
+    found = dict(one)
+    for stream, op in other.items():
+        found[stream] = max(op, found.get(stream, -1))
+    return found
+
+
+def _news(stream: StreamClock, clock: Clock, own: int | None) -> list[int]:
+    """Return what the tape does not say yet of a stream, and take it as said."""
+    news = sorted(
+        op for number, op in clock.items() if number != own and op > stream.told.get(number, -1)
+    )
+    if news:
+        stream.told = dict(clock)
+    return news
+
+
+def _devices(op: Mapping[str, Any], tensors: list[list[Any]]) -> set[str]:
+    """Return the devices of the tensors that an op takes or makes; a launch is on CUDA."""
+    if op["op"] == "launch":
+        return {"cuda"}
+    found = {tensors[id_][1] for id_ in op["o"] if id_ is not None}
+    values = [*op["a"], *op.get("k", {}).values()]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            if "t" in value:
+                found.add(tensors[value["t"]][1])
+            values += value.get("list", ())
+    return found

@@ -1,0 +1,219 @@
+"""Finds ops of a tape that use the same memory in streams of which neither waits for the other.
+
+For each element of the memory that such ops may share it is known which op of each stream read,
+wrote, and atomically changed it last. Atomic operations of two launches need no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import gcd
+
+import torch
+
+from launch.checks.touched_memory import TouchedBytes
+from launch.messages import Finding
+from programs.replay.operators import DTYPES
+from programs.tape.overload_effects import name_of
+from programs.tape.schema import (
+    AtenOp,
+    Launch,
+    Op,
+    Phase,
+    ReinterpretedArgument,
+    Seeding,
+    Tape,
+)
+from programs.tape.stream_order import StreamOrder, Turn, left_by, unordered
+
+READ, STORED, UPDATED = range(3)  # in the order of TouchedBytes
+_BESIDE = {READ: (STORED, UPDATED), STORED: (READ, STORED, UPDATED), UPDATED: (READ, STORED)}
+"""What may not happen at the same time."""
+_NEVER = -1
+_PICKING = frozenset({
+    "index", "index_select", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index",
+    "index_add_", "index_copy_", "index_fill_", "gather", "scatter_", "scatter_add_",
+    "scatter_reduce_", "embedding", "embedding_renorm_", "take", "take_along_dim",
+    "masked_fill_", "masked_scatter_",
+})  # fmt: skip
+"""Ops that may use a part of a tensor, by values."""
+_ADVICE = (
+    "Let the one wait for the other: other_stream.wait_stream(stream), an event that one records "
+    "and the other waits for, or torch.cuda.synchronize()."
+)
+_Use = tuple[int, int, int | torch.Tensor]
+"""How, of which storage, and where: a tensor, or a flag for each unit."""
+Touched = Mapping[int, TouchedBytes]
+"""What a launch touched, by storage."""
+
+
+class StreamRaces:
+    """Watches one run of a tape."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self.storages = frozenset(unordered(tape))
+        """Those that ops may use without an order."""
+        self._order = StreamOrder(tape) if self.storages else None
+        self._units = _units(tape, self.storages)
+        self._last: dict[int, dict[tuple[int, int], torch.Tensor]] = {}
+        """By storage, and by stream and use: the last op at each unit."""
+        self._phase: Phase | None = None
+
+    def note(self, index: int, op: Op, touched: Touched | None = None) -> Finding | None:
+        """Take the next op of the tape; return the race that it is in, if any.
+
+        `touched` is what a launch did to the storages.
+        """
+        if self._order is None or isinstance(op, Seeding):
+            return None
+        if op.phase != self._phase:
+            self._phase = op.phase
+            self._last.clear()
+        turn = self._order.turn(op)
+        if isinstance(op, AtenOp):
+            uses = self._uses_of_op(op)
+        else:
+            uses = self._uses_of_launch(touched or {})
+        return self._taken(turn, index, op, uses)
+
+    def note_return(self, phase: Phase) -> Finding | None:
+        """Take the end of a call: its caller reads what it left."""
+        if self._order is None or phase != self._phase:
+            return None
+        left = left_by(self._tape, phase)
+        uses: list[_Use] = [(READ, self._tape.tensors[id_].storage, id_) for id_ in left]
+        return self._taken(self._order.turn_of_caller(phase), None, None, uses)
+
+    def free(self, storages: Iterable[int]) -> None:
+        """Forget storages that are gone."""
+        for storage in storages:
+            self._last.pop(storage, None)
+
+    def _uses_of_op(self, op: AtenOp) -> list[_Use]:
+        assert self._order is not None
+        used = self._order.used(op)
+        pairs = ((READ, used.reads), (STORED, used.writes))
+        return [(use, self._tape.tensors[id_].storage, id_) for use, ids in pairs for id_ in ids]
+
+    def _uses_of_launch(self, touched: Touched) -> list[_Use]:
+        found: list[_Use] = []
+        for storage, flags in touched.items():
+            unit = self._units[storage]
+            for use, octets in enumerate((flags.read, flags.stored, flags.updated)):
+                if octets.any():
+                    units = torch.zeros(self._unit_count(storage), dtype=torch.bool)
+                    whole = torch.from_numpy(octets).view(-1, unit).any(dim=1)
+                    units[: whole.numel()] = whole
+                    found.append((use, storage, units))
+        return found
+
+    def _unit_count(self, storage: int) -> int:
+        return -(-self._tape.storages[storage] // self._units[storage])
+
+    def _taken(
+        self,
+        turn: Turn,
+        index: int | None,
+        op: AtenOp | Launch | None,
+        uses: Sequence[_Use],
+    ) -> Finding | None:
+        """Look at each use of a storage, a tensor's or of the bytes that are flagged; note it."""
+        found = None
+        uses = [use for use in uses if use[1] in self.storages]
+        for use, storage, where in uses:
+            met = self._met(turn, use, storage, where)
+            if met is not None and found is None:
+                found = self._finding(op, turn, use, *met)
+        if turn.stream is not None and index is not None:
+            for use, storage, where in uses:
+                last = self._last.setdefault(storage, {})
+                if (turn.stream, use) not in last:
+                    nobody = torch.full((self._unit_count(storage),), _NEVER, dtype=torch.int32)
+                    last[turn.stream, use] = nobody
+                self._put(last[turn.stream, use], storage, where, index)
+        return found
+
+    def _met(
+        self, turn: Turn, use: int, storage: int, where: int | torch.Tensor
+    ) -> tuple[int, int] | None:
+        """Return an op that may still use the place, and how."""
+        for (stream, other), last in self._last.get(storage, {}).items():
+            if other not in _BESIDE[use] or stream == turn.stream:
+                continue
+            at = self._region(last, storage, where) if isinstance(where, int) else last[where]
+            latest = int(at.max()) if at.numel() else _NEVER
+            if not turn.waits_for(latest, stream):
+                return latest, other
+        return None
+
+    def _put(self, last: torch.Tensor, storage: int, where: int | torch.Tensor, index: int) -> None:
+        if isinstance(where, int):
+            self._region(last, storage, where).fill_(index)
+        else:
+            last[where] = index
+
+    def _region(self, last: torch.Tensor, storage: int, id_: int) -> torch.Tensor:
+        """Return the units of a tensor's elements, those of each last."""
+        meta = self._tape.tensors[id_]
+        size = DTYPES[meta.dtype].itemsize // self._units[storage]
+        strides = [stride * size for stride in meta.strides]
+        return last.as_strided([*meta.shape, size], [*strides, 1], meta.offset * size)
+
+    def _finding(
+        self, op: AtenOp | Launch | None, turn: Turn, use: int, earlier: int, did: int
+    ) -> Finding:
+        first = self._tape.ops[earlier]
+        assert not isinstance(first, Seeding)
+        place = first.place if op is None else op.place
+        line = f" at {first.place.file}:{first.place.line}" if first.place is not None else ""
+        before = f"{self._told(first)}{line} {_DOES[did]} in {_stream(first.stream)}"
+        if op is None:
+            message = (
+                f"A call returns what {before}, and the stream that its caller goes on in does not "
+                f"wait for that: the caller may read too early. {_ADVICE}"
+            )
+        else:
+            message = (
+                f"{self._told(op)} in {_stream(turn.stream)} {_DOES[use]} memory that {before}, "
+                f"and does not wait for that: nothing says which of the two comes first. {_ADVICE}"
+            )
+        picks = any(isinstance(one, AtenOp) and name_of(one) in _PICKING for one in (first, op))
+        if picks:
+            message += " It may be that they use other elements of it, which values decide."
+        return Finding(
+            kind="warning" if picks else "race",
+            access="read" if use == READ else "write",
+            file=place.file if place is not None else None,
+            line=place.line if place is not None else None,
+            message=message,
+        )
+
+    def _told(self, op: AtenOp | Launch) -> str:
+        if isinstance(op, Launch):
+            return f"the launch of {self._tape.kernels[op.kernel].name}"
+        return op.op
+
+
+_DOES = {READ: "reads", STORED: "writes", UPDATED: "changes"}
+
+
+def _stream(number: int | None) -> str:
+    if number is None:
+        return "the host"
+    return f"stream {number}" if number else "the default stream"
+
+
+def _units(tape: Tape, storages: Iterable[int]) -> Mapping[int, int]:
+    """Return for each of the storages how many bytes all elements of its tensors consist of."""
+    found = dict.fromkeys(storages, 0)
+    for meta in tape.tensors:
+        if meta.storage in found:
+            found[meta.storage] = gcd(found[meta.storage], DTYPES[meta.dtype].itemsize)
+    for op in tape.ops:
+        for value in op.args.values() if isinstance(op, Launch) else ():
+            if isinstance(value, ReinterpretedArgument):
+                storage = tape.tensors[value.base.id].storage
+                if storage in found:
+                    found[storage] = gcd(found[storage], DTYPES[value.dtype].itemsize)
+    return found

@@ -1,0 +1,207 @@
+"""Which ops of a tape are over when another begins, and which memory is used without such an order.
+
+Each stream is a sequence of ops, and the host is another, which every op of a stream comes after.
+What is before a call is over when the call begins: its caller waits for that. Linear in the ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from programs.tape.flow import KernelsEffects
+from programs.tape.overload_effects import (
+    kind_of,
+    makes_views,
+    read_tensors,
+    tensors_at,
+    written_tensors,
+)
+from programs.tape.schema import COPIES, AtenOp, Launch, Phase, Seeding, Tape, tensors_of
+
+_NEVER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """When an op runs: its stream, None for the host's, and which op of each stream is over."""
+
+    stream: int | None
+    over: Sequence[int]
+
+    def waits_for(self, op: int, stream: int) -> bool:
+        """Whether an op of a stream is over before."""
+        return stream == self.stream or op <= self.over[stream]
+
+
+@dataclass(frozen=True, slots=True)
+class UsedTensors:
+    """The tensors that an op reads, and writes, while the host and other streams go on."""
+
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+_NOTHING = UsedTensors((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """Two ops that may use a storage at one time, at least one of them to write it."""
+
+    first: int
+    second: int | None
+    """None: the caller, when a call returns."""
+
+
+class StreamOrder:
+    """The order of a tape's ops, as they go by."""
+
+    def __init__(self, tape: Tape, effects: KernelsEffects | None = None) -> None:
+        """Take what kernels read and write, where that is known."""
+        self._tape, self._effects = tape, effects or {}
+        self.streams = 1 + max((op.stream for op in _with_stream(tape)), default=0)
+        self._over = {stream: self._nothing() for stream in (None, *range(self.streams))}
+        self._pinned = frozenset(_pinned(tape))
+
+    def turn(self, op: AtenOp | Launch) -> Turn:
+        """Return when the next op runs."""
+        stream = op.stream if self._is_on_cuda(op) else None
+        if op.after:
+            self._over[stream] = self._with(self._over[stream], op.after)
+        return Turn(stream, self._over[stream])
+
+    def turn_of_caller(self, phase: Phase) -> Turn:
+        """Return when a call's caller goes on."""
+        return Turn(None, self._with(self._nothing(), self._tape.ends.get(phase, ())))
+
+    def used(self, op: AtenOp | Launch) -> UsedTensors:
+        """Return what an op uses, as far as the tape tells: a launch may use all that it gets."""
+        if isinstance(op, Launch):
+            if 0 in op.grid:
+                return _NOTHING
+            known = self._effects.get(op.kernel)
+            names = (known.reads, known.writes) if known else (op.args, op.args)
+            given = (
+                tuple(id_ for name in each for id_ in tensors_of(op.args.get(name)))
+                for each in names
+            )
+            return UsedTensors(*given)
+        if makes_views(op) or kind_of(op) == "uninitialized":
+            return _NOTHING
+        made = [id_ for id_ in op.outputs if id_ is not None]
+        reads: tuple[int, ...] = read_tensors(op)
+        writes: tuple[int, ...] = (*written_tensors(op), *made)
+        if self._is_on_cuda(op):
+            reads, writes = self._beside_host(op, reads), self._beside_host(op, writes)
+        return UsedTensors(tuple(reads), tuple(dict.fromkeys(writes)))
+
+    def _beside_host(self, op: AtenOp, ids: Sequence[int]) -> tuple[int, ...]:
+        """Return those of a stream's tensors that it uses while the host goes on.
+
+        The host gives its own away at once, but for those that a copy takes its time with.
+        """
+        metas = self._tape.tensors
+        is_copy = op.op in COPIES
+        return tuple(
+            id_
+            for id_ in ids
+            if metas[id_].device == "cuda" or (is_copy and metas[id_].storage in self._pinned)
+        )
+
+    def _is_on_cuda(self, op: AtenOp | Launch) -> bool:
+        if isinstance(op, Launch):
+            return True
+        return any(self._tape.tensors[id_].device == "cuda" for id_ in tensors_at(op))
+
+    def _nothing(self) -> list[int]:
+        return [_NEVER] * self.streams
+
+    def _with(self, over: Sequence[int], ops: Sequence[int]) -> list[int]:
+        found = list(over)
+        for index in ops:
+            op = self._tape.ops[index]
+            if not isinstance(op, Seeding):
+                found[op.stream] = max(found[op.stream], index)
+        return found
+
+
+def is_in_order(tape: Tape) -> bool:
+    """Whether the order of the ops says all: they run in one stream, and every copy is waited for.
+
+    A recorder then writes no `ends`, and no op of another stream.
+    """
+    return not tape.ends and all(not op.stream for op in _with_stream(tape))
+
+
+def unordered(tape: Tape, effects: KernelsEffects | None = None) -> dict[int, Unordered]:
+    """Return by storage the first two ops that may use it without an order.
+
+    What is found is a suspicion: the two may use other parts of it.
+    """
+    found: dict[int, Unordered] = {}
+    if is_in_order(tape):
+        return found
+    order = StreamOrder(tape, effects)
+    for phase, entries in groupby(enumerate(tape.ops), key=lambda entry: entry[1].phase):
+        uses = _Uses(tape)
+        for index, op in entries:
+            if isinstance(op, Seeding):
+                continue
+            for storage, first in uses.take(index, order.turn(op), order.used(op)):
+                found.setdefault(storage, Unordered(first, index))
+        turn, left = order.turn_of_caller(phase), UsedTensors(left_by(tape, phase), ())
+        for storage, first in uses.take(len(tape.ops), turn, left):
+            found.setdefault(storage, Unordered(first, None))
+    return found
+
+
+class _Uses:
+    """The last op of each stream that read, and wrote, each storage in a phase."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._read: dict[int, dict[int, int]] = {}
+        self._written: dict[int, dict[int, int]] = {}
+
+    def take(self, index: int, turn: Turn, used: UsedTensors) -> Iterator[tuple[int, int]]:
+        """Yield the storages of the next op that an earlier one may still use, with that op."""
+        reads, writes = self._storages(used.reads), self._storages(used.writes)
+        for storages, earlier in (
+            (reads | writes, self._written),
+            (writes, self._read),
+        ):
+            for storage in storages:
+                for stream, at in earlier.get(storage, {}).items():
+                    if not turn.waits_for(at, stream):
+                        yield storage, at
+        if turn.stream is not None:
+            for storages, last in ((reads, self._read), (writes, self._written)):
+                for storage in storages:
+                    last.setdefault(storage, {})[turn.stream] = index
+
+    def _storages(self, ids: Sequence[int]) -> set[int]:
+        return {self._tape.tensors[id_].storage for id_ in ids}
+
+
+def left_by(tape: Tape, phase: Phase) -> tuple[int, ...]:
+    """Return the tensors that a call's caller looks at when it returns."""
+    outputs = {"run": tape.outputs, "run2": tape.outputs2}.get(phase)
+    inputs = {"run": tape.inputs, "run2": tape.inputs2}.get(phase, ())
+    if outputs is None:
+        return ()
+    return (*tensors_of(outputs), *(id_ for one in inputs for id_ in tensors_of(one)))
+
+
+def _with_stream(tape: Tape) -> Iterator[AtenOp | Launch]:
+    return (op for op in tape.ops if not isinstance(op, Seeding))
+
+
+def _pinned(tape: Tape) -> Iterator[int]:
+    """Yield the storages of the CPU's that a copy may use while the host goes on."""
+    for op in tape.ops:
+        if isinstance(op, AtenOp):
+            is_pinned = op.kwargs.get("pin_memory") is True
+            if is_pinned or (op.op in COPIES and op.kwargs.get("non_blocking") is True):
+                yield from (tape.tensors[id_].storage for id_ in op.outputs if id_ is not None)

@@ -1,0 +1,45 @@
+"""What a replay does not show of a program that uses several CUDA streams."""
+
+from __future__ import annotations
+
+from programs.tape.flow import KernelsEffects
+from programs.tape.schema import Op, Phase, Seeding, Tape
+from programs.tape.stream_order import unordered
+
+_MOST_PAIRS = 5
+
+
+def stream_warnings(tape: Tape, effects: KernelsEffects, *, on_gpu: bool) -> list[str]:
+    """Return warnings: what is not modelled, and on a GPU which ops nothing orders."""
+    streams: dict[Phase, set[int]] = {}
+    for op in tape.ops:
+        if not isinstance(op, Seeding):
+            streams.setdefault(op.phase, set()).add(op.stream)
+    most = max(map(len, streams.values()), default=1)
+    found = []
+    if most > 1:
+        found.append(
+            f"Its ops run in {most} CUDA streams. A replay runs them one after the other, "
+            "in the order of the calls; the check racecheck of the CPU device finds what no wait "
+            "orders. Not modelled are memory that torch gives to another tensor while a stream "
+            "uses it (record_stream), priorities, and time in which streams overlap."
+        )
+    if on_gpu:
+        pairs = {
+            (_told(tape.ops[one.first]), "its caller" if one.second is None else
+             _told(tape.ops[one.second]))
+            for one in unordered(tape, effects).values()
+        }  # fmt: skip
+        found += [
+            f"{first} and {second} may use the same memory, and neither waits for the other: this "
+            'replay hides that. Run the program with the device "interpreter", which looks at '
+            "every access."
+            for first, second in sorted(pairs)[:_MOST_PAIRS]
+        ]
+    return found
+
+
+def _told(op: Op) -> str:
+    where = f"{op.place.file}:{op.place.line}" if op.place is not None else "an op"
+    stream = 0 if isinstance(op, Seeding) else op.stream
+    return f"{where} in stream {stream}" if stream else f"{where} in the default stream"
