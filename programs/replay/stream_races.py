@@ -6,7 +6,8 @@ wrote, and atomically changed it last. Atomic operations of two launches need no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import gcd
 
 import torch
@@ -29,6 +30,7 @@ from programs.tape.stream_order import StreamOrder, Turn, left_by, unordered
 READ, STORED, UPDATED = range(3)  # in the order of TouchedBytes
 _BESIDE = {READ: (STORED, UPDATED), STORED: (READ, STORED, UPDATED), UPDATED: (READ, STORED)}
 """What may not happen at the same time."""
+RACE = "race"
 _NEVER = -1
 _PICKING = frozenset({
     "index", "index_select", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index",
@@ -45,6 +47,15 @@ _Use = tuple[int, int, int | torch.Tensor]
 """How, of which storage, and where: a tensor, or a flag for each unit."""
 Touched = Mapping[int, TouchedBytes]
 """What a launch touched, by storage."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """An op that another may meet: its number, how it uses the place, and whether they do meet."""
+
+    op: int
+    use: int
+    is_sure: bool
 
 
 class StreamRaces:
@@ -122,9 +133,9 @@ class StreamRaces:
         found = None
         uses = [use for use in uses if use[1] in self.storages]
         for use, storage, where in uses:
-            met = self._met(turn, use, storage, where)
-            if met is not None and found is None:
-                found = self._finding(op, turn, use, *met)
+            for met in self._met(turn, use, storage, where, picks=_picks(op)):
+                if found is None or (met.is_sure and found.kind != RACE):
+                    found = self._finding(op, turn, use, met)
         if turn.stream is not None and index is not None:
             for use, storage, where in uses:
                 last = self._last.setdefault(storage, {})
@@ -135,17 +146,26 @@ class StreamRaces:
         return found
 
     def _met(
-        self, turn: Turn, use: int, storage: int, where: int | torch.Tensor
-    ) -> tuple[int, int] | None:
-        """Return an op that may still use the place, and how."""
+        self, turn: Turn, use: int, storage: int, where: int | torch.Tensor, *, picks: bool
+    ) -> Iterator[_Met]:
+        """Yield the last op of each stream that may still use the place.
+
+        Where one of the two picks elements, they meet for sure if the other uses all there are.
+        """
         for (stream, other), last in self._last.get(storage, {}).items():
             if other not in _BESIDE[use] or stream == turn.stream:
                 continue
             at = self._region(last, storage, where) if isinstance(where, int) else last[where]
             latest = int(at.max()) if at.numel() else _NEVER
-            if not turn.waits_for(latest, stream):
-                return latest, other
-        return None
+            if turn.waits_for(latest, stream):
+                continue
+            is_sure = True
+            if picks:
+                is_sure = bool((at > turn.over[stream]).all())
+            if _picks(self._tape.ops[latest]):
+                everywhere, here = ((one == latest).sum() for one in (last, at))
+                is_sure = not picks and bool(everywhere == here)
+            yield _Met(latest, other, is_sure)
 
     def _put(self, last: torch.Tensor, storage: int, where: int | torch.Tensor, index: int) -> None:
         if isinstance(where, int):
@@ -160,14 +180,12 @@ class StreamRaces:
         strides = [stride * size for stride in meta.strides]
         return last.as_strided([*meta.shape, size], [*strides, 1], meta.offset * size)
 
-    def _finding(
-        self, op: AtenOp | Launch | None, turn: Turn, use: int, earlier: int, did: int
-    ) -> Finding:
-        first = self._tape.ops[earlier]
+    def _finding(self, op: AtenOp | Launch | None, turn: Turn, use: int, met: _Met) -> Finding:
+        first = self._tape.ops[met.op]
         assert not isinstance(first, Seeding)
         place = first.place if op is None else op.place
         line = f" at {first.place.file}:{first.place.line}" if first.place is not None else ""
-        before = f"{self._told(first)}{line} {_DOES[did]} in {_stream(first.stream)}"
+        before = f"{self._told(first)}{line} {_DOES[met.use]} in {_stream(first.stream)}"
         if op is None:
             message = (
                 f"A call returns what {before}, and the stream that its caller goes on in does not "
@@ -178,11 +196,10 @@ class StreamRaces:
                 f"{self._told(op)} in {_stream(turn.stream)} {_DOES[use]} memory that {before}, "
                 f"and does not wait for that: nothing says which of the two comes first. {_ADVICE}"
             )
-        picks = any(isinstance(one, AtenOp) and name_of(one) in _PICKING for one in (first, op))
-        if picks:
+        if not met.is_sure:
             message += " It may be that they use other elements of it, which values decide."
         return Finding(
-            kind="warning" if picks else "race",
+            kind=RACE if met.is_sure else "warning",
             access="read" if use == READ else "write",
             file=place.file if place is not None else None,
             line=place.line if place is not None else None,
@@ -193,6 +210,10 @@ class StreamRaces:
         if isinstance(op, Launch):
             return f"the launch of {self._tape.kernels[op.kernel].name}"
         return op.op
+
+
+def _picks(op: Op | None) -> bool:
+    return isinstance(op, AtenOp) and name_of(op) in _PICKING
 
 
 _DOES = {READ: "reads", STORED: "writes", UPDATED: "changes"}

@@ -182,6 +182,42 @@ def test_rows_that_values_pick_are_warned_of_and_no_race(programs: httpx.Client)
     assert "other elements of it, which values decide" in program["findings"][0]["message"]
 
 
+PICKED = {
+    "all that it may pick is written": (
+        "with s:\n    one_more(x, y)\nz.copy_(y[torch.arange(256, device='cuda')] + 1)",
+        "race",
+    ),
+    "which ones it picks is written": (
+        "at = torch.zeros(256, device='cuda', dtype=torch.int64)\ns.wait_stream(main)\n"
+        "with s:\n    at.copy_(torch.arange(256, device='cuda'))\n"
+        "one_more(x, y)\nz.copy_(y[at] + 1)",
+        "race",
+    ),
+    "what it may have written is read": (
+        "at = torch.arange(256, device='cuda')\ns.wait_stream(main)\n"
+        "with s:\n    y.index_put_((at,), x + 1)\none_more(y, z)",
+        "race",
+    ),
+    "a part of it is written": (
+        "one_more(x, y)\nv = y.clone()\ns.wait_stream(main)\nwith s:\n    v[128:].add_(0)\n"
+        "z.copy_(y + 1)\nw = v[torch.arange(128, device='cuda')]\nmain.wait_stream(s)\n"
+        "z[:128] = w + 1",
+        "passed",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "verdict"), PICKED.values(), ids=PICKED)
+def test_an_op_that_picks_races_where_all_that_it_may_pick_does(
+    programs: httpx.Client, body: str, verdict: str
+) -> None:
+    program = evaluate(programs, program_of(body), REFERENCE)
+    assert program["verdict"] == verdict, program
+    assert {one["kind"] for one in program["findings"]} == {
+        "race" if verdict == "race" else "warning"
+    }
+
+
 def test_a_program_of_several_streams_says_what_is_not_modelled(programs: httpx.Client) -> None:
     program = evaluate(programs, program_of(f"{IN_S}s.synchronize()\none_more(y, z)"), REFERENCE)
     [warning] = program["warnings"]
