@@ -21,8 +21,6 @@ from compiler.diagnostic import file_in_kernel
 from compiler.front.environment import StandIn
 
 Namespace = dict[str, Any]
-MOST = 20_000
-"""Of names and values that one reach follows; what has more may reach anything."""
 _NAMES_ALL = frozenset(
     {"globals", "locals", "vars", "exec", "eval", "setattr", "delattr", "__dict__", "modules"}
 )
@@ -120,22 +118,31 @@ class Reach:
     compares: bool = False
     sees_all: bool = False
 
+    @property
+    def size(self) -> int:
+        """How many names and objects it has."""
+        return len(self.names) + len(self.objects)
 
-def reach_of(facts: CodeFacts, namespace: Namespace) -> Reach:
-    """Return what code may read that is run in `namespace`."""
-    return _Walk().of([(facts, namespace)])
+
+def reach_of(facts: CodeFacts, namespace: Namespace, most: int) -> Reach:
+    """Return what code may read that is run in `namespace`.
+
+    What reaches more than `most` names and objects may reach all.
+    """
+    return _Walk(most).of([(facts, namespace)])
 
 
-def reach_of_value(value: Any) -> Reach:
+def reach_of_value(value: Any, most: int) -> Reach:
     """Return what using a value may read: a kernel, with all that it names."""
-    walk = _Walk(into_kernels=True)
+    walk = _Walk(most, into_kernels=True)
     walk.waiting.append(value)
     return walk.of([])
 
 
 class _Walk:
-    def __init__(self, *, into_kernels: bool = False) -> None:
+    def __init__(self, most: int, *, into_kernels: bool = False) -> None:
         self.found = Reach()
+        self._most = most
         self.waiting: list[Any] = []
         self._into_kernels = into_kernels
         self._codes: set[tuple[int, int]] = set()
@@ -147,7 +154,7 @@ class _Walk:
             value = self.waiting.pop()
             if isinstance(value, _PLAIN) or id(value) in self.found.objects:
                 continue
-            if len(self.found.objects) + len(self.found.names) > MOST:
+            if self.found.size > self._most:
                 self.found.sees_all = True
                 break
             self.found.objects[id(value)] = value
@@ -203,10 +210,11 @@ class _Walk:
         elif isinstance(value, triton_api.JITFunction):
             yield from [value.fn] if self._into_kernels else []
         elif isinstance(value, dict):
-            yield from value.keys()
-            yield from value.values()
+            yield from dict.keys(value)
+            yield from dict.values(value)
         elif isinstance(value, _CONTAINERS):
-            yield from value
+            kind: Any = next(kind for kind in _CONTAINERS if isinstance(value, kind))
+            yield from kind.__iter__(value)
         elif isinstance(value, type):
             if is_users(value):
                 yield from vars(value).values()
@@ -241,10 +249,10 @@ def _gives_plain(value: Any, use: str) -> bool:
 def _attributes_of(value: Any) -> Mapping[str, Any]:
     """Return what an object holds by its attributes, without asking it."""
     try:
-        held: Mapping[str, Any] = object.__getattribute__(value, "__dict__")
-    except AttributeError:
+        held = object.__getattribute__(value, "__dict__")
+    except Exception:  # noqa: BLE001 - a class of the user's may say what it likes of it
         return {}
-    return held
+    return held if isinstance(held, (dict, types.MappingProxyType)) else {}
 
 
 def _held(value: Any) -> Iterator[Any]:

@@ -8,22 +8,27 @@ kernel that reads something in doubt is refused.
 from __future__ import annotations
 
 import ast
+import copy
 import enum
 import importlib.util
 import sys
 import types
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import triton.language as tl
+from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import KernelInterface
 
 from compiler.front import code_reach
-from compiler.front.code_reach import Namespace, Reach
+from compiler.front.code_reach import CodeFacts, Namespace, Reach
 from compiler.front.environment import Assumptions, StandIn
 from compiler.slice.scopes import stored
 
+_MOST = 20_000
+_MOST_OF_ALL = 100_000
+"""Names and objects that are followed from one statement, and from all of one execution."""
 _IMMUTABLE = (
     type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
     types.CodeType, tuple, frozenset, range, property, staticmethod, classmethod, enum.Enum,
@@ -74,6 +79,7 @@ class Doubts:
 
     def __init__(self, assumptions: Assumptions) -> None:
         self._assumptions = assumptions
+        self._left = _MOST_OF_ALL
         self._names: dict[tuple[int, str], Doubt] = {}
         self._objects: dict[int, tuple[Any, Doubt]] = {}  # held, so that none gets another's number
 
@@ -90,25 +96,47 @@ class Doubts:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             return None
         facts = code_reach.facts_of(executed.code, bodies=False)
-        reach = code_reach.reach_of(facts, namespace)
+        reach = self._reach_of(facts, namespace)
         doubt = self._within(reach) or _of(executed, reach, missing)
-        if doubt is not None:
-            self.spread(statement, namespace, reach, doubt)
+        names = stored([statement])
+        if doubt is not None and not self._is_only_tuned(executed, missing):
+            self._spread(names, namespace, reach, doubt)
         elif isinstance(statement, _SIMPLE):
-            for name in stored([statement]):
+            for name in names:
                 self._names.pop((id(namespace), name), None)
+            if doubt is not None:
+                self._spread((), namespace, reach, doubt)
         return doubt
+
+    def _reach_of(self, facts: CodeFacts, namespace: Namespace) -> Reach:
+        """Return what code may read, as long as not too much was followed before."""
+        reach = code_reach.reach_of(facts, namespace, min(_MOST, self._left))
+        self._left -= min(self._left, reach.size)
+        return reach
+
+    def _is_only_tuned(self, executed: Executed, missing: Collection[str]) -> bool:
+        """Return whether a statement is in doubt by decorators alone that act at a launch."""
+        statement = executed.statement
+        if not isinstance(statement, ast.FunctionDef) or executed.raised:
+            return False
+        if not isinstance(executed.namespace.get(statement.name), (Autotuner, Heuristics)):
+            return False
+        bare = copy.copy(statement)
+        bare.decorator_list = [one for one in bare.decorator_list if not _acts_at_launch(one)]
+        reach = self._reach_of(_facts_of(bare, executed.path), executed.namespace)
+        rest = replace(executed, statement=bare)
+        return self._within(reach) is None and _of(rest, reach, missing) is None
 
     def branched(self, statement: ast.If, namespace: Namespace, doubt: Doubt) -> None:
         """Note what an `if` leaves in doubt, whose condition is: either branch may be run."""
-        module = ast.Module([statement], type_ignores=[])
-        code = compile(ast.fix_missing_locations(module), doubt.path, "exec", dont_inherit=True)
-        facts = code_reach.facts_of(code, bodies=False)
-        self.spread(statement, namespace, code_reach.reach_of(facts, namespace), doubt)
+        reach = self._reach_of(_facts_of(statement, doubt.path), namespace)
+        self._spread(stored([statement]), namespace, reach, doubt)
 
-    def spread(self, statement: ast.stmt, namespace: Namespace, reach: Reach, doubt: Doubt) -> None:
-        """Put in doubt all that a statement may have bound and changed."""
-        bound = {(id(namespace), name): namespace for name in stored([statement])} | reach.binds
+    def _spread(
+        self, names: Iterable[str], namespace: Namespace, reach: Reach, doubt: Doubt
+    ) -> None:
+        """Put in doubt the `names` that a statement binds, and all that it may have changed."""
+        bound = {(id(namespace), name): namespace for name in names} | reach.binds
         if reach.sees_all:
             bound |= {(id(namespace), name): namespace for name in namespace}
         for (_, name), owner in bound.items():
@@ -118,7 +146,7 @@ class Doubts:
             if number not in reach.exposed:
                 continue
             named = not reach.sets.isdisjoint(_held_names(value))
-            named |= isinstance(value, types.ModuleType) and value.__name__ in _WITH_STATE
+            named |= isinstance(value, types.ModuleType) and _module_name(value) in _WITH_STATE
             if named or not (isinstance(value, _IMMUTABLE) or _is_tritons(value)):
                 self._objects[number] = value, doubt
         self._names |= dict.fromkeys(self._of_modules(reach), doubt)
@@ -134,7 +162,7 @@ class Doubts:
         if not self._names and not self._objects:
             return None
         own = self._names.get((id(namespace), name)) if name else None
-        return own or self._within(code_reach.reach_of_value(kernel))
+        return own or self._within(code_reach.reach_of_value(kernel, _MOST))
 
     def _within(self, reach: Reach) -> Doubt | None:
         for key in reach.names:
@@ -168,6 +196,17 @@ class Doubts:
                     self._names[id(namespace), bound] = self._names[owner, name]
 
 
+def _facts_of(statement: ast.stmt, path: str) -> CodeFacts:
+    module = ast.fix_missing_locations(ast.Module([statement], type_ignores=[]))
+    return code_reach.facts_of(compile(module, path, "exec", dont_inherit=True), bodies=False)
+
+
+def _acts_at_launch(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
+    return name in {"autotune", "heuristics"}
+
+
 def _of(executed: Executed, reach: Reach, missing: Collection[str]) -> Doubt | None:
     """Return why a statement itself is in doubt, if it is."""
     asked = executed.asked
@@ -191,8 +230,12 @@ def _held_names(value: Any) -> Collection[str]:
     return {"value"} if isinstance(value, tl.constexpr) else ()
 
 
+def _module_name(module: types.ModuleType) -> str:
+    return str(vars(module).get("__name__"))
+
+
 def _is_tritons(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "triton"
+    return str(type(value).__module__).partition(".")[0] == "triton"
 
 
 def _is_naming(statement: ast.stmt, namespace: Namespace) -> bool:
@@ -235,9 +278,9 @@ def _is_of_library(function: ast.expr, namespace: Namespace) -> bool:
         return function.id in _KEEPING
     value = namespace[function.id]
     if isinstance(value, types.ModuleType):
-        return value.__name__.partition(".")[0] in _LIBRARIES
+        return _module_name(value).partition(".")[0] in _LIBRARIES
     if isinstance(value, KernelInterface):
         return True  # it is launched
     if isinstance(value, (type, types.FunctionType)):
-        return value.__module__.partition(".")[0] in _LIBRARIES | {"compiler"}
+        return str(value.__module__).partition(".")[0] in _LIBRARIES | {"compiler"}
     return isinstance(value, StandIn)

@@ -163,6 +163,11 @@ EQUAL = {
     "a value beside a stand-in": "T = {torch.randn: 3.0, 'b': 2.0}\nB = tl.constexpr(T['b'])\n",
 }  # fmt: skip
 
+TUNED = (
+    "def configs():\n    return [triton.Config({}, num_warps=1 if hasattr(torch, 'nothing') else 2)]\n"
+    "CONFIGS = configs()\n@triton.autotune(configs=CONFIGS, key=[])\n"
+    "@triton.heuristics({'X': lambda given: hasattr(torch, 'nothing')})\n"
+)
 HELPER = "import torch\nc = 2.0\ntry:\n    c = float(torch.randn(3))\nexcept Exception:\n    pass\n"
 
 
@@ -204,6 +209,28 @@ def test_what_a_file_leaves_in_doubt_is_refused_with_its_line(
 
     assert answers.verdict == "refused_here"
     assert "helpers.py, line 3: the kernel depends on this statement" in answers.detail
+
+
+def test_what_a_file_tunes_by_decides_no_kernel(comparison: Comparison) -> None:
+    plain = KERNEL.replace("B)", "1.0)")
+
+    answers = _compared(
+        comparison, {"user.py": "from helpers import k\n", "helpers.py": HEAD + TUNED + plain}
+    )
+
+    assert answers.verdict == "equal", answers.detail
+
+
+def test_a_default_below_a_tuner_decides(comparison: Comparison) -> None:
+    default = "D = 2.0 if hasattr(torch, 'nothing') else 3.0\n"
+    kernel = "@triton.jit\ndef k(x_ptr, P: tl.constexpr = D):\n    tl.store(x_ptr, P)\n"
+
+    answers = _compared(
+        comparison,
+        {"user.py": "from helpers import k\n", "helpers.py": HEAD + default + TUNED + kernel},
+    )
+
+    assert answers.verdict == "refused_here"
 
 
 def test_a_launch_returns_something(comparison: Comparison) -> None:

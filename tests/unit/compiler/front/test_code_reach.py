@@ -9,11 +9,11 @@ from compiler.front.code_reach import facts_of, reach_of
 FILE = "/kernel/user.py"
 
 
-def _reached(text: str, statement: str) -> tuple[dict[str, Any], Any]:
+def _reached(text: str, statement: str, most: int = 1000) -> tuple[dict[str, Any], Any]:
     namespace: dict[str, Any] = {}
     exec(compile(text, FILE, "exec"), namespace)
     code = compile(statement, FILE, "exec")
-    return namespace, reach_of(facts_of(code, bodies=False), namespace)
+    return namespace, reach_of(facts_of(code, bodies=False), namespace, most)
 
 
 def _names(reach: Any) -> set[str]:
@@ -63,3 +63,10 @@ def test_asking_which_object_something_is_is_seen() -> None:
     compares = [_reached("a = 1\n", f"x = {ask}")[1].compares for ask in asks]
 
     assert compares == [True, True, True, False, False]
+
+
+def test_what_reaches_too_much_may_reach_all() -> None:
+    text = "L = [[] for _ in range(100)]\n"
+
+    assert not _reached(text, "L", 1000)[1].sees_all
+    assert _reached(text, "L", 50)[1].sees_all
