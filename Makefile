@@ -84,7 +84,8 @@ fuzz: fuzz-modules fuzz-kernels ## random modules and kernels, compared (MODULES
 
 fuzz-modules: $(STAMP) ## generated modules, here and directly
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
-		$(PYTHON) -m pytest tests/differential/test_modules.py --hypothesis-show-statistics
+		$(PYTHON) -m pytest tests/differential/test_modules.py \
+		tests/differential/test_deciding_modules.py --hypothesis-show-statistics
 
 fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEED=7 KERNELS=1 tries one again
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)

@@ -24,6 +24,35 @@ def test_an_ordinary_file_is_complete(post: Post) -> None:
     assert answer["diagnostics"] == []
 
 
+def test_constants_of_numpy_and_torch_are_complete(post: Post) -> None:
+    text = "import numpy as np\nB = tl.constexpr(np.pi - torch.pi + float(np.float32(0.75)))\n"
+
+    answer = compiled(post, text)
+
+    assert (answer["state"], answer["complete"], answer["assumptions"]) == ("succeeded", True, [])
+    assert "7.500000e-01" in answer["included"]["ttir"]
+
+
+def test_a_value_that_a_try_would_take_of_torch_is_an_error_at_its_line(post: Post) -> None:
+    tries = "b = 2.0\ntry:\n    b = float(torch.rand(1))\nexcept Exception:\n    pass\n"
+
+    answer = compiled(post, tries + "B = tl.constexpr(b)\n")
+
+    assert answer["state"] == "failed"
+    error = answer["diagnostics"][0]
+    assert (error["severity"], error["file"], error["line"]) == ("error", "user.py", 4)
+    assert "torch.rand() is not known" in error["message"]
+    assert "Write the value" in error["hint"]
+
+
+def test_a_coding_line_has_no_meaning_in_a_posted_text(post: Post) -> None:
+    text = "# coding: latin-1\n" + HEAD + "B = tl.constexpr(float(len('\u00e9')))\n" + KERNEL
+
+    answer = compiled(post, "", source=text)
+
+    assert "1.000000e+00" in answer["included"]["ttir"]
+
+
 def test_what_is_asked_of_the_gpu_is_an_assumption(post: Post) -> None:
     asks = "B = tl.constexpr(float(torch.cuda.get_device_capability()[0]))\n"
 
