@@ -100,6 +100,8 @@ class RunOrder(Order):
     trace: TraceOrder | None = None
     batch_elements: int = MOST_BATCH_ELEMENTS
     """How large the largest tensor of a batch of programs may be; one program always runs."""
+    fp_fusion: bool = True
+    """The option `enable_fp_fusion`: products are fused with sums."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
     limit_s: float | None = None
     """When the child that runs it is ended."""

@@ -156,6 +156,8 @@ class NumpyOrder(Order):
     target: Target
     files: dict[str, str]
     parameters: Sequence[str]
+    fp_fusion: bool = True
+    """The option `enable_fp_fusion`."""
     ir_bounds: IrBounds = IrBounds()
 
 

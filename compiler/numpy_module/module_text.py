@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from compiler.numpy_module import support_text
 from compiler.numpy_module.artifact_form import ARTIFACT, SPELLING
+from compiler.numpy_module.contraction import contract
 from compiler.numpy_module.function_text import Telling, function_text
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation
@@ -28,12 +29,15 @@ _PARAMETER = re.compile(r'(\w+): "')
 class ToldKernel:
     """What is told: a public function of a module, and which artifact that module is.
 
-    `parameters` are the user's names; one that went through a tuple has none.
+    `parameters` are the user's names; one that went through a tuple has none. One for an NVIDIA GPU
+    `is_cuda`, and `fp_fusion` is its option `enable_fp_fusion`.
     """
 
     symbol: str
     stage: str
     parameters: Sequence[str]
+    is_cuda: bool = True
+    fp_fusion: bool = True
 
 
 def module_text(module: Operation, kernel: ToldKernel, files: Mapping[str, str]) -> str:
@@ -41,6 +45,8 @@ def module_text(module: Operation, kernel: ToldKernel, files: Mapping[str, str])
 
     Raises `Untranslatable`.
     """
+    if kernel.is_cuda:
+        contract(module, fp_fusion=kernel.fp_fusion)
     functions = Functions(module, support_text.names(), kernel.symbol, support_text.never())
     entry = entry_of(functions, kernel)
     places = UserPlaces(files)

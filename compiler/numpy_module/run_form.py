@@ -22,6 +22,7 @@ from compiler.numpy_module.batched.lifetimes import with_deletions
 from compiler.numpy_module.batched.reachable import Reachable
 from compiler.numpy_module.batched.stepping import Stepping
 from compiler.numpy_module.batched.uniform import Uniformity
+from compiler.numpy_module.contraction import contract
 from compiler.numpy_module.function_text import Telling, kind_of
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation
@@ -77,6 +78,8 @@ def run_form(
     With `stepping` each operation of the user's lines has a line, and shows what it made. One that
     `checks_extents` raises `AssertionError` where a value is narrower or wider than it should be.
     """
+    if kernel.is_cuda:
+        contract(module, fp_fusion=kernel.fp_fusion)
     functions = Functions(module, _reserved(), kernel.symbol, _reserved())
     entry = entry_of(functions, kernel)
     places, constants = UserPlaces(files), Constants()

@@ -24,7 +24,8 @@ def numpy(order: NumpyOrder, body: bytes, send: Send) -> None:
     ir_module.check_size(text, order.stage, order.ir_bounds)
     try:
         generic, symbol = generic_form(text, order.target, order.stage)
-        kernel = ToldKernel(symbol, order.stage, order.parameters)
+        is_cuda = order.target.backend == "cuda"
+        kernel = ToldKernel(symbol, order.stage, order.parameters, is_cuda, order.fp_fusion)
         module = module_of(generic, loop_names(text))
         made = module_text(module, kernel, order.files)
     except Untranslatable as refusal:

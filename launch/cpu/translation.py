@@ -29,7 +29,9 @@ def translated(order: RunOrder, text: str) -> RunForm:
     """
     stepping = order.trace is not None and order.trace.values
     files, parameters = tuple(order.files), tuple(order.parameters)
-    what = _Translation(text, order.stage, order.target, files, parameters, stepping)
+    what = _Translation(
+        text, order.stage, order.target, files, parameters, stepping, order.fp_fusion
+    )
     return _form_of(what, order.ir_bounds)
 
 
@@ -43,6 +45,7 @@ class _Translation:
     files: tuple[str, ...]
     parameters: tuple[str, ...]
     stepping: bool
+    fp_fusion: bool
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -53,7 +56,8 @@ def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
         # posted IR that names no places is its own
         own_file = what.files[0] if what.files else USER_FILE
         generic = locations.with_path(generic, KERNEL_FOLDER + own_file)
-        kernel = ToldKernel(symbol, what.stage, what.parameters)
+        is_cuda = what.target.backend == "cuda"
+        kernel = ToldKernel(symbol, what.stage, what.parameters, is_cuda, what.fp_fusion)
         files = dict.fromkeys(what.files, "")
         module = module_of(generic, loop_names(what.text))
         return run_form(module, kernel, files, stepping=what.stepping)

@@ -119,6 +119,7 @@ class KernelLaunches:
             parameters=kernel.parameters,
             grid=grid,
             batch_elements=self._order.batch_elements,
+            fp_fusion=kernel.fp_fusion,
             ir_bounds=self._order.ir_bounds,
         )
 

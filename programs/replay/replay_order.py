@@ -34,6 +34,8 @@ class KernelText:
     ir: Place
     stage: str
     parameters: Sequence[str]
+    fp_fusion: bool = True
+    """The option `enable_fp_fusion`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,6 +158,7 @@ class _Derivation:
             target=parse_target(self.compilation.target),
             files=self._request().texts,
             parameters=[parameter.name for parameter in known if parameter.role == "runtime"],
+            fp_fusion=self.compilation.options.get("enable_fp_fusion") is not False,
             ir_bounds=self.context.ir_bounds,
         )
         return await self._made(order, await self._artifacts([stage]))

@@ -45,6 +45,7 @@ async def run_on_cpu(
         checks=checks,
         trace=traced(trace),
         batch_elements=batch_elements,
+        fp_fusion=ir.fp_fusion,
         ir_bounds=ir_bounds,
         limit_s=limit_s,
     )

@@ -44,6 +44,8 @@ class KernelIr:
     """What the source printed while it was compiled."""
     hints: Mapping[str, SpecializedParameter] = field(default_factory=dict)
     """What posted IR says of its parameters, which arguments must keep."""
+    fp_fusion: bool = True
+    """The option `enable_fp_fusion`."""
 
 
 class KernelIrs:
@@ -113,6 +115,7 @@ class KernelIrs:
             [path for name in names for path in runtime_paths(name, binding.signature[name])],
             _warnings(progress),
             progress.stdout,
+            fp_fusion=fuses(job),
         )
 
     async def _posted(self, job: CompileJob, key: str, progress: Progress) -> KernelIr:
@@ -133,6 +136,7 @@ class KernelIrs:
             [item.name for item in progress.parameters],
             _warnings(progress),
             hints=compiled_hints(list(progress.parameters)),
+            fp_fusion=fuses(job),
         )
 
 
@@ -143,6 +147,11 @@ def _key_of(job: CompileJob) -> str:
     1 is a constant, and counts.
     """
     return job.key if job.ir is not None else specialized_job(job, job.specialization.unaligned).key
+
+
+def fuses(job: CompileJob) -> bool:
+    """Return whether products are fused with sums, which they are unless the options say no."""
+    return job.options.get("enable_fp_fusion") is not False
 
 
 def _warnings(progress: Progress) -> list[Diagnostic]:

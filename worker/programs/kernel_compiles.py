@@ -22,7 +22,7 @@ from store.errors import StoreUnavailable
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, SubmitOutcome, Submitted, Waiting, compile_lane
 from store.jobs.waiting import ResultWaiter
-from worker.launch.kernel_ir import KernelIr, runtime_paths
+from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
 from worker.launch.run import Deadline
 from worker.programs.kernel_jobs import TTIR, KernelUse
 from worker.queue_room import when_there_is_room
@@ -135,6 +135,7 @@ class KernelCompiles:
                 path for item in runtime for path in runtime_paths(item.name, plain_type(item.type))
             ],
             stdout=compilation.stdout,
+            fp_fusion=fuses(job),
         )
         text = (ttir or b"").decode(errors="replace")
         return BuiltKernel(compilation, ir, text, await _effects(text))

@@ -161,7 +161,10 @@ def _order_of(
             names[kernel.key] = str(len(names))
             place = (size, len(kernel.text))
             kernels[names[kernel.key]] = KernelText(
-                ir=place, stage=kernel.stage, parameters=list(kernel.parameters)
+                ir=place,
+                stage=kernel.stage,
+                parameters=list(kernel.parameters),
+                fp_fusion=kernel.fp_fusion,
             )
             parts.append(kernel.text)
             size += len(kernel.text)

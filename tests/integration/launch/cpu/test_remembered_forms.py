@@ -43,9 +43,11 @@ def test_what_takes_turns_is_translated_once_each(children: Children) -> None:
 def test_whatever_a_form_hangs_on_makes_another(children: Children) -> None:
     text = ir_of(children, 8)
 
-    forms = [
-        translated(order, text)
-        for order in (ORDER, replace(ORDER, parameters=["other"]), replace(ORDER, files=["a.py"]))
-    ]
+    others = (
+        replace(ORDER, parameters=["other"]),
+        replace(ORDER, files=["a.py"]),
+        replace(ORDER, fp_fusion=False),
+    )
+    forms = [translated(order, text) for order in (ORDER, *others)]
 
-    assert len({id(form) for form in forms}) == 3
+    assert len({id(form) for form in forms}) == 4
