@@ -72,11 +72,11 @@ def fused(a: Any, b: Any, c: Any) -> Any:
     dtype = np.result_type(a, b, c)
     if dtype == np.float64:
         return fused_exactly(a, b, c)
-    wide = np.dtype(np.float64 if dtype == np.float32 else np.float32)
-    x, y, z = (np.asarray(value, dtype).astype(wide) for value in (a, b, c))
-    total = np.asarray(x * y + z)
+    wide = np.float64 if dtype == np.float32 else np.float32
+    x, y, z = (np.asarray(value, dtype) for value in (a, b, c))
+    total = np.asarray(np.add(np.multiply(x, y, dtype=wide), z, dtype=wide))
     near = np.asarray(total.astype(dtype))
-    is_open = may_be_halfway(total, dtype)
+    is_open = may_be_halfway(total, near)
     if is_open.any():
         x, y, z = (np.broadcast_to(value, total.shape)[is_open] for value in (x, y, z))
         near[is_open] = fused_exactly(x, y, z, dtype)
@@ -87,18 +87,20 @@ NARROW = {"float16": (10, -14), "bfloat16": (7, -126), "float32": (23, -126)}
 """Bits of the mantissa, and the exponent of the least normal number."""
 
 
-def may_be_halfway(total: Any, dtype: Any) -> Any:
-    """Return which rounded sums may be in the middle of two floats of a narrower type, or outside.
+def may_be_halfway(total: Any, near: Any) -> Any:
+    """Return which sums may be in the middle of two floats of the narrower type that `near` has.
 
-    Of what is smaller than its normal numbers, or not finite, more than the last bits decides.
+    Of what is smaller than its normal numbers, or too large for `total`, more bits decide.
     """
-    kept, exponent = NARROW[dtype.name]
+    kept, exponent = NARROW[near.dtype.name]
     dropped = np.finfo(total.dtype).nmant - kept
-    word, kind = bits_of(total), bits_of(total).dtype.type
-    found = (word & kind((1 << dropped) - 1)) == kind(1 << (dropped - 1))
-    size, least = np.abs(total), 2.0**exponent
-    if size.size and not (size.min() >= least and size.max() < np.inf):
-        found |= ((size < least) & (size != 0)) | (size == np.inf)
+    word = bits_of(total)
+    found = (word & word.dtype.type((1 << dropped) - 1)) == word.dtype.type(1 << (dropped - 1))
+    is_small = np.abs(near if kept > 10 else total) < near.dtype.type(2.0**exponent)
+    if is_small.any():
+        found |= is_small & (total != 0)
+    if kept < 10:
+        found |= np.isinf(total)
     return found
 
 

@@ -69,6 +69,14 @@ def test_a_tie_that_a_small_rest_decides(dtype: Any) -> None:
     check(np.array([tiny, -tiny], dtype), np.array([tiny, tiny], dtype), np.ones(2, dtype), dtype)
 
 
+def test_a_scalar_is_rounded_as_an_array_is_and_stays_one() -> None:
+    half = np.float32(2.0**-24)
+    for a, wanted in ((half, 1.0), (half * np.float32(1.5), 1 + 2.0**-23)):  # a tie, and above it
+        found = rounding.fused(a, np.float32(1), np.float32(1))
+        assert np.shape(found) == ()
+        assert found == np.float32(wanted)
+
+
 def test_products_beyond_the_range_come_back() -> None:
     big = np.array([3e38], ml_dtypes.bfloat16)
     check(big, np.array([1.5], big.dtype), -big, ml_dtypes.bfloat16)
