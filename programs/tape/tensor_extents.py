@@ -61,7 +61,8 @@ def check_constants(tape: Tape) -> None:
     """Raise `ForgedTape` for a constant whose bytes are not those of its tensor."""
     for index, data in tape.constants.items():
         tensor, where = tape.tensors[index], f"/constants/{index}"
-        if tensor.strides != contiguous_strides(tensor.shape) or tensor.offset:
+        steps = zip(tensor.shape, tensor.strides, contiguous_strides(tensor.shape), strict=True)
+        if tensor.offset or any(size > 1 and step != expected for size, step, expected in steps):
             raise ForgedTape(where, "its tensor is not contiguous from the start of its storage")
         needed = math.prod(tensor.shape) * element_bytes(tensor)
         if not len(data) == needed == tape.storages[tensor.storage]:

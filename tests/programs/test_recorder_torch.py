@@ -248,6 +248,11 @@ def test_constants_of_python_and_numpy_are_kept_with_their_strides(
     assert output(tape, "a").shape == (3, 2)
 
 
+def test_a_constant_may_have_any_stride_along_an_axis_of_one(recorder: RecordingProcess) -> None:
+    source = "import numpy\na = torch.from_numpy(numpy.arange(3.0).reshape(1, 3).T).cuda()\n"
+    assert output(tape_of(recorder, source), "a").shape == (3, 1)
+
+
 def test_a_custom_op_is_recorded_as_what_its_python_does(recorder: RecordingProcess) -> None:
     source = (
         "@torch.library.custom_op('mine::twice', mutates_args=())\n"
