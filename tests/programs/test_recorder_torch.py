@@ -250,7 +250,9 @@ def test_constants_of_python_and_numpy_are_kept_with_their_strides(
 
 def test_a_constant_may_have_any_stride_along_an_axis_of_one(recorder: RecordingProcess) -> None:
     source = "import numpy\na = torch.from_numpy(numpy.arange(3.0).reshape(1, 3).T).cuda()\n"
-    assert output(tape_of(recorder, source), "a").shape == (3, 1)
+    source += "b = torch.from_numpy(numpy.zeros((2, 3, 0)).T).cuda()\n"
+    tape = tape_of(recorder, source)
+    assert (output(tape, "a").shape, output(tape, "b").shape) == ((3, 1), (0, 3, 2))
 
 
 def test_a_custom_op_is_recorded_as_what_its_python_does(recorder: RecordingProcess) -> None:
