@@ -98,7 +98,8 @@ class Disturbance:
         if touched.has_reads_in_table:
             self._check(self._readers, allocation, write)
         touched.has_writes = True
-        self._table(self._writers, allocation, size).put(cells(), write[2])
+        # one that reads an element and is the last to write it would hide those that wrote before
+        self._table(self._writers, allocation, size).put_all(cells(), write[2], self._owners)
         for read in touched.reads:
             self._check(self._writers, allocation, read)
 

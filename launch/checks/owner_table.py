@@ -58,6 +58,13 @@ class OwnerTable:
         """Remember the owner of cells."""
         self._owners[cells] = owner
 
+    def put_all(self, cells: Array, owner: Array | int, owners: Owners) -> None:
+        """Remember the owner of cells; those that are given to different ones have several."""
+        self._owners[cells] = owner
+        mixed = self._owners.take(cells) != owner
+        if mixed.any():
+            self._owners[np.broadcast_to(cells, mixed.shape)[mixed]] = owners.several
+
     def share(self, cells: Array, owner: Array | int, owners: Owners) -> None:
         """Remember the owner of cells; those that have another one, too, have several then."""
         before = self._owners.take(cells)

@@ -9,6 +9,8 @@ from tests.unit.launch.cpu.array_memory import ArrayMemory
 
 BLOCKS = np.array([[0], [4]]) + np.arange(4)[None]
 SWAPPED = BLOCKS[::-1]
+FIRSTS = np.array([[0], [1]])
+OVERLAPPING = FIRSTS + np.arange(4)[None]
 ALL = np.arange(4)[None]
 ONES = np.ones((1, 1), np.float32)
 NUMBERS = np.arange(8, dtype=np.float32).reshape(2, 4)
@@ -48,6 +50,9 @@ HARMLESS = {
     "many reads": lambda on: on.load(ALL).load(BLOCKS).load(SWAPPED).load(ALL),
     "reads before": lambda on: on.load(BLOCKS).load(BLOCKS).load(BLOCKS).store(BLOCKS),
     "one store to one place": lambda on: on.store(BLOCKS // 8),
+    "reads elsewhere, then one store to one place": lambda on: on.load(BLOCKS + 8).store(
+        BLOCKS // 8
+    ),
     "one store of all": lambda on: on.store(ALL, ONES),
     "one store of halves": lambda on: on.store(BLOCKS, kind=np.float16),
     "floats added to once": lambda on: on.atomic(ALL, dtype=np.float32),
@@ -59,6 +64,10 @@ HARMLESS = {
 }
 HARMFUL = {
     "read then changed by another": lambda on: on.load(BLOCKS).store(SWAPPED),
+    "read then changed by the one before, too": lambda on: on.load(FIRSTS).store(OVERLAPPING),
+    "changed, read, then changed by the one before, too": lambda on: (
+        on.store(BLOCKS + 8).load(FIRSTS).store(OVERLAPPING)
+    ),
     "read by all then changed": lambda on: on.load(ALL).store(BLOCKS),
     "often read then changed": lambda on: on.load(BLOCKS).load(BLOCKS).load(SWAPPED).store(BLOCKS),
     "changed then read by another": lambda on: on.store(BLOCKS).load(SWAPPED),
