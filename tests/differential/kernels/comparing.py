@@ -47,17 +47,30 @@ class Disagreement:
         )
 
 
-def disagreements(kernel: Kernel, wanted: Expected) -> list[Disagreement]:
-    """Return each way of running that differs from the oracle. Raises `Refused`."""
+def disagreements(kernel: Kernel, wanted: Expected | None) -> list[Disagreement]:
+    """Return each way of running that differs from the oracle. Raises `Refused`.
+
+    Where nothing is `wanted`, what the first form makes is.
+    """
     stage = STAGES[kernel.seed % 2]
     form, found = compiled(kernel, stage), []
     for way, run in form.ways().items():
         try:
-            what = _difference(kernel, wanted, run())
+            made = run()
+            wanted = _numbers(kernel, made) if wanted is None else wanted
+            what = _difference(kernel, wanted, made)
         except Exception:  # noqa: BLE001 - whatever the device raises is what it says
             what = "it raised\n" + "".join(traceback.format_exc(limit=-4))
         if what:
             found.append(Disagreement(kernel, stage, way, what))
+    return found
+
+
+def _numbers(kernel: Kernel, made: Memory) -> Expected:
+    found = {}
+    for buffer in kernel.buffers:
+        bits = np.frombuffer(made[buffer.name], f"u{max(buffer.kind.bits, 8) // 8}").tolist()
+        found[buffer.name] = [from_bits(buffer.kind, one) for one in bits]
     return found
 
 

@@ -18,6 +18,10 @@ class Undefined(Exception):
     """No answer is the only right one, so a kernel that comes here is not compared."""
 
 
+class Rounded(Undefined):
+    """The answer depends on where and in which order it is rounded."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """An element type. Of floats: bits of the significand, the least exponent, the largest one."""

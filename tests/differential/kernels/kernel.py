@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.differential.kernels.blocks import indented
-from tests.differential.kernels.exact_numbers import Kind, Number, Undefined
+from tests.differential.kernels.exact_numbers import Kind, Number, Rounded, Undefined
 from tests.differential.kernels.folding import combine_text
 from tests.differential.kernels.helpers import HELPERS, helper_text
 from tests.differential.kernels.operations import OPERATIONS
@@ -86,9 +86,10 @@ class Kernel:
 class UndefinedAt(Undefined):
     """The statement of the kernel's body that has no single right answer."""
 
-    def __init__(self, number: int, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, number: int, why: Undefined) -> None:
+        super().__init__(str(why))
         self.number = number
+        self.is_rounded = isinstance(why, Rounded)
 
 
 def expected(kernel: Kernel) -> Expected:
@@ -106,5 +107,18 @@ def expected(kernel: Kernel) -> Expected:
             except Returned:
                 break
             except Undefined as undefined:
-                raise UndefinedAt(number, str(undefined)) from None
+                raise UndefinedAt(number, undefined) from None
     return buffers
+
+
+def answer(kernel: Kernel) -> Expected | None:
+    """Return what is expected; `None` where it is rounded, and a quarter of the seeds may be.
+
+    Such kernels are run in every form, which must agree. Raises `UndefinedAt`.
+    """
+    try:
+        return expected(kernel)
+    except UndefinedAt as undefined:
+        if not undefined.is_rounded or kernel.seed % 4 != 3:
+            raise
+        return None

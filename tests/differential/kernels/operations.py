@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.differential.kernels import exact_numbers as numbers
 from tests.differential.kernels.elementwise import CASTS, ELEMENTWISE
-from tests.differential.kernels.exact_numbers import Kind, Number, Undefined
+from tests.differential.kernels.exact_numbers import Kind, Number, Rounded, Undefined
 from tests.differential.kernels.exactness import (
     added_up,
 )
@@ -45,7 +45,7 @@ def _exact_product(kind: Kind, a: Number, b: Number) -> Number:
         raise Undefined("a product of matrices that is not finite")
     exact = Fraction(a) * Fraction(b)
     if not numbers.is_exact(kind, exact):
-        raise Undefined("a rounded product in a sum")
+        raise Rounded("a rounded product in a sum")
     return float(exact)
 
 

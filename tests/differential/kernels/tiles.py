@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.differential.kernels.exact_numbers import KINDS, Kind, Number, Undefined
+from tests.differential.kernels.exact_numbers import KINDS, Kind, Number, Rounded
 
 Shape = tuple[int, ...]
 Array = Any
@@ -77,6 +77,6 @@ def each(kind: Kind, shape: Shape, make: Callable[..., Number], *tiles: Tile) ->
 
 
 def check_unrounded(*tiles: Tile) -> None:
-    """Raise `Undefined` where a product may be fused into the sum that is to be made."""
+    """Raise `Rounded` where a product may be fused into the sum that is to be made."""
     if any(tile.is_rounded for tile in tiles):
-        raise Undefined("a rounded product in a sum")
+        raise Rounded("a rounded product in a sum")
