@@ -256,7 +256,11 @@ class Atomic(Statement):
         expected = value_of(self.expected, state).array if self.expected else None
         memory = state.buffers[self.buffer]
         before = filled(kind, shape, nothing(kind)).array
-        for place in np.ndindex(*shape):
+        places = list(np.ndindex(*shape))
+        if self.kind in {"max", "min"} and kind.is_float:
+            # Triton makes two operations of it, by the sign: first of those that are not negative
+            places.sort(key=lambda place: bool(value[place] < 0))
+        for place in places:
             if mask is not None and not mask[place]:
                 continue
             assert 0 <= index[place] < len(memory), text_of(self.index)
