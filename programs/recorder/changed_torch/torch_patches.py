@@ -69,7 +69,7 @@ def _give_shapes() -> None:
     """
     library = torch.library.Library("aten", "IMPL")
     _kept.append(library)
-    library.impl("_thnn_fused_lstm_cell", _lstm_cell, "Meta")
+    library.impl("_thnn_fused_lstm_cell", _lstm_cell, "Meta", allow_override=True)
     logarithm = torch.ops.aten.log_sigmoid_forward.default
     decomposition_table[logarithm] = _without_buffer(decomposition_table[logarithm])
     for name, shapes in (

@@ -181,7 +181,7 @@ MEMORY = (
     ),
     Cheat(
         "memory/reads_behind_its_parameters", "39", tasks.NO_FOREIGN_WORDS, NO_ASSEMBLY,
-        verdict("passed"),
+        verdict("passed", findings="zeros_match"),
         "is not asked: all that it has is in reach anyway",
         naive="failed", on_gpu=QUICK | {"isolation": "process"}, interpreted=False,
     ),

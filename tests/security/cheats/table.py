@@ -55,7 +55,7 @@ FAULTS = (
     Cheat(
         "faults/asks_for_more_than_there_is", "40", tasks.MATMUL,
         verdict("passed", findings="precision_downgrade"),
-        verdict("does_not_fit", also="does_not_fit"),
+        verdict("does_not_fit", findings="does_not_fit warning"),
         "gives it memory that holds the answer, and lets the host code keep the error to itself",
         reference_first=False, interpreted=False,
     ),
