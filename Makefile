@@ -12,6 +12,7 @@ SCHEMATHESIS := .cache/schemathesis
 SCHEMATHESIS_EXAMPLES := 30
 MODULES := 5000
 KERNELS := 300
+PROGRAMS := 300
 SEED := $(shell date +%s)
 TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
@@ -80,7 +81,7 @@ dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment
 	$(DIST)/environment/$(INSTALL) --no-deps $(DIST)/tritonc-*.whl $(DIST)/tritond-*.whl
 	TRITOND_TEST_DISTRIBUTIONS=$(abspath $(DIST)) $(PYTHON) -m pytest tests/distributions
 
-fuzz: fuzz-modules fuzz-kernels ## random modules and kernels, compared (MODULES=5000 KERNELS=300; SEED=1 for those of a failure)
+fuzz: fuzz-modules fuzz-kernels fuzz-programs ## random modules, kernels and programs, compared (MODULES=5000 KERNELS=300 PROGRAMS=300; SEED=1 for those of a failure)
 
 fuzz-modules: $(STAMP) ## generated modules, here and directly
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
@@ -90,13 +91,17 @@ fuzz-modules: $(STAMP) ## generated modules, here and directly
 fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEED=7 KERNELS=1 tries one again
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
 
+fuzz-programs: $(TORCH)/.installed ## generated programs beside eager torch
+	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_PROGRAMS=$(PROGRAMS) TRITOND_FUZZ_SEED=$(SEED) \
+		$(TORCH)/bin/python -m pytest -n0 tests/generated_programs/test_generated_programs.py
+
 test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3.9 (200 MB each)
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
 		$(PYTHON) -m pytest tests/toolchains
 
 test-torch: $(TORCH)/.installed ## references, programs and a naive evaluator in torch (an environment of 1 GB)
 	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references tests/programs \
-		tests/security/cheats/test_naive.py
+		tests/generated_programs tests/security/cheats/test_naive.py
 
 test-evaluators: $(TORCH)/.installed $(EVALUATORS)/.installed ## clients of other evaluators as they are published, and an environment for verifiers (another 1 GB)
 	TRITOND_TEST_EVALUATORS=$(abspath $(EVALUATORS)) PYTHONPATH=$(abspath $(EVALUATORS)/flashinfer) \
