@@ -225,4 +225,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help page test-page run test coverage dist fuzz fuzz-modules fuzz-kernels fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help page test-page run test coverage dist fuzz fuzz-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench soak corpus corpus-numpy corpus-autotuners lock clean

@@ -29,6 +29,7 @@ from programs.tape.tape_bounds import (
     MAX_NAME_CHARS,
     MAX_STRUCTURE_VALUES,
 )
+from programs.tape.tensor_extents import contiguous_strides
 
 VERSION = 1
 
@@ -167,7 +168,8 @@ class TapeWriter:
         with _disable_current_modes():
             device_name(tensor.device)
             whole = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
-            if not tensor.is_contiguous() or tensor.storage_offset():
+            # torch calls any strides contiguous along axes of one element
+            if tensor.stride() != contiguous_strides(tensor.shape) or tensor.storage_offset():
                 self._keep(whole)
             else:
                 self._keep(tensor)

@@ -125,11 +125,18 @@ def bytes_of(tensor: torch.Tensor) -> bytes:
     """Return the elements of a tensor in C order."""
     if not tensor.numel():
         return b""
-    plain = tensor.resolve_conj().resolve_neg().contiguous()
-    # of one element strides may be any: no other view takes those
-    plain = plain.as_strided((plain.numel(),), (1,), plain.storage_offset())
-    data: bytes = plain.view(torch.uint8).cpu().numpy().tobytes()
+    data: bytes = in_order(tensor).view(torch.uint8).cpu().numpy().tobytes()
     return data
+
+
+def in_order(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the elements of a tensor in C order, where they lie if they lie so.
+
+    Their stride is 1 also where there is one element, of which torch keeps any stride: no other
+    type can be seen there then.
+    """
+    plain = tensor.resolve_conj().resolve_neg().contiguous()
+    return plain.as_strided((plain.numel(),), (1,))
 
 
 def is_dense(meta: TensorMeta, storage_bytes: int) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from compiler.target import Target
+from programs.replay.live_tensors import in_order
 from programs.replay.operators import DTYPES
 from programs.replay.replay import replay
 from programs.replay.replay_order import KernelText, ReplayOrder, ReplayReport
@@ -83,6 +84,4 @@ def same_bits(found: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -
 
 
 def _bits(tensor: torch.Tensor) -> bytes:
-    return (
-        bytes(tensor.contiguous().reshape(-1).view(torch.uint8).numpy()) if tensor.numel() else b""
-    )
+    return bytes(in_order(tensor).view(torch.uint8).numpy()) if tensor.numel() else b""

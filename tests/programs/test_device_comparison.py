@@ -142,6 +142,14 @@ def test_outputs_in_other_strides_are_compared_in_the_order_of_their_indices() -
     assert_alike(actual, expected, "fp32", Tolerance())
 
 
+def test_a_single_element_is_compared_whatever_its_stride() -> None:
+    one = torch.arange(6)[1::3][:1]
+
+    _, found = compare_on_device(one, one.clone(), "i64", Tolerance())
+
+    assert found["matches"]
+
+
 def test_a_complex_number_is_compared_by_its_parts() -> None:
     actual = torch.complex(torch.randn(5), torch.randn(5))
     expected = actual.clone()

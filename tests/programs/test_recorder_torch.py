@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from programs.tape.schema import AtenOp, Seeding, Tape, TensorRef
@@ -253,6 +254,17 @@ def test_a_constant_may_have_any_stride_along_an_axis_of_one(recorder: Recording
     source += "b = torch.from_numpy(numpy.zeros((2, 3, 0)).T).cuda()\n"
     tape = tape_of(recorder, source)
     assert (output(tape, "a").shape, output(tape, "b").shape) == ((3, 1), (0, 3, 2))
+
+
+def test_a_constant_of_a_single_element_is_kept_whatever_its_stride(
+    recorder: RecordingProcess,
+) -> None:
+    source = (
+        "import numpy\na = torch.from_numpy(numpy.arange(6.0)[1::3][:1]).cuda()\n"
+        "b = torch.from_numpy(numpy.ones((4, 2))[::2][:1]).cuda()\n"
+    )
+    tape = tape_of(recorder, source)
+    assert [np.frombuffer(data)[0] for data in tape.constants.values()] == [1.0, 1.0]
 
 
 def test_a_custom_op_is_recorded_as_what_its_python_does(recorder: RecordingProcess) -> None:

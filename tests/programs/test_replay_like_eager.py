@@ -104,6 +104,13 @@ def test_views_of_other_types_and_of_no_elements() -> None:
     check(rows, program)
 
 
+def test_a_single_element_of_a_column_is_an_output_and_an_input_that_is_changed() -> None:
+    def make() -> Tensors:
+        return [torch.randn(4, 3)[:1, 1]]
+
+    check(make, lambda x: [x.add_(1), x.unsqueeze(0), x.half().expand(2)[::2]])
+
+
 def test_complex_numbers() -> None:
     check(rows, lambda x: [torch.fft.fft(x) * 2, torch.fft.rfft(x).abs()])
 

@@ -16,6 +16,7 @@ from cuda.bindings import driver as cu
 
 from compiler.abi import Abi
 from programs.replay import warming_networks
+from programs.replay.live_tensors import in_order
 from worker.gpu.launcher.device import GpuDevice, check
 from worker.gpu.launcher.loaded_kernel import LoadedKernel, load
 from worker.gpu.launcher.output_memory import OutputMemory, SharedOutput, is_shared
@@ -116,10 +117,10 @@ class ProgramContext:
 
         `may_share`: those of a large one in memory that the worker maps.
         """
-        plain = tensor.resolve_conj().resolve_neg().contiguous()
+        plain = in_order(tensor)
         size_bytes = plain.numel() * plain.itemsize
         if not may_share or not is_shared(size_bytes):
-            octets = plain.reshape(-1).view(torch.uint8) if size_bytes else plain
+            octets = plain.view(torch.uint8) if size_bytes else plain
             data: bytes = octets.cpu().numpy().tobytes()
             return data
 

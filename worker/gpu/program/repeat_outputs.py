@@ -13,6 +13,8 @@ from typing import Protocol
 
 import torch
 
+from programs.replay.live_tensors import in_order
+
 MOST_SENT_BYTES = 256 << 20
 """Of the outputs of all repeats that are sent: none is, where those of one take more."""
 _DRAWN = 3
@@ -130,4 +132,4 @@ def octets_of(tensor: torch.Tensor) -> torch.Tensor:
     """Return the bytes of a tensor's elements in C order, where they lie if they lie so."""
     if not tensor.numel():
         return torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    return tensor.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+    return in_order(tensor).view(torch.uint8)
