@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,6 +94,8 @@ def _compared_replay(recorded: Mapping[str, Any], eager: EagerRun) -> Verdict:
         if failure.slug == "unsupported_op":
             return Verdict("refused: unsupported_op (replay)", str(failure))
         raise _Disagreement(f"the replay fails: {failure.slug}: {failure}") from failure
+    except Exception as error:
+        raise _Disagreement(f"the replay raises {traceback.format_exc()}") from error
     if found.report.findings:
         return _compared_findings(found, eager)
     if eager.error is not None:
@@ -181,7 +184,9 @@ def _same(what: str, found: torch.Tensor, expected: torch.Tensor) -> str:
 
 
 def _octets(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+    return (
+        tensor.detach().clone(memory_format=torch.contiguous_format).reshape(-1).view(torch.uint8)
+    )
 
 
 def _compare_aliases(where: str, tape: Tape, ids: list[int], tensors: list[torch.Tensor]) -> None:
