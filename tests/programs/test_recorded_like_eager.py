@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from programs.replay.program_run import seed_of
 from tests.programs.eager_recording import SEED
 from tests.programs.recording_process import RecordingProcess
 from tests.programs.replaying import replayed
@@ -194,7 +195,7 @@ def eager(source: str) -> list[torch.Tensor]:
     torch.manual_seed(SEED)
     exec(source, module)
     model = module["Model"]()
-    torch.manual_seed(SEED)
+    torch.manual_seed(seed_of("inputs", SEED))
     inputs = module["get_inputs"]()
     torch.manual_seed(SEED)
     with torch.no_grad():

@@ -177,6 +177,17 @@ class _Comparison:
             )
             told = amended(comparison, note=comparison.note or note)
             self.compared.outputs[path] = amended(output, comparison=told)
+        elif known.comparison is not None and comparison is not None and not was_right:
+            self._note_the_larger(path, known, comparison)
+
+    def _note_the_larger(self, path: str, known: ProgramOutput, comparison: Comparison) -> None:
+        """Note beside the first call what tolerance both take, where rounding explains both."""
+        first = known.comparison
+        if first is None or first.note is None or comparison.note is None:
+            return
+        if float(comparison.max_abs_error or 0) > float(first.max_abs_error or 0):
+            told = amended(first, note=f"{comparison.note} (Of the second call, which is further.)")
+            self.compared.outputs[path] = amended(known, comparison=told)
 
     def _expected(
         self, path: str, item: ReplayedTensor, expected: ReplayedCall | None
