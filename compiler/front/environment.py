@@ -161,7 +161,9 @@ def notice_attempts(assumptions: Assumptions) -> None:
 
     def notice(event: str, _: tuple[Any, ...]) -> None:
         if event in _ATTEMPTS and executing_line() is not None:
-            if _asked_by_user(2):
+            # an import looks into folders of its own accord, when they have changed
+            is_import = "importlib" in sys._getframe(1).f_code.co_filename
+            if not is_import and _asked_by_user(2):
                 assumptions.ask(f"the sandbox refuses {event}")
             assumptions.touch()
 

@@ -142,6 +142,8 @@ FILES: dict[str, dict[str, str]] = {
     "a while in a file": {"user.py": HEAD + "from looped import b\nB = tl.constexpr(b)\n" + KERNEL, "looped.py": "b = 1.0\nwhile b < 9:\n    b += 3\n"},
     "a file that is tried": {"user.py": HEAD + "try:\n    from broken import b\nexcept ImportError:\n    b = 6.0\nB = tl.constexpr(b)\n" + KERNEL,
                              "broken.py": "import cutlass\nb = 2.0\n"},
+    "a file that is tried by finders that look anew": {"user.py": "import importlib\nimportlib.invalidate_caches()\n" + HEAD + "try:\n    from broken import b\nexcept ImportError:\n    b = 6.0\nB = tl.constexpr(b)\n" + KERNEL,
+                             "broken.py": "import cutlass\nb = 2.0\n"},
 }  # fmt: skip
 
 OF_NUMPY = {

@@ -28,7 +28,9 @@ class ModelNew(torch.nn.Module):
         kernel[(triton.cdiv(x.numel(), 1024),)](x, y, output, x.numel(), BLOCK=1024)
         return output
 """
-GAINS_NOTHING = {"keeps_an_output_that_looks_right", "begins_before_its_turn"}
+GAINS_NOTHING = {
+    "keeps_an_output_that_looks_right", "begins_before_its_turn", "fetches_the_next_inputs",
+}  # fmt: skip
 """What comes of them is right in every repeat, and they take their time for it."""
 STATE = sorted(path.stem for path in (FILES / "state").glob("*.py"))
 MEMORY = ("copies_what_lies_before", "scans_for_the_answer", "reads_what_others_left",
