@@ -148,6 +148,9 @@ bench: $(STAMP) ## the benchmarks of benchmarks/README.md
 fuzz-http: $(STAMP) ## 100,000 requests of hostile bytes: no 5xx, no growth (FUZZ_ARGS="--requests 5000 --seed 1")
 	$(PYTHON) -m tests.raw_fuzz $(FUZZ_ARGS)
 
+golden: $(STAMP) ## answers to fifty requests, compared with those of tests/golden/answers.json
+	$(PYTHON) -m tests.golden compare tests/golden/answers.json
+
 soak: $(STAMP) ## nine minutes of kills, refusals and floods under load (SOAK_ARGS="--minutes 2")
 	$(PYTHON) -m tests.soak $(SOAK_ARGS)
 
@@ -225,4 +228,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help page test-page run test coverage dist fuzz fuzz-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help page test-page run test coverage dist fuzz fuzz-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
