@@ -5,22 +5,19 @@ What a child that does one job after the other lets go of between them.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import linecache
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from triton import knobs
-from triton._C import libtriton
 
 from compiler.back import contexts, reproducers, triton_api
 from compiler.back.back import back
 from compiler.back.describe import facts
-from compiler.front import huge_pages, module, triton_knobs
+from compiler.front import module, triton_knobs
 from compiler.front.front import front
 from compiler.front.preloaded import PRELOADED, preload
 from compiler.front.stubs import driver_stub, torch_stub, triton_modules
@@ -95,8 +92,6 @@ def warm_up() -> None:
     triton_api.forget_files()
     triton_modules.keep("triton")
     triton_modules.keep_texts("triton.language")
-    with contextlib.suppress(OSError):  # where it may not be, children take a little longer
-        huge_pages.hold(Path(libtriton.__file__).resolve())
     gc.collect()
 
 
