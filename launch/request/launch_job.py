@@ -45,6 +45,11 @@ class LaunchJob(BaseModel):
         return LaunchRequest.model_validate(self.request)
 
 
+def compile_job_of_launch(job: CompileJob, timeout_s: float) -> CompileJob:
+    """Return `job` as a launch with this `timeout_s` has it compiled: within that time."""
+    return job.model_copy(update={"timeout_s": min(job.timeout_s, timeout_s)})
+
+
 def new_launch(
     job: LaunchJob, state: Any, *, queue_position: int | None = None, problem: Problem | None = None
 ) -> Launch:

@@ -212,7 +212,10 @@ class LaunchRequest(RequestPart):
         description="on the CPU device: interpret runs in Triton's interpreter what does not "
         "compile, which is a finding then, not a failure",
     )
-    timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of execution")] = 30
+    timeout_s: Annotated[
+        float,
+        Field(gt=0, le=MAX_TIMEOUT_S, description="of each run, reference and compilation"),
+    ] = 30
     deadline_s: Annotated[
         float, Field(gt=0, le=MAX_DEADLINE_S, description="queue, compile and execution")
     ] = 300

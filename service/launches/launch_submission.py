@@ -16,7 +16,13 @@ from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.case import ARGUMENTS, with_seeds
 from launch.request.element import ITEM_BYTES
 from launch.request.hint_check import check_hints, compiled_hints
-from launch.request.launch_job import MAX_OUTPUT_BYTES, MAX_UPLOADED_BYTES, LaunchJob, new_launch
+from launch.request.launch_job import (
+    MAX_OUTPUT_BYTES,
+    MAX_UPLOADED_BYTES,
+    LaunchJob,
+    compile_job_of_launch,
+    new_launch,
+)
 from launch.request.launch_record import Launch, launch_url
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
@@ -103,9 +109,12 @@ async def prepare_launch(
         id=launch_id,
         caller=caller.id,
         request=seeded.model_dump(mode="json", by_alias=True, exclude_unset=True),
-        compile_job=compile_job,
+        compile_job=compile_job_of_launch(compile_job, seeded.timeout_s),
         device=device,
-        references=references,
+        references={
+            key: compile_job_of_launch(kernel, seeded.timeout_s)
+            for key, kernel in references.items()
+        },
     )
     return PreparedLaunch(job, lane)
 

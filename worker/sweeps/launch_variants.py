@@ -13,7 +13,7 @@ from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.resolution import resolve
-from launch.request.launch_job import LaunchJob
+from launch.request.launch_job import LaunchJob, compile_job_of_launch
 from launch.request.launch_record import Launch
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import resolve_launch
@@ -117,7 +117,7 @@ def launch_of(run: SweepRun, variant: Variant) -> QueuedLaunch:
         id=hashlib.sha256(name).hexdigest()[:32],
         caller=run.job.caller,
         request=dict(variant.body) | {"priority": Priority.BATCH.value},
-        compile_job=_compile_job(run, request),
+        compile_job=compile_job_of_launch(_compile_job(run, request), request.timeout_s),
         device=place.device,
         references=run.job.references,
     )

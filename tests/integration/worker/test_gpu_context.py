@@ -8,6 +8,7 @@ import pytest
 
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
+from launch.request.launch_job import compile_job_of_launch
 from store import keys
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
@@ -38,10 +39,10 @@ def wait(redis, blocking, jobs):
     kernels = CompiledKernels(Compilations(redis), nothing, blocking)
     gpu = GpuContext(nothing, 0, jobs, ResultWaiter(redis, blocking), kernels)
 
-    def wait(launch_id="launch-1", caller="alice", deadline_s=30.0):
+    def wait(launch_id="launch-1", caller="alice", deadline_s=30.0, job=JOB):
         launch = cast("Any", SimpleNamespace(id=launch_id, caller=caller))
         deadline = Deadline(deadline_s)
-        return asyncio.create_task(gpu.kernel_of(JOB, launch, cast("Any", REQUEST), deadline))
+        return asyncio.create_task(gpu.kernel_of(job, launch, cast("Any", REQUEST), deadline))
 
     return wait
 
@@ -65,6 +66,14 @@ async def test_a_launch_waits_for_its_kernel_with_an_interest_of_its_own(redis, 
 
     assert await jobs.cancel(JOB.key, "alice", b"cancelled") == Cancellation.WITHDRAWN
     assert await redis.hget(keys.JOB + JOB.key, "timeout_ms") == b"60000"
+    await cancelled(waiting)
+
+
+async def test_a_launch_s_timeout_bounds_its_compilation(redis, wait):
+    waiting = wait(job=compile_job_of_launch(JOB, timeout_s=8.0))
+    await interests(redis, 1)
+
+    assert await redis.hget(keys.JOB + JOB.key, "timeout_ms") == b"8000"
     await cancelled(waiting)
 
 

@@ -48,13 +48,20 @@ def uses(pool):
     """Return a function: how a tape of the kernel uses it."""
 
     async def find(
-        tape, source=KERNEL, files=None, *, all_variants=False, deadline_s=60.0, **changes
+        tape,
+        source=KERNEL,
+        files=None,
+        *,
+        all_variants=False,
+        deadline_s=60.0,
+        timeout_s=60.0,
+        **changes,
     ):
         nothing = cast("Any", None)
         compiling = CompileContext(pool, TOOLCHAIN, nothing, nothing, nothing)
         sources = KernelSources(compiling, Deadline(deadline_s))
         texts = ProgramTexts(source, files or {})
-        jobs = KernelJobs(texts, TOOLCHAIN, "alice", sources, 60.0, **changes)
+        jobs = KernelJobs(texts, TOOLCHAIN, "alice", sources, timeout_s, **changes)
         return await jobs.of(read_tape(sent(tape)), all_variants=all_variants)
 
     return find
@@ -72,6 +79,12 @@ def with_argument(name, value):
     for index in (1, 3):
         tape["ops"][index]["args"] |= {name: value}
     return tape
+
+
+async def test_a_program_s_timeout_bounds_the_compilation_of_its_kernels(uses):
+    [use] = (await uses(vector_add(), timeout_s=8.0)).all
+
+    assert use.job.timeout_s == 8.0
 
 
 async def specialization(uses, tape, **more):

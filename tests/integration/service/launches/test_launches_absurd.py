@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.bodies import output
 from tests.integration.service.launches.conftest import Launch
@@ -21,7 +23,7 @@ def kernel(out_ptr, n):
 def test_a_huge_grid_ends_with_its_timeout(launch: Launch) -> None:
     counter = output(1, dtype="i32", init={"kind": "zeros"})
 
-    answer = launch(bodies.written(ADDS, {"out_ptr": counter}, grid=[2**31 - 1], timeout_s=1))
+    answer = launch(bodies.written(ADDS, {"out_ptr": counter}, grid=[2**31 - 1], timeout_s=3))
 
     assert (answer["state"], answer["verdict"]) == ("completed", "timeout")
 
@@ -39,9 +41,22 @@ def test_a_huge_grid_of_cases_ends_with_the_deadline(launch: Launch) -> None:
 def test_a_loop_without_end_ends_with_its_timeout(launch: Launch) -> None:
     one = output(1, dtype="i32", init={"kind": "ones"})
 
-    answer = launch(bodies.written(ENDLESS, {"out_ptr": one, "n": 5}, timeout_s=1))
+    answer = launch(bodies.written(ENDLESS, {"out_ptr": one, "n": 5}, timeout_s=3))
 
     assert answer["verdict"] == "timeout"
+
+
+@pytest.mark.parametrize("decorator", ["", "@triton.heuristics({'N': lambda args: N})\n"])
+def test_a_module_without_end_ends_with_the_launch_s_timeout(
+    launch: Launch, decorator: str
+) -> None:
+    code = "def forever():\n    while True:\n        pass\n\n\nN = tl.constexpr(forever())\n\n\n"
+    code += f"{decorator}@triton.jit\ndef kernel(out_ptr):\n    tl.store(out_ptr, N)\n"
+
+    answer = launch(bodies.written(code, {"out_ptr": output(1, dtype="i32")}, timeout_s=1))
+
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "compile_timeout")
+    assert "timeout_s = 1 s" in answer["problem"]["detail"]
 
 
 def test_a_tensor_beyond_the_limit_does_not_compile(launch: Launch) -> None:

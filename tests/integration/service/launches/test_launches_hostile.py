@@ -31,7 +31,7 @@ from tests.integration.service.launches.test_launches_forged import forged
     ],
 )
 def test_a_kernel_that_runs_wild_is_ended(launch: Launch, code: str, verdict: str) -> None:
-    answer = launch(bodies.running(code, timeout_s=1 if verdict == "timeout" else 30))
+    answer = launch(bodies.running(code, timeout_s=3 if verdict == "timeout" else 30))
 
     assert answer["verdict"] == verdict
     assert launch(bodies.vector_add())["verdict"] == "passed"

@@ -39,7 +39,7 @@ EARNED: dict[str, dict[str, Any]] = {
     "timeout": faulty(
         "never_ends",
         {"x_ptr": {**X, "init": {"kind": "zeros"}}, "out_ptr": output(1)},
-        timeout_s=0.5,
+        timeout_s=3,
     ),
     "out_of_memory": bodies.running("import numpy\nnumpy.zeros(1 << 40)"),
     "crashed": bodies.running("import ctypes\nctypes.string_at(0)"),
@@ -132,7 +132,7 @@ def test_the_first_of_several_that_apply_is_the_verdict(launch: Launch) -> None:
 def test_after_a_timeout_the_next_launch_is_fine(launch: Launch) -> None:
     late = launch(EARNED["timeout"])
 
-    assert "timeout_s = 0.5 s" in late["findings"][0]["message"]
+    assert "timeout_s = 3 s" in late["findings"][0]["message"]
     assert launch(EARNED["passed"])["verdict"] == "passed"
 
 
