@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tests.differential.kernels import exact_numbers as numbers
-from tests.differential.kernels.exact_numbers import Kind, Number, Undefined
+from tests.differential.kernels.exact_numbers import KINDS, Kind, Number, Rounded, Undefined
 from tests.differential.kernels.operation import (
     Operation,
     Text,
@@ -25,6 +25,8 @@ from tests.differential.kernels.tiles import (
     check_unrounded,
     each,
 )
+
+_FP32 = KINDS["float32"]
 
 
 def _binary(make: Callable[[Kind, Number, Number], Number]) -> Value:
@@ -68,11 +70,34 @@ def _product(node: Node, tiles: Sequence[Tile]) -> Tile:
     return Tile(kind, made.array, not all(exact.array.flat))
 
 
+def _precise_quotient(node: Node, tiles: Sequence[Tile]) -> Tile:
+    kind = node.kind
+    made = each(kind, node.shape, lambda a, b: numbers.divided(kind, a, b), *tiles)
+    return Tile(kind, made.array)
+
+
 def _quotient(node: Node, tiles: Sequence[Tile]) -> Tile:
-    kind = node.kind  # of fp16 and bf16, Triton divides in fp32
-    return Tile(
-        kind, each(kind, node.shape, lambda a, b: numbers.divided(kind, a, b), *tiles).array
-    )
+    """Return quotients; fp16 and bf16 are divided in fp32.
+
+    By a constant, LLVM multiplies by its reciprocal in fp32, and may fuse that product with a sum.
+    Raises `Rounded` where the product is another number than the quotient.
+    """
+    made, divisors = _precise_quotient(node, tiles), {*tiles[1].array.flat}
+    if not node.kind.is_float or node.kind.bits > _FP32.bits or len(divisors) > 1:
+        return made
+    [divisor] = divisors
+    if divisor == 0 or not math.isfinite(divisor):
+        return made
+    reciprocal = numbers.rounded(_FP32, 1 / divisor)
+    dividends = list(np.broadcast_to(tiles[0].array, node.shape).flat)
+    products = [numbers.multiplied(_FP32, a, reciprocal) for a in dividends]
+    if any(
+        repr(numbers.rounded(node.kind, product)) != repr(quotient)
+        for product, quotient in zip(products, made.array.flat, strict=True)
+    ):
+        raise Rounded("a quotient by what may be a constant")
+    exact = all(numbers.is_product_exact(_FP32, a, reciprocal) for a in dividends)
+    return Tile(node.kind, made.array, node.kind == _FP32 and not exact)
 
 
 def _compared(sign: str) -> Value:
@@ -127,7 +152,7 @@ ELEMENTWISE = {
     "add": Operation("arithmetic", infix_text("+"), _sum_or_difference(numbers.added)),
     "sub": Operation("arithmetic", infix_text("-"), _sum_or_difference(numbers.subtracted)),
     "mul": Operation("arithmetic", infix_text("*"), _product),
-    "div_rn": Operation("arithmetic", call_text("div_rn"), _quotient),
+    "div_rn": Operation("arithmetic", call_text("div_rn"), _precise_quotient),
     "sqrt_rn": Operation("arithmetic", call_text("sqrt_rn"), _whole("sqrt_rn")),
     "div": Operation("arithmetic", infix_text("/"), _quotient),
     "floordiv": Operation("division of integers", infix_text("//"), _binary(numbers.divided)),
