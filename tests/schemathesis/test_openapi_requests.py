@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.integration.service.running import Deployment
 from tests.schemathesis.conftest import PROGRAM
 
@@ -19,6 +21,7 @@ A_FILE = "put_tensor_v1_tensors__digest__put"
 """Takes .npy, which schemathesis cannot make."""
 
 
+@pytest.mark.timeout(TIMEOUT_S)
 def test_no_request_is_answered_with_an_undocumented_server_error(
     deployment: Deployment, tmp_path: Path
 ) -> None:
