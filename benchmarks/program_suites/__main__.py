@@ -6,7 +6,8 @@ Run with the environment of `make test-torch` (a worker records where torch is):
 
 FOLDER is a checkout of the suite. Every program is held against itself: it passes when both
 replays give the same, and no kernel does what no kernel may. Prints the tables of
-docs/programs-corpus.md; outcomes are kept in `.cache/programs`, and a second call continues them.
+benchmarks/results/programs-corpus.md. Outcomes are kept in `.cache/programs`, and a second call
+continues them.
 """
 
 import argparse

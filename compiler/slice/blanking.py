@@ -1,6 +1,6 @@
 """Reduces a module to what its kernel can see; lines out of reach are blanked, never removed.
 
-A statement is left out only when it cannot matter: docs/correctness.md states the rule.
+A statement is left out only when it cannot matter: docs/explanation/correctness.md states the rule.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Which statements can change what a kernel sees: the rule that a slice stands on.
 
 A statement may be left out only when nothing it runs can reach an object that the kernel reaches.
-What cannot be decided counts as an effect. Reads syntax only; docs/correctness.md has the rule.
+What cannot be decided counts as an effect. Reads syntax only;
+docs/explanation/correctness.md has the rule.
 """
 
 from __future__ import annotations

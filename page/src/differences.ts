@@ -1,4 +1,4 @@
-// What the service says of two compilations beside each other: see docs/diff.md.
+// What the service says of two compilations beside each other: see docs/reference/diff.md.
 
 import { made } from "./api";
 import type { Compiled } from "./compiled";

@@ -1,4 +1,4 @@
-"""Compiler Explorer's API, so far as editor plug-ins use it. What it means: docs/tools.md."""
+"""Compiler Explorer's API, so far as editor plug-ins use it. See docs/how-to/tools.md."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

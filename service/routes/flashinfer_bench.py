@@ -1,4 +1,4 @@
-"""flashinfer-bench's API: definitions, solutions evaluated, tasks. See docs/evaluators.md."""
+"""flashinfer-bench's API: definitions, solutions, tasks. See docs/how-to/evaluators.md."""
 
 import time
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""KernelGYM's API: tasks posted, polled, fetched. What its fields mean here: docs/evaluators.md."""
+"""KernelGYM's API: tasks posted, polled, fetched. See docs/how-to/evaluators.md."""
 
 from fastapi import APIRouter, Request
 

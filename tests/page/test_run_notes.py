@@ -33,8 +33,8 @@ RECORDED: dict[str, Any] = {
         "sass": [], "sass_left_out": 0,
     },
 }  # fmt: skip
-"""Not made here, where there is no GPU: times and profile as docs/launches-gpu.md has them of an
-H200, put into the answer of a launch on the CPU."""
+"""Not made here, where there is no GPU: times and profile as docs/reference/launches-gpu.md has
+them of an H200, put into the answer of a launch on the CPU."""
 
 
 def notes(page: Page) -> Locator:

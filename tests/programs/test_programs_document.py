@@ -1,4 +1,4 @@
-"""What docs/programs.md and the API's documentation show of programs, posted for real."""
+"""What docs/reference/programs.md and the API's documentation show of programs, posted for real."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from programs.program_request import EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "programs.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "programs.md"
 
 
 def posted(programs: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:

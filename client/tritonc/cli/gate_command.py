@@ -33,7 +33,7 @@ exit codes:
   1  a budget is broken, a kernel does not compile, or a launch is not good
   2  nothing was judged: the file is wrong, or the service cannot be reached or is not done in time
 
-docs/gate.md of tritond describes the file.
+docs/how-to/gate.md of tritond describes the file.
 """
 REPORTS: dict[str, Callable[[GateJudgement], str]] = {
     "markdown": markdown_report,

@@ -1,4 +1,4 @@
-"""Every cheat, and what each device must answer. docs/measuring.md tells of the classes."""
+"""Every cheat, and what each device must answer. docs/explanation/measuring.md has the classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/measuring.md tells of every cheat, in the row of each of its classes, and of no other."""
+"""The table of cheats names every cheat in the row of each of its classes, and no other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.security.cheats.cheat import FILES
 from tests.security.cheats.table import CHEATS
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "measuring.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "explanation" / "measuring.md"
 ROW = re.compile(r"^\| (\d+) \|.*\| (.*) \|$", re.MULTILINE)
 KNOWN_CLASSES = 27
 

@@ -8,12 +8,14 @@ import pytest
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [
     *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "adr"),
 ]
 BUILT = set((ROOT / ".gitignore").read_text().split())
 """What is made in a checkout, and not there before."""
-_FOLDERS = "benchmarks|client|compiler|deploy|docs|examples|launch|service|store|tests|worker"
+_FOLDERS = "|".join(
+    "adapters benchmarks client compiler docs examples launch page programs service store sweeps "
+    "tests worker".split()
+)
 _NAMED = re.compile(rf"(?<![\w/.-])(?:{_FOLDERS})/[\w./-]*\w(?:/(?!\w))?")
 
 

@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [
     path
-    for folder in ("", "docs", "client", "examples", "benchmarks", "deploy")
-    for path in sorted((ROOT / folder).glob("*.md"))
+    for folder in ("*.md", "docs/**/*.md", "client/*.md", "examples/*.md", "benchmarks/**/*.md")
+    for path in sorted(ROOT.glob(folder))
 ]
 BLOCK = re.compile(r"^```(?:console|sh|shell|bash|zsh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SPECIAL = "*?[]#^~!"

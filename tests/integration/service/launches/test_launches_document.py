@@ -1,4 +1,4 @@
-"""What docs/launches.md, docs/batches.md and docs/sweeps.md show is what happens."""
+"""The examples in the documents of launches, batches and sweeps print what they show."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from launch.request.verdict import Verdict
 from tests.integration.service.running import Deployment
 
 DOCS = Path(__file__).parents[4] / "docs"
-TEXT = (DOCS / "launches.md").read_text()
+TEXT = (DOCS / "reference/launches.md").read_text()
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["launches.md", "batches.md", "sweeps.md"])
+@pytest.mark.parametrize(
+    "name", ["reference/launches.md", "how-to/batches.md", "reference/sweeps.md"]
+)
 def test_its_examples_print_what_it_says(system: Deployment, name: str) -> None:
     namespace: dict[str, Any] = {}
     text = (DOCS / name).read_text()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.client.gate.gate_service import GateService, gate, write_gate
 
-GATE_DOCUMENT = Path(__file__).parents[4] / "docs" / "gate.md"
+GATE_DOCUMENT = Path(__file__).parents[4] / "docs" / "how-to" / "gate.md"
 
 
 def faults(service: GateService, capsys: Any) -> list[str]:

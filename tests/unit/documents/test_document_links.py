@@ -1,0 +1,48 @@
+"""A link of a document leads to a file, and to a heading where it names one."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PATTERNS = ("*.md", "docs/**/*.md", "client/*.md", "examples/**/*.md", "benchmarks/**/*.md")
+DOCUMENTS = [path for pattern in PATTERNS for path in sorted(ROOT.glob(pattern))]
+LINK = re.compile(r"\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]*))?\)")
+FENCED = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`\n]+`")
+
+
+@cache
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that GitHub and MkDocs give to the headings of a document."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", path.read_text()), re.MULTILINE)
+    plain = [re.sub(r"[^\w\s-]", "", heading.replace("`", "")).lower() for heading in headings]
+    return {re.sub(r"\s", "-", heading.strip()) for heading in plain}
+
+
+def faults(path: Path) -> list[str]:
+    """Return the links of a document that lead nowhere."""
+    found = []
+    for target, anchor in LINK.findall(CODE.sub("", FENCED.sub("", path.read_text()))):
+        file = path.parent / target if target else path
+        if not file.exists():
+            found.append(target)
+        elif anchor and anchor not in anchors(file):
+            found.append(f"{target}#{anchor}")
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_of_a_document_leads_somewhere(document: Path) -> None:
+    assert faults(document) == []
+
+
+def test_a_link_to_a_missing_heading_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One `two`\n[a](#one-two) [b](#three) [c](gone.md) [d](https://x.y/#z)\n")
+
+    assert faults(page) == ["#three", "gone.md"]
