@@ -20,16 +20,23 @@ TRITON_3.7 := 3.7.1
 TRITON_3.8 := 3.8.0
 TRITONS := $(foreach version,3.6 3.7 3.8,.cache/toolchains/$(version)/bin/python)
 OTHER_TRITON := .cache/toolchains/3.8/bin/python
-# Longest first would be last by default; one file is one worker's, for the sake of what its tests share.
-# Three on two cores, since many tests wait for processes that start or for deadlines.
-TESTS := $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
-# What is measured within the time that `make test` may take (docs/adr/0015-branches-are-counted-in-every-process.md).
+# Each suite is one process: it collects its own folders, and starts what its tests share once.
+# Those that take longest come first.
+SUITES := service compiler security unit worker differential
+FOLDERS_service := tests/integration/service
+FOLDERS_compiler := tests/integration/compiler tests/integration/launch
+FOLDERS_security := tests/security
+FOLDERS_unit := tests/unit
+FOLDERS_worker := tests/integration/worker tests/integration/store tests/integration/faults
+FOLDERS_differential := tests/differential
+# Three at a time on two cores, since many tests wait for processes that start or for deadlines.
+ALL_SUITES = $(MAKE) --no-print-directory --keep-going --jobs 3 --output-sync=target \
+	$(SUITES:%=test-%)
+# What `make coverage` measures (docs/adr/0015-branches-are-counted-in-every-process.md).
 MEASURED := COVERAGE_PROCESS_START=$(abspath pyproject.toml)
-MEASURED_TESTS := tests/unit tests/integration/worker
 PAGE := service/page/built/index.html
 CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome))
-FLOOR := 55
-FLOOR_OF_ALL := 89
+FLOOR := 89
 # Every package is of a lock: pip takes no file but those whose hashes stand in requirements/. Our own two
 # are put into the same environment after that, built by what is in it.
 INSTALL := bin/pip install --quiet --no-cache-dir
@@ -37,7 +44,7 @@ LOCKED := $(INSTALL) --require-hashes
 LOCKS := $(wildcard requirements/*.txt)
 SETS := $(foreach set,service worker client dev,-r requirements/$(set).txt)
 OURS := $(INSTALL) --no-deps --no-build-isolation -e . -e client
-# Hundreds of processes load our modules, and four collect the tests: bytecode is kept, whoever says that it is not.
+# Hundreds of processes load our modules, and several collect tests: bytecode is kept, whoever says that it is not.
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -48,22 +55,21 @@ run: $(STAMP) ## start tritond on this machine and compile a first kernel
 	@$(MAKE) --silent $(PAGE) PAGE_BUILD=--or-plain
 	@$(PYTHON) examples/first_run.py
 
-test: $(STAMP) lint ## all tests that need no GPU (5 to 7 minutes on 2 cores)
-	rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
-	@# beside each other, since many tests of the rest wait for processes that start
-	@$(MEASURED) $(PYTHON) -m pytest $(MEASURED_TESTS) > $(COVERAGE)/log 2>&1 & counted=$$!; \
-	trap 'kill $$counted 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
-	$(TESTS) $(addprefix --ignore=,$(MEASURED_TESTS)); rest=$$?; \
-	wait $$counted; measured=$$?; cat $(COVERAGE)/log; exit $$((rest || measured))
-	$(VENV)/bin/coverage combine --quiet
-	$(VENV)/bin/coverage report --format=total --fail-under=$(FLOOR)
+test: $(STAMP) ## the tests of every commit, which need no GPU; `make test-unit` is one suite of them
+	@$(ALL_SUITES)
 
-coverage: $(STAMP) ## which branches all of these tests run, in every process (9 minutes)
+$(SUITES:%=test-%): test-%: $(STAMP)
+	$(PYTHON) -m pytest -q $(FOLDERS_$*)
+
+test-slow: $(STAMP) ## how time grows with what is sent, and 120 generated modules (a minute)
+	$(PYTHON) -m pytest -q tests/slow
+
+coverage: $(STAMP) ## which branches the tests of `make test` run, in every process (twice its time)
 	rm -rf $(COVERAGE)
-	$(MEASURED) $(TESTS)
+	@$(MEASURED) $(ALL_SUITES)
 	$(VENV)/bin/coverage combine --quiet
 	$(PYTHON) tests/coverage/table.py
-	$(VENV)/bin/coverage report --format=total --fail-under=$(FLOOR_OF_ALL)
+	$(VENV)/bin/coverage report --format=total --fail-under=$(FLOOR)
 
 page: $(PAGE) ## build the web page (Node 20, or its wheel from PyPI)
 
@@ -92,7 +98,7 @@ fuzz: fuzz-modules fuzz-kernels fuzz-programs ## random modules, kernels and pro
 
 fuzz-modules: $(STAMP) ## generated modules, here and directly
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
-		$(PYTHON) -m pytest tests/differential/test_modules.py \
+		$(PYTHON) -m pytest tests/slow/test_generated_modules.py \
 		tests/differential/test_deciding_modules.py --hypothesis-show-statistics
 
 fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEED=7 KERNELS=1 tries one again
@@ -240,4 +246,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help docs page test-page run test coverage dist fuzz fuzz-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help docs page test-page run test $(SUITES:%=test-%) test-slow coverage dist fuzz fuzz-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

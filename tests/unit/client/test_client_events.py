@@ -128,14 +128,12 @@ def test_an_event_without_an_id_has_that_of_the_event_before_it():
     assert (first.id, second.id) == ("1-0", "1-0")
 
 
-@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("endless", ["x" * 4096, "data: x\n" * 512, "\ndata: x\ndata"])
 def test_an_endless_event_is_refused(endless: str):
     with pytest.raises(UnexpectedAnswer, match="more than 1048576 characters"):
         decoded(*repeat(endless, MAX_EVENT_CHARS))
 
 
-@pytest.mark.usefixtures("unmeasured")
 def test_a_connection_that_is_kept_open_with_comments_is_not_refused():
     decoder = EventDecoder()
 

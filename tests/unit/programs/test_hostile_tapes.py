@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import time
 from typing import Any
 
 import pytest
@@ -189,23 +188,3 @@ TOKENS = st.sampled_from(
 @given(st.lists(TOKENS, max_size=60).map("".join))
 def test_any_text_is_read_as_ttir(text: str) -> None:
     kernel_effects(text)
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_the_time_to_read_ttir_grows_with_its_length() -> None:
-    """A chain of values through nested loops: each is looked at once."""
-
-    def seconds(loops: int) -> float:
-        lines = ["tt.func public @k(%x: !tt.ptr<f32>) {"]
-        before = "%x"
-        for number in range(loops):
-            carried = f"iter_args(%p{number} = {before}) -> (!tt.ptr<f32>)"
-            lines.append(f"%r{number} = scf.for %i = %a to %b step %c {carried} {{")
-            before = f"%p{number}"
-        lines += [f"scf.yield %p{number} : !tt.ptr<f32>\n}}" for number in reversed(range(loops))]
-        start = time.process_time()
-        kernel_effects("\n".join([*lines, "tt.store %r0, %x : !tt.ptr<f32>", "}"]))
-        return time.process_time() - start
-
-    times = [min(seconds(loops) for _ in range(3)) for loops in (2000, 16000)]
-    assert times[1] < 8 * 4 * times[0] + 0.05

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -166,18 +165,3 @@ def test_inputs_are_cut_out_without_the_order_of_other_ops() -> None:
     cut = read_tape(inputs_text(read_tape(text), text))
 
     assert [(op.stream, op.after) for op in inputs_only(cut).ops] == [(0, ()), (0, ())]  # type: ignore[union-attr]
-
-
-def test_looking_for_an_order_is_linear_in_ops() -> None:
-    def spent_s(count: int) -> float:
-        maker = TapeMaker()
-        x = made = maker.tensor()
-        for index in range(count):
-            made = plus_one(maker, x, index % MAX_STREAMS, [index - 1] if index else [])
-        tape = maker.tape([x], [made])
-        started = time.process_time()
-        unordered(tape)
-        return time.process_time() - started
-
-    few = min(spent_s(500) for _ in range(3))
-    assert min(spent_s(4_000) for _ in range(3)) < 40 * few

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 
 from programs.tape import json_fields, tape_text
-from programs.tape.flags import flags_of
 from programs.tape.forged import ForgedTape
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Tape
 from programs.tape.tape_bounds import MAX_NAME_CHARS, MAX_STRUCTURE_VALUES
 from tests.unit.programs.recorded import vector_add
 from tests.unit.programs.tape_maker import TapeMaker, t
 
 pytestmark = pytest.mark.unit
-
-FACTOR, MOST_GROWTH = 8, 24
-"""So much more text takes so much more time at most: 8 is linear, 64 quadratic."""
 
 
 def refused(tape: dict[str, Any]) -> str:
@@ -34,26 +28,6 @@ def of_dictionaries(name: str, value: dict[str, Any]) -> dict[str, Any]:
     for _ in range(14):
         value = {"dict": {name: value}}
     return value
-
-
-def spent_s(call: Any) -> float:
-    def once() -> float:
-        started = time.process_time()
-        call()
-        return time.process_time() - started
-
-    return min(once() for _ in range(3))
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_a_key_that_is_there_twice_is_found_as_fast_as_any_is_read() -> None:
-    def read(keys: int) -> None:
-        text = "{" + ",".join(f'"{n}":0' for n in range(keys)) + f',"{keys - 1}":0}}'
-        with pytest.raises(ForgedTape, match="twice"):
-            json_fields.parsed(text.encode())
-
-    few = spent_s(lambda: read(1_000))
-    assert spent_s(lambda: read(1_000 * FACTOR)) < few * MOST_GROWTH
 
 
 @pytest.mark.parametrize(
@@ -104,46 +78,3 @@ def test_no_more_of_a_tape_is_put_into_words_than_is_shown(monkeypatch: Any) -> 
 
     assert len(told) <= tape_text.MAX_LINES
     assert "lines more" in text.splitlines()[-1]
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_flags_of_many_outputs_take_no_longer_for_each() -> None:
-    def tape(outputs: int) -> Tape:
-        maker = TapeMaker()
-        inputs = [maker.tensor() for _ in range(outputs)]
-        for x in inputs:
-            maker.op("neg.default", t(x))
-        made = maker.json(inputs, inputs, [], [])
-        return read_tape(json.dumps(made).encode())
-
-    few, many = tape(200), tape(200 * FACTOR)
-
-    assert [flag.kind for flag in flags_of(few, {})][:2] == ["no_kernel", "returned_input"]
-    assert spent_s(lambda: flags_of(many, {})) < spent_s(lambda: flags_of(few, {})) * MOST_GROWTH
-
-
-def of_one_wide_op(width: int) -> bytes:
-    """One op in place that is given a tensor so often, and returns it as often."""
-    maker = TapeMaker()
-    x = maker.tensor()
-    maker.op("neg_.default", {"list": [t(x)] * width}, into=x)
-    maker.ops[-1]["o"] = [x] * width
-    return json.dumps(maker.json([x], [x], [], [])).encode()
-
-
-def of_restored_tuples(width: int) -> bytes:
-    """A launch with a tuple of so many tensors, which its autotuner puts back by many names."""
-    maker = TapeMaker()
-    x = maker.tensor()
-    maker.launch(x, x)
-    maker.ops[-1]["args"]["a"] = {"tuple": [t(x)] * width}
-    maker.ops[-1] |= {"restore_value": ["a"] * (width // 10)}
-    return json.dumps(maker.json([x], [x], [], [])).encode()
-
-
-@pytest.mark.usefixtures("unmeasured")
-@pytest.mark.parametrize("tape", [of_one_wide_op, of_restored_tuples])
-def test_a_wide_op_takes_no_longer_for_each_of_its_tensors(tape: Any) -> None:
-    few, many = tape(600), tape(600 * FACTOR)
-
-    assert spent_s(lambda: read_tape(many)) < spent_s(lambda: read_tape(few)) * MOST_GROWTH

@@ -67,7 +67,6 @@ def test_what_is_left_in_an_input_is_not_for_nothing() -> None:
     assert [line.endswith("DEAD") for line in lines if " launch " in line] == [False, True]
 
 
-@pytest.mark.usefixtures("unmeasured")
 def test_a_long_tape_is_told_in_so_many_lines() -> None:
     maker = TapeMaker()
     x = maker.tensor()

@@ -206,7 +206,6 @@ def test_line_numbers_are_those_of_the_artifact(stage: str) -> None:
     assert int(place[4]) == sum(line[0] in " +" for line in hunk)
 
 
-@pytest.mark.usefixtures("unmeasured")
 def test_a_diff_is_cut_where_it_gets_too_long() -> None:
     a = "".join(f"%{n} = a.{n} : i32\n" for n in range(20_000))
     b = "".join(f"%{n} = b.{n} : i32\n" for n in range(20_000))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 
 from compiler.lines.place import Spot
 from compiler.lines.step import Step
@@ -17,7 +16,6 @@ PROGRAM = (0, 0, 0)
 MANY = 10**9
 
 
-@pytest.mark.usefixtures("unmeasured")
 def test_small_values_fill_it_up_too() -> None:
     steps, step = Steps(MANY), Step(SPOT, "arith.addi", "n", "i32", ())
 

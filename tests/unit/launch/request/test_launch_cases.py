@@ -161,7 +161,6 @@ def test_arguments_by_position_are_pointed_at_by_position():
     ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("unmeasured")
 def test_values_are_bounded_over_all_cases():
     values = {"shape": [60_000], "dtype": "i8", "init": {"kind": "values", "values": [1] * 60_000}}
     arguments = {"x_ptr": values, "output_ptr": OUTPUT, "n_elements": 96}

@@ -73,7 +73,6 @@ def _spent_s(name: str, lines: int, times: int) -> float:
     return max(min(once() for _ in range(times)), TOO_SHORT_TO_TELL_S)
 
 
-@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("name", TEXTS)
 def test_twice_the_lines_take_twice_the_time(name: str) -> None:
     def has_grown(times: int) -> bool:

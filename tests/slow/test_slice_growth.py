@@ -46,7 +46,6 @@ def seconds(line: str, count: int, times: int) -> float:
     return min(once() for _ in range(times))
 
 
-@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_twice_the_statements_take_twice_the_time(line: str) -> None:
     def has_grown(times: int) -> bool:

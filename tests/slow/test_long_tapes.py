@@ -1,0 +1,118 @@
+"""A tape of twice as many ops, tensors or keys takes twice the time, in each of its readers."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from programs.tape import json_fields
+from programs.tape.flags import flags_of
+from programs.tape.forged import ForgedTape
+from programs.tape.kernel_effects import kernel_effects
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import Tape
+from programs.tape.stream_order import unordered
+from programs.tape.tape_bounds import MAX_STREAMS
+from tests.unit.programs.tape_maker import TapeMaker, t
+
+FACTOR, MOST_GROWTH = 8, 24
+"""So much more text takes so much more time at most: 8 is linear, 64 quadratic."""
+
+
+def spent_s(call: Any) -> float:
+    def once() -> float:
+        started = time.process_time()
+        call()
+        return time.process_time() - started
+
+    return min(once() for _ in range(3))
+
+
+def test_a_key_that_is_there_twice_is_found_as_fast_as_any_is_read() -> None:
+    def read(keys: int) -> None:
+        text = "{" + ",".join(f'"{n}":0' for n in range(keys)) + f',"{keys - 1}":0}}'
+        with pytest.raises(ForgedTape, match="twice"):
+            json_fields.parsed(text.encode())
+
+    few = spent_s(lambda: read(1_000))
+    assert spent_s(lambda: read(1_000 * FACTOR)) < few * MOST_GROWTH
+
+
+def test_flags_of_many_outputs_take_no_longer_for_each() -> None:
+    def tape(outputs: int) -> Tape:
+        maker = TapeMaker()
+        inputs = [maker.tensor() for _ in range(outputs)]
+        for x in inputs:
+            maker.op("neg.default", t(x))
+        made = maker.json(inputs, inputs, [], [])
+        return read_tape(json.dumps(made).encode())
+
+    few, many = tape(200), tape(200 * FACTOR)
+
+    assert [flag.kind for flag in flags_of(few, {})][:2] == ["no_kernel", "returned_input"]
+    assert spent_s(lambda: flags_of(many, {})) < spent_s(lambda: flags_of(few, {})) * MOST_GROWTH
+
+
+def of_one_wide_op(width: int) -> bytes:
+    """One op in place that is given a tensor so often, and returns it as often."""
+    maker = TapeMaker()
+    x = maker.tensor()
+    maker.op("neg_.default", {"list": [t(x)] * width}, into=x)
+    maker.ops[-1]["o"] = [x] * width
+    return json.dumps(maker.json([x], [x], [], [])).encode()
+
+
+def of_restored_tuples(width: int) -> bytes:
+    """A launch with a tuple of so many tensors, which its autotuner puts back by many names."""
+    maker = TapeMaker()
+    x = maker.tensor()
+    maker.launch(x, x)
+    maker.ops[-1]["args"]["a"] = {"tuple": [t(x)] * width}
+    maker.ops[-1] |= {"restore_value": ["a"] * (width // 10)}
+    return json.dumps(maker.json([x], [x], [], [])).encode()
+
+
+@pytest.mark.parametrize("tape", [of_one_wide_op, of_restored_tuples])
+def test_a_wide_op_takes_no_longer_for_each_of_its_tensors(tape: Any) -> None:
+    few, many = tape(600), tape(600 * FACTOR)
+
+    assert spent_s(lambda: read_tape(many)) < spent_s(lambda: read_tape(few)) * MOST_GROWTH
+
+
+def test_the_time_to_read_ttir_grows_with_its_length() -> None:
+    """A chain of values through nested loops: each is looked at once."""
+
+    def seconds(loops: int) -> float:
+        lines = ["tt.func public @k(%x: !tt.ptr<f32>) {"]
+        before = "%x"
+        for number in range(loops):
+            carried = f"iter_args(%p{number} = {before}) -> (!tt.ptr<f32>)"
+            lines.append(f"%r{number} = scf.for %i = %a to %b step %c {carried} {{")
+            before = f"%p{number}"
+        lines += [f"scf.yield %p{number} : !tt.ptr<f32>\n}}" for number in reversed(range(loops))]
+        start = time.process_time()
+        kernel_effects("\n".join([*lines, "tt.store %r0, %x : !tt.ptr<f32>", "}"]))
+        return time.process_time() - start
+
+    times = [min(seconds(loops) for _ in range(3)) for loops in (2000, 16000)]
+    assert times[1] < 8 * 4 * times[0] + 0.05
+
+
+def test_looking_for_an_order_is_linear_in_ops() -> None:
+    def spent_s(count: int) -> float:
+        maker = TapeMaker()
+        x = made = maker.tensor()
+        for index in range(count):
+            after = [index - 1] if index else []
+            maker.order = {"stream": index % MAX_STREAMS, "after": after}
+            made = maker.op("add.Scalar", t(x), 1.0)
+        tape = maker.tape([x], [made])
+        started = time.process_time()
+        unordered(tape)
+        return time.process_time() - started
+
+    few = min(spent_s(500) for _ in range(3))
+    assert min(spent_s(4_000) for _ in range(3)) < 40 * few
