@@ -13,15 +13,13 @@ rm -f "$here/gate.md"  # of an earlier use in this job
 stop_commands  # names and lines of the user's are shown
 TRITOND_API_KEY="$key" "$here/environment/bin/python" -I "$here/environment/bin/tritonc" --url "$url" \
     gate "$GATE_FILE" --checkout "$workspace" \
-    --markdown "$here/gate.md" --junit "$here/gate.xml" --sarif "$here/gate.sarif" \
-    --annotations "$here/annotations" ${arguments[@]+"${arguments[@]}"}
+    --markdown "$here/gate.md" --sarif "$here/gate.sarif" ${arguments[@]+"${arguments[@]}"}
 code=$?
 resume_commands
 
 if [ -f "$here/gate.md" ]; then
-    cat "$here/annotations"
     cat "$here/gate.md" >> "$GITHUB_STEP_SUMMARY"
-    for report in markdown=gate.md junit=gate.xml sarif=gate.sarif; do
+    for report in markdown=gate.md sarif=gate.sarif; do
         echo "${report%%=*}=$here/${report#*=}" >> "$GITHUB_OUTPUT"
     done
 else

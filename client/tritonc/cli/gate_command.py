@@ -14,14 +14,12 @@ from tritonc.cli.kernel_flags import WORDS, add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import printable
-from tritonc.gate.annotations_report import annotations_report
 from tritonc.gate.checkout import Checkout
 from tritonc.gate.gate_file import DEFAULT_NAME
 from tritonc.gate.gate_judgement import Check, GateJudgement
 from tritonc.gate.gate_run import BaselineFile, GateRun, GateUnjudged, run_gate
 from tritonc.gate.gated_kernel import Matrix
-from tritonc.gate.json_report import json_report
-from tritonc.gate.junit_report import junit_report
+from tritonc.gate.judgement_json import judgement_json
 from tritonc.gate.markdown_report import markdown_report
 from tritonc.gate.report_text import one_line
 from tritonc.gate.sarif_report import sarif_report
@@ -37,9 +35,7 @@ docs/how-to/gate.md of tritond describes the file.
 """
 REPORTS: dict[str, Callable[[GateJudgement], str]] = {
     "markdown": markdown_report,
-    "junit": junit_report,
     "sarif": sarif_report,
-    "annotations": annotations_report,
 }
 
 
@@ -103,7 +99,7 @@ def _run(given: Namespace, client: Client, terminal: Terminal, checkout: Checkou
         led = path if path == STANDARD else str(checkout.named(Path(path)))
         write(REPORTS[name](judgement), led)
     if given.json:
-        write_json(json_report(judgement))
+        write_json(judgement_json(judgement))
     elif "-" not in reports.values():
         _draw(judgement, terminal)
     return judgement.is_good

@@ -10,7 +10,6 @@ from urllib.parse import quote
 from tritonc.diagnostic import printable
 
 MAX_CHARS = 2000
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def shown_path(path: Path) -> str:
@@ -23,11 +22,6 @@ def one_line(text: str) -> str:
     """Return a text on one line, not too long, without what could drive a terminal."""
     line = " ".join(printable(text).split())
     return line if len(line) <= MAX_CHARS else f"{line[: MAX_CHARS - 3]}..."
-
-
-def xml_text(text: str) -> str:
-    """Return a text without characters that no XML may have, escaped or not."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", printable(text))
 
 
 def markdown_text(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The outcome as JSON, for programs: every check, and every number that was measured."""
+"""The answer of `tritonc gate --json`: every check and every number, for programs."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tritonc.gate.gate_judgement import Check, GateJudgement
 from tritonc.gate.report_text import shown_path
 
 
-def json_report(judgement: GateJudgement) -> dict[str, Any]:
+def judgement_json(judgement: GateJudgement) -> dict[str, Any]:
     """Return the document."""
     cells = sorted(judgement.measured, key=lambda cell: cell.key)
     return {
