@@ -28,7 +28,7 @@ from store.compilations import Derived
 from worker.compile.child_failure import broken_report
 from worker.compile.child_task import ChildTasks, OnStage, TimeLimit
 from worker.compile.front_run import FrontRun
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import (
     BackReport,
@@ -54,7 +54,7 @@ class CompileContext:
     share_namespaces: bool = False
     """Whether what an equal slice or TTIR gave is taken from other namespaces, too."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
-    slices: KernelMemory[SliceReport] = field(default_factory=KernelMemory)
+    slices: LRUCache[SliceReport] = field(default_factory=LRUCache)
 
     def tasks_of(
         self,

@@ -9,7 +9,7 @@ from compiler.key import slice_key
 from compiler.messages.orders import SliceOrder
 from worker.compile.child_run import ChildRun, carry_out, read_run
 from worker.compile.child_task import ChildTasks
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.compile.reports import InspectReport, SliceReport
 from worker.pool.pool import Pool
 
@@ -21,7 +21,7 @@ facts of a source that is cut down to a line."""
 
 
 async def slice_source(
-    tasks: ChildTasks, known: KernelMemory[SliceReport], *, refresh: bool = False
+    tasks: ChildTasks, known: LRUCache[SliceReport], *, refresh: bool = False
 ) -> SliceReport:
     """Return the slice of the kernel of the tasks' job; what it assumes goes into the progress.
 
@@ -33,7 +33,7 @@ async def slice_source(
     report = None if refresh else known.get(key)
     if report is None:
         report = await tasks.run(_order_of(job), (job.source or "").encode(), SliceReport)
-        known.keep(key, report, size_bytes(report))
+        known.put(key, report, size_bytes(report))
     progress.kernel = report.kernel
     progress.timings_ms["cut"] = report.ms
     progress.diagnostics += report.notes

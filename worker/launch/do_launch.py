@@ -30,7 +30,7 @@ from store.launches import LIFE_S, Launches
 from store.workers import Workers
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed
 from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.launch.cases.case_context import CaseContext
@@ -70,8 +70,8 @@ class LaunchContext:
     """What references answered before."""
     gpu: GpuContext | None = None
     """None: on the CPU device."""
-    known_sources: KernelMemory[KernelSource] | None = None
-    known_irs: KernelMemory[KernelIr] | None = None
+    known_sources: LRUCache[KernelSource] | None = None
+    known_irs: LRUCache[KernelIr] | None = None
     """What this worker's launches before it found out of their kernels."""
     remembered: ExpectedMemory | None = None
     """The same of what was expected: in front of `expected`."""

@@ -17,7 +17,7 @@ from compiler.specialization import SpecializedParameter
 from launch.request.hint_check import check_hints, compiled_hints
 from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.result_cache import leave_for_others, put_stages
 from worker.launch.kernel_source import KernelSource, KernelSources
@@ -56,12 +56,12 @@ class KernelIrs:
         compiling: CompileContext,
         deadline: Deadline,
         sources: KernelSources,
-        memory: KernelMemory[KernelIr] | None = None,
+        cache: LRUCache[KernelIr] | None = None,
     ) -> None:
         self._compiling = compiling
         self._deadline = deadline
         self._sources = sources
-        self._memory = memory or KernelMemory()
+        self._cache = cache or LRUCache()
         self._keys: dict[str, str] = {}
         self._made: dict[str, KernelIr] = {}
         self._kept: list[tuple[Progress, str]] = []
@@ -73,7 +73,7 @@ class KernelIrs:
         RequestRejected where the arguments break what posted IR says of its parameters.
         """
         key = self._keys.get(job.key) or self._keys.setdefault(job.key, _key_of(job))
-        if (known := self._memory.get(key)) is not None:
+        if (known := self._cache.get(key)) is not None:
             self._made[key] = known
         if key not in self._made:
             progress = Progress()
@@ -83,7 +83,7 @@ class KernelIrs:
             except CompilationFailed as failure:
                 raise IrFailed(failure, progress) from failure
             self._kept.append((progress, job.namespace))
-            self._memory.keep(key, self._made[key], len(self._made[key].text) + _KIB)
+            self._cache.put(key, self._made[key], len(self._made[key].text) + _KIB)
         made = self._made[key]
         if made.hints:
             check_hints(made.hints, run.bound)

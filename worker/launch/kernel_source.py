@@ -13,7 +13,7 @@ from compiler.messages.orders import ParametersOrder
 from compiler.problem import Problem, failure_problem
 from worker.compile.child_task import ChildTasks, TimeLimit
 from worker.compile.compile import CompileContext
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import KernelFacts, ParameterFacts, ParametersReport, SliceReport
 from worker.compile.slicer import size_bytes, slice_source
@@ -36,12 +36,12 @@ class KernelSources:
         self,
         compiling: CompileContext,
         deadline: Deadline,
-        memory: KernelMemory[KernelSource] | None = None,
+        cache: LRUCache[KernelSource] | None = None,
         place: ChildPlace = nullcontext,
     ) -> None:
         self._compiling = compiling
         self.deadline = deadline
-        self._memory = memory or KernelMemory()
+        self._cache = cache or LRUCache()
         self._place = place
         self._read: dict[str, KernelSource] = {}
 
@@ -49,7 +49,7 @@ class KernelSources:
         """Return the kernel of `job` in its source. Raises CompilationFailed, DeadlinePassed."""
         if job.key not in self._read:
             key = source_key(job)
-            known = self._memory.get(key)
+            known = self._cache.get(key)
             if known is None:
                 async with self._place():
                     known = await self._find_kernel(job, key)
@@ -64,7 +64,7 @@ class KernelSources:
         if facts is None or not facts.sure:
             facts = await _executed_facts(cut, job, tasks)
         found = KernelSource(cut, facts)
-        self._memory.keep(key, found, size_bytes(cut))
+        self._cache.put(key, found, size_bytes(cut))
         return found
 
     async def parameter_names(self, job: CompileJob) -> frozenset[str] | None:

@@ -19,7 +19,7 @@ from store.jobs.consumer import JobConsumer, Revocations
 from store.jobs.types import Claim, QueueLimits, interpreter_lane
 from store.launches import Launches
 from worker.compile.compile import CompileContext
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.launch.do_launch import LaunchContext, do_launch
 from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.kernel_ir import KernelIr
@@ -63,8 +63,8 @@ class LaunchWorker:
             children,
             self._registry,
             expected,
-            known_sources=KernelMemory[KernelSource](),
-            known_irs=KernelMemory[KernelIr](),
+            known_sources=LRUCache[KernelSource](),
+            known_irs=LRUCache[KernelIr](),
             remembered=remembered,
         )
 

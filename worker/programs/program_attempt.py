@@ -23,7 +23,7 @@ from store.jobs.types import Claim, Priority
 from store.jobs.waiting import ResultWaiter
 from store.programs import Programs
 from worker.compile.compile import CompileContext
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.launch.kernel_source import KernelSource, KernelSources
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
@@ -61,8 +61,8 @@ class ProgramContext:
     comparing: Pool
     """Whose children compare outputs."""
     batch_elements: int
-    sources: KernelMemory[KernelSource]
-    tapes: KernelMemory[ProgramTape]
+    sources: LRUCache[KernelSource]
+    tapes: LRUCache[ProgramTape]
     references: KnownReferences
     gpu: ProgramGpu | None = None
     """What programs run on; None: the CPU device."""

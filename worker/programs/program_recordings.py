@@ -24,7 +24,7 @@ from programs.recorder.record_order import RecordOrder
 from programs.tape.equal_inputs import gives_both_calls_the_same
 from programs.tape.forged import ForgedTape
 from programs.tape.inputs_tape import inputs_text
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.launch.run import Deadline
 from worker.pool.pool import Pool
 from worker.programs.input_specs import specs
@@ -68,7 +68,7 @@ class Recordings:
     request: ProgramRequest
     pool: Pool
     deadline: Deadline
-    memory: KernelMemory[ProgramTape] = field(default_factory=KernelMemory)
+    cache: LRUCache[ProgramTape] = field(default_factory=LRUCache)
 
     @property
     def texts(self) -> ProgramTexts:
@@ -141,14 +141,14 @@ class Recordings:
     async def _remembered(self, order: RecordOrder, texts: ProgramTexts) -> ProgramTape:
         """Return what the reference, or a text of inputs, comes to: these may know the seed."""
         key, seed = self._key(order, texts), self.request.seed
-        known = self.memory.get(key)
+        known = self.cache.get(key)
         if known is not None and known.inputs_seed in (None, seed):
             return known
         order = replace(order, inputs_seed=seed)
         recorded = await record_program(
             self.pool, order, texts.body, REFERENCE, self.request.timeout_s, self.deadline
         )
-        self.memory.keep(key, recorded, TAPE_OVERHEAD * len(recorded.text))
+        self.cache.put(key, recorded, TAPE_OVERHEAD * len(recorded.text))
         return recorded
 
     def _key(self, order: RecordOrder, texts: ProgramTexts) -> str:

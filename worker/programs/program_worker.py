@@ -19,7 +19,7 @@ from store.jobs.types import Claim, QueueLimits, programs_lane
 from store.jobs.waiting import ResultWaiter
 from store.programs import Programs
 from worker.compile.compile import CompileContext
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.kernel_source import KernelSource
@@ -105,8 +105,8 @@ class ProgramWorker:
         self._finished = ResultWaiter(redis, blocking)
         self._launch_children, self._compiling = launch_children, compiling
         self._stores = (Programs(redis), Events(redis), JobProducer(redis), compilations)
-        self._sources = KernelMemory[KernelSource]()
-        self._tapes = KernelMemory[ProgramTape](MOST_TAPES_BYTES)
+        self._sources = LRUCache[KernelSource]()
+        self._tapes = LRUCache[ProgramTape](MOST_TAPES_BYTES)
         self._references = KnownReferences(MOST_REFERENCES_BYTES)
 
     @property

@@ -20,7 +20,7 @@ from launch.request.launch_job import LaunchJob
 from launch.request.launch_resolution import resolve_launch
 from sweeps.built_row import BINARIES
 from worker.compile.compile import CompileContext
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.compile.reports import KernelFacts
 from worker.launch.kernel_source import KernelSource, KernelSources, source_key
 from worker.launch.run import Deadline, PreparedRun
@@ -52,7 +52,7 @@ class LaunchCompilations:
 
     def __init__(self, compiling: CompileContext) -> None:
         self._compiling = compiling
-        self._known: KernelMemory[KernelSource] = KernelMemory()
+        self._known: LRUCache[KernelSource] = LRUCache()
         self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def of(self, job: LaunchJob) -> LaunchCompilation:

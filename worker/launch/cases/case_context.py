@@ -8,7 +8,7 @@ from launch.request.reference_request import Reference
 from store.blobs import Blobs
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelSource
@@ -47,8 +47,8 @@ class CaseContext:
     blobs: Blobs
     references: Answers
     gpu: GpuContext | None
-    known_sources: KernelMemory[KernelSource] | None = None
-    known_irs: KernelMemory[KernelIr] | None = None
+    known_sources: LRUCache[KernelSource] | None = None
+    known_irs: LRUCache[KernelIr] | None = None
     """What this worker's launches before it found out."""
     place: ChildPlace = nullcontext
     in_flight: BytesInFlight | None = None

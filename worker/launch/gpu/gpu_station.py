@@ -27,7 +27,7 @@ from store.jobs.types import Claim, Priority, QueueLimits, device_lane
 from store.launches import Amendments, Launches
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
-from worker.compile.kernel_memory import KernelMemory
+from worker.compile.lru_cache import LRUCache
 from worker.gpu.launcher.launcher_walls import LAYERS
 from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState
 from worker.gpu.supervisor.shared_gpus import SharedGpus
@@ -73,7 +73,7 @@ class StationContext:
     places: Places
     """Of the children that launches wait for: about as many as there are processors."""
     gpus: SharedGpus
-    sources: KernelMemory[KernelSource] = field(default_factory=KernelMemory)
+    sources: LRUCache[KernelSource] = field(default_factory=LRUCache)
 
 
 class GpuStation:
