@@ -1,7 +1,9 @@
-# Two images of one source: `service` speaks HTTP and has no Triton, `worker` compiles.
+# Three images of one source: `service` speaks HTTP and has no Triton, `worker` compiles, and
+# `worker-gpu` also launches on the NVIDIA GPUs that its container is given.
 #   docker build --target service --tag tritond-service .
 #   docker build --target worker --tag tritond-worker .
-# Neither holds a secret; both run as an ordinary user and write nothing outside /tmp.
+#   docker build --target worker-gpu --tag tritond-worker-gpu .
+# None holds a secret; all run as an ordinary user and write nothing outside /tmp.
 # What goes in is pinned: the image by its digest, each package of PyPI by the hashes in requirements/.
 
 # A newer one: docker buildx imagetools inspect python:3.11-slim-bookworm
@@ -36,6 +38,9 @@ RUN /opt/tritond/bin/pip install --no-deps /wheels/*.whl
 FROM service-environment AS worker-environment
 RUN /opt/tritond/bin/pip install --require-hashes -r requirements/worker.txt
 
+FROM worker-environment AS gpu-environment
+RUN /opt/tritond/bin/pip install --require-hashes -r requirements/gpu.txt
+
 FROM ${PYTHON_IMAGE} AS runtime
 RUN groupadd --gid 10001 tritond \
     && useradd --uid 10001 --gid tritond --no-create-home --home-dir /nonexistent \
@@ -61,3 +66,8 @@ COPY --from=worker-environment /opt/tritond /opt/tritond
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 CMD ["python", "-c", \
     "import os, redis; redis.from_url(os.environ['TRITOND_REDIS_URL'], socket_timeout=4).ping()"]
 CMD ["tritond", "worker"]
+
+FROM worker AS worker-gpu
+COPY --from=gpu-environment /opt/tritond /opt/tritond
+# What NVIDIA's Container Toolkit of the host puts into the container: GPUs, driver and NVML.
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
