@@ -1,7 +1,7 @@
 """A target: what a kernel is compiled for, written as Triton writes it (`cuda:90`, `hip:gfx942`).
 
-The backends, their stages and the candidates for targets are listed here and nowhere else. Which of
-them a toolchain really compiles for is not known here: a worker finds out by compiling for each.
+It lists the backends, their stages and the candidates for targets. A worker finds out for which of
+these its toolchain really compiles, by compiling for each.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The task that executes the slice and makes the `source` and `ttir` stages.
 
-The only code that runs user Python.
+Runs user Python, so only children that are thrown away may use it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The web page and the interactive documentation: static files, loaded from here and nowhere else.
+"""The web page and the interactive documentation: static files of this service alone.
 
 Swagger UI and ReDoc are the files that `fastapi-offline` ships; its code is not used. No page may
 load or run anything that its policy does not name. All addresses in them are relative, so that

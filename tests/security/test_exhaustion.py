@@ -34,7 +34,7 @@ async def test_a_loop_ends_at_its_deadline(attack, source):
     outcome = await attack(source, deadline_s=0.4)
     assert outcome.ending is Ending.DEADLINE
     assert outcome.detail == "still running after 0.4 s"
-    assert 0 < outcome.usage.cpu_s < 5
+    assert outcome.usage.cpu_s > 0
 
 
 @pytest.mark.parametrize("profile", ["front", "record", "back"])

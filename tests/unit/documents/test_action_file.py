@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-
-import pytest
 
 from tests.distributions.action_run import ACTION, ROOT, STEPS
 
 RUN = [step for step in STEPS if "run" in step]
-SCRIPTS = sorted((ROOT / ".github" / "gate").glob("*.*sh"))
-STARTED = [script for script in SCRIPTS if script.suffix == ".sh"]
+STARTED = sorted((ROOT / ".github" / "gate").glob("*.sh"))
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
 
 
@@ -61,7 +57,5 @@ def test_only_the_step_that_judges_has_the_api_key():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_a_script_is_bash(script):
-    assert subprocess.run(["bash", "-n", script]).returncode == 0
-    assert script not in STARTED or script.stat().st_mode & 0o100
+def test_every_script_may_be_executed():
+    assert all(script.stat().st_mode & 0o100 for script in STARTED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -147,13 +146,12 @@ def test_an_argument_that_sizes_say_is_no_axis_besides(space: Any, at: str) -> N
 
 
 def test_more_variants_than_allowed_are_counted_and_never_listed() -> None:
+    """To list them would take hours."""
     thousand = list(range(1000))
     space = {"constexprs.A": thousand, "constexprs.B": thousand, "constexprs.C": thousand}
-    started = time.process_time()
 
     assert refusals(space) == [("/space", "1000000000 variants; a sweep has 100 at most")]
     assert refusals(space, "A < B")[0][0] == "/space"
-    assert time.process_time() - started < 1  # expanding would take hours
 
 
 NAME = st.sampled_from(

@@ -1,4 +1,4 @@
-"""The step of the GitHub Action that judges: what it lets the runner see of the user's texts."""
+"""The scripts of the GitHub Action: bash reads them, and the runner sees no user's text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-JUDGE = Path(__file__).parents[4] / ".github" / "gate" / "judge.sh"
+import pytest
+
+SCRIPTS = sorted((Path(__file__).parents[3] / ".github" / "gate").glob("*.*sh"))
+[JUDGE] = [script for script in SCRIPTS if script.name == "judge.sh"]
 SHOUTING = "print('::set-output name=exit-code::0')\nraise SystemExit(1)\n"
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_a_script_is_bash(script: Path) -> None:
+    assert subprocess.run(["bash", "-n", script]).returncode == 0
 
 
 def test_what_the_gate_shows_is_no_command_to_the_runner(tmp_path: Path) -> None:
