@@ -54,15 +54,15 @@ def front_key(
     constexprs: Mapping[str, Any],
     hints: Mapping[str, Sequence[str]],
     options: Mapping[str, Any],
-    untold: Sequence[str] | None,
+    hidden: Sequence[str] | None,
     target: Mapping[str, Any],
     toolchain_id: str,
     namespace: str,
 ) -> str:
     """Return the key of what executing `text` gives, however many stages are asked for.
 
-    `options` are those that the front end is told, `untold` the names of the others: None where it
-    is told all of them.
+    `options` are those that the front end sees, `hidden` the names of the others: None where it
+    sees all of them.
     """
     return labelled_digest(
         "front",
@@ -75,7 +75,7 @@ def front_key(
             ("constexprs", constexprs),
             ("hints", hints),
             ("options", options),
-            ("untold", untold),
+            ("hidden", hidden),
             ("target", target),
             ("toolchain", toolchain_id),
             ("namespace", namespace),

@@ -18,10 +18,10 @@ from compiler.diagnostic import USER_FILE, Diagnostic, Failure
 from compiler.front import ast_source, triton_knobs
 from compiler.front.ast_source import CompleteSpecialization, specialize
 from compiler.front.diagnosis import front_errors, module_errors
+from compiler.front.hidden_options import HiddenOptions
 from compiler.front.jit_function import find
 from compiler.front.module import Loaded, load
 from compiler.front.stubs import driver_stub
-from compiler.front.withheld_options import Untold
 from compiler.messages.orders import FrontOrder
 from compiler.messages.reports import BlockLocations, FrontReport
 from compiler.messages.wire import Send
@@ -38,13 +38,13 @@ class _FrontRun:
 def front(order: FrontOrder, body: bytes, send: Send) -> FrontReport:
     """Execute the slice, send the stages `source` and `ttir`, and report what the back end needs.
 
-    Raises `Failure`, ASKED where an option was read that is `untold`.
+    Raises `Failure`, ASKED where code read a hidden option.
     """
-    untold = Untold(order.untold)
-    with untold.noticed(), warnings.catch_warnings(record=True) as caught:
+    hidden = HiddenOptions(order.hidden)
+    with hidden.noticed(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            return _front(order, body.decode(), send, caught, untold)
+            return _front(order, body.decode(), send, caught, hidden)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -55,7 +55,7 @@ def _front(
     text: str,
     send: Send,
     caught: list[warnings.WarningMessage],
-    untold: Untold,
+    hidden: HiddenOptions,
 ) -> FrontReport:
     started = perf_counter()
     driver_stub.pretend(triton_api.target_of(order.target))
@@ -67,7 +67,7 @@ def _front(
         triton_knobs.check(texts)
         function = find(loaded, order.kernel, order.touched)
         specialization = specialize(function, order, loaded)
-        made = _lower(function, specialization, order, send, loaded, untold)
+        made = _lower(function, specialization, order, send, loaded, hidden)
         altered = triton_knobs.check(texts)  # code may have run while the kernel was compiled
     except Failure as failure:
         failure.conclusive = loaded.is_conclusive
@@ -93,23 +93,23 @@ def _lower(
     order: FrontOrder,
     send: Send,
     loaded: Loaded,
-    untold: Untold,
+    hidden: HiddenOptions,
 ) -> _FrontRun:
     backend = triton_api.make_backend(triton_api.target_of(order.target))
     parsed = backend.parse_options(dict(order.options))
-    options = untold.hidden(parsed)
+    options = hidden.hide(parsed)
     stages = triton_api.stages_of(backend, options, gluon=function.is_gluon())
     context = contexts.new_context(backend)
     started = perf_counter()
     module = _make_ir(function, specialization, backend, options, context, loaded)
-    untold.check()
+    hidden.check()
     source = triton_api.virtual_paths(str(module))
     ir_module.check_size(source, "source", order.ir_bounds)
     timings_ms = {"source": spent_ms(started)}
     send({"kind": "stage", "stage": "source", "ms": timings_ms["source"]}, source.encode())
     if order.stop_after != "source" and not function.is_gluon():
         started = perf_counter()
-        metadata = {"target": backend.target, **untold.told(parsed)}
+        metadata = {"target": backend.target, **hidden.visible(parsed)}
         module = _make_ttir(stages["ttir"], module, metadata)
         ttir = triton_api.virtual_paths(str(module)).encode()
         timings_ms["ttir"] = spent_ms(started)

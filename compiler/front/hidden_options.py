@@ -1,7 +1,7 @@
-"""Hides the options that a front end is not given, and notes when code reads one of them.
+"""Hides the options that only back ends read from a front end, and notes when code reads one.
 
-Code of the user's and of Triton's language can reach the options through the builder. A value that
-is not in the process cannot have had an influence on it.
+The user's code and Triton's language can reach the options through the builder. A value that is not
+in the process cannot have influenced it.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import Any
 from compiler.diagnostic import Failure
 
 ASKED = "option_asked"
-"""The slug of the failure of a front end that must be told everything."""
+"""The slug of the failure of a front end that needs to see every option."""
 
 
 class OptionAsked(BaseException):
-    """An option was read whose value is not known here; no `except Exception` may keep it."""
+    """Code read a hidden option. No `except Exception` of the user's may catch this."""
 
 
-class Untold:
-    """The names of options whose values are not known here, and which of them was asked for."""
+class HiddenOptions:
+    """The names of options whose values are not in this process, and the one that code read."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._asked: str | None = None
 
-    def told(self, options: Any) -> dict[str, Any]:
-        """Return the values of `options`, a backend's, that are known."""
+    def visible(self, options: Any) -> dict[str, Any]:
+        """Return the values of `options`, a backend's, that are not hidden."""
         return {name: value for name, value in vars(options).items() if name not in self._names}
 
-    def hidden(self, options: Any) -> Any:
-        """Return `options` so that reading what is not known raises `OptionAsked`."""
+    def hide(self, options: Any) -> Any:
+        """Return `options` so that reading a hidden one raises `OptionAsked`."""
         if not self._names:
             return options
         kind = type(options)
@@ -47,13 +47,13 @@ class Untold:
         return hidden
 
     def check(self) -> None:
-        """Raise `OptionAsked` if an option was asked for, even if who asked went on without it."""
+        """Raise `OptionAsked` if code read a hidden option, even if it went on without it."""
         if self._asked is not None:
             raise OptionAsked(self._asked)
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
-        """End the block with a `Failure` (ASKED), however it ends, when an option was asked for."""
+        """End the block with a `Failure` (ASKED), however it ends, if code read a hidden option."""
         try:
             yield
         finally:
@@ -67,7 +67,7 @@ class Untold:
 
 
 class _Trap:
-    """An attribute that asks when it is read of an instance; of the class, it is what it was."""
+    """An attribute that asks when read of an instance; read of the class it is what it was."""
 
     def __init__(self, name: str, ask: Any) -> None:
         self._name = name

@@ -56,7 +56,7 @@ class SliceOrder(Order):
 class FrontOrder(Order):
     """Execute a slice, and make the stages `source` and `ttir` of its kernel.
 
-    `touched` names, by line, what of the kernel's a statement changes. `untold` names options that
+    `touched` names, by line, what of the kernel's a statement changes. `hidden` names options that
     are not among `options`: their values stay with the worker. The function is looked for in a
     module called `module`.
     """
@@ -71,7 +71,7 @@ class FrontOrder(Order):
     constexprs: Mapping[str, Any]
     hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
     options: Mapping[str, Any]
-    untold: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
     target: Target
     stop_after: str | None = None
     ir_bounds: IrBounds = IrBounds()

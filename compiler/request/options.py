@@ -1,9 +1,9 @@
 """Compile options checked against what a toolchain offers: a whitelist, typed, with ranges.
 
-Nothing unknown is dropped and nothing outside of the table reaches the compiler. A front end is not
-told the options that only back ends read, so that one result of it serves all their values; one
-that asks for them all the same is run again with all, so that list decides how fast a compilation
-is and never what it comes to.
+Nothing unknown is dropped and nothing outside of the table reaches the compiler. A front end does
+not see the options that only back ends read, so that one result serves all their values. One that
+reads them all the same runs again with all of them: the list decides how fast a compilation is,
+never its result.
 """
 
 import sys
@@ -27,7 +27,7 @@ Not among them: `enable_fp_fusion` and `kpack`, about which reading options may 
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the options that a front end is given, and the names of the others."""
+    """Return the options that a front end sees, and the names of those hidden from it."""
     given = {name: value for name, value in options.items() if name not in BACK_OPTIONS}
     return given, sorted(options.keys() - given.keys())
 

@@ -34,7 +34,7 @@ class FrontRun:
         """
         if whole is None:
             return await self._execute(part, order)
-        inputs = _key_inputs(order, "untold")
+        inputs = _key_inputs(order, "hidden")
         key = second_opinion_key(part=part, whole=whole, **inputs, **self.sharing.key_inputs)
         if await self.results.knows_opinion(key):
             return await self._execute(part, order)
@@ -81,8 +81,8 @@ class FrontRun:
         """Return what a front end makes that is not given what only back ends read, if it can."""
         if "gluon" in text:
             return None  # its language begins with num_warps; to give it at once saves a child
-        told, untold = split_options(order.options)
-        report = await self._once(text, replace(order, options=told, untold=untold))
+        visible, hidden = split_options(order.options)
+        report = await self._once(text, replace(order, options=visible, hidden=hidden))
         return None if report is OptionsAsked.NOT_GIVEN else report
 
     async def _once(self, text: str, order: FrontOrder) -> FrontReport | OptionsAsked:

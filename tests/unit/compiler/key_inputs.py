@@ -86,7 +86,7 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
         "constexprs": CONSTEXPRS,
         "hints": HINTS,
         "options": OPTIONS,
-        "untold": [None, [], ["num_warps"], ["num_stages", "num_warps"]],
+        "hidden": [None, [], ["num_warps"], ["num_stages", "num_warps"]],
         "target": TARGET,
         "toolchain_id": TOOLCHAIN,
         "namespace": NAMESPACE,

@@ -1,4 +1,4 @@
-"""Options that a front end is not told: with and without them it makes the same bytes."""
+"""Options that are hidden from a front end: with and without them it makes the same bytes."""
 
 from __future__ import annotations
 
@@ -56,24 +56,24 @@ def front_stages(children: Children, name: str, backend: str, **given: Any) -> d
 
 @pytest.mark.parametrize("backend", TARGETS)
 @pytest.mark.parametrize("name", [kernel.path.stem for kernel in all_in("good")])
-def test_a_front_end_that_is_not_told_makes_the_same(
+def test_a_front_end_without_them_makes_the_same(
     children: Children, name: str, backend: str
 ) -> None:
     options = options_of(children, backend)
-    told, untold = split_options(options)
+    visible, hidden = split_options(options)
 
-    without = front_stages(children, name, backend, options=told, untold=untold)
+    without = front_stages(children, name, backend, options=visible, hidden=hidden)
     everything = front_stages(
-        children, name, backend, options=options | OTHER_VALUES[backend] | told
+        children, name, backend, options=options | OTHER_VALUES[backend] | visible
     )
 
-    assert set(OTHER_VALUES[backend]) == set(untold)
+    assert set(OTHER_VALUES[backend]) == set(hidden)
     assert without == everything
 
 
 @pytest.mark.parametrize("backend", TARGETS)
-def test_no_untold_option_decides_what_is_told(children: Children, backend: str) -> None:
-    """Options are read from others, so one that is not told must leave the told ones alone."""
+def test_no_hidden_option_decides_a_visible_one(children: Children, backend: str) -> None:
+    """Options are read from others, so a hidden one must leave the visible ones alone."""
     ended = children.run(
         {
             "task": "front", "kernel": "kernel", "files": {}, "signature": {"x_ptr": "*i32"},
@@ -88,8 +88,8 @@ def test_no_untold_option_decides_what_is_told(children: Children, backend: str)
 
 
 def _shows(backend: str) -> bytes:
-    """Return a kernel that prints which options differ from their defaults, but for the untold."""
-    target, untold = TARGETS[backend], set(OTHER_VALUES[backend])
+    """Return a kernel that prints which options differ from their defaults, but for the hidden."""
+    target, hidden = TARGETS[backend], set(OTHER_VALUES[backend])
     return f"""
 import triton
 import triton.language as tl
@@ -101,7 +101,7 @@ def show(_semantic=None):
     given = vars(_semantic.builder.options)
     backend = make_backend(GPUTarget(*{list(target.values())!r}))
     usual = vars(backend.parse_options({{"enable_fp_fusion": True}}))
-    print([n for n in usual if n not in {untold!r} and given[n] != usual[n]])
+    print([n for n in usual if n not in {hidden!r} and given[n] != usual[n]])
     return tl.constexpr(0)
 
 @triton.jit
@@ -110,7 +110,7 @@ def kernel(x_ptr):
 """.encode()
 
 
-def test_reading_one_that_is_not_told_is_noticed(children: Children) -> None:
+def test_reading_a_hidden_one_is_noticed(children: Children) -> None:
     text = """
 import triton
 import triton.language as tl
@@ -123,7 +123,7 @@ def kernel(x_ptr):
         {
             "task": "front", "kernel": "kernel", "files": {}, "signature": {"x_ptr": "*i32"},
             "constexprs": {}, "hints": {}, "target": TARGETS["cuda"], "stop_after": None,
-            "options": {"enable_fp_fusion": True}, "untold": sorted(BACK_OPTIONS),
+            "options": {"enable_fp_fusion": True}, "hidden": sorted(BACK_OPTIONS),
         },
         text.encode(),
     )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from compiler.type_name import INTEGERS, is_pointer
 from tests.integration.compiler.children import Children
-from tests.integration.compiler.front.test_untold_options import front_stages, options_of
+from tests.integration.compiler.front.test_hidden_options import front_stages, options_of
 from tests.integration.compiler.kernels import KERNELS, all_in, read
 
 ATTRIBUTES = re.compile(r" \{tt\.(?:divisibility|pointer_range) = [^}]*\}")
