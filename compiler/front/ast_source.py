@@ -14,6 +14,7 @@ from triton._utils import canonicalize_dtype
 
 from compiler.back import triton_api
 from compiler.diagnostic import Failure, diagnostic
+from compiler.front.diagnosis import module_errors
 from compiler.front.module import Loaded
 from compiler.json_number import read_number, tagged_float
 from compiler.messages.orders import FrontOrder
@@ -169,6 +170,7 @@ def _value(value: Any, loaded: Loaded) -> Any:
             message += suggestion(name, known)
             found = diagnostic("error", "request", message)
             raise Failure("compile_error", "request", message, [found])
+        module_errors.check_certain(loaded, known[name], name)
         return known[name]
 
     return decode(value, function)

@@ -70,7 +70,10 @@ class Comparison:
     ) -> tuple[dict[str, str] | str, list[Any], bool, bool]:
         """Return what is made here, or why not; the assumptions; whether whole, and overruled."""
         others = {name: text for name, text in files.items() if name != "user.py"}
-        header = {"task": "cut", "kernel": request["kernel"], "files": others}
+        passed = request.pop("functions", [])
+        header = {
+            "task": "cut", "kernel": request["kernel"], "files": others, "functions": passed
+        }  # fmt: skip
         cut = self.children.run(header, files["user.py"].encode())
         if cut.last is None or cut.last["kind"] != "result":
             return f"cut: {cut.last}", [], False, False

@@ -233,6 +233,19 @@ def test_a_default_below_a_tuner_decides(comparison: Comparison) -> None:
     assert answers.verdict == "refused_here"
 
 
+def test_a_function_that_is_passed_to_a_kernel_decides(comparison: Comparison) -> None:
+    text = (
+        "c = 2.0\ntry:\n    c = float(torch.randn(3))\nexcept Exception:\n    pass\n"
+        "B = tl.constexpr(c)\n@triton.jit\ndef f():\n    return B\n"
+        "@triton.jit\ndef k(x_ptr, F: tl.constexpr):\n    tl.store(x_ptr, F())\n"
+    )
+    request = {**REQUEST, "constexprs": {"F": {"function": "f"}}, "functions": ["f"]}
+
+    made, *_ = comparison.here({"user.py": HEAD + text}, request)
+
+    assert "which cannot be decided here" in str(made)
+
+
 def test_a_launch_returns_something(comparison: Comparison) -> None:
     other = "@triton.jit\ndef o(x):\n    pass\nh = o[(1,)](1)\n"
     text = HEAD + other + "B = tl.constexpr(3.0 if h is None else 4.0)\n" + KERNEL
