@@ -95,6 +95,8 @@ class ModuleExecution:
             if isinstance(statement, ast.If):
                 self._run_if(statement, scope)
                 continue
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                continue  # compiled alone, a text would become the module's docstring
             self._run_one(statement, scope)
             triton_modules.stand_in(statement, scope.module.__dict__)
 

@@ -111,6 +111,7 @@ KERNELS: dict[str, str] = {
     "a docstring that is replaced": "'Text.'\n" + HEAD + "__doc__ = None\nB = tl.constexpr(2.0 if __doc__ else 3.0)\n" + KERNEL,
     "a docstring that is extended": "'Text.'\n" + HEAD + "__doc__ += 'more'\nB = tl.constexpr(float(len(__doc__)))\n" + KERNEL,
     "a text that is no docstring": "1\n'Text.'\n" + HEAD + "B = tl.constexpr(2.0 if __doc__ else 3.0)\n" + KERNEL,
+    "a text that is no docstring beside globals": "1\n'Text.'\n" + HEAD + "g = globals()\nB = tl.constexpr(2.0 if __doc__ else 3.0)\n" + KERNEL,
     "definitions in both branches": HEAD + "if tl is None:\n    @triton.jit\n    def k(x_ptr):\n        tl.store(x_ptr, 1.0)\n"
     "else:\n    @triton.jit\n    def k(x_ptr, P: tl.constexpr = 2.0):\n        tl.store(x_ptr, P)\n",
     "a decorator in brackets": HEAD + "B = tl.constexpr(1.0)\n@(\n    triton.jit\n)\ndef k(x_ptr):\n    tl.store(x_ptr, B)\n",
@@ -139,6 +140,8 @@ FILES: dict[str, dict[str, str]] = {
     "a mark and a coding line": {"user.py": "\ufeff# coding: utf-8\n" + HEAD + "B = tl.constexpr(float(len('\u00e9')))\n" + KERNEL},
     "what a module says of itself": {"user.py": HEAD + "from pkg.sub import b\nB = tl.constexpr(b)\n" + KERNEL,
                                      "pkg/__init__.py": "", "pkg/sub.py": "b = float(len(__name__ + __file__ + __package__))\n"},
+    "a text in a file that is no docstring": {"user.py": HEAD + "from late import b\nB = tl.constexpr(b)\n" + KERNEL,
+                                               "late.py": "1\n'Text.'\nb = 2.0 if __doc__ else 3.0\n"},
     "a while in a file": {"user.py": HEAD + "from looped import b\nB = tl.constexpr(b)\n" + KERNEL, "looped.py": "b = 1.0\nwhile b < 9:\n    b += 3\n"},
     "a file that is tried": {"user.py": HEAD + "try:\n    from broken import b\nexcept ImportError:\n    b = 6.0\nB = tl.constexpr(b)\n" + KERNEL,
                              "broken.py": "import cutlass\nb = 2.0\n"},
