@@ -26,7 +26,7 @@ SUITES := service compiler security unit worker differential
 FOLDERS_service := tests/integration/service
 FOLDERS_compiler := tests/integration/compiler tests/integration/launch
 FOLDERS_security := tests/security
-FOLDERS_unit := tests/unit
+FOLDERS_unit := tests/unit tests/adapters
 FOLDERS_worker := tests/integration/worker tests/integration/store tests/integration/faults
 FOLDERS_differential := tests/differential
 # Three at a time on two cores, since many tests wait for processes that start or for deadlines.

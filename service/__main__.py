@@ -5,8 +5,8 @@ import gc
 import logging
 import sys
 
-from service.application import create_app
 from service.caller import SCOPES, is_loopback
+from service.composition import composed_app
 from service.server import HttpServer
 from service.settings import ServiceSettings
 from store.api_keys import ApiKeys
@@ -48,7 +48,7 @@ def main() -> None:
             settings.host,
         )
         sys.exit(2)
-    app = create_app(settings)
+    app = composed_app(settings)
     # what is here now stays: a crowd of requests must not make the collector walk it every time
     gc.collect()
     gc.freeze()

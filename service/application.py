@@ -1,5 +1,7 @@
 """The FastAPI application: its routes, its documentation, and every error as a problem."""
 
+from collections.abc import Sequence
+
 from fastapi import Depends, FastAPI
 from pydantic import BaseModel
 
@@ -10,16 +12,13 @@ from launch.request.launch_request import LaunchRequest
 from programs.program_request import ProgramRequest
 from service import VERSION
 from service.batches.batch import BatchRequest
-from service.compiler_explorer.compiling import ExplorerCompileRequest
-from service.evaluators.flashinfer_solution import FlashInferTask
-from service.evaluators.kernelgym_task import KernelGymBatch, KernelGymTask
+from service.feature import Feature
 from service.http.browser import BrowserMiddleware
 from service.http.middleware import HeadMiddleware, RequestIdMiddleware
 from service.http.openapi import OpenApiDocument, describe
 from service.http.problems import install_handlers
 from service.http.query import refuse_unknown
 from service.lifespan import lifespan
-from service.mcp.endpoint import McpEndpoint, mcp_route
 from service.page_state import PageState
 from service.routes import (
     artifacts,
@@ -27,12 +26,8 @@ from service.routes import (
     compilations,
     derived,
     diffs,
-    evaluate,
     events,
-    explorer_api,
-    flashinfer_bench,
     inspect,
-    kernelgym,
     launches,
     pages,
     program_bundle,
@@ -69,8 +64,6 @@ TAGS = [
     },
     {"name": "sweeps", "description": "One kernel, up to 10,000 variants, one table."},
     {"name": "page", "description": "What permalinks of the web page lead to."},
-    {"name": "evaluators", "description": "KernelGYM's and flashinfer-bench's, for their clients."},
-    {"name": "compiler explorer", "description": "Its API's shape, for plug-ins of editors."},
     {"name": "system", "description": "What the deployment has, and how it is."},
 ]
 
@@ -90,7 +83,6 @@ ROUTES = (
     winners,
     states,
     system,
-    explorer_api,
 )
 BODIES: tuple[type[BaseModel], ...] = (
     CompileRequest,
@@ -101,24 +93,17 @@ BODIES: tuple[type[BaseModel], ...] = (
     BatchRequest,
     SweepRequest,
     PageState,
-    ExplorerCompileRequest,
-    KernelGymTask,
-    KernelGymBatch,
-    FlashInferTask,
-    flashinfer_bench.FlashInferQuery,
 )
 
 
-def create_app(settings: ServiceSettings | None = None) -> FastAPI:
-    """Return the application; without `settings` they are read from the environment."""
-    settings = settings or ServiceSettings()
-    mcp = McpEndpoint(settings)
+def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> FastAPI:
+    """Return the application of the core with `features`."""
     app = FastAPI(
         title="tritond",
         version=VERSION,
         description=DESCRIPTION,
-        openapi_tags=TAGS,
-        lifespan=lifespan(settings, mcp.running),
+        openapi_tags=[*TAGS, *(dict(f.tag) for f in features if f.tag)],
+        lifespan=lifespan(settings, features),
         openapi_url=None,  # made beside the event loop by `routes.pages`
         docs_url=None,  # both come from elsewhere on the net; `routes.pages` does not
         redoc_url=None,
@@ -137,17 +122,15 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
     app.router.routes.append(compilations.plain_route)
-    app.router.routes.append(mcp_route(mcp))
-    for routes in ROUTES:
-        app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
-    for routes in (kernelgym, flashinfer_bench):
-        app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
-        for prefix in ("", routes.PREFIX):
-            app.include_router(routes.tasks, prefix=prefix, dependencies=[Depends(refuse_unknown)])
-    app.include_router(evaluate.router, dependencies=[Depends(refuse_unknown)])
-    app.include_router(explorer_api.builtin, dependencies=[Depends(refuse_unknown)])
+    routers = [routes.router for routes in ROUTES]
+    for feature in features:
+        app.router.routes.extend(feature.plain_routes)
+        routers += feature.routers
+    for router in routers:
+        app.include_router(router, dependencies=[Depends(refuse_unknown)])
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
-    describe(app, BODIES, (route for routes in ROUTES for route in routes.router.routes))
+    bodies = [*BODIES, *(body for feature in features for body in feature.bodies)]
+    describe(app, bodies, (route for router in routers for route in router.routes))
     app.state.document = OpenApiDocument(app)
     return app

@@ -8,8 +8,8 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from fastapi import FastAPI
@@ -19,7 +19,7 @@ from launch.request.dead_letter import EXHAUSTED
 from programs.lapsed_program import PROGRAMS, lapsed_program
 from service.caller import Callers, is_loopback
 from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
-from service.evaluators.flashinfer_trace_set import read_trace_set
+from service.feature import Feature
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
 from service.sweeps.refused_work import RefusedWork
@@ -53,10 +53,9 @@ logger = logging.getLogger(__name__)
 
 
 def lifespan(
-    settings: ServiceSettings,
-    serving: Callable[[], AbstractAsyncContextManager[None]],
+    settings: ServiceSettings, features: Sequence[Feature]
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Return what an application with `settings` begins and ends with; it serves in `serving`."""
+    """Return the context that an application serves in: the core's, and each feature's."""
 
     @asynccontextmanager
     async def serve(app: FastAPI) -> AsyncIterator[None]:
@@ -82,7 +81,10 @@ def lifespan(
             parts.append(partial(_flush_regularly, budget.flush))
         tasks = [asyncio.create_task(_run(part, app)) for part in parts]
         try:
-            async with serving():
+            async with AsyncExitStack() as serving:
+                for feature in features:
+                    if feature.serving is not None:
+                        await serving.enter_async_context(feature.serving(app, settings))
                 yield
         finally:
             for task in tasks:
@@ -158,7 +160,6 @@ def _service_state(
         page_states=PageStates(redis, settings.max_states_bytes),
         idempotency=Idempotency(redis),
         evaluations=Evaluations(redis),
-        trace_set=read_trace_set(settings.flashinfer_trace),
         workers=workers.Workers(redis),
         callers=callers,
         toolchains=ToolchainCache(workers.Toolchains(redis), workers.Workers(redis)),

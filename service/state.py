@@ -12,7 +12,6 @@ from redis.asyncio import Redis
 
 from service.caller import Callers
 from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
-from service.evaluators.flashinfer_trace_set import TraceSet
 from service.settings import ServiceSettings
 from service.sweeps.refused_work import RefusedWork
 from service.toolchains import ToolchainCache
@@ -91,7 +90,6 @@ class ServiceState:
     page_states: PageStates
     idempotency: Idempotency
     evaluations: Evaluations
-    trace_set: TraceSet
     workers: Workers
     callers: Callers
     toolchains: ToolchainCache

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.evaluators.kernelgym_task import EXAMPLE as TASK
+from adapters.evaluators.kernelgym_task import EXAMPLE as TASK
 from tests.integration.service.running import Deployment
 
 DEFINITION: dict[str, Any] = {

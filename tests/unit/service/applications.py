@@ -1,4 +1,4 @@
-"""Applications as `create_app` makes them, each once: FastAPI builds routes when it is asked."""
+"""Applications as `composed_app` makes them, each once: FastAPI builds routes when it is asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from service.application import create_app
+from service.composition import composed_app
 from service.settings import ServiceSettings
 
 _APPLICATIONS: dict[str, FastAPI] = {}
@@ -18,7 +18,7 @@ def application() -> FastAPI:
     settings = ServiceSettings()
     name = settings.model_dump_json()
     if name not in _APPLICATIONS:
-        _APPLICATIONS[name] = create_app(settings)
+        _APPLICATIONS[name] = composed_app(settings)
     return _APPLICATIONS[name]
 
 

@@ -5,6 +5,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from adapters.compiler_explorer.compiling import ExplorerCompileRequest
+from adapters.evaluators.flashinfer_solution import FlashInferTask
+from adapters.evaluators.kernelgym_task import KernelGymBatch
+from adapters.mcp.tool_arguments import LaunchArguments
 from compiler.inspection import InspectRequest
 from compiler.rejection import MAX_FAULTS, Fault, RequestRejected
 from compiler.request.compile_request import CompileRequest
@@ -13,11 +17,7 @@ from launch.request.argument_schema import BufferArgument
 from launch.request.launch_request import LaunchRequest
 from launch.request.request_part import read
 from programs.program_request import ProgramRequest
-from service.compiler_explorer.compiling import ExplorerCompileRequest
-from service.evaluators.flashinfer_solution import FlashInferTask
-from service.evaluators.kernelgym_task import KernelGymBatch
 from service.http.body import parse_value
-from service.mcp.tool_arguments import LaunchArguments
 from service.page_state import PageState
 
 MANY = 20_000

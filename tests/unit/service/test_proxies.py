@@ -3,13 +3,13 @@
 import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from service.application import create_app
+from service.composition import composed_app
 from service.server import HttpServer
 from service.settings import ServiceSettings
 
 
 def served(settings):
-    config = HttpServer(create_app(settings), settings).config
+    config = HttpServer(composed_app(settings), settings).config
     config.load()
     return config.loaded_app
 

@@ -14,13 +14,15 @@ from pydantic import BaseModel, FailFast, Field, JsonValue
 from pydantic.fields import FieldInfo
 from typing_extensions import TypeAliasType
 
+from adapters.mcp.protocol import TOOL_ARGUMENTS
 from compiler.request.field_bounds import MOST_UNKNOWN, Unbounded, check_bounds
 from launch.request.request_part import ReadLater
-from service.application import BODIES, create_app
-from service.mcp.protocol import TOOL_ARGUMENTS
+from service.application import BODIES as CORE_BODIES
+from service.composition import FEATURES, composed_app
 
 MOST_FAULTS_AT_ONCE = 12_000
 """Each takes some four microseconds to note and to word."""
+BODIES = (*CORE_BODIES, *(body for feature in FEATURES for body in feature.bodies))
 MODELS = (*BODIES, *TOOL_ARGUMENTS)
 
 
@@ -148,7 +150,7 @@ def test_the_maxima_are_found_before_anything_is_read(model: type[BaseModel]) ->
 
 
 def test_the_bodies_of_all_routes_are_looked_at() -> None:
-    app: FastAPI = create_app()
+    app: FastAPI = composed_app()
     operations = [
         operation
         for path in app.openapi()["paths"].values()

@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
+from adapters.evaluators.kernelgym_task import EXAMPLE as TASK
 from programs.program_job import new_program
 from programs.program_request import EXAMPLE, TIMED_EXAMPLE, WARMING_EXAMPLE
-from service.evaluators.kernelgym_task import EXAMPLE as TASK
 from store import keys
 from store.connection import connect
 from store.workers import Worker, Workers

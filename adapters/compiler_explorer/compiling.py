@@ -1,0 +1,258 @@
+"""A compile request of Compiler Explorer's API, done by this service's own API.
+
+What a plug-in's user wrote wrong is told as a compiler does, on `stderr`; only what the plug-in or
+the operator has to mend is a problem.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from adapters.compiler_explorer.compile_result import (
+    AssemblyLine,
+    CompileResult,
+    assembly,
+    failed,
+    plain_lines,
+    sources_of,
+    told,
+)
+from adapters.compiler_explorer.inference import Inferred, infer
+from adapters.compiler_explorer.offered_compilers import OfferedCompiler
+from adapters.compiler_explorer.user_arguments import (
+    MAX_CHARS,
+    ArgumentsRefused,
+    UserArguments,
+    read_arguments,
+)
+from compiler.compilation import CompilationAnswer
+from compiler.inspection import Inspection
+from compiler.request.compile_request import MAX_PATH_CHARS, Name, Text
+from compiler.target import BINARY_STAGES, parse_target
+from service.http.inner_request import InnerAnswer, ask_itself
+from service.http.problems import ProblemRaised
+
+_DERIVED = {"sass": "cubin", "numpy": "ttir"}
+"""Stages that are made on demand, and the one that each is made from."""
+
+
+_MOST_IGNORED = 1000
+_Ignored = Annotated[list[Any] | dict[Name, Any], Field(max_length=_MOST_IGNORED)]
+
+
+class CompilePart(BaseModel):
+    """One further file."""
+
+    filename: str = Field(max_length=MAX_PATH_CHARS)
+    contents: Text
+
+
+class CompileOptions(BaseModel):
+    """What a plug-in sends besides the source; what has no meaning here is taken and ignored."""
+
+    userArguments: str = Field(  # noqa: N815 - Compiler Explorer's names
+        default="",
+        max_length=MAX_CHARS,
+        description="--kernel --signature --constexpr --option --stage, as tritonc writes them",
+    )
+    filters: dict[Name, Any] = Field(
+        default_factory=dict,
+        max_length=_MOST_IGNORED,
+        description="binary: SASS; commentOnly and directives leave out comments and debug data",
+    )
+    compilerOptions: dict[Name, Any] = Field(  # noqa: N815
+        default_factory=dict, max_length=_MOST_IGNORED
+    )
+    tools: _Ignored = Field(default_factory=list)
+    libraries: _Ignored = Field(default_factory=list)
+
+
+class ExplorerCompileRequest(BaseModel):
+    """The body of `POST /api/compiler/{id}/compile`; unknown fields are those of newer plug-ins."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    source: Annotated[Text, Field(min_length=1)]
+    options: CompileOptions = CompileOptions()
+    lang: Name | None = None
+    files: list[CompilePart] = Field(default_factory=list, max_length=1000, fail_fast=True)
+    bypassCache: bool | int = False  # noqa: N815
+
+
+EXAMPLE: dict[str, Any] = {
+    "source": (
+        "import triton\nimport triton.language as tl\n\n\n"
+        "@triton.jit\n"
+        "def fill(x_ptr, value, BLOCK: tl.constexpr):\n"
+        "    tl.store(x_ptr + tl.arange(0, BLOCK), value)\n"
+    ),
+    "options": {
+        "userArguments": "--signature x_ptr=*fp32:16 value=fp32 --constexpr BLOCK=1024",
+        "filters": {"binary": False, "commentOnly": True, "directives": True},
+    },
+    "lang": "triton",
+}
+
+
+async def compile_for_explorer(
+    request: Request, compiler: OfferedCompiler, asked: ExplorerCompileRequest, wait_s: float
+) -> CompileResult:
+    """Return what became of `asked`, waiting for at most `wait_s` for each step.
+
+    Raises ProblemRaised for what no argument can mend.
+    """
+    try:
+        arguments = read_arguments(asked.options.userArguments)
+        stage = _stage(arguments, asked, compiler)
+    except ArgumentsRefused as error:
+        return failed(str(error))
+    inspected = await _inspect(request, asked, wait_s)
+    if isinstance(inspected, CompileResult):
+        return inspected
+    inferred = infer(arguments, inspected)
+    if inferred.missing:
+        flags = " ".join(inferred.missing)
+        message = f"types or values are missing; add to the compiler's arguments: {flags}"
+        return failed(message, line=inferred.line)
+    body = _compile_body(compiler, asked, inferred, stage)
+    answer = await ask_itself(request, "POST", "/v1/compilations", body, {"wait": wait_s})
+    if refused := _refusal(answer):
+        return refused
+    result = await _result(request, answer, stage, asked.options.filters, wait_s)
+    result.stdout[:0] = plain_lines("\n".join(_notes(inferred, asked)))
+    return result
+
+
+async def _inspect(
+    request: Request, asked: ExplorerCompileRequest, wait_s: float
+) -> Inspection | CompileResult:
+    """Return what the source says of its kernels, or the result when it cannot be read."""
+    body: dict[str, Any] = {"source": asked.source}
+    if asked.files:
+        body["files"] = {part.filename: part.contents for part in asked.files}
+    answer = await ask_itself(request, "POST", "/v1/inspect", body, {"wait": wait_s})
+    if refused := _refusal(answer):
+        return refused
+    inspection = Inspection.model_validate_json(answer.body)
+    if inspection.problem is None:
+        return inspection
+    lines = told(inspection.diagnostics) or plain_lines(f"error: {inspection.problem.detail}")
+    return CompileResult(code=1, stderr=lines)
+
+
+def _stage(
+    arguments: UserArguments, asked: ExplorerCompileRequest, compiler: OfferedCompiler
+) -> str:
+    """Return the stage to show: the assembly, unless something else is asked for.
+
+    Raises ArgumentsRefused for a stage that is no text of this target's.
+    """
+    target = parse_target(compiler.target)
+    texts = [stage for stage in target.stages if stage not in BINARY_STAGES]
+    default = texts[-1]
+    texts += [stage for stage, made_from in _DERIVED.items() if made_from in target.stages]
+    if arguments.stage is None:
+        return "sass" if asked.options.filters.get("binary") and "sass" in texts else default
+    if arguments.stage not in texts:
+        shown = f"{arguments.stage[:100]!r} for {target}; there is {', '.join(texts)}"
+        raise ArgumentsRefused(f"there is no stage {shown}")
+    return arguments.stage
+
+
+def _compile_body(
+    compiler: OfferedCompiler, asked: ExplorerCompileRequest, inferred: Inferred, stage: str
+) -> dict[str, Any]:
+    stop_after = _DERIVED.get(stage, stage)
+    return {
+        "source": asked.source,
+        "files": {part.filename: part.contents for part in asked.files},
+        "target": compiler.target,
+        "triton": compiler.triton,
+        "stop_after": stop_after,
+        "include": [] if stage in _DERIVED else [stage],
+        "refresh": bool(asked.bypassCache),
+        **inferred.members,
+    }
+
+
+def _refusal(answer: InnerAnswer) -> CompileResult | None:
+    """Return the result of what is wrong in the arguments, None when the answer is an answer.
+
+    Raises ProblemRaised for every other problem, as it was answered.
+    """
+    if answer.status == HTTPStatus.ACCEPTED:
+        return _unfinished(answer.json.get("url"))
+    if not answer.is_problem:
+        return None
+    problem = answer.json
+    if answer.status in {HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.NOT_FOUND}:
+        return failed(
+            *[item["message"] for item in problem.get("errors", ())] or [problem["detail"]]
+        )
+    retry = answer.headers.get("retry-after")
+    members = {name: problem[name] for name in ("errors", "limit") if name in problem}
+    headers = {"Retry-After": retry} if retry else None
+    raise ProblemRaised(problem["slug"], problem["detail"], headers=headers, **members)
+
+
+def _unfinished(url: str | None) -> CompileResult:
+    message = "it takes longer than a request may wait; compile again, and what is done is kept"
+    result = failed(message)
+    return result.model_copy(
+        update={"code": -1, "timedOut": True, "okToCache": False, "compilation": url}
+    )
+
+
+async def _result(
+    request: Request,
+    answer: InnerAnswer,
+    stage: str,
+    filters: Mapping[str, Any],
+    wait_s: float,
+) -> CompileResult:
+    compilation = CompilationAnswer.model_validate_json(answer.body)
+    result = CompileResult(
+        code=0,
+        stdout=plain_lines(compilation.stdout),
+        stderr=told(compilation.diagnostics),
+        compilation=compilation.url,
+    )
+    problem = compilation.problem
+    if problem is not None:
+        result.code, result.okToCache = 1, not problem.retryable
+        if not any(item.severity == "error" for item in compilation.diagnostics):
+            result.stderr += plain_lines(f"error: {problem.detail}")
+        return result
+    text = compilation.included.get(stage)
+    if stage in _DERIVED:
+        path = f"{compilation.url}/artifacts/{stage}"
+        made = await ask_itself(request, "GET", path, query={"wait": wait_s})
+        if refused := _refusal(made):
+            return refused
+        text = made.body.decode(errors="replace")
+    result.asm = await _assembly(request, compilation.url, stage, text or "", filters, wait_s)
+    return result
+
+
+async def _assembly(
+    request: Request, url: str, stage: str, text: str, filters: Mapping[str, Any], wait_s: float
+) -> list[AssemblyLine]:
+    """Return the lines with their places; without them where the map is not there in time."""
+    lines = await ask_itself(request, "GET", f"{url}/lines", query={"wait": wait_s})
+    rows = lines.json["lines"] if lines.status == HTTPStatus.OK else []
+    sources = await asyncio.to_thread(sources_of, rows, stage)
+    return await asyncio.to_thread(assembly, text, stage, sources, filters)
+
+
+def _notes(inferred: Inferred, asked: ExplorerCompileRequest) -> list[str]:
+    """Return what was taken from the source, and what was asked for in vain."""
+    notes = list(inferred.notes)
+    if asked.options.libraries or asked.options.tools:
+        notes.append("there are no libraries and no tools here; none was used")
+    if asked.options.filters.get("execute"):
+        notes.append("nothing was executed; POST /v1/launches runs kernels")
+    return notes

@@ -1,0 +1,11 @@
+"""Compiler Explorer's API, as a part of the service."""
+
+from adapters.compiler_explorer import routes
+from adapters.compiler_explorer.compiling import ExplorerCompileRequest
+from service.feature import Feature
+
+COMPILER_EXPLORER = Feature(
+    tag={"name": "compiler explorer", "description": "Its API's shape, for plug-ins of editors."},
+    routers=(routes.router, routes.builtin),
+    bodies=(ExplorerCompileRequest,),
+)

@@ -1,0 +1,118 @@
+"""What a compile request says where `userArguments` say nothing: from annotations and autotuning.
+
+Nothing is guessed of names: what neither the source nor the arguments say is asked for, with the
+words to write.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.compiler_explorer.user_arguments import UserArguments
+from compiler.inspection import InspectedKernel, InspectedParameter, Inspection
+
+_TYPE = re.compile(
+    r"[\"']?(\*?k?(?:i1|[iu](?:8|16|32|64)|u1|bf16|fp(?:8\w{0,12}|16|32|64))(?::16)?)[\"']?"
+)
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """Members of a compile request, what is to be told of them, and what is still missing."""
+
+    members: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Flags that have to be written, such as `--signature x_ptr=TYPE`."""
+    line: int | None = None
+    """Of the kernel whose parameters they are."""
+
+
+def infer(arguments: UserArguments, inspection: Inspection) -> Inferred:
+    """Return what `arguments` say of a kernel, filled up from what the source says."""
+    kernel = _chosen(arguments.kernel, inspection)
+    if kernel is None or arguments.signature_by_position is not None:
+        return Inferred(_members(arguments, {}, {}, {}))
+    types = {
+        parameter.name: kind
+        for parameter in kernel.parameters
+        if not _is_given(arguments, parameter.name) and (kind := _annotated(parameter))
+    }
+    constexprs, options = _first_configuration(arguments, kernel)
+    told = [f"{name}: {kind}, as it is annotated" for name, kind in types.items()]
+    if constexprs or options:
+        values = ", ".join(f"{name}={value}" for name, value in {**constexprs, **options}.items())
+        told.append(f"{values}: the first of {len(kernel.configs)} autotune configurations")
+    missing = [
+        _flag(parameter)
+        for parameter in kernel.parameters
+        if parameter.default is None
+        and parameter.name not in types
+        and parameter.name not in constexprs
+        and not _is_given(arguments, parameter.name)
+    ]
+    members = _members(arguments, types, constexprs, options)
+    return Inferred(members, tuple(told), tuple(missing), kernel.line)
+
+
+def _chosen(named: str | None, inspection: Inspection) -> InspectedKernel | None:
+    """Return the kernel that a compilation chooses, None where that will say what is wrong."""
+    called = {name for kernel in inspection.kernels for name in kernel.calls}
+    fitting = [
+        kernel
+        for kernel in inspection.kernels
+        if (kernel.name == named if named else kernel.name not in called)
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _members(
+    arguments: UserArguments,
+    types: Mapping[str, str],
+    constexprs: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    signature: Any = {**types, **arguments.signature}
+    if arguments.signature_by_position is not None:
+        signature = arguments.signature_by_position
+    every = {
+        "kernel": arguments.kernel,
+        "signature": signature,
+        "constexprs": {**constexprs, **arguments.constexprs},
+        "options": {**options, **arguments.options},
+    }
+    return {name: value for name, value in every.items() if value}
+
+
+def _is_given(arguments: UserArguments, name: str) -> bool:
+    return name in arguments.signature or name in arguments.constexprs
+
+
+def _annotated(parameter: InspectedParameter) -> str | None:
+    match = _TYPE.fullmatch(parameter.annotation or "")
+    return match[1] if match and not parameter.constexpr else None
+
+
+def _first_configuration(
+    arguments: UserArguments, kernel: InspectedKernel
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return constexprs and options of the first autotune configuration that can be read."""
+    first = kernel.configs[0] if kernel.configs else {}
+    constexprs = {
+        name: value["literal"]
+        for name, value in first.get("constexprs", {}).items()
+        if "literal" in value and not _is_given(arguments, name)
+    }
+    options = {
+        name: value["literal"]
+        for name, value in first.get("options", {}).items()
+        if "literal" in value and name not in arguments.options and value["literal"] is not None
+    }
+    return constexprs, options
+
+
+def _flag(parameter: InspectedParameter) -> str:
+    if parameter.constexpr:
+        return f"--constexpr {parameter.name}=VALUE"
+    return f"--signature {parameter.name}=TYPE"

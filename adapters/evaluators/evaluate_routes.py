@@ -1,0 +1,56 @@
+"""`POST /evaluate` and `/health` at the root, for clients of which only the URL was changed.
+
+Two evaluators have both; a body says by its fields whose it is.
+"""
+
+from fastapi import APIRouter, Request
+
+from adapters.evaluators.evaluator_health import EvaluatorHealth, health_of
+from adapters.evaluators.flashinfer_bench_routes import FlashInferSubmitted, evaluate_solution
+from adapters.evaluators.flashinfer_solution import FlashInferTask
+from adapters.evaluators.kernelgym_result import KernelGymResult
+from adapters.evaluators.kernelgym_routes import evaluate_task
+from adapters.evaluators.kernelgym_task import KernelGymTask
+from service.http.body import parse_json, parse_value, read_body
+from service.http.problems import ProblemRaised
+from service.state import state_of
+
+router = APIRouter(tags=["evaluators"])
+_SCHEMAS = [
+    {"$ref": f"#/components/schemas/{model.__name__}"} for model in (KernelGymTask, FlashInferTask)
+]
+
+
+@router.post(
+    "/evaluate",
+    summary="Evaluate a task of KernelGYM or a solution of flashinfer-bench",
+    response_model=KernelGymResult | FlashInferSubmitted,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"anyOf": _SCHEMAS}}},
+        }
+    },
+)
+async def post_evaluate(request: Request) -> KernelGymResult | FlashInferSubmitted:
+    """Answer as the evaluator does whose fields the body has: `kernel_code`, or `solution`."""
+    state = state_of(request)
+    caller = await state.callers.identify(request, "launch")
+    body = await read_body(request, state.settings.max_body_bytes)
+    data = parse_json(body)
+    fields = data.keys() if isinstance(data, dict) else frozenset()
+    if "solution" in fields and "kernel_code" not in fields:
+        return await evaluate_solution(request, caller, parse_value(data, FlashInferTask))
+    if "kernel_code" in fields and "solution" not in fields:
+        return await evaluate_task(request, caller, parse_value(data, KernelGymTask))
+    detail = (
+        "The body has neither `kernel_code` nor `solution` alone: a task of KernelGYM has the "
+        "first, a request of flashinfer-bench the second; programs go to POST /v1/programs"
+    )
+    raise ProblemRaised("invalid_request", detail)
+
+
+@router.get("/health", summary="Whether evaluators' tasks are evaluated")
+async def get_health(request: Request) -> EvaluatorHealth:
+    """Answer what clients of either evaluator look at."""
+    return await health_of(request)

@@ -1,0 +1,52 @@
+"""KernelGYM's and flashinfer-bench's APIs, as a part of the service."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+
+from adapters.evaluators import evaluate_routes, flashinfer_bench_routes, kernelgym_routes
+from adapters.evaluators.flashinfer_solution import FlashInferTask
+from adapters.evaluators.flashinfer_trace_set import read_trace_set
+from adapters.evaluators.kernelgym_task import KernelGymBatch, KernelGymTask
+from service.feature import Feature
+from service.settings import ServiceSettings
+
+
+@asynccontextmanager
+async def _with_trace_set(app: FastAPI, settings: ServiceSettings) -> AsyncIterator[None]:
+    app.state.trace_set = read_trace_set(settings.flashinfer_trace)
+    yield
+
+
+def _with_prefix(tasks: APIRouter, prefix: str) -> APIRouter:
+    """Their clients may name the service with or without the evaluator's own prefix."""
+    router = APIRouter()
+    router.include_router(tasks, prefix=prefix)
+    return router
+
+
+EVALUATORS = Feature(
+    tag={
+        "name": "evaluators",
+        "description": "KernelGYM's and flashinfer-bench's, for their clients.",
+    },
+    routers=(
+        *(
+            router
+            for routes in (kernelgym_routes, flashinfer_bench_routes)
+            for router in (
+                routes.router,
+                *(_with_prefix(routes.tasks, prefix) for prefix in ("", routes.PREFIX)),
+            )
+        ),
+        evaluate_routes.router,
+    ),
+    bodies=(
+        KernelGymTask,
+        KernelGymBatch,
+        FlashInferTask,
+        flashinfer_bench_routes.FlashInferQuery,
+    ),
+    serving=_with_trace_set,
+)

@@ -1,0 +1,146 @@
+"""flashinfer-bench's API: definitions, solutions, tasks. See docs/how-to/evaluators.md."""
+
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from adapters.evaluators.evaluator_health import EvaluatorHealth, health_of
+from adapters.evaluators.flashinfer_solution import EXAMPLE, FlashInferTask
+from adapters.evaluators.flashinfer_tasks import submit_solution, task_answer
+from adapters.evaluators.flashinfer_trace import FlashInferTaskAnswer
+from adapters.evaluators.flashinfer_trace_set import trace_set_of
+from service.caller import Caller
+from service.http.body import parse_body, read_body
+from service.http.openapi import body_of
+from service.http.problems import ProblemRaised
+from service.state import state_of
+
+PREFIX = "/flashinfer-bench"
+MAX_TIMEOUT_S = 3600
+MAX_TASKS = 1000
+router = APIRouter(prefix=PREFIX, tags=["evaluators"])
+tasks = APIRouter(tags=["evaluators"])
+"""What no other evaluator has at the same path, and is at the root, too."""
+
+
+class FlashInferSubmitted(BaseModel):
+    """The answer of `/evaluate`."""
+
+    task_id: str
+    normalized_solution_name: str
+
+
+class FlashInferQuery(BaseModel):
+    """The body of `/tasks/batch`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    task_ids: list[Annotated[str, Field(max_length=4096)]] = Field(max_length=MAX_TASKS)
+    timeout: float = Field(default=0, le=MAX_TIMEOUT_S, allow_inf_nan=False)
+
+
+@router.post(
+    "/evaluate",
+    summary="Evaluate a flashinfer-bench solution",
+    response_model=FlashInferSubmitted,
+    openapi_extra={"requestBody": body_of(FlashInferTask, {"a solution": EXAMPLE})},
+)
+async def post_evaluate(request: Request) -> FlashInferSubmitted:
+    """Answer the id of a task, which has a trace for each workload in the end."""
+    caller = await _caller(request)
+    body = await read_body(request, state_of(request).settings.max_body_bytes)
+    return await evaluate_solution(request, caller, parse_body(body, FlashInferTask))
+
+
+async def evaluate_solution(
+    request: Request, caller: Caller, task: FlashInferTask
+) -> FlashInferSubmitted:
+    """Return the id of `task`. Raises ProblemRaised and RequestRejected."""
+    task_id = await submit_solution(request, caller, task)
+    return FlashInferSubmitted(task_id=task_id, normalized_solution_name=task.solution.unique_name)
+
+
+@tasks.post(
+    "/tasks/batch",
+    summary="Several flashinfer-bench tasks at once",
+    response_model=list[FlashInferTaskAnswer],
+    openapi_extra={"requestBody": body_of(FlashInferQuery, {})},
+)
+async def post_tasks(request: Request) -> list[FlashInferTaskAnswer]:
+    """Answer when all are over, at the latest after `timeout`; 404 if one is not there."""
+    caller = await _caller(request)
+    body = await read_body(request, state_of(request).settings.max_body_bytes)
+    query = parse_body(body, FlashInferQuery)
+    if len(set(query.task_ids)) < len(query.task_ids):  # each answer may take megabytes
+        detail = "task_ids: a task is there twice; each is answered once"
+        raise ProblemRaised("invalid_request", detail, parameter="task_ids")
+    deadline = time.monotonic() + query.timeout
+    for task_id in query.task_ids:
+        await task_answer(request, caller, task_id, 0)
+    return [
+        await task_answer(request, caller, task_id, max(0.0, deadline - time.monotonic()))
+        for task_id in query.task_ids
+    ]
+
+
+@tasks.get("/tasks/{task_id}", summary="A flashinfer-bench task")
+async def get_task(
+    request: Request,
+    task_id: str,
+    timeout: Annotated[  # noqa: ASYNC109
+        float, Query(ge=0, le=MAX_TIMEOUT_S, description="seconds to wait for its end")
+    ] = 0,
+) -> FlashInferTaskAnswer:
+    """Answer 200 whatever the status; the traces are there once it is `completed`."""
+    return await task_answer(request, await _caller(request), task_id, timeout)
+
+
+@tasks.get("/definitions", summary="The definitions of flashinfer-bench that are offered")
+async def get_definitions(request: Request) -> list[dict[str, Any]]:
+    """Answer names and descriptions; none where the operator names no folder."""
+    await _caller(request)
+    definitions = trace_set_of(request).definitions.values()
+    return [{"name": each.name, "description": each.description} for each in definitions]
+
+
+@tasks.get("/definitions/{name}", summary="One definition")
+async def get_definition(request: Request, name: str) -> dict[str, Any]:
+    """Answer it as its file has it."""
+    await _caller(request)
+    definition = trace_set_of(request).definitions.get(name)
+    if definition is None:
+        raise ProblemRaised("not_found", f"Definition not found: {name[:100]}")
+    return definition.model_dump(mode="json", exclude_unset=True)
+
+
+@tasks.get("/definitions/{name}/workloads", summary="The workloads of a definition")
+async def get_workloads(request: Request, name: str) -> list[dict[str, Any]]:
+    """Answer them as their file has them."""
+    await _caller(request)
+    trace_set = trace_set_of(request)
+    if name not in trace_set.definitions:
+        raise ProblemRaised("not_found", f"Definition not found: {name[:100]}")
+    workloads = trace_set.workloads.get(name, ())
+    return [each.model_dump(mode="json", exclude_unset=True) for each in workloads]
+
+
+@tasks.get("/workloads/{uuid}", summary="One workload")
+async def get_workload(request: Request, uuid: str) -> dict[str, Any]:
+    """Answer it as its file has it."""
+    await _caller(request)
+    workload = trace_set_of(request).workload(uuid)
+    if workload is None:
+        raise ProblemRaised("not_found", f"Workload not found: {uuid[:100]}")
+    return workload.model_dump(mode="json", exclude_unset=True)
+
+
+@router.get("/health", summary="Whether solutions are evaluated")
+async def get_health(request: Request) -> EvaluatorHealth:
+    """Answer the kinds of workers that evaluate programs, and how many programs wait."""
+    return (await health_of(request)).model_copy(update={"status": "ok"})
+
+
+async def _caller(request: Request) -> Caller:
+    return await state_of(request).callers.identify(request, "launch")

@@ -1,0 +1,164 @@
+"""flashinfer-bench's tasks as they are kept: a batch of programs, one for each workload.
+
+A task that nothing can be evaluated of needs no program and is kept nowhere: its id says why.
+"""
+
+import base64
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from fastapi import Request
+from pydantic import TypeAdapter
+
+from adapters.evaluators.flashinfer_solution import (
+    FlashInferTask,
+    program_of,
+    refuse_other_solutions,
+    selected,
+    why_not,
+)
+from adapters.evaluators.flashinfer_trace import FlashInferTaskAnswer, Traced
+from adapters.evaluators.flashinfer_trace_set import TraceSet, Workload, trace_set_of
+from adapters.evaluators.inner_programs import awaited, posted
+from service.caller import Caller
+from service.http.problems import ProblemRaised
+from service.state import state_of
+
+KIND = "flashinfer-bench"
+BATCHES = "/v1/batches"
+_FAILED = "failed-"
+_MAX_ID_CHARS = 2048
+_SAID = TypeAdapter(tuple[str, str, str])
+"""What the id of a failed task says: definition, solution, and why."""
+_POINTERS = {"/requests/0/source": "/solution/sources"}
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSolution:
+    """A solution that was posted: its batch has a program for each of `evaluated`."""
+
+    definition: str
+    solution: str
+    url: str
+    evaluated: Sequence[str]
+    left_out: dict[str, str]
+    """Why each other workload was not evaluated, by uuid."""
+    posted_at: str
+
+    @property
+    def traced(self) -> Traced:
+        """What its traces are of."""
+        return Traced(self.definition, self.solution, self.posted_at)
+
+
+async def submit_solution(request: Request, caller: Caller, task: FlashInferTask) -> str:
+    """Post the programs of `task` as one batch; return the id of the task.
+
+    Raises ProblemRaised and RequestRejected.
+    """
+    solution, trace_set = task.solution, trace_set_of(request)
+    definition = trace_set.definitions.get(solution.definition)
+    if definition is None:
+        raise _no_definition(trace_set, solution.definition)
+    refuse_other_solutions(solution)
+    workloads = selected(trace_set.workloads.get(definition.name, ()), task.workload_uuids)
+    reasons = {workload.uuid: why_not(definition, workload) for workload in workloads}
+    evaluated = [workload for workload in workloads if reasons[workload.uuid] is None]
+    left_out = {uuid: why for uuid, why in reasons.items() if why is not None}
+    if not evaluated:
+        why = f"No workloads found for definition {definition.name}"
+        if left_out:
+            first = next(iter(left_out.values()))
+            why = f"No workload of {definition.name} can be evaluated: {first}"
+        return _failed_id(definition.name, solution.unique_name, why)
+    programs = [
+        # a seed that no candidate knows: a table of outputs would pass under a fixed one
+        program_of(solution, definition, workload) | {"seed": secrets.randbelow(1 << 63)}
+        for workload in evaluated
+    ]
+    batch = await posted(request, BATCHES, {"kind": "programs", "requests": programs}, _POINTERS)
+    uuids = [workload.uuid for workload in evaluated]
+    posted_at = datetime.now(UTC).isoformat()
+    name = solution.unique_name
+    kept = KeptSolution(definition.name, name, batch["url"], uuids, left_out, posted_at)
+    task_id = secrets.token_hex(16)
+    data = orjson.dumps(asdict(kept))
+    await state_of(request).evaluations.keep(caller.id, KIND, task_id, data)
+    return task_id
+
+
+async def task_answer(
+    request: Request, caller: Caller, task_id: str, wait_s: float
+) -> FlashInferTaskAnswer:
+    """Return a task as it is after at most `wait_s`. Raises ProblemRaised (404)."""
+    if task_id.startswith(_FAILED):
+        return _failed(task_id)
+    data = await state_of(request).evaluations.find(caller.id, KIND, task_id)
+    if data is None:
+        raise ProblemRaised("not_found", f"Task not found: {task_id[:100]}")
+    kept = KeptSolution(**orjson.loads(data))
+    batch = await awaited(request, kept.url, wait_s)
+    told = FlashInferTaskAnswer(
+        task_id=task_id,
+        status=_status(batch),
+        definition=kept.definition,
+        solution=kept.solution,
+    )
+    if told.status == "completed":
+        told.traces = _traces(trace_set_of(request), kept, batch["items"])
+    return told
+
+
+def _no_definition(trace_set: TraceSet, name: str) -> ProblemRaised:
+    why = "" if trace_set.definitions else "; the operator names them by TRITOND_FLASHINFER_TRACE"
+    detail = f"Definition not found: {name[:100]}{why}"
+    return ProblemRaised("invalid_request", detail, parameter="definition")
+
+
+def _status(batch: Any) -> str:
+    if batch["state"] == "completed":
+        return "completed"
+    counts = batch["counts"]
+    is_pending = counts["queued"] == sum(counts.values())
+    return "pending" if is_pending else "running"
+
+
+def _traces(trace_set: TraceSet, kept: KeptSolution, items: Any) -> list[dict[str, Any]]:
+    traces = []
+    for uuid, item in zip(kept.evaluated, items, strict=True):
+        workload = _workload(trace_set, uuid)
+        if item["result"] is None:
+            problem = item["problem"] or {"slug": "internal_error", "detail": "no result"}
+            why = f"{problem['slug']}: {problem['detail']}"
+            traces.append(kept.traced.left_out(workload, why))
+        else:
+            traces.append(kept.traced.evaluated(workload, item["result"]))
+    for uuid, why in kept.left_out.items():
+        traces.append(kept.traced.left_out(_workload(trace_set, uuid), f"not evaluated: {why}"))
+    return traces
+
+
+def _workload(trace_set: TraceSet, uuid: str) -> Workload:
+    """Return the workload; of one that has left the folder since, what is known."""
+    return trace_set.workload(uuid) or Workload(uuid=uuid, axes={}, inputs={})
+
+
+def _failed_id(definition: str, solution: str, why: str) -> str:
+    said = orjson.dumps([definition, solution, why[:300]])
+    return _FAILED + base64.urlsafe_b64encode(said).decode().rstrip("=")
+
+
+def _failed(task_id: str) -> FlashInferTaskAnswer:
+    encoded = task_id.removeprefix(_FAILED)
+    try:
+        padded = encoded[:_MAX_ID_CHARS] + "=" * (-len(encoded) % 4)
+        definition, solution, why = _SAID.validate_json(base64.urlsafe_b64decode(padded))
+        return FlashInferTaskAnswer(
+            task_id=task_id, status="failed", definition=definition, solution=solution, error=why
+        )
+    except ValueError:  # no base64, no JSON, or not three texts
+        raise ProblemRaised("not_found", f"Task not found: {task_id[:100]}") from None

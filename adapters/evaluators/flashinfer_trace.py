@@ -1,0 +1,128 @@
+"""What became of a solution on a workload, as flashinfer-bench says it: a trace."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, isnan
+from typing import Any
+
+from pydantic import BaseModel
+
+from adapters.evaluators.flashinfer_trace_set import Workload
+from adapters.evaluators.program_words import (
+    MadeOf,
+    cause_of,
+    device_of,
+    times_of,
+    told_findings,
+    told_flags,
+)
+
+NOT_TIMED = "nothing was timed: latencies and speed-up are 0.0, which says that they are not known"
+ON_THE_CPU = "tritond CPU device"
+_STATUSES = {
+    None: "PASSED",
+    MadeOf.SOURCE: "COMPILE_ERROR",
+    MadeOf.RUN: "RUNTIME_ERROR",
+    MadeOf.VALUES: "INCORRECT_NUMERICAL",
+    MadeOf.TIME: "TIMEOUT",
+    MadeOf.ELSEWHERE: "RUNTIME_ERROR",
+}
+_OF_FINDINGS = {
+    "wrong_shape": "INCORRECT_SHAPE",
+    "wrong_structure": "INCORRECT_SHAPE",
+    "wrong_dtype": "INCORRECT_DTYPE",
+}
+_UNTIMED = {"latency_ms": 0.0, "reference_latency_ms": 0.0, "speedup_factor": 0.0}
+
+
+class FlashInferTaskAnswer(BaseModel):
+    """The answer of `/tasks/{task_id}`; each trace is one workload's."""
+
+    task_id: str
+    status: str
+    definition: str
+    solution: str
+    traces: list[dict[str, Any]] | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What the traces of a task are of; `posted_at` is in ISO 8601."""
+
+    definition: str
+    solution: str
+    posted_at: str
+
+    def evaluated(self, workload: Workload, program: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the trace of `program`, a finished answer of /v1/programs."""
+        status, performance = _status(program), _performance(program)
+        log = told_findings(program)
+        if status == "PASSED":
+            untimed = [] if performance is not None else [NOT_TIMED]
+            log = "\n".join([*untimed, *told_flags(program)])
+        compared = status in {"PASSED", "INCORRECT_NUMERICAL"}
+        return self._trace(
+            workload,
+            hardware=device_of(program) or ON_THE_CPU,
+            status=status,
+            log=log,
+            correctness=_correctness(program) if compared else None,
+            performance=(performance or _UNTIMED) if status == "PASSED" else None,
+        )
+
+    def left_out(self, workload: Workload, why: str) -> dict[str, Any]:
+        """Return the trace of a workload that was not evaluated."""
+        told = {"correctness": None, "performance": None}
+        return self._trace(workload, hardware="none", status="RUNTIME_ERROR", log=why, **told)
+
+    def _trace(self, workload: Workload, *, hardware: str, **evaluation: Any) -> dict[str, Any]:
+        where = {"hardware": hardware, "libs": {}}
+        return {
+            "definition": self.definition,
+            "workload": workload.model_dump(mode="json", exclude_unset=True),
+            "solution": self.solution,
+            "evaluation": {"environment": where, "timestamp": self.posted_at, **evaluation},
+        }
+
+
+def _status(program: Mapping[str, Any]) -> str:
+    status = _STATUSES[cause_of(program)]
+    if status != "INCORRECT_NUMERICAL":
+        return status
+    kinds = [finding["kind"] for finding in program.get("findings") or []]
+    return next((_OF_FINDINGS[kind] for kind in kinds if kind in _OF_FINDINGS), status)
+
+
+def _performance(program: Mapping[str, Any]) -> dict[str, float] | None:
+    """Return latencies in milliseconds, None where nothing was timed."""
+    times = times_of(program)
+    if times is None:
+        return None
+    return {
+        "latency_ms": times.program_ms,
+        "reference_latency_ms": times.reference_ms,
+        "speedup_factor": times.speedup,
+    }
+
+
+def _correctness(program: Mapping[str, Any]) -> dict[str, Any]:
+    compared = [
+        output["comparison"]
+        for output in (program.get("outputs") or {}).values()
+        if output["comparison"] is not None
+    ]
+    return {
+        "max_relative_error": _largest(item["max_rel_error"] for item in compared),
+        "max_absolute_error": _largest(item["max_abs_error"] for item in compared),
+        "extra": None,
+    }
+
+
+def _largest(errors: Any) -> float | str:
+    """Return the largest; what is not finite is written as flashinfer-bench reads it."""
+    values = [float(error) for error in errors if error is not None]
+    if any(isnan(value) for value in values):
+        return "NaN"
+    largest = max(values, default=0.0)
+    return "Infinity" if largest == inf else largest

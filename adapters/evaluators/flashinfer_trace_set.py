@@ -1,0 +1,164 @@
+"""Definitions and workloads of flashinfer-bench, from the folder that the operator names.
+
+Read once, when the service starts: a folder that cannot be read ends it, with the file's name.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from keyword import iskeyword
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import orjson
+from fastapi import Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+MAX_FILE_BYTES = 64 << 20
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_Model = TypeVar("_Model", bound=BaseModel)
+_Name = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class Axis(_Part):
+    """An axis of a definition; of a variable one each workload says the length."""
+
+    type: Literal["const", "var"] = "var"
+    value: Annotated[int, Field(ge=0)] | None = None
+
+
+class TensorSpec(_Part):
+    """An input or output: its axes by name (null: a scalar) and its dtype in torch's spelling."""
+
+    shape: list[_Name] | None
+    dtype: str = Field(max_length=32)
+
+
+class Definition(_Part):
+    """What is to be computed, with a reference whose function `run` does so."""
+
+    name: _Name
+    op_type: _Name
+    axes: dict[_Name, Axis]
+    inputs: dict[_Name, TensorSpec]
+    outputs: dict[_Name, TensorSpec]
+    reference: str = Field(min_length=1)
+    description: str | None = None
+
+    def shape(self, tensor: TensorSpec, workload: "Workload") -> list[int]:
+        """Return the shape of `tensor` in `workload`. Raises KeyError for a length nobody says."""
+        lengths = {name: axis.value for name, axis in self.axes.items() if axis.value is not None}
+        lengths |= workload.axes
+        return [lengths[name] for name in tensor.shape or ()]
+
+
+class InputSpec(_Part):
+    """Where an input of a workload comes from."""
+
+    type: Literal["random", "scalar", "safetensors"]
+    value: bool | int | float | None = None
+
+
+class Workload(_Part):
+    """Lengths of the variable axes, and inputs; those not named are random."""
+
+    uuid: _Name
+    axes: dict[_Name, Annotated[int, Field(ge=0)]]
+    inputs: dict[_Name, InputSpec]
+
+
+@dataclass(frozen=True)
+class TraceSet:
+    """What a service evaluates solutions against; documents are as the files have them."""
+
+    definitions: Mapping[str, Definition] = field(default_factory=dict)
+    workloads: Mapping[str, Sequence[Workload]] = field(default_factory=dict)
+
+    def workload(self, uuid: str) -> Workload | None:
+        """Return the workload with this uuid, None where there is none."""
+        found = (each for group in self.workloads.values() for each in group if each.uuid == uuid)
+        return next(found, None)
+
+
+def read_trace_set(folder: str | None) -> TraceSet:
+    """Return what is below `folder`, nothing for None.
+
+    Raises ValueError for what cannot be read or is not of the published form.
+    """
+    if folder is None:
+        return TraceSet()
+    root = Path(folder)
+    if not (root / "definitions").is_dir():
+        message = f"TRITOND_FLASHINFER_TRACE: {folder} has no folder `definitions`"
+        raise ValueError(message)
+    definitions: dict[str, Definition] = {}
+    for path in sorted((root / "definitions").rglob("*.json")):
+        definition = _valid(Definition, _json(path, _bytes_of(path), path.name), path.name)
+        if definition.name in definitions:
+            message = f"{path}: there are two definitions {definition.name!r}"
+            raise ValueError(message)
+        _check(definition, path)
+        definitions[definition.name] = definition
+    workloads: dict[str, list[Workload]] = {}
+    for path in sorted((root / "workloads").rglob("*.jsonl")):
+        for name, workload in _workloads(path):
+            workloads.setdefault(name, []).append(workload)
+    return TraceSet(definitions, workloads)
+
+
+def _workloads(path: Path) -> Iterator[tuple[str, Workload]]:
+    for number, line in enumerate(_bytes_of(path).splitlines(), 1):
+        if line.strip():
+            at = f"{path.name}:{number}"
+            document = _json(path, line, at)
+            if not isinstance(document, dict) or not isinstance(document.get("definition"), str):
+                message = f"{path}: {at} names no `definition`"
+                raise ValueError(message)
+            yield document["definition"], _valid(Workload, document.get("workload"), at)
+
+
+def _bytes_of(path: Path) -> bytes:
+    size_bytes = path.stat().st_size
+    if size_bytes > MAX_FILE_BYTES:
+        message = f"{path} has {size_bytes} bytes, more than {MAX_FILE_BYTES}"
+        raise ValueError(message)
+    return path.read_bytes()
+
+
+def _json(path: Path, data: bytes, at: str) -> Any:
+    try:
+        return orjson.loads(data)
+    except ValueError as error:
+        message = f"{path}: {at} is not JSON: {error}"
+        raise ValueError(message) from None
+
+
+def _valid(model: type[_Model], document: Any, at: str) -> _Model:
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        message = f"{at} is no {model.__name__.lower()} of flashinfer-bench: {error}"
+        raise ValueError(message) from None
+
+
+def _check(definition: Definition, path: Path) -> None:
+    """Refuse names that would not be Python in the programs made of the definition."""
+    for name in (*definition.inputs, *definition.outputs):
+        if not _IDENTIFIER.fullmatch(name) or iskeyword(name):
+            message = f"{path}: {name!r} is no name for an input or output"
+            raise ValueError(message)
+    tensors = (*definition.inputs.values(), *definition.outputs.values())
+    for axis in (axis for tensor in tensors for axis in tensor.shape or ()):
+        if axis not in definition.axes:
+            message = f"{path}: there is no axis {axis!r}"
+            raise ValueError(message)
+
+
+def trace_set_of(request: Request) -> TraceSet:
+    """Return the trace set of the application of `request`."""
+    trace_set: TraceSet = request.app.state.trace_set
+    return trace_set

@@ -1,0 +1,89 @@
+"""What the adapters ask of our own API: a program or a batch posted, and waited for."""
+
+import asyncio
+import time
+from typing import Any
+
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+
+from adapters.evaluators.program_words import FINISHED
+from service.http.inner_request import InnerAnswer, ask_itself
+from service.http.problems import ProblemRaised
+from service.state import state_of
+
+
+async def posted(
+    request: Request,
+    path: str,
+    body: Any,
+    pointers: dict[str, str],
+    *,
+    idempotency_key: str | None = None,
+) -> Any:
+    """Return what is answered to `body` at `path`; what is refused there is refused here.
+
+    `pointers` are the names that the caller knows fields of `body` by.
+    """
+    answer = await ask_itself(request, "POST", path, body, idempotency_key=idempotency_key)
+    if answer.is_problem:
+        raise _relayed(answer, pointers)
+    return answer.json
+
+
+async def awaited(request: Request, url: str, wait_s: float) -> Any:
+    """Return the program or batch at `url` once it is over, at the latest after `wait_s`.
+
+    Nobody is waited for who hangs up, which raises ClientDisconnect; what was posted goes on.
+    """
+    if not wait_s:
+        return await _awaited(request, url, 0)
+    waiting = asyncio.create_task(_awaited(request, url, wait_s))
+    hanging_up = asyncio.create_task(_hung_up(request))
+    try:
+        await asyncio.wait({waiting, hanging_up}, return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            raise ClientDisconnect
+        return waiting.result()
+    finally:
+        for task in (waiting, hanging_up):
+            task.cancel()
+        await asyncio.gather(waiting, hanging_up, return_exceptions=True)
+
+
+async def _awaited(request: Request, url: str, wait_s: float) -> Any:
+    deadline = time.monotonic() + wait_s
+    longest_s = state_of(request).settings.max_wait_s
+    while True:
+        left_s = max(0.0, deadline - time.monotonic())
+        answer = await ask_itself(request, "GET", url, query={"wait": min(left_s, longest_s)})
+        if answer.is_problem:
+            raise _relayed(answer, {})
+        found = answer.json
+        if found["state"] in FINISHED or left_s <= longest_s or not longest_s:
+            return found
+
+
+async def _hung_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass  # the end of a body, which a GET has as well
+
+
+async def is_there(request: Request, url: str) -> bool:
+    """Whether the program at `url` is still kept."""
+    answer = await ask_itself(request, "GET", url)
+    return not answer.is_problem
+
+
+def _relayed(answer: InnerAnswer, pointers: dict[str, str]) -> ProblemRaised:
+    problem = answer.json
+    members = {name: problem[name] for name in ("errors", "limit", "parameter") if name in problem}
+    detail: str = problem["detail"]
+    for error in members.get("errors", []):
+        known = pointers.get(error["pointer"], error["pointer"])
+        detail = detail.replace(f"{error['pointer']}: ", f"{known}: ", 1)
+        error["pointer"] = known
+    headers = (
+        {"Retry-After": answer.headers["retry-after"]} if "retry-after" in answer.headers else {}
+    )
+    return ProblemRaised(problem["slug"], detail, headers=headers, **members)

@@ -1,0 +1,155 @@
+"""What became of a program, as KernelGYM says it: the shape of `/evaluate` and `/results`."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from adapters.evaluators.program_words import MadeOf, cause_of, device_of, times_of, told_findings
+
+TaskStatus = Literal["pending", "processing", "completed", "failed", "timeout", "cancelled"]
+DECOYS = frozenset({"no_kernel", "dead_launch"})
+"""Flags of programs whose Triton kernels do not make their outputs."""
+_ERROR_CODES = {
+    MadeOf.SOURCE: "COMPILATION_ERROR",
+    MadeOf.RUN: "RUNTIME_ERROR",
+    MadeOf.VALUES: "CORRECTNESS_ERROR",
+    MadeOf.TIME: "TIMEOUT_ERROR",
+    MadeOf.ELSEWHERE: "SYSTEM_ERROR",
+}
+_STATUSES: dict[str, TaskStatus] = {
+    "queued": "pending",
+    "running": "processing",
+    "completed": "completed",
+    "cancelled": "cancelled",
+}
+
+
+class KernelGymResult(BaseModel):
+    """The answer of `/evaluate` and `/results/{task_id}`; what is not known is null."""
+
+    task_id: str
+    status: TaskStatus
+    compiled: bool | None = None
+    correctness: bool | None = None
+    decoy_kernel: bool | None = Field(
+        default=None, description="no Triton kernel makes the outputs"
+    )
+    reference_runtime: float | None = Field(
+        default=None, description="milliseconds, median; null where nothing was timed"
+    )
+    kernel_runtime: float | None = Field(
+        default=None, description="milliseconds, median; null where nothing was timed"
+    )
+    speedup: float | None = Field(default=None, description="null where nothing was timed")
+    metadata: dict[str, Any] | None = None
+    error_message: str | None = None
+    error_code: str | None = None
+    submitted_at: str | None = None
+    completed_at: str | None = None
+    processing_time: float | None = Field(default=None, description="seconds, without the queue")
+
+
+class KernelGymStatus(BaseModel):
+    """The answer of `/status/{task_id}`."""
+
+    task_id: str
+    status: TaskStatus
+    progress: float | None = None
+    estimated_completion: str | None = None
+    queue_position: int | None = None
+    assigned_device: str | None = None
+    error_message: str | None = None
+
+
+class KernelGymBatchResult(BaseModel):
+    """The answer of `/evaluate/batch`."""
+
+    batch_id: str
+    total_tasks: int
+    completed_tasks: int
+    failed_tasks: int
+    results: list[KernelGymResult]
+    batch_status: TaskStatus
+    submitted_at: str | None = None
+
+
+def now() -> str:
+    """Return the time, as KernelGYM writes it."""
+    return datetime.now(UTC).isoformat()
+
+
+def status_of(program: Mapping[str, Any]) -> TaskStatus:
+    """Return the status that KernelGYM has for `program`, an answer of /v1/programs.
+
+    What the candidate is to blame for is `completed`: an evaluation with a result.
+    """
+    if program["state"] != "failed":
+        return _STATUSES[program["state"]]
+    match cause_of(program):
+        case MadeOf.SOURCE | MadeOf.RUN:
+            return "completed"
+        case MadeOf.TIME:
+            return "timeout"
+        case _:
+            return "failed"
+
+
+def result_of(
+    task_id: str,
+    program: Mapping[str, Any],
+    not_applied: Mapping[str, str],
+    submitted_at: str | None = None,
+) -> KernelGymResult:
+    """Return what KernelGYM would answer of `program`, as far as it is known."""
+    status = status_of(program)
+    if status in {"pending", "processing"}:
+        return KernelGymResult(task_id=task_id, status=status, submitted_at=submitted_at)
+    reward = program.get("reward") or {}
+    cause, times = cause_of(program), times_of(program)
+    return KernelGymResult(
+        task_id=task_id,
+        status=status,
+        compiled=bool(reward.get("compiled", False)),
+        correctness=bool(reward.get("correct", False)),
+        decoy_kernel=not DECOYS.isdisjoint(reward.get("flags") or []),
+        reference_runtime=times.reference_ms if times is not None else None,
+        kernel_runtime=times.program_ms if times is not None else None,
+        speedup=times.speedup if times is not None else None,
+        metadata=_metadata(program, not_applied),
+        error_message=told_findings(program) if cause is not None else None,
+        error_code=_ERROR_CODES[cause] if cause is not None else None,
+        submitted_at=submitted_at,
+        processing_time=_seconds((program.get("timings_ms") or {}).get("run")),
+    )
+
+
+def status_answer(task_id: str, program: Mapping[str, Any]) -> KernelGymStatus:
+    """Return the status of a task, and why it has no result where it has none."""
+    status = status_of(program)
+    has_result = status in {"pending", "processing", "completed"}
+    return KernelGymStatus(
+        task_id=task_id,
+        status=status,
+        progress=100.0 if status == "completed" else None,
+        queue_position=program.get("queue_position"),
+        assigned_device=(device_of(program) or "cpu") if status == "processing" else None,
+        error_message=None if has_result else told_findings(program),
+    )
+
+
+def _seconds(duration_ms: float | None) -> float | None:
+    return None if duration_ms is None else round(duration_ms / 1000, 3)
+
+
+def _metadata(program: Mapping[str, Any], not_applied: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "device": device_of(program) or "interpreter",
+        "program": program.get("url"),
+        "verdict": program.get("verdict"),
+        "coverage": (program.get("reward") or {}).get("coverage"),
+        "flags": program.get("flags") or [],
+        "kernels": [kernel["name"] for kernel in program.get("kernels") or []],
+        "not_applied": dict(not_applied),
+    }

@@ -1,0 +1,88 @@
+"""KernelGYM's tasks as they are kept: the caller's name for a program, and what was not applied."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import orjson
+from fastapi import Request
+
+from adapters.evaluators.inner_programs import is_there, posted
+from adapters.evaluators.kernelgym_result import now
+from adapters.evaluators.kernelgym_task import (
+    POINTERS,
+    KernelGymTask,
+    not_applied,
+    program_of,
+    refuse_other_work,
+)
+from service.caller import Caller
+from service.http.problems import ProblemRaised
+from service.program_places import known_places
+from service.state import state_of
+
+KIND = "kernelgym"
+PROGRAMS = "/v1/programs"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTask:
+    """A task that was posted; `digest` is of the program's body."""
+
+    task_id: str
+    url: str
+    digest: str
+    not_applied: Mapping[str, str]
+    submitted_at: str
+
+
+async def submit_task(
+    request: Request, caller: Caller, task: KernelGymTask, pointer: str = ""
+) -> KeptTask:
+    """Post the program of `task`, unless the caller's task of this name has done so.
+
+    Raises ProblemRaised and RequestRejected.
+    """
+    on_gpu = any(place.device is not None for place in await known_places(state_of(request)))
+    refuse_other_work(task, pointer, on_gpu=on_gpu)
+    body = program_of(task, on_gpu=on_gpu)
+    digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    kept = None if task.force_refresh else await _find(request, caller, task.task_id)
+    if kept is not None and await is_there(request, kept.url):
+        if kept.digest == digest:
+            return kept
+        detail = (
+            f"task_id {task.task_id!r} was used for another program, {kept.url}; "
+            "use a new one, or force_refresh"
+        )
+        raise ProblemRaised("invalid_request", detail, parameter="task_id")
+    name = hashlib.sha256(f"{task.task_id}\0{digest}".encode()).hexdigest()
+    # another candidate gets another seed; this one, posted again, its own
+    drawn = secrets.token_hex(16) if task.force_refresh else ""
+    seed = await state_of(request).evaluations.seed(caller.id, KIND, name, drawn)
+    body = {"seed": seed} | body
+    key = None if task.force_refresh else f"{KIND}:{name}"
+    program = await posted(request, PROGRAMS, body, POINTERS, idempotency_key=key)
+    unused = not_applied(task, on_gpu=on_gpu)
+    made = KeptTask(task.task_id, program["url"], digest, unused, now())
+    data = orjson.dumps(asdict(made))
+    await state_of(request).evaluations.keep(caller.id, KIND, task.task_id, data)
+    return made
+
+
+async def find_task(request: Request, caller: Caller, task_id: str) -> KeptTask:
+    """Return the caller's task. Raises ProblemRaised (404) where there is none."""
+    kept = await _find(request, caller, task_id)
+    if kept is None:
+        raise ProblemRaised("not_found", f"You have no task {task_id[:100]!r}")
+    return kept
+
+
+async def _find(request: Request, caller: Caller, task_id: str) -> KeptTask | None:
+    data = await state_of(request).evaluations.find(caller.id, KIND, task_id)
+    if data is None:
+        return None
+    found: dict[str, Any] = orjson.loads(data)
+    return KeptTask(**found)

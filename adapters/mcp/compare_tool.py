@@ -1,0 +1,90 @@
+"""The tool that says what came of two compilations differently."""
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from itertools import islice
+from typing import Any
+
+from fastapi import Request
+
+from adapters.mcp.compilation_tools import COMPILATIONS, PATH_PART, no_key, wait_s
+from adapters.mcp.short_answer import ToolAnswer, answer, refused
+from adapters.mcp.tool_arguments import CompareArguments
+from service.http.inner_request import ask_itself
+
+_ASKED = ("state", "problem", "kernel", "target", "toolchain", "options", "parameters", "resources")
+_PAIRS = frozenset({"state", "problem", "kernel", "target"})
+"""What is a pair itself, and no object of pairs."""
+_MOST_OPCODES = 12
+_MOST_LINES = 8
+
+
+async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
+    """Say in what two compilations differ: request, resources, instructions, a stage's text."""
+    for key in (arguments.first, arguments.second):
+        if not PATH_PART.fullmatch(key):
+            return no_key(key)
+    path = f"{COMPILATIONS}/{arguments.first}/diff/{arguments.second}"
+    found = await ask_itself(request, "GET", path, query={"wait": wait_s(request)})
+    if found.is_problem:
+        return refused(found.json)
+    if found.status == HTTPStatus.ACCEPTED:
+        return answer("They are being compared.", next_step="ask again")
+    diff = found.json
+    stage = _shown_stage(diff["stages"], arguments.stage)
+    step = "explain a line of either; launch both with timing to see which is faster"
+    if diff["same"]:
+        return answer("The same came of both.", *_asked(diff), next_step=step)
+    return answer(
+        "first -> second, where they differ:",
+        *_asked(diff),
+        *_instructions(diff["instructions"]),
+        ", ".join(f"{each['stage']} {_told(each)}" for each in diff["stages"]),
+        stage["diff"] if stage is not None else "",
+        next_step=step,
+    )
+
+
+def _shown_stage(stages: list[dict[str, Any]], wanted: str | None) -> dict[str, Any] | None:
+    """Return the stage whose text is shown: the one asked for, or the first that differs."""
+    named = [stage for stage in stages if wanted in {None, stage["stage"]}]
+    return next((stage for stage in named if stage["diff"] is not None), None)
+
+
+def _asked(diff: Mapping[str, Any]) -> Iterator[str]:
+    for part in _ASKED:
+        pairs = {part: diff[part]} if part in _PAIRS else diff[part]
+        for name, both in pairs.items():
+            if both["a"] != both["b"]:
+                yield f"{name}: {_value(both['a'])} -> {_value(both['b'])}"
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict):  # a parameter
+        return value["value"] if value["role"] == "constexpr" else value["type"]
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def _instructions(found: Mapping[str, Any] | None) -> Iterator[str]:
+    if found is None or found["delta"] is None:
+        return
+    a, b, delta = found["a"], found["b"], found["delta"]
+    yield f"instructions: {a['total']} -> {b['total']}"
+    for kind in delta["by_class"]:
+        yield f"  {kind}: {a['by_class'][kind]} -> {b['by_class'][kind]}"
+    opcodes = islice(delta["by_opcode"].items(), _MOST_OPCODES)
+    if shown := ", ".join(f"{name} {more:+d}" for name, more in opcodes):
+        yield f"  by opcode: {shown}"
+    for row in found["by_line"][:_MOST_LINES]:
+        lines = dict.fromkeys(at for at in (row["a_line"], row["b_line"]) if at)
+        counts = ", ".join(f"{kind} {more:+d}" for kind, more in row["delta"]["by_class"].items())
+        yield f"  {row['file'] or 'no line'}:{' -> '.join(map(str, lines))}: {counts}"
+
+
+def _told(stage: Mapping[str, Any]) -> str:
+    if stage["only_in"] is not None:
+        return f"only of the {'first' if stage['only_in'] == 'a' else 'second'}"
+    if stage["same"]:
+        return "same"
+    moved = " other registers" if stage["registers_differ"] else ""
+    return f"+{stage['added']} -{stage['removed']}{moved}"

@@ -1,0 +1,214 @@
+"""The tools on sources and compilations: targets, inspect, compile and explain."""
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+
+from adapters.mcp.launch_tool import told_launch
+from adapters.mcp.short_answer import ToolAnswer, answer, diagnosed, numbered, refused
+from adapters.mcp.tool_arguments import (
+    CompileArguments,
+    ExplainArguments,
+    InspectArguments,
+    TargetsArguments,
+)
+from compiler.target import BINARY_STAGES, parse_target
+from service.http.inner_request import ask_itself
+from service.state import state_of
+
+COMPILATIONS = "/v1/compilations"
+_KEY_CHARS = 64
+_NUMBERS = ("registers", "vgpr", "sgpr", "spill_store_bytes", "spill_load_bytes", "shared_bytes")
+PATH_PART = re.compile(r"[0-9a-zA-Z-]{1,100}")
+
+
+async def targets(request: Request, _arguments: TargetsArguments) -> ToolAnswer:
+    """Say which targets, versions of Triton and devices there are."""
+    there = await ask_itself(request, "GET", "/v1/targets")
+    if there.is_problem:
+        return refused(there.json)
+    devices = await ask_itself(request, "GET", "/v1/devices")
+    lines = [
+        f"Triton {item['triton']}{' (default)' if item['default'] else ''}: "
+        + ", ".join(item["targets"])
+        for item in there.json["toolchains"]
+    ]
+    found = [] if devices.is_problem else devices.json["devices"]
+    named = [f"{item['count']} x {item['model']} ({item['target']})" for item in found]
+    lines.append(f"GPUs to launch on: {', '.join(named) or 'none; a CPU device runs kernels'}")
+    return answer(*lines, next_step="inspect a source, or compile it for one of the targets")
+
+
+async def inspect(request: Request, arguments: InspectArguments) -> ToolAnswer:
+    """Say which kernels a source has, and what they need."""
+    body = {"source": arguments.source}
+    found = await ask_itself(request, "POST", "/v1/inspect", body, {"wait": wait_s(request)})
+    if found.is_problem:
+        return refused(found.json)
+    inspection = found.json
+    if found.status == HTTPStatus.ACCEPTED:
+        return answer("Not yet inspected.", next_step="ask again")
+    if inspection["problem"] is not None:
+        said = diagnosed(inspection["diagnostics"]) or [inspection["problem"]["detail"]]
+        return answer("Cannot be read.", *said, next_step="mend the line, and inspect again")
+    kernels = [_described(kernel) for kernel in inspection["kernels"]]
+    if not kernels:
+        return answer("There is no kernel.", next_step="decorate a function with @triton.jit")
+    step = "compile with a type for each parameter in `signature`, a value for each constexpr"
+    return answer(*kernels, next_step=step)
+
+
+def _described(kernel: Mapping[str, Any]) -> str:
+    parameters = ", ".join(
+        item["name"]
+        + (
+            f": {'constexpr' if item['constexpr'] else item['annotation']}"
+            if _is_typed(item)
+            else ""
+        )
+        + (f" = {_default(item['default'])}" if item["default"] else "")
+        for item in kernel["parameters"]
+    )
+    lines = [f"line {kernel['line']}: {kernel['name']}({parameters})"]
+    if kernel["calls"]:
+        lines.append(f"  calls {', '.join(kernel['calls'])}")
+    for config in kernel["configs"][:4]:
+        values = {**config.get("constexprs", {}), **config.get("options", {})}
+        shown = ", ".join(f"{name}={_default(value)}" for name, value in values.items())
+        lines.append(f"  autotune configuration: {shown}")
+    if len(kernel["configs"]) > 4:
+        lines.append(f"  … and {len(kernel['configs']) - 4} more")
+    return "\n".join(lines)
+
+
+def _is_typed(parameter: Mapping[str, Any]) -> bool:
+    return bool(parameter["constexpr"] or parameter["annotation"])
+
+
+def _default(value: Mapping[str, Any]) -> Any:
+    return value.get("literal", value.get("expression"))
+
+
+async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolAnswer:
+    """Compile, and say what came of it."""
+    asked = arguments.model_dump(exclude={"stage", "first_line"}, exclude_none=True)
+    if arguments.stage is not None:
+        asked["include"] = [arguments.stage]
+    made = await ask_itself(request, "POST", COMPILATIONS, asked, {"wait": wait_s(request)})
+    if made.is_problem:
+        return refused(made.json)
+    compilation = made.json
+    head = _head(compilation)
+    if made.status == HTTPStatus.ACCEPTED:
+        return answer(head, next_step="compile the same again; it goes on meanwhile")
+    said = diagnosed(compilation["diagnostics"])
+    if compilation["problem"] is not None:
+        return answer(
+            head, *said or [compilation["problem"]["detail"]], next_step=_mend(compilation)
+        )
+    text = compilation["included"].get(arguments.stage or "", "")
+    shown = numbered(text, arguments.first_line)
+    step = f"explain with key and line, or compare with another key ({compilation['key']})"
+    return answer(head, _resources(compilation), *said, shown, next_step=step)
+
+
+def _head(compilation: Mapping[str, Any]) -> str:
+    problem = compilation["problem"]
+    failed = f": {problem['slug']}" if problem else ""
+    return (
+        f"{compilation['state']}{failed}: {compilation['kernel']} for {compilation['target']}, "
+        f"Triton {compilation['toolchain']['triton']}\nkey {compilation['key']}"
+    )
+
+
+def _mend(compilation: Mapping[str, Any]) -> str:
+    error = next((item for item in compilation["diagnostics"] if item["line"]), None)
+    if compilation["problem"].get("retryable"):
+        return "compile again; it may be no fault of the source"
+    if error is None:
+        return "mend what is said above, and compile again"
+    return f"{error['hint'] or 'mend it'} (line {error['line']}), and compile again"
+
+
+def _resources(compilation: Mapping[str, Any]) -> str:
+    resources = compilation["resources"] or {}
+    numbers = [f"{name} {resources[name]}" for name in _NUMBERS if resources.get(name) is not None]
+    occupancy = resources.get("occupancy")
+    if occupancy:
+        numbers.append(f"occupancy {occupancy['ratio']:.0%}, limited by {occupancy['limited_by']}")
+    return ", ".join(numbers)
+
+
+async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
+    """Say what a line of the source became, how a compilation failed, or what a launch found."""
+    if len(arguments.key) != _KEY_CHARS:
+        return await told_launch(request, arguments.key)
+    found = await _compilation(request, arguments.key)
+    if isinstance(found, ToolAnswer):
+        return found
+    head = _head(found)
+    if found["problem"] is not None:
+        said = diagnosed(found["diagnostics"]) or [found["problem"]["detail"]]
+        return answer(head, *said, next_step=_mend(found))
+    if arguments.line is None:
+        said = diagnosed(found["diagnostics"])
+        step = "name a line of the source to see what became of it"
+        return answer(head, _resources(found), *said, next_step=step)
+    stage = arguments.stage or _assembly_stage(found)
+    return await _explain_line(request, arguments.key, arguments.line, stage)
+
+
+async def _explain_line(request: Request, key: str, line: int, stage: str) -> ToolAnswer:
+    path = f"{COMPILATIONS}/{key}"
+    lines = await ask_itself(request, "GET", f"{path}/lines", query={"wait": wait_s(request)})
+    text = await ask_itself(request, "GET", f"{path}/artifacts/{stage}")
+    for made in (lines, text):
+        if made.is_problem:
+            return refused(made.json)
+    if lines.status == HTTPStatus.ACCEPTED:
+        return answer("The line map is being made.", next_step="ask again")
+    rows = {row["line"]: row for row in lines.json["lines"] if row["file"] == "user.py"}
+    numbers = rows.get(line, {}).get(stage, [])
+    if not numbers:
+        there = ", ".join(str(number) for number, row in rows.items() if row[stage])
+        return answer(
+            f"Nothing of line {line} is left in {stage}.", next_step=f"try one of {there}"
+        )
+    written = text.body.decode(errors="replace").splitlines()
+    shown = [f"{n}: {written[n - 1]}" for n in numbers if n <= len(written)]
+    title = f"line {line} became {len(numbers)} lines of {stage}:"
+    return answer(title, *shown, next_step="compare with another compilation, or mend the line")
+
+
+async def _compilation(request: Request, key: str) -> dict[str, Any] | ToolAnswer:
+    """Return a compilation that is over, or what to say instead."""
+    if not PATH_PART.fullmatch(key):
+        return no_key(key)
+    found = await ask_itself(
+        request, "GET", f"{COMPILATIONS}/{key}", query={"wait": wait_s(request)}
+    )
+    if found.is_problem:
+        return refused(found.json)
+    compilation: dict[str, Any] = found.json
+    if compilation["state"] in {"queued", "running"}:
+        return answer(_head(compilation), next_step="ask again; it goes on meanwhile")
+    return compilation
+
+
+def _assembly_stage(compilation: Mapping[str, Any]) -> str:
+    stages = parse_target(compilation["target"]).stages
+    texts = [s for s in stages if s not in BINARY_STAGES and s in compilation["artifacts"]]
+    return texts[-1] if texts else stages[0]
+
+
+def no_key(text: str) -> ToolAnswer:
+    """Return what is said of an argument that can be no key."""
+    return answer(f"{text[:80]!r} is no key.", next_step="use a key that compile answered")
+
+
+def wait_s(request: Request) -> float:
+    """Return how long a tool waits for what it asks."""
+    return state_of(request).settings.max_wait_s

@@ -1,0 +1,106 @@
+"""`POST /mcp`: the Model Context Protocol over streamable HTTP, without sessions.
+
+Who calls, how large a body is and which pages may ask are settled as for every other route, before
+the protocol's library sees a byte. It is loaded for the first message: most services never get one,
+and start in half the time without it.
+"""
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI, Request
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from service.http.body import read_body
+from service.http.json_size import OF_TOOL, check_json_size
+from service.settings import ServiceSettings
+from service.state import state_of
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+PATH = "/mcp"
+MAX_MESSAGE_BYTES = 2 << 20
+"""The protocol's library writes out what it refuses, so a message is shorter than other bodies."""
+
+
+class McpEndpoint:
+    """The endpoint of one application; it serves within `running`."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._settings = settings
+        self._ending = asyncio.Event()
+        self._loaded: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve requests within this context; it can be entered once."""
+        try:
+            yield
+        finally:
+            self._ending.set()
+            if self._running is not None:
+                await self._running
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one message. Raises ProblemRaised for what no route would take."""
+        request = Request(scope, receive)
+        await state_of(request).callers.identify(request, "compile", "launch")
+        limit_bytes = min(self._settings.max_body_bytes, MAX_MESSAGE_BYTES)
+        posted = await read_body(request, limit_bytes)
+        check_json_size(posted, OF_TOOL)
+        body: bytes | None = posted
+
+        async def read_again() -> Message:
+            nonlocal body
+            if body is None:
+                return await receive()
+            message = {"type": "http.request", "body": body, "more_body": False}
+            body = None
+            return message
+
+        protocol = await self._protocol()
+        await protocol.handle_request(scope, read_again, send)
+
+    async def _protocol(self) -> "StreamableHTTPSessionManager":
+        """Return what speaks the protocol, loaded once however many ask at a time."""
+        if self._loaded is None:
+            self._loaded = asyncio.get_running_loop().create_future()
+            self._running = asyncio.create_task(self._run(self._loaded))
+        return await asyncio.shield(self._loaded)
+
+    async def _run(self, loaded: "asyncio.Future[StreamableHTTPSessionManager]") -> None:
+        """Load the protocol, beside whatever else is served, and run it until the end."""
+        try:
+            tools = await asyncio.to_thread(importlib.import_module, "adapters.mcp.protocol")
+            protocol = tools.protocol(self._settings)
+        except Exception as error:  # noqa: BLE001 - it is told to who asked
+            loaded.set_exception(error)
+            return
+        async with protocol.run():
+            loaded.set_result(protocol)
+            await self._ending.wait()
+
+
+class _McpRoute:
+    """The ASGI application of the route: there are no streams to GET, no sessions to DELETE."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint: McpEndpoint = scope["app"].state.mcp
+        await endpoint(scope, receive, send)
+
+
+mcp_route = Route(PATH, _McpRoute(), methods=["POST"], include_in_schema=False)
+
+
+@asynccontextmanager
+async def serving(app: FastAPI, settings: ServiceSettings) -> AsyncIterator[None]:
+    """Serve the endpoint of `app` within this context."""
+    app.state.mcp = McpEndpoint(settings)
+    async with app.state.mcp.running():
+        yield

@@ -1,0 +1,132 @@
+"""The tools of `POST /mcp`, spoken by the protocol's library; each asks our own API as its caller.
+
+That library takes as long to load as the rest of a service: `endpoint` loads this when it is asked.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+
+from adapters.mcp import tool_arguments as words
+from adapters.mcp.compare_tool import compare
+from adapters.mcp.compilation_tools import compile_kernel, explain, inspect, targets
+from adapters.mcp.launch_tool import launch
+from adapters.mcp.short_answer import ToolAnswer, answer, refused
+from compiler.rejection import RequestRejected, did_you_mean
+from service import VERSION
+from service.http.body import parse_value
+from service.http.problems import problem_of, problem_of_rejection
+from service.settings import ServiceSettings
+
+_INSTRUCTIONS = (
+    "Compiles, runs and checks Triton GPU kernels. Begin with inspect; compile tells errors at "
+    "their lines; launch runs a kernel on a CPU (or a GPU) and compares it with a reference; "
+    "explain says what a line became; compare says in what two compilations differ."
+)
+
+
+@dataclass(frozen=True)
+class _Tool:
+    """One tool: what a model is told of it, what it takes, and what does it."""
+
+    description: str
+    arguments: type[words.ToolArguments]
+    run: Callable[[Request, Any], Awaitable[ToolAnswer]]
+
+    def listed(self, name: str) -> types.Tool:
+        """Return the tool as it is listed."""
+        schema = self.arguments.model_json_schema()
+        return types.Tool(name=name, description=self.description, input_schema=schema)
+
+
+_TOOLS: Mapping[str, _Tool] = {
+    "targets": _Tool(
+        "Targets, Triton versions and GPUs of this deployment.", words.TargetsArguments, targets
+    ),
+    "inspect": _Tool(
+        "Kernels of a source, their parameters and autotune configurations; runs nothing.",
+        words.InspectArguments,
+        inspect,
+    ),
+    "compile": _Tool(
+        "Compile a kernel: registers, spills, occupancy and, if asked for, the text of a stage; "
+        "or what is wrong, at the line.",
+        words.CompileArguments,
+        compile_kernel,
+    ),
+    "launch": _Tool(
+        "Run a kernel on made inputs and compare its outputs with a reference: a verdict, and "
+        "findings (out of bounds, races, mismatches) at the line.",
+        words.LaunchArguments,
+        launch,
+    ),
+    "compare": _Tool(
+        "In what two compilations differ: options, resources, instructions by class and line, and "
+        "the text of a stage.",
+        words.CompareArguments,
+        compare,
+    ),
+    "explain": _Tool(
+        "What a line of a compiled source became, why a compilation failed, what a launch found.",
+        words.ExplainArguments,
+        explain,
+    ),
+}
+TOOL_ARGUMENTS = tuple(tool.arguments for tool in _TOOLS.values())
+"""What the tools take, each."""
+
+
+def protocol(settings: ServiceSettings) -> StreamableHTTPSessionManager:
+    """Return what answers messages of the protocol, within its `run`."""
+    server: Server[Any] = Server(
+        "tritond",
+        version=VERSION,
+        instructions=_INSTRUCTIONS,
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
+    )
+    # Host and Origin are the middleware's: `service.http.browser`
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return StreamableHTTPSessionManager(
+        server,
+        json_response=True,
+        stateless=True,
+        security_settings=security,
+        max_request_body_size=settings.max_body_bytes,
+    )
+
+
+async def _list_tools(
+    _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[tool.listed(name) for name, tool in _TOOLS.items()])
+
+
+async def _call_tool(
+    context: ServerRequestContext[Any, Request], params: types.CallToolRequestParams
+) -> types.CallToolResult:
+    assert context.request is not None
+    said = await _said(context.request, params.name, params.arguments or {})
+    content = types.TextContent(type="text", text=said.text)
+    return types.CallToolResult(content=[content], is_error=said.is_refusal)
+
+
+async def _said(request: Request, name: str, given: Mapping[str, Any]) -> ToolAnswer:
+    tool = _TOOLS.get(name)
+    if tool is None:
+        meant = did_you_mean(name, _TOOLS)
+        step = f"use one of {', '.join(_TOOLS)}"
+        return answer(f"There is no tool {name[:80]!r}.{meant}", next_step=step, is_refusal=True)
+    try:
+        arguments = parse_value(dict(given), tool.arguments)
+    except RequestRejected as error:
+        problem = problem_of(problem_of_rejection(error), None)
+        return refused(problem.model_dump())
+    return await tool.run(request, arguments)

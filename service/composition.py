@@ -1,0 +1,20 @@
+"""The service as it is deployed: the core, its features, and the APIs of other projects.
+
+Only this module imports features and adapters.
+"""
+
+from fastapi import FastAPI
+
+from adapters.compiler_explorer.feature import COMPILER_EXPLORER
+from adapters.evaluators.feature import EVALUATORS
+from adapters.mcp.feature import MCP
+from service.application import create_app
+from service.feature import Feature
+from service.settings import ServiceSettings
+
+FEATURES: tuple[Feature, ...] = (COMPILER_EXPLORER, EVALUATORS, MCP)
+
+
+def composed_app(settings: ServiceSettings | None = None) -> FastAPI:
+    """Return the application with all features; settings come from the environment if not given."""
+    return create_app(settings or ServiceSettings(), FEATURES)
