@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 LIMIT_S = 120.0
-_PAUSE_S = 0.02
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.002, 0.1
+_SHARE = 0.1
+"""Of the time that was waited so far: what takes long is looked at less often."""
 
 T = TypeVar("T")
 
@@ -21,19 +23,25 @@ def wait_until(
     is_so: Callable[[], T], what: str, explain: Callable[[], str] = str, within_s: float = LIMIT_S
 ) -> T:
     """Return what `is_so` returns once that is true; else fail with `what` and `explain()`."""
-    until = time.monotonic() + within_s
+    started = time.monotonic()
     while not (found := is_so()):
-        assert time.monotonic() < until, f"not within {within_s:g} s: {what}\n{explain()}"
-        time.sleep(_PAUSE_S)
+        waited_s = time.monotonic() - started
+        assert waited_s < within_s, f"not within {within_s:g} s: {what}\n{explain()}"
+        time.sleep(_pause_s(waited_s))
     return found
 
 
 async def comes_true(is_so: Callable[[], T | Awaitable[T]], within_s: float = LIMIT_S) -> T:
     """Return what `is_so` returns, or what its coroutine does, once that is true."""
+    started = time.monotonic()
     async with asyncio.timeout(within_s):
         while not (found := await _value(is_so())):
-            await asyncio.sleep(_PAUSE_S)
+            await asyncio.sleep(_pause_s(time.monotonic() - started))
     return found
+
+
+def _pause_s(waited_s: float) -> float:
+    return min(max(_SHARE * waited_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
 
 
 async def _value(found: T | Awaitable[T]) -> T:

@@ -207,13 +207,13 @@ def test_line_numbers_are_those_of_the_artifact(stage: str) -> None:
 
 
 def test_a_diff_is_cut_where_it_gets_too_long() -> None:
-    a = "".join(f"%{n} = a.{n} : i32\n" for n in range(20_000))
-    b = "".join(f"%{n} = b.{n} : i32\n" for n in range(20_000))
+    a = "".join(f"%{n} = a.{n} : i32\n" for n in range(6_000))
+    b = "".join(f"%{n} = b.{n} : i32\n" for n in range(6_000))
 
     found = stage_diff("ttir", a, b)
 
     assert found.truncated
-    assert (found.added, found.removed) == (20_000, 20_000)
+    assert (found.added, found.removed) == (6_000, 6_000)
     assert len((found.diff or "").encode()) <= MOST_DIFF_BYTES
 
 

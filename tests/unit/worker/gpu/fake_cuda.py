@@ -80,7 +80,7 @@ class FakeDriver(ModuleType):
         self.calls = []
         self.runs = 0
         self.writable, self.readable = {}, {}
-        self._reserved, self.pinned = {}, []
+        self._reserved, self._mapped_before, self.pinned = {}, set(), []
         self._error = None
         self._now = itertools.count()
 
@@ -110,11 +110,14 @@ class FakeDriver(ModuleType):
         return *OK, start
 
     def cuMemAddressFree(self, start, _size):
+        self._mapped_before.discard(start)
         del self._reserved[start]
         return OK
 
     def cuMemMap(self, start, size, _offset, _handle, _flags):
-        ctypes.memset(start, 0, size)
+        if start in self._mapped_before:  # what is new is zero already
+            ctypes.memset(start, 0, size)
+        self._mapped_before.add(start)
         return OK
 
     def cuMemSetAccess(self, start, size, described, _count):
