@@ -21,14 +21,15 @@ TRITON_3.8 := 3.8.0
 TRITONS := $(foreach version,3.6 3.7 3.8,.cache/toolchains/$(version)/bin/python)
 OTHER_TRITON := .cache/toolchains/3.8/bin/python
 # Each suite is one process: it collects its own folders, and starts what its tests share once.
-# Those that take longest come first.
-SUITES := service compiler security unit worker differential
+# Those that take longest come first. A folder inside of another suite's is not run twice.
+SUITES := service launches compiler worker unit adapters
 FOLDERS_service := tests/integration/service
-FOLDERS_compiler := tests/integration/compiler tests/integration/launch
-FOLDERS_security := tests/security
-FOLDERS_unit := tests/unit tests/adapters
-FOLDERS_worker := tests/integration/worker tests/integration/store tests/integration/faults
-FOLDERS_differential := tests/differential
+FOLDERS_launches := tests/integration/service/launches tests/integration/launch tests/security/cheats
+FOLDERS_compiler := tests/integration/compiler tests/differential
+FOLDERS_worker := tests/integration/worker tests/integration/store tests/integration/faults tests/security
+FOLDERS_unit := tests/unit
+FOLDERS_adapters := tests/adapters
+FOLDERS := $(foreach suite,$(SUITES),$(FOLDERS_$(suite)))
 # Three at a time on two cores, since many tests wait for processes that start or for deadlines.
 ALL_SUITES = $(MAKE) --no-print-directory --keep-going --jobs 3 --output-sync=target \
 	$(SUITES:%=test-%)
@@ -59,7 +60,8 @@ test: $(STAMP) ## the tests of every commit, which need no GPU; `make test-unit`
 	@$(ALL_SUITES)
 
 $(SUITES:%=test-%): test-%: $(STAMP)
-	$(PYTHON) -m pytest -q $(FOLDERS_$*)
+	$(PYTHON) -m pytest -q $(FOLDERS_$*) \
+		$(addprefix --ignore=,$(filter $(addsuffix /%,$(FOLDERS_$*)),$(FOLDERS)))
 
 test-slow: $(STAMP) ## how time grows with what is sent, and 120 generated modules (a minute)
 	$(PYTHON) -m pytest -q tests/slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import resource
 import socket
@@ -22,8 +23,11 @@ from tests.waiting import LIMIT_S, wait_until
 ROOT = Path(__file__).parents[3]
 _PORTS: list[socket.socket] = []
 """Of `free_port`: held until these tests end."""
-_TRIED: dict[bytes, bytes] = {}
-"""What the first worker of these tests compiled for: a store keeps it for a day, and others ask."""
+_TRIED = ROOT / ".cache/tests/targets_tried.json"
+"""The targets that workers of this toolchain compiled for: trying them takes 3 s of CPU time.
+
+A store keeps them for a day. Their names contain the digest of our code and of Triton.
+"""
 
 
 class Process:
@@ -170,15 +174,20 @@ async def prepare(redis_url: str) -> None:
     """
     async with connect(redis_url) as redis:
         await redis.config_set("appendfsync", "no")
-        for name, targets in _TRIED.items():
-            await redis.set(name, targets)
+        if _TRIED.exists():
+            await redis.mset(json.loads(_TRIED.read_text()))
 
 
 async def note_tried(redis_url: str) -> None:
     """Note what the trials of a worker found, for the stores of others."""
     async with connect(redis_url) as redis:
-        async for name in redis.scan_iter(f"{keys.TARGETS_TRIED}*"):
-            _TRIED[name] = await redis.get(name)
+        names = [name async for name in redis.scan_iter(f"{keys.TARGETS_TRIED}*")]
+        tried = {name.decode(): (await redis.get(name)).decode() for name in names}
+    if tried and (not _TRIED.exists() or json.loads(_TRIED.read_text()) != tried):
+        _TRIED.parent.mkdir(parents=True, exist_ok=True)
+        new = _TRIED.with_suffix(f".{os.getpid()}")
+        new.write_text(json.dumps(tried))
+        new.rename(_TRIED)  # other tests may be reading it
 
 
 def free_port() -> int:
