@@ -121,7 +121,7 @@ def request(number: int, *, is_wrong: bool = False) -> dict[str, Any]:
             "constexprs": {"BLOCK": 1024},
             "target": "cuda:90",
         },
-        "device": "interpreter",
+        "device": "cpu",
         "grid": [1],
         "arguments": {"n": 1},
         "reference": {"source": REFERENCE, "rtol": 1e-4},

@@ -126,7 +126,7 @@ class Device:
 def _order_of(launch: CpuLaunch, *, one_by_one: bool) -> Any:
     from compiler.target import Target
     from launch.messages import MOST_BATCH_ELEMENTS, RunOrder
-    from tests.integration.launch.interpreter.interpreting import Bound, Buffer
+    from tests.integration.launch.child_runs import Bound, Buffer
 
     given: dict[str, Any] = {}
     for name, kind in launch.dtypes.items():
@@ -163,8 +163,6 @@ class Interpreter:
 
     def times_ms(self, position: int, launch: CpuLaunch, _way: str, repeats: int) -> list[float]:
         """Return the milliseconds of so many runs, after one program that is not timed."""
-        from launch.interpreter import triton_interpreter
-
         path = self._folder / f"source_{position}.py"
         path.write_text(launch.request["source"])
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -174,18 +172,17 @@ class Interpreter:
         spec.loader.exec_module(module)
         kernel = getattr(module, launch.request["kernel"])
         arguments, _memory = self._arguments(kernel, launch)
-        triton_interpreter.run(kernel, (1, 1, 1), arguments)
+        kernel.run(*arguments, grid=(1, 1, 1), warmup=False)
         times = []
         for _ in range(repeats):
             started = time.process_time()
-            triton_interpreter.run(kernel, launch.grid, arguments)
+            kernel.run(*arguments, grid=tuple(launch.grid), warmup=False)
             times.append((time.process_time() - started) * 1000)
         return times
 
     def _arguments(self, kernel: Any, launch: CpuLaunch) -> tuple[list[Any], list[Any]]:
         """Return the arguments, and the memory that their pointers point to."""
         from launch.buffers.initial_values import elements
-        from launch.interpreter import triton_interpreter
 
         values: dict[str, Any] = dict(launch.request["constexprs"])
         memory = []
@@ -195,12 +192,32 @@ class Interpreter:
                 count, end = launch.buffers[name]
                 array = elements(_init(end), count, kind[1:], b"")
                 memory.append(array)
-                values[name] = triton_interpreter.pointer(array.ctypes.data, kind[1:])
+                values[name] = _pointer(array.ctypes.data, kind[1:])
             elif hint == "1":
                 values[name] = 1
             else:
-                values[name] = triton_interpreter.scalar(launch.scalars[name], kind)
+                values[name] = _scalar(launch.scalars[name], kind)
         return [values[name] for name in kernel.arg_names], memory
+
+
+def _pointer(address: int, dtype: str) -> Any:
+    """Return an argument of Triton's interpreter that points at `address`."""
+    import numpy as np
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    kind = tl.pointer_type(tl.str_to_ty(dtype, None))
+    return tl.tensor(TensorHandle(np.array([address], np.uint64), kind), kind)
+
+
+def _scalar(value: Any, dtype: str) -> Any:
+    """Return an argument of Triton's interpreter that is one number."""
+    import triton.language as tl
+    from triton.runtime.interpreter import interpreter_builder
+
+    name = dtype.replace("i", "int") if dtype[0] in "iu" else dtype
+    handle = getattr(interpreter_builder, f"get_{name}")(value)
+    return tl.tensor(handle, handle.dtype)
 
 
 def serve(side: str) -> None:

@@ -21,7 +21,7 @@ from store.connection import StoreClient, connect, connect_blocking
 from store.embedded import EmbeddedValkey
 from store.jobs.consumer import JobConsumer, Revocations, reap_for_all
 from store.jobs.producer import JobProducer
-from store.jobs.types import Claim, Priority, compile_lane, interpreter_lane
+from store.jobs.types import Claim, Priority, compile_lane, cpu_lane
 from store.jobs.waiting import ResultWaiter
 from worker.slots import HEARTBEAT_S, Slots, every
 
@@ -48,8 +48,8 @@ async def _finish(claim: Claim, attempts: JobConsumer) -> None:
 
 
 async def _work(name: str, url: str) -> None:
-    """Be a worker until cancelled: compilations, and launches on the interpreter."""
-    lanes = {"compile": compile_lane(TOOLCHAIN), "launch": interpreter_lane(TOOLCHAIN)}
+    """Be a worker until cancelled: compilations, and launches on the CPU device."""
+    lanes = {"compile": compile_lane(TOOLCHAIN), "launch": cpu_lane(TOOLCHAIN)}
     async with (
         connect(url) as redis,
         connect_blocking(url) as blocking,

@@ -17,7 +17,7 @@ COMPILATION = {
 BUFFER = {"shape": [64], "dtype": "fp32", "output": True}
 LAUNCH = {
     "compilation": {"source": SOURCE, "constexprs": {"BLOCK": 64}},
-    "device": "interpreter",
+    "device": "cpu",
     "grid": [1],
     "arguments": {"x_ptr": BUFFER, "value": 1.0},
 }
@@ -76,7 +76,7 @@ HOLES: dict[str, tuple[str, dict[str, Any]]] = {
         for name in ("compilation", "compilation.files", "compilation.constexprs", "grid", "cases",
                      "arguments", "arguments.x_ptr", "arguments.x_ptr.shape", "reference",
                      "arguments.x_ptr.init", "device", "return", "checks", "timing", "trace",
-                     "trace.programs", "fuzz", "fuzz.fixed", "reference.grid", "fallback")
+                     "trace.programs", "fuzz", "fuzz.fixed", "reference.grid")
     },
     "launch, values": (
         "/v1/launches",

@@ -43,8 +43,7 @@ def main(url: str) -> None:
         for name, answer in ANSWERS.items():
             launch = client.launch(
                 KERNEL + answer.replace("\n        ", "\n    "),
-                device="interpreter",
-                fallback="interpret",
+                device="cpu",
                 constexprs={"B": 32},
                 grid=[1],
                 arguments={

@@ -34,7 +34,7 @@ def arguments(matrix, rows: int, columns: int) -> dict:
 def main(url: str) -> None:
     shapes = [(4, 64), (3, 50), (1, 1)]
     matrix = np.random.default_rng(0).normal(size=(8, 61)).astype(np.float32)
-    how = {"device": "interpreter", "constexprs": {"BLOCK_SIZE": 64}, "reference": softmax}
+    how = {"device": "cpu", "constexprs": {"BLOCK_SIZE": 64}, "reference": softmax}
     with tritonc.Client(url) as client:
         one = client.launch(
             SOURCE,

@@ -23,7 +23,7 @@ def main(url: str) -> None:
         for source in (SOURCE, SOURCE.replace("x_ptr + offsets, mask=mask", "x_ptr + offsets")):
             launch = client.launch(
                 source,
-                device="interpreter",
+                device="cpu",
                 constexprs={"BLOCK_SIZE": 1024},
                 grid=["cdiv(n_elements, BLOCK_SIZE)"],
                 arguments={

@@ -31,17 +31,6 @@ Place = Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class InputsOrder(Order):
-    """What user code is run on: bound arguments in canonical JSON, and where the `source` lies."""
-
-    profile = "front"
-    source: Place
-    allocations: Sequence[dict[str, Any]]
-    arguments: dict[str, Any]
-    constexprs: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
 class TraceOrder:
     """Which programs' accesses to record, and how many at most.
 
@@ -51,26 +40,6 @@ class TraceOrder:
     programs: list[list[int]] = field(default_factory=list)
     max_accesses: int = 10_000
     values: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class InterpretOrder(InputsOrder):
-    """Run a kernel on the interpreter.
-
-    `touched` names, by line, what of the kernel's a statement changes. The function is looked for
-    in a module called `module`.
-    """
-
-    task = "interpret"
-    kernel: str
-    module: str = "user"
-    files: dict[str, str] = field(default_factory=dict)
-    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    grid: Sequence[int]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    target: str | None = None
-    checks: Sequence[str] = ()
-    trace: TraceOrder | None = None
 
 
 MOST_BATCH_ELEMENTS = 1 << 16
@@ -138,10 +107,18 @@ class DoubtOrder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReferenceOrder(InputsOrder):
-    """Call a user's reference function, more than once where it is to be doubted."""
+class ReferenceOrder(Order):
+    """Call a user's reference function, more than once where it is to be doubted.
+
+    Its inputs are bound arguments in canonical JSON; `source` is where its text lies.
+    """
 
     task = "reference"
+    profile = "front"
+    source: Place
+    allocations: Sequence[dict[str, Any]]
+    arguments: dict[str, Any]
+    constexprs: Mapping[str, Any] = field(default_factory=dict)
     doubt: DoubtOrder | None = None
 
 

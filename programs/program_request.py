@@ -196,7 +196,7 @@ class ProgramRequest(PostedTexts):
     device: Annotated[Json, ReadLater(lambda: RequestDevice)] = Field(
         default="auto",
         description='"auto" (a GPU that programs run on if there is one, else the CPU device), '
-        '"interpreter" (the CPU device) or {"target": ..., "model": ...}',
+        '"cpu" (or "interpreter", its old name), "gpu", or {"target": ..., "model": ...}',
     )
     triton: str | None = Field(
         default=None, max_length=64, description="a Triton version that the deployment offers"

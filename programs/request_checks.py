@@ -4,6 +4,7 @@ Nothing here reads a source, or knows which devices there are.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,7 +14,7 @@ from compiler.request.limits import RequestLimits
 from compiler.request.limits import check as check_sizes
 from compiler.request.resolution import check_texts
 from launch.request.launch_record import Device
-from launch.request.launch_resolution import AUTO, INTERPRETER, read_device, repeats_faults
+from launch.request.launch_resolution import AUTO, CPU, read_device, repeats_faults
 from launch.request.request_part import below
 from programs.program_request import EntryRequest, ProgramRequest
 
@@ -47,7 +48,7 @@ def device_faults(request: ProgramRequest, device: Device | None) -> Iterator[Fa
     """Find what is asked for that `device` (None: the CPU device) cannot do."""
     if device is None:
         if request.timing is not None:
-            is_wanted = request.device == INTERPRETER
+            is_wanted = read_device(request.device) == CPU
             why = "this is the CPU device" if is_wanted else "no worker runs programs on one here"
             yield Fault("/timing", f"only runs on GPUs are timed, and {why}; leave `timing` out")
         return
@@ -55,7 +56,7 @@ def device_faults(request: ProgramRequest, device: Device | None) -> Iterator[Fa
         if check in ON_THE_CPU:
             message = (
                 f"{check} is made on the CPU device only, and this runs on the GPU {device.model} "
-                f'({device.target}); leave it out, or say "device": "{INTERPRETER}"'
+                f'({device.target}); leave it out, or say "device": "{CPU}"'
             )
             yield Fault(f"/checks/{index}", message)
 
@@ -121,8 +122,9 @@ def _stop_faults(request: ProgramRequest) -> Iterator[Fault]:
     }
     if request.trials > 1:
         runs["trials"] = request.trials
-    if request.device not in (AUTO, INTERPRETER):
-        runs["device"] = request.device
+    with suppress(RequestRejected):  # said of `device` already
+        if read_device(request.device) not in (AUTO, CPU):
+            runs["device"] = request.device
     for name, value in runs.items():
         if value:
             message = f"nothing runs after {request.stop_after}; leave `{name}` or `stop_after` out"

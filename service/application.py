@@ -46,9 +46,10 @@ DESCRIPTION = """Compile, cache and run Triton GPU kernels over HTTP.
 Post a kernel with its signature, constexprs and a target; get its TTIR, TTGIR, LLVM IR, PTX and
 cubin, its registers and spills, and errors that point at your own line. No GPU is needed.
 
-Post a launch, and the kernel runs on Triton's CPU interpreter or on a GPU: the answer is a verdict,
-findings at your own line, and timing. A kernel that does not compile, or is not right, is a result
-and no HTTP error; errors are problems (RFC 9457) that name the field.
+Post a launch, and the kernel runs on a GPU, or on the CPU device, which runs a translation of the
+compiler's own TTIR. The answer is a verdict, findings at your own line, and on a GPU timing. A
+kernel that does not compile, or is not right, is a result and no HTTP error; errors are problems
+(RFC 9457) that name the field.
 """
 TAGS = [
     {"name": "compilations", "description": "Kernels compiled, by the key of what was posted."},

@@ -147,7 +147,7 @@ class Workers:
     async def known_references(self) -> dict[str, Sequence[str]]:
         """Return what references may be written with: by device class, and by toolchain id.
 
-        A toolchain that is not there has no interpreter, and never had.
+        A toolchain that is not there has no CPU device, and never had.
         """
         members: Any = await self._redis.smembers(keys.REFERENCES)
         known: dict[str, Any] = {}

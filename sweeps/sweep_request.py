@@ -37,7 +37,7 @@ TARGETS_EXAMPLE: dict[str, Any] = {
     "include": ["instruction_mix"],
 }
 LAUNCH_SWEEP_EXAMPLE: dict[str, Any] = {
-    "base": LAUNCH_EXAMPLE | {"device": "interpreter"},
+    "base": LAUNCH_EXAMPLE | {"device": "cpu"},
     "space": [{"constexprs": {"BLOCK_SIZE": 512}}, {"constexprs": {"BLOCK_SIZE": 1024}}],
 }
 

@@ -145,7 +145,7 @@ def _seconds(duration_ms: float | None) -> float | None:
 
 def _metadata(program: Mapping[str, Any], not_applied: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "device": device_of(program) or "interpreter",
+        "device": device_of(program) or "cpu",
         "program": program.get("url"),
         "verdict": program.get("verdict"),
         "coverage": (program.get("reward") or {}).get("coverage"),

@@ -200,7 +200,7 @@ def program_of(task: KernelGymTask, *, on_gpu: bool) -> dict[str, Any]:
         },
         "tolerance": TOLERANCE,
         "trials": ceil(task.num_correct_trials / CALLS_OF_A_TRIAL),
-        "device": "auto" if on_gpu else "interpreter",
+        "device": "auto" if on_gpu else "cpu",
         "timing": timing if on_gpu else None,
         "timeout_s": timeout_s,
         "priority": "batch" if task.priority == "low" else "interactive",

@@ -24,7 +24,7 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
     given = arguments.model_dump(exclude_none=True)
     body: dict[str, Any] = {
         "compilation": {name: given[name] for name in _OF_COMPILATION if name in given},
-        "device": {"target": arguments.target} if arguments.target else "interpreter",
+        "device": {"target": arguments.target} if arguments.target else "cpu",
         "grid": given["grid"],
         "arguments": given["arguments"],
     }

@@ -246,7 +246,7 @@ async def asked_of(asked: argparse.Namespace, tritond: Sequence[Any]) -> Run:
     """Do all parts that ask a service."""
     async with httpx.AsyncClient(base_url=URL, timeout=180) as client:
         service = Service(client)
-        device: Any = "interpreter"
+        device: Any = "cpu"
         if not asked.cpu:
             await until_ready(service, tritond)
             device = {"target": (await service.device())["target"]}

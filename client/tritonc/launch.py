@@ -10,7 +10,7 @@ from typing import Any
 from tritonc.compilation import UNFINISHED, Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
 from tritonc.html_panes import framed, plain
-from tritonc.launch_run import DOES_NOT_COMPILE, GOOD, Finding, Output, Run, report_lines
+from tritonc.launch_run import GOOD, Finding, Output, Run, report_lines
 from tritonc.service_errors import TritoncError
 
 
@@ -156,15 +156,11 @@ class Launch:
         return f"verdict: {self.verdict}{f' {where}' if where else ''}{took}{cases}"
 
     def _where(self) -> str:
-        """Return what ran it. A CPU has two ways: what compiles, and Triton's interpreter."""
+        """Return what ran it."""
         device = self.device or {}
-        if not device.get("interpreter"):
-            return f"on the {device['model']}" if device.get("model") else ""
-        runs = self.cases or (self,)
-        interpreted = [any(f.kind == DOES_NOT_COMPILE for f in run.findings) for run in runs]
-        if all(interpreted):
-            return "in Triton's interpreter"
-        return "on the CPU device" + (" and in Triton's interpreter" if any(interpreted) else "")
+        if device.get("interpreter"):
+            return "on the CPU device"
+        return f"on the {device['model']}" if device.get("model") else ""
 
 
 class LaunchFailed(TritoncError):

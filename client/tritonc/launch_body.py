@@ -54,7 +54,7 @@ class LaunchMembers(KernelMembers, total=False):
     """The members of a launch; what is left out is the service's to choose."""
 
     device: str | Mapping[str, str]
-    """`auto`, `interpreter` (the CPU), or `{"target": "cuda:90", "model": "NVIDIA H200"}`."""
+    """`auto`, `cpu`, `gpu`, or `{"target": "cuda:90", "model": "NVIDIA H200"}`."""
     reference: Reference
     """What the outputs are compared with."""
     cases: Sequence[Mapping[str, Any]]
@@ -64,7 +64,7 @@ class LaunchMembers(KernelMembers, total=False):
     """By output: `none`, `summary`, `values`, or `tensor` for `launches.output`."""
     timing: Mapping[str, Any]
     checks: Sequence[str]
-    """`memcheck`, `racecheck`, `initcheck`, `determinism`, `differential`, `fuzz`."""
+    """`memcheck`, `racecheck`, `initcheck`, `determinism`, `fuzz`."""
     fuzz: Mapping[str, Any]
     """How to fuzz: `seed`, `cases` at most, `fixed` arguments."""
     profile: bool | str
@@ -75,10 +75,8 @@ class LaunchMembers(KernelMembers, total=False):
 
     With `{"values": True}` also what each of their operations makes.
     """
-    fallback: str
-    """On the CPU device: `interpret` runs what does not compile in Triton's interpreter."""
     timeout_s: float
-    """Bound of the execution, in seconds."""
+    """Bound of each run, reference and compilation, in seconds."""
     deadline_s: float
     """Bound of all: queue, compile and execution."""
     priority: str

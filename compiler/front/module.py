@@ -125,13 +125,8 @@ def launching_nothing(kinds: Sequence[Any], launched: Callable[[], object]) -> I
             kind.run = original
 
 
-def load(
-    text: str, files: Mapping[str, str], *, name: str = MODULE, interpreted: Sequence[Any] = ()
-) -> Loaded:
-    """Load `text` as the module `name` of `/kernel/<name>.py`, its imports coming from `files`.
-
-    `interpreted` are further classes of kernels, whose launches do nothing either.
-    """
+def load(text: str, files: Mapping[str, str], *, name: str = MODULE) -> Loaded:
+    """Load `text` as the module `name` of `/kernel/<name>.py`, its imports coming from `files`."""
     if any(isinstance(finder, _FINDERS) for finder in sys.meta_path):
         forget_earlier()
     assumptions = Assumptions()
@@ -145,11 +140,10 @@ def load(
     module.__package__ = package_of(text, files, root)
     sys.modules[name] = module
     failed = None
-    launchable = (*triton_api.LAUNCHABLE, *interpreted)
     notice_attempts(assumptions)
     with (
         driver_stub.noting_assumptions(assumptions),
-        launching_nothing(launchable, lambda: LaunchResult(assumptions)),
+        launching_nothing(triton_api.LAUNCHABLE, lambda: LaunchResult(assumptions)),
     ):
         try:
             execution.run(module, text, path)

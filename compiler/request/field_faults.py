@@ -3,7 +3,7 @@
 Work that it makes is bounded by the faults that are answered, whatever was posted.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, get_args
 
@@ -29,7 +29,7 @@ def _fault(
 ) -> Fault:
     match kind:
         case "extra_forbidden":
-            message = f"unknown field.{guesses.of(place)}"
+            message = guesses.removed(place) or f"unknown field.{guesses.of(place)}"
         case "model_type":
             message = "must be a JSON object"
         case "missing":
@@ -43,6 +43,11 @@ class _Guesses:
     def __init__(self, model: type[BaseModel]) -> None:
         self._model = model
         self._left = _MOST_GUESSES
+
+    def removed(self, place: tuple[str | int, ...]) -> str | None:
+        """Return why a field of the request is there no longer; None: it never was."""
+        removed: Mapping[str, str] = getattr(self._model, "removed_fields", {})
+        return removed.get(str(place[0])) if len(place) == 1 else None
 
     def of(self, place: tuple[str | int, ...]) -> str:
         if self._left == 0:

@@ -1,4 +1,4 @@
-"""One run of a kernel on a CPU, whatever runs it, and the report that is made of it.
+"""One run of a kernel on the CPU device, and the report that is made of it.
 
 Also the second run that the check of determinism asks for. Runs nothing itself.
 """
@@ -32,7 +32,6 @@ from launch.checks.touched_memory import TouchedMemory
 from launch.checks.written_memory import WrittenElements
 from launch.messages import (
     Finding,
-    InterpretOrder,
     ModifiedInput,
     RunOrder,
     RunReport,
@@ -41,7 +40,6 @@ from launch.messages import (
 
 _ACCESSES_RATIO = 4
 """How many times the accesses of a first run a second one may make."""
-KernelOrder = InterpretOrder | RunOrder
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ Run = Callable[[RunOptions], KernelRun]
 """Runs the kernel on fresh memory."""
 
 
-def run_and_report(order: KernelOrder, run: Run, send: Send) -> RunReport:
+def run_and_report(order: RunOrder, run: Run, send: Send) -> RunReport:
     """Have the kernel run; send `output:<name>` for every output, `trace` when one was asked for.
 
     `unwritten:<name>` follows an output with elements that nobody wrote: a bit for each in C order.
@@ -99,7 +97,7 @@ def run_and_report(order: KernelOrder, run: Run, send: Send) -> RunReport:
     )
 
 
-def fresh_memory(order: KernelOrder, body: bytes) -> list[Allocation]:
+def fresh_memory(order: RunOrder, body: bytes) -> list[Allocation]:
     """Return the memory that an order's arguments describe. Raises `Failure`."""
     try:
         return materialise(order.allocations, order.arguments, body)
@@ -107,7 +105,7 @@ def fresh_memory(order: KernelOrder, body: bytes) -> list[Allocation]:
         raise Failure("invalid_argument", "request", str(error)) from error
 
 
-def _send_outputs(order: KernelOrder, ran: KernelRun, run_ms: float, send: Send) -> None:
+def _send_outputs(order: RunOrder, ran: KernelRun, run_ms: float, send: Send) -> None:
     for leaf in _outputs(order):
         data = logical_bytes(ran.allocations[leaf.allocation].memory, leaf)
         send({"kind": "stage", "stage": f"output:{leaf.name}", "ms": run_ms}, data)
@@ -129,7 +127,7 @@ def _run_again(run: Run, first: KernelRun) -> KernelRun:
         return run(RunOptions())
 
 
-def _compare_runs(order: KernelOrder, first: KernelRun, second: KernelRun) -> list[Finding]:
+def _compare_runs(order: RunOrder, first: KernelRun, second: KernelRun) -> list[Finding]:
     """Return where outputs of two runs differ, or what stopped the second."""
     if second.stopped is not None:
         return [second.stopped]
@@ -152,11 +150,11 @@ def _trace(wanted: TraceOrder | None) -> Trace | None:
     return Trace(wanted.programs, wanted.max_accesses, steps)
 
 
-def _outputs(order: KernelOrder) -> list[Leaf]:
+def _outputs(order: RunOrder) -> list[Leaf]:
     return [leaf for leaf in leaves(order.arguments) if leaf.output]
 
 
-def _modified(ran: KernelRun, order: KernelOrder) -> list[ModifiedInput]:
+def _modified(ran: KernelRun, order: RunOrder) -> list[ModifiedInput]:
     """Return the arguments that are no outputs and were changed, with the first element changed."""
     reported = []
     for allocation, elements in ran.watch.inputs.changed():

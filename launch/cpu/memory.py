@@ -1,8 +1,8 @@
 """The memory of the programs that run at once: every access is looked at, many programs in one go.
 
-A look only says that something may be wrong (`Suspected`); what it is, `Watch` finds, for which
-programs run one after the other, exactly as on Triton's interpreter. Nothing that is wrong is
-touched, and addresses are made up, so that nothing else can be.
+A look only says that something may be wrong (`Suspected`). Then programs run one after the other,
+and `Watch` finds what it is. No access that is wrong is made, and addresses are made up, so that
+no other memory can be reached.
 """
 
 from __future__ import annotations

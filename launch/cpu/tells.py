@@ -23,7 +23,7 @@ class Tells:
         self._programs, self._places = programs, places
 
     def show(self, prefix: str, hexadecimal: bool, *values: Any) -> None:
-        """Print values as Triton's interpreter does: a line for each, the program's indices first.
+        """Print a line for each value, the program's indices first.
 
         One program is to run at a time.
         """

@@ -29,7 +29,6 @@ from compiler.posted_text import lines_of, python_text
 from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, part, view
 from launch.buffers.element_types import Array, is_float, largest_finite, readable
 from launch.checks.bounded_output import BoundedOutput
-from launch.interpreter import user_errors
 from launch.messages import (
     DoubtOrder,
     ExpectedOutput,
@@ -37,6 +36,7 @@ from launch.messages import (
     ReferenceOrder,
     ReferenceReport,
 )
+from launch.reference import reference_errors
 from launch.reference.doubt import Doubted, Given, doubted, widened
 from launch.reference.expected import SLUG, at_return, by_output
 from launch.reference.known_contents import KnownContents
@@ -198,13 +198,13 @@ def _select_inputs(function: Callable[..., Any], inputs: dict[str, Any]) -> dict
 
 def _failure(error: BaseException) -> Failure:
     """Return the failure for what user code raised. Raises `MemoryError` for want of memory."""
-    user_errors.reraise_memory_error(error)
+    reference_errors.reraise_memory_error(error)
     if isinstance(error, Failure):
         return error
     if isinstance(error, SyntaxError) and file_in_kernel(error.filename or ""):
         return Failure(SLUG, "reference", f"line {error.lineno}: {error.msg}")
     slug, message = _slug_and_message(error)
-    failure = user_errors.of_code(error, slug, message)
+    failure = reference_errors.failure_at_user_line(error, slug, message)
     return Failure(slug, "reference", failure.message, failure.diagnostics)
 
 
@@ -212,7 +212,7 @@ def _slug_and_message(error: BaseException) -> tuple[str, str]:
     """Return slug and words for what a reference raised."""
     message = f"{type(error).__name__}: {error}"
     if environment.was_refused(error):
-        return SLUG, user_errors.refusal_of(message)
+        return SLUG, reference_errors.refusal_of(message)
     if not isinstance(error, ModuleNotFoundError):
         return SLUG, message
     if (error.name or "").partition(".")[0] == _TORCH:

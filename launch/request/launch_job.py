@@ -5,10 +5,12 @@ Both sides of the queue read it with this class.
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compiler.job import CompileJob
 from compiler.problem import Problem
+from compiler.rejection import RequestRejected
+from compiler.request.field_faults import field_faults
 from launch.request.launch_record import Device, Launch, launch_url
 from launch.request.launch_request import LaunchRequest
 
@@ -41,8 +43,15 @@ class LaunchJob(BaseModel):
         return all(parameter.is_constexpr for parameter in job.specialization.named.values())
 
     def read_request(self) -> LaunchRequest:
-        """Return the posted body."""
-        return LaunchRequest.model_validate(self.request)
+        """Return the posted body.
+
+        Raises RequestRejected for what an earlier version of the service queued and this one no
+        longer accepts.
+        """
+        try:
+            return LaunchRequest.model_validate(self.request)
+        except ValidationError as error:
+            raise RequestRejected(*field_faults(error, LaunchRequest)) from None
 
 
 def compile_job_of_launch(job: CompileJob, timeout_s: float) -> CompileJob:

@@ -37,7 +37,10 @@ LaunchState = Literal["queued", "running", "completed", "failed", "cancelled"]
 
 
 class Device(Record):
-    """Where it runs; all but `interpreter` is null on the CPU device."""
+    """The device that runs it.
+
+    `interpreter` is true on the CPU device, which had this name once; all else is null there.
+    """
 
     target: str | None
     model: str | None = None

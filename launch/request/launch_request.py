@@ -3,9 +3,11 @@
 What its values mean is for `launch_resolution` to say.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request.compile_request import MAX_TIMEOUT_S, NOT_NULL, Json, Name
@@ -16,7 +18,21 @@ from launch.request.launched_kernel import LaunchedKernel
 from launch.request.reference_request import Key, Reference
 from launch.request.request_part import ReadLater, RequestPart
 
-Check = Literal["memcheck", "racecheck", "initcheck", "determinism", "differential", "fuzz"]
+
+def _refuse_differential(check: Any) -> Any:
+    if check == "differential":
+        message = (
+            "the check `differential` is gone: Triton's interpreter, which it compared with, runs "
+            "another language than the compiler. Leave it out, and give a reference"
+        )
+        raise PydanticCustomError("removed_check", message)
+    return check
+
+
+Check = Annotated[
+    Literal["memcheck", "racecheck", "initcheck", "determinism", "fuzz"],
+    BeforeValidator(_refuse_differential),
+]
 FUZZ = "fuzz"
 ReturnMode = Literal["none", "summary", "values", "tensor"]
 
@@ -24,7 +40,7 @@ MAX_CASES = 100
 MAX_FUZZ_CASES = 100
 MAX_DEADLINE_S = 3600
 MAX_ARGUMENTS = 256
-MAX_CHECKS = 6
+MAX_CHECKS = 5
 
 _BUFFER = {"shape": [98432], "dtype": "fp32"}
 EXAMPLE: dict[str, Any] = {
@@ -48,9 +64,8 @@ TIMED_EXAMPLE: dict[str, Any] = EXAMPLE | {
 
 CPU_EXAMPLE: dict[str, Any] = EXAMPLE | {
     "compilation": {name: COMPILATION_EXAMPLE[name] for name in ("source", "constexprs")},
-    "device": "interpreter",
-    "fallback": "interpret",
-    "checks": ["racecheck", "differential", "fuzz"],
+    "device": "cpu",
+    "checks": ["racecheck", "fuzz"],
     "fuzz": {"cases": 8},
     "trace": {"programs": [[0, 0, 0]], "values": True},
 }
@@ -69,8 +84,8 @@ class DeviceClass(RequestPart):
     model: str | None = Field(default=None, max_length=128)
 
 
-RequestDevice = Literal["auto", "interpreter"] | DeviceClass
-"""How a request says where to run."""
+RequestDevice = Literal["auto", "cpu", "gpu", "interpreter"] | DeviceClass
+"""How a request says where to run. `interpreter` is the old name of `cpu`."""
 
 
 class RepeatsRequest(RequestPart):
@@ -152,6 +167,10 @@ class CaseRequest(RequestPart):
 class LaunchRequest(RequestPart):
     """A compilation with described arguments, a grid, and what to find out."""
 
+    removed_fields: ClassVar[Mapping[str, str]] = {
+        "fallback": "this field is gone: a kernel that does not compile has failed on every "
+        "device, and `compilation.diagnostics` say why. Leave it out"
+    }
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [EXAMPLE, TIMED_EXAMPLE, CPU_EXAMPLE],
@@ -168,7 +187,8 @@ class LaunchRequest(RequestPart):
     compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
     device: Annotated[Json, ReadLater(lambda: RequestDevice)] = Field(
         default="auto",
-        description='"auto", "interpreter" (the CPU device) or {"target": ..., "model": ...}',
+        description='"auto" (a GPU of the target if there is one, else the CPU device), "cpu" (or '
+        '"interpreter", its old name), "gpu", or {"target": ..., "model": ...}',
     )
     grid: _Grid = Field(
         default=None,
@@ -207,11 +227,6 @@ class LaunchRequest(RequestPart):
         default="caller", description="process: a GPU process for this launch alone"
     )
     trace: TraceRequest | None = Field(default=None, description="on the CPU device only")
-    fallback: Literal["interpret"] | None = Field(
-        default=None,
-        description="on the CPU device: interpret runs in Triton's interpreter what does not "
-        "compile, which is a finding then, not a failure",
-    )
     timeout_s: Annotated[
         float,
         Field(gt=0, le=MAX_TIMEOUT_S, description="of each run, reference and compilation"),

@@ -22,8 +22,10 @@ from launch.request.launch_request import FUZZ, DeviceClass, LaunchRequest, Repe
 from launch.request.launched_kernel import LaunchedKernel
 from launch.request.request_part import below, read
 
-INTERPRETER = "interpreter"
 AUTO = "auto"
+CPU = "cpu"
+GPU = "gpu"
+_OLD_NAMES = {"interpreter": CPU}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolv
     with collecting(faults):
         device = read_device(request.device)
         if device == AUTO and (request.trace is not None or not _has_target(request)):
-            device = INTERPRETER  # alone can trace, and needs no target
+            device = CPU  # alone can trace, and needs no target
         faults += _device_faults(request, device)
     specialization = None
     if request.compilation is not None:
@@ -71,15 +73,15 @@ def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolv
 
 
 def read_device(raw: Any) -> str | DeviceClass:
-    """Return the device that `raw` names.
+    """Return the device that `raw` names, by its present name.
 
     Raises RequestRejected; whether there is such a device is not known here.
     """
-    if raw in (AUTO, INTERPRETER) and isinstance(raw, str):
-        return raw
+    if isinstance(raw, str) and (name := _OLD_NAMES.get(raw, raw)) in (AUTO, CPU, GPU):
+        return name
     if not isinstance(raw, dict):
         message = (
-            f'{shown(raw)} is no device; write "auto", "interpreter" or {{"target": "cuda:90"}}'
+            f'{shown(raw)} is no device; write "auto", "cpu", "gpu" or {{"target": "cuda:90"}}'
         )
         raise RequestRejected(Fault("/device", message))
     device = read(DeviceClass, raw, "/device")
@@ -123,17 +125,19 @@ def repeats_faults(timing: RepeatsRequest | None) -> Iterator[Fault]:
 
 
 def _device_faults(request: LaunchRequest, device: str | DeviceClass) -> Iterator[Fault]:
-    if request.trace is not None and isinstance(device, DeviceClass):
-        yield Fault("/trace", 'only the CPU device traces; write "device": "interpreter"')
+    needs_gpu = device == GPU or isinstance(device, DeviceClass)
+    if request.trace is not None and needs_gpu:
+        yield Fault("/trace", 'only the CPU device traces; write "device": "cpu"')
+    if needs_gpu and not _has_target(request):
+        example = device.target if isinstance(device, DeviceClass) else "cuda:90"
+        message = (
+            f"a launch on a GPU needs the target to compile for, such as {shown(example)}; only "
+            '"device": "cpu" does without'
+        )
+        yield Fault("/compilation/target", message)
+        return
     if isinstance(device, DeviceClass) and request.compilation is not None:
         compiled = request.compilation.target
-        if not _has_target(request):
-            message = (
-                "a launch on a GPU needs the target to compile for, such as "
-                f'{shown(device.target)}; only "device": "interpreter" does without'
-            )
-            yield Fault("/compilation/target", message)
-            return
         with suppress(RequestRejected):  # said at /compilation/target
             if parse_target(device.target) != parse_target(compiled):
                 yield Fault("/device/target", f"the compilation is for {compiled}")

@@ -50,7 +50,7 @@ export function launchBody(launch: LaunchText, compilation: RequestBody, device:
     const further = launch.cases.map((each) => ({ name: each.name, arguments: argumentsOf(changed(launch.arguments, each)) }));
     body.cases = [{ name: "as above" }, ...further];
   }
-  if (device !== "interpreter") body.timing = TIMING; // which a CPU answers with null
+  if (device !== "cpu") body.timing = TIMING; // which a CPU answers with null
   if (launch.reference.trim()) body.reference = { source: launch.reference, language: "numpy" };
   return body;
 }
@@ -59,7 +59,7 @@ export function launchBody(launch: LaunchText, compilation: RequestBody, device:
 export function caseBody(launch: LaunchText, index: number, compilation: RequestBody): RequestBody {
   const found = launch.cases[index];
   const alone = found ? changed(launch.arguments, found) : launch.arguments;
-  return launchBody({ ...launch, arguments: alone, cases: [] }, compilation, "interpreter");
+  return launchBody({ ...launch, arguments: alone, cases: [] }, compilation, "cpu");
 }
 
 function changed(above: Record<string, ArgumentText>, { arguments: own }: CaseText): Record<string, ArgumentText> {

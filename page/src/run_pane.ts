@@ -50,13 +50,11 @@ class RunPane implements Content {
   private readonly form = element("div", { className: "launch" });
   private readonly said = element("div", {});
   private readonly status = element("p", { role: "status", className: "faint" });
-  private readonly device = menu([["interpreter", "CPU"], ["auto", "GPU, where there is one"]], "interpreter", { "aria-label": "Device" });
+  private readonly device = menu([["cpu", "CPU"], ["auto", "GPU, where there is one"]], "cpu", { "aria-label": "Device" });
   private readonly start = button("Run", () => void this.go(), { className: "primary" });
   private readonly grid = element("input", { spellcheck: false, title: "Numbers or expressions, such as cdiv(n_elements, BLOCK_SIZE)" });
-  private readonly interprets = element("input", { type: "checkbox", title: "Triton's interpreter runs it, and a finding says that it does not compile" });
   private readonly profiles = element("input", { type: "checkbox", title: "Run once more under a profiler: which lines its warps wait at" });
   private readonly profilesField = field("profile by line", this.profiles, "inline");
-  private readonly interpretsField = field("even if it does not compile", this.interprets, "inline");
   private readonly cases: CaseForms;
   private readonly reference: EditorView;
   private readonly stop: () => void;
@@ -73,7 +71,7 @@ class RunPane implements Content {
     this.element = element(
       "div",
       { className: "body scrolls" },
-      element("div", { className: "controls" }, field("Grid", this.grid), this.device, this.start, this.interpretsField, this.profilesField),
+      element("div", { className: "controls" }, field("Grid", this.grid), this.device, this.start, this.profilesField),
       this.status,
       this.said,
       this.form,
@@ -100,9 +98,7 @@ class RunPane implements Content {
 
   /** Offer what the device can do. */
   private offer(): void {
-    const isCpu = this.device.value === "interpreter";
-    this.interpretsField.hidden = !isCpu;
-    this.profilesField.hidden = isCpu;
+    this.profilesField.hidden = this.device.value === "cpu";
   }
 
   private async go(): Promise<void> {
@@ -114,15 +110,14 @@ class RunPane implements Content {
       const text = structuredClone(this.context.launch());
       const compilation = this.context.body();
       const body = launchBody(text, compilation, this.device.value);
-      if (this.device.value !== "interpreter" && this.profiles.checked) body.profile = "lines";
-      if (this.device.value === "interpreter" && this.interprets.checked) body.fallback = "interpret";
+      if (this.device.value !== "cpu" && this.profiles.checked) body.profile = "lines";
       // a case has arguments of its own, so which of its programs to trace is known when it is chosen
-      const isTraced = this.context.isDrawn() && this.device.value === "interpreter" && !text.cases.length;
+      const isTraced = this.context.isDrawn() && this.device.value === "cpu" && !text.cases.length;
       const launch = await launched(isTraced ? tracing(body) : body);
       const trace = isTraced ? await tracedOf(body, launch) : null;
       const worst = Math.max(0, runsOf(launch).findIndex((each) => each.verdict === launch.verdict));
       this.context.ran(launch.verdict);
-      this.look(launch, worst, trace, (index) => (index ? caseBody(text, index - 1, compilation) : launchBody({ ...text, cases: [] }, compilation, "interpreter")));
+      this.look(launch, worst, trace, (index) => (index ? caseBody(text, index - 1, compilation) : launchBody({ ...text, cases: [] }, compilation, "cpu")));
     } catch (error) {
       this.say(wordsOf(error), "bad");
     } finally {

@@ -76,7 +76,7 @@ class SeePane {
 
   /** The launch in the forms, without its further cases. */
   private form(): RequestBody {
-    return launchBody({ ...this.context.launch(), cases: [] }, this.context.body(), "interpreter");
+    return launchBody({ ...this.context.launch(), cases: [] }, this.context.body(), "cpu");
   }
 
   /** Draw what `trace` comes to, unless another run is drawn by then. */

@@ -65,7 +65,7 @@ export function tracing(body: RequestBody, programs = programsOf(extents(body)))
   const small = buffersOf(body).filter(({ shape, output }) => output && sizeOf(shape) <= MOST_VALUES);
   return {
     ...body,
-    device: "interpreter",
+    device: "cpu",
     trace: { programs, max_accesses: MOST_ACCESSES, values: true },
     return: { ...(body.return as object | undefined), ...Object.fromEntries(small.map(({ name }) => [name, "values"])) },
   };

@@ -32,7 +32,7 @@ def stream_warnings(tape: Tape, effects: KernelsEffects, *, on_gpu: bool) -> lis
         }  # fmt: skip
         found += [
             f"{first} and {second} may use the same memory, and neither waits for the other: this "
-            'replay hides that. Run the program with the device "interpreter", which looks at '
+            'replay hides that. Run the program with the device "cpu", which looks at '
             "every access."
             for first, second in sorted(pairs)[:_MOST_PAIRS]
         ]

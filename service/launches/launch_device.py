@@ -7,12 +7,12 @@ from compiler.rejection import Fault, RequestRejected
 from compiler.target import parse_target
 from launch.request.launch_record import Device
 from launch.request.launch_request import DeviceClass, LaunchRequest
-from launch.request.launch_resolution import INTERPRETER, Resolved
+from launch.request.launch_resolution import CPU, GPU, Resolved
 from launch.request.reference_request import Reference
 from service.state import ServiceState
-from store.jobs.types import device_lane, interpreter_lane, torch_lane
+from store.jobs.types import cpu_lane, device_lane, torch_lane
 
-WITHOUT_TOOLS = ("determinism", "differential", "fuzz")
+WITHOUT_TOOLS = ("determinism", "fuzz")
 """The checks that every device can make."""
 
 
@@ -31,9 +31,9 @@ async def choose_device(
     }
     name = await _gpu_name(state, resolved.device, job.target_name)
     if name is None:
-        await _check_interpreter(state, job)
+        await _check_cpu_device(state, job)
         device, place = Device(target=None, interpreter=True), job.toolchain_id
-        lane = interpreter_lane(job.toolchain_id)
+        lane = cpu_lane(job.toolchain_id)
     else:
         target, _, model = name.partition(" ")
         _check_binaries(kernels, target)
@@ -53,14 +53,15 @@ def _given_references(resolved: Resolved) -> Iterator[tuple[str, Reference]]:
 
 
 async def _gpu_name(state: ServiceState, wanted: str | DeviceClass, target: str) -> str | None:
-    """Return the class of GPUs to run on, None for the interpreter."""
-    if wanted == INTERPRETER:
+    """Return the class of GPUs to run on, None for the CPU device. Raises RequestRejected."""
+    if wanted == CPU:
         return None
     known = await state.workers.known_devices()
-    if not isinstance(wanted, DeviceClass):
-        return _matching(known, target, None)
-    name = _matching(known, str(parse_target(wanted.target)), wanted.model)
-    if name is None:
+    if isinstance(wanted, DeviceClass):
+        name = _matching(known, str(parse_target(wanted.target)), wanted.model)
+    else:
+        name = _matching(known, target, None)
+    if name is None and (wanted == GPU or isinstance(wanted, DeviceClass)):
         offered = ", ".join(known) or "none, only the CPU device"
         message = f"no worker has ever had such a device; known are {offered}"
         raise RequestRejected(Fault("/device", message))
@@ -75,8 +76,8 @@ def _matching(known: Sequence[str], target: str, model: str | None) -> str | Non
     return None
 
 
-async def _check_interpreter(state: ServiceState, job: CompileJob) -> None:
-    """Refuse a toolchain on whose interpreter no worker has ever launched, if others are known."""
+async def _check_cpu_device(state: ServiceState, job: CompileJob) -> None:
+    """Refuse a toolchain on whose CPU device no worker has launched, if others are known."""
     launching = [place for place in await state.workers.known_references() if " " not in place]
     if launching and job.toolchain_id not in launching:
         known = [await state.toolchains.find(identity) for identity in launching]
@@ -122,7 +123,7 @@ async def check_tools(state: ServiceState, request: LaunchRequest, device: Devic
     faults: list[Fault] = []
     if device.interpreter:
         if request.profile:
-            faults.append(Fault("/profile", "only GPUs can be profiled; this is the interpreter"))
+            faults.append(Fault("/profile", "only GPUs can be profiled; this is the CPU device"))
         if request.timing is not None and request.timing.fresh_inputs == "values":
             message = (
                 "only runs on GPUs are timed, each on values of its own; this is the CPU device"

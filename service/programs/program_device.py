@@ -8,7 +8,7 @@ from compiler.request.resolution import offered_target
 from compiler.target import parse_target
 from compiler.toolchain import Toolchain
 from launch.request.launch_request import DeviceClass
-from launch.request.launch_resolution import AUTO, INTERPRETER, read_device
+from launch.request.launch_resolution import AUTO, CPU, read_device
 from programs.program_request import ProgramRequest
 from programs.request_checks import device_faults
 from service.http.problems import ProblemRaised
@@ -28,7 +28,7 @@ async def choose_place(state: ServiceState, request: ProgramRequest) -> ProgramP
     wanted = read_device(request.device)
     chosen = await state.toolchains.choose(request.triton)
     place = None
-    if wanted != INTERPRETER and request.stop_after is None:
+    if wanted != CPU and request.stop_after is None:
         place = await _on_a_gpu(state, request, chosen, wanted)
     if place is None:
         toolchain = await _recording(state, request, chosen)

@@ -188,8 +188,11 @@ def inspect_lane(toolchain_id: str) -> str:
     return f"inspect:{toolchain_id}"
 
 
-def interpreter_lane(toolchain_id: str) -> str:
-    """Return the lane of launches on this toolchain's CPU interpreter."""
+def cpu_lane(toolchain_id: str) -> str:
+    """Return the lane of launches on this toolchain's CPU device.
+
+    It keeps that device's old name, as jobs that earlier versions queued wait there.
+    """
     return f"{LAUNCH_LANES}interpreter:{toolchain_id}"
 
 
@@ -223,7 +226,7 @@ def lanes_of(toolchain_id: str, program_devices: Iterable[str]) -> list[str]:
 
     Its programs run on the CPU device, and on GPUs of `program_devices`, "<target> <model>".
     """
-    on_the_cpu = interpreter_lane(toolchain_id)
+    on_the_cpu = cpu_lane(toolchain_id)
     every = (compile_lane, inspect_lane, derive_lane, programs_lane)
     on_gpus = (name.partition(" ") for name in program_devices)
     return [

@@ -75,7 +75,7 @@ def test_a_task_is_a_program_with_kernelbenchs_classes_and_tolerances() -> None:
     assert (body["timeout_s"], body["priority"]) == (90, "batch")
     assert "seed" not in body, "a secret one is drawn where the task has none"
     assert program_of(task(seed=7), on_gpu=False)["seed"] == 7
-    assert (body["device"], body["timing"]) == ("interpreter", None)
+    assert (body["device"], body["timing"]) == ("cpu", None)
 
 
 @pytest.mark.parametrize(("calls", "trials"), [(1, 1), (2, 1), (5, 3), (20, 10)])

@@ -112,16 +112,6 @@ def test_one_launch_is_both_judged_and_drawn(visit: Visit) -> None:
     assert len([url for url in posted if "/v1/launches" in url]) == 1
 
 
-def test_what_does_not_compile_is_run_all_the_same_and_told_at_its_line(visit: Visit) -> None:
-    page = visit()
-    write(page, source_of(page).replace("x + y", "x + y if n_elements else None"))
-    run = fill_in(page, 1000)
-    run.get_by_label("even if it does not compile").check()
-    start(run, "passed")
-
-    expect(note_below(page, "x + y if n_elements else None")).to_contain_text("does not compile: ")
-
-
 def test_cases_have_a_verdict_each_and_one_is_looked_at(visit: Visit) -> None:
     page = visit()
     write(page, source_of(page).replace("mask = offsets < n_elements", "mask = offsets < 700"))
@@ -182,7 +172,7 @@ def test_lines_that_were_profiled_are_as_hot_as_they_are_and_times_have_an_inter
         body = json.loads(route.request.post_data or "")
         asked.append(body)
         cpu = {name: value for name, value in body.items() if name not in {"timing", "profile"}}
-        answer = route.fetch(post_data=json.dumps(cpu | {"device": "interpreter"}))
+        answer = route.fetch(post_data=json.dumps(cpu | {"device": "cpu"}))
         route.fulfill(response=answer, json=answer.json() | RECORDED)
 
     page.route("**/v1/launches*", as_recorded)

@@ -73,7 +73,7 @@ def task(forward: str, inputs: str) -> str:
 
 def of_task(programs: httpx.Client, asked: tuple[str, str], forward: str, **more: object) -> Answer:
     text = KERNELS + textwrap.indent(forward, " " * 8) + "\n"
-    return evaluate(programs, text, task(*asked), device="interpreter", **more)
+    return evaluate(programs, text, task(*asked), device="cpu", **more)
 
 
 def told(program: Answer) -> tuple[str | None, set[str]]:

@@ -143,7 +143,7 @@ def evaluated(
         programs,
         model("ModelNew", forward, takes, KERNELS),
         model("Model", reference, takes) + makes,
-        device="interpreter",
+        device="cpu",
         tolerance={"rtol": 1e-3, "atol": 1e-3},
         **more,
     )
@@ -278,7 +278,7 @@ def test_a_reference_with_kernels_has_their_work(programs: httpx.Client) -> None
         programs,
         model("ModelNew", "return softmax(a) * 2", 1, KERNELS),
         reference,
-        device="interpreter",
+        device="cpu",
     )
     assert (program["verdict"], program["flags"]) == ("passed", []), program
     assert program["coverage"] == pytest.approx(6 / 7)

@@ -128,7 +128,7 @@ def test_a_source_that_imports_torch_is_compiled_as_everywhere(client: httpx.Cli
 def test_a_kernel_does_not_see_torch(client: httpx.Client) -> None:
     seen = "import sys\nassert 'torch._C' not in sys.modules"
 
-    assert launched(client, bodies.running(seen))["verdict"] == "not_checked"
+    assert launched(client, bodies.loading(seen))["verdict"] == "not_checked"
 
 
 def test_a_case_finds_torch_as_in_a_new_process(client: httpx.Client) -> None:

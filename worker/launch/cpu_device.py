@@ -1,7 +1,6 @@
 """The CPU device of one launch: each of its kernels compiled to IR, and that run in NumPy.
 
-What does not compile is a failure, as on a GPU. Where the launch asks for its fallback, Triton's
-interpreter runs the source instead, and the finding says what the compiler said.
+A kernel that does not compile fails with the compiler's diagnostics, as on a GPU.
 """
 
 import time
@@ -19,23 +18,14 @@ from worker.compile.build_record import build_record
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.launch.cpu_run import run_on_cpu
-from worker.launch.interpreter_run import interpret
 from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
-from worker.launch.kernel_source import KernelSources, advice_of, detail_of
+from worker.launch.kernel_source import advice_of, detail_of
 from worker.launch.launch_children import Children
 from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
 from worker.pool.session import ChildSession
 
 DOES_NOT_COMPILE = "does_not_compile"
 WARNING = "warning"
-_NEEDS_GPU = "needs_gpu"
-_INTERPRETABLE = frozenset(
-    {"compile_error", "lowering_failed", "compiler_crashed", "out_of_resources", "compile_timeout"}
-    | {"memory_exceeded", _NEEDS_GPU}
-)
-"""What may be wrong with a kernel that runs in the interpreter all the same."""
-_NOT_OF_THE_LANGUAGE = frozenset({"sandbox_violation", "worker_lost"})
-"""What a run in the interpreter ends with that says more than why the kernel does not compile."""
 
 
 @dataclass(slots=True)
@@ -46,7 +36,6 @@ class CpuDevice:
     compiling: CompileContext
     request: LaunchRequest
     deadline: Deadline
-    sources: KernelSources
     irs: KernelIrs
     compilation: Compilation | None = None
     compile_ms: float = 0.0
@@ -75,13 +64,10 @@ class CpuDevice:
         try:
             ir = await self.irs.read(job, run)
         except IrFailed as failed:
-            return await self._not_compiled(job, run, failed, started, checks, trace)
+            return self._not_compiled(job, failed, started)
         finally:
             self.compile_ms += (time.monotonic() - started) * 1000
         result = await self._run_ir(job, ir, run, checks, trace)
-        if result.problem is not None and result.problem.slug == _NEEDS_GPU:
-            failure = CompilationFailed(_NEEDS_GPU, result.problem.detail)
-            return await self._interpreted(job, run, failure, checks, trace) or result
         if result.problem is None:
             result.findings += map(warning_finding, ir.warnings)
             result.ir = questionable(ir.text)
@@ -112,71 +98,15 @@ class CpuDevice:
             ir_bounds=self.compiling.ir_bounds,
         )
 
-    async def _not_compiled(
-        self,
-        job: CompileJob,
-        run: PreparedRun,
-        failed: IrFailed,
-        started: float,
-        checks: Sequence[str],
-        trace: TraceRequest | None,
-    ) -> RunResult:
-        """Return that there is no run, or what the interpreter makes of the source."""
+    def _not_compiled(self, job: CompileJob, failed: IrFailed, started: float) -> RunResult:
+        """Return that there is no run, and keep the compilation that says why."""
         failure = failed.failure
-        interpreted = await self._interpreted(job, run, failure, checks, trace)
-        if interpreted is not None:
-            return interpreted
         toolchain = self.compiling.toolchain
         self.compilation = build_record(job, toolchain, failed.progress, {}, started, failure)
         result = not_run(failure_problem(failure.slug, detail_of(failure), failure.parameter))
         if self.request.cases:  # a case has no compilation to say more
             result.findings.append(_finding(failure, advice_of(failure)))
         return result
-
-    async def _interpreted(
-        self,
-        job: CompileJob,
-        run: PreparedRun,
-        failure: CompilationFailed,
-        checks: Sequence[str],
-        trace: TraceRequest | None,
-    ) -> RunResult | None:
-        """Return a run in the interpreter if it was asked for and can be."""
-        if self.request.fallback != "interpret" or failure.slug not in _INTERPRETABLE:
-            return None
-        result = await self.interpret(job, run, checks=checks, trace=trace)
-        if result is None:
-            return None
-        if result.problem is not None:
-            return result if result.problem.slug in _NOT_OF_THE_LANGUAGE else None
-        why = f"It ran in Triton's interpreter, since it does not compile: {advice_of(failure)}"
-        result.findings.append(_finding(failure, why))
-        return result
-
-    @staticmethod
-    def interpreted(result: RunResult) -> bool:
-        """Whether it was Triton's interpreter that ran the kernel, as it does not compile."""
-        return any(finding.kind == DOES_NOT_COMPILE for finding in result.findings)
-
-    async def interpret(
-        self,
-        job: CompileJob,
-        run: PreparedRun,
-        *,
-        checks: Sequence[str] = (),
-        trace: TraceRequest | None = None,
-    ) -> RunResult | None:
-        """Run the source of `job` in Triton's interpreter; None: posted IR has none.
-
-        Raises DeadlinePassed.
-        """
-        if job.source is None:
-            return None
-        cut = (await self.sources.read(job)).cut
-        pool, timeout_s = self.children.kernels, self.request.timeout_s
-        return await interpret(
-            pool, job, cut, run, timeout_s, self.deadline, checks=checks, trace=trace
-        )
 
 
 def _finding(failure: CompilationFailed, message: str) -> Finding:

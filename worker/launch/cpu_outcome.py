@@ -1,10 +1,10 @@
-"""What came out of a child that ran a kernel on a CPU, from what it reported or how it ended.
+"""What came out of a child that ran a kernel on the CPU device, by its report or its end.
 
 Whatever it reports is of its own kernel alone: no such child sees what is expected.
 """
 
 from compiler.problem import Problem, failure_problem
-from launch.messages import InterpretOrder, RunOrder, RunReport
+from launch.messages import RunOrder, RunReport
 from launch.request.bound_arguments import Buffer
 from launch.request.verdict import RunEnding
 from worker.compile.child_failure import misreported, violation_of
@@ -14,11 +14,9 @@ from worker.launch.run import PreparedRun, RunResult, bits_bytes, size_bytes
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.retry import killed_from_outside
 
-KernelOrder = InterpretOrder | RunOrder
-
 
 def result_of(
-    outcome: ChildOutcome, run: PreparedRun, timeout_s: float, order: KernelOrder
+    outcome: ChildOutcome, run: PreparedRun, timeout_s: float, order: RunOrder
 ) -> RunResult:
     """Return what came of `run` in the child of an `order`, which was allowed `timeout_s`."""
     result = RunResult(stdout=outcome.stdout.decode(errors="replace"))
@@ -85,7 +83,7 @@ def _take_failure(result: RunResult, failure: LaunchFailure) -> None:
 
 
 def _take_ending(
-    result: RunResult, outcome: ChildOutcome, timeout_s: float, order: KernelOrder
+    result: RunResult, outcome: ChildOutcome, timeout_s: float, order: RunOrder
 ) -> None:
     if outcome.ending is Ending.DEADLINE:
         checked = ", ".join(order.checks)

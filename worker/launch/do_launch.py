@@ -88,7 +88,13 @@ async def do_launch(claim: Claim, context: LaunchContext) -> None:
     """
     job = LaunchJob.model_validate_json(claim.payload)
     queue_ms = float(claim.started_at_ms - claim.submitted_at_ms)
-    run = _LaunchRun(claim, job, context, queue_ms / 1000)
+    try:
+        request = job.read_request()
+    except RequestRejected as rejected:
+        record = _refused(job, rejected).model_dump_json().encode()
+        await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
+        return
+    run = _LaunchRun(claim, job, request, context, queue_ms / 1000)
     started = time.monotonic()
     try:
         launch = await run.launch()
@@ -113,6 +119,12 @@ async def do_launch(claim: Claim, context: LaunchContext) -> None:
     await _keep(run, claim)
 
 
+def _refused(job: LaunchJob, rejected: RequestRejected) -> Launch:
+    """Return the failed launch of a request that this version no longer accepts."""
+    detail = f"An earlier version of the service queued this launch. {rejected}"
+    return new_launch(job, "failed", problem=failure_problem("invalid_argument", detail))
+
+
 async def _tell_nobody(_: CaseResult) -> None:
     """Tell nobody: a launch without cases ends with its only one."""
 
@@ -130,9 +142,13 @@ class _LaunchRun:
     """One launch, from request to record; it waited `spent_s` of its deadline in a queue."""
 
     def __init__(
-        self, claim: Claim, job: LaunchJob, context: LaunchContext, spent_s: float
+        self,
+        claim: Claim,
+        job: LaunchJob,
+        request: LaunchRequest,
+        context: LaunchContext,
+        spent_s: float,
     ) -> None:
-        request = job.read_request()
         self._claim = claim
         self._job = job
         self._request = request

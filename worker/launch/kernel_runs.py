@@ -1,7 +1,4 @@
-"""The runs of a launch's kernels on its device: a GPU, or the CPU device.
-
-Also what else a run is compared with where that is asked for.
-"""
+"""The runs of a launch's kernels on its device: a GPU, or the CPU device."""
 
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,16 +9,7 @@ from compiler.request.resolution import specialized_job
 from compiler.specialization import Specialization
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest
-from launch.request.reference_request import Reference
 from worker.launch.cpu_device import CpuDevice, warning_finding
-from worker.launch.differential import (
-    CPU,
-    DIFFERENTIAL,
-    GPU,
-    INTERPRETER,
-    OtherRun,
-    disagreements,
-)
 from worker.launch.gpu.gpu_run import GpuContext, GpuLaunch
 from worker.launch.run import Deadline, PreparedRun, RunResult
 
@@ -60,28 +48,18 @@ class KernelRuns:
                 await self._gpu.kernel_of(self._specialized(job, run))
 
     async def run(
-        self,
-        job: CompileJob,
-        run: PreparedRun,
-        reference: Reference | None,
-        may_run: Callable[[], Awaitable[None]],
+        self, job: CompileJob, run: PreparedRun, may_run: Callable[[], Awaitable[None]]
     ) -> RunResult:
-        """Run the launch's own kernel with all that is asked for; `reference` has the tolerance.
+        """Run the launch's own kernel with all that is asked for.
 
         It does not begin before `may_run` returns. Raises RequestRejected, DeadlinePassed,
-        NotCompared, DeviceDrained.
+        DeviceDrained.
         """
         job = self._specialized(job, run)
-        if self._gpu is None:
-            await may_run()
-            result = await self._on_cpu(job, run)
-        else:
-            result = await self._on_gpu(self._gpu, job, run, may_run)
-        if DIFFERENTIAL in self._request.checks and result.problem is None:
-            name, others = self._others(job, run, result)
-            pool = self._cpu.children.kernels
-            result.findings += await disagreements(pool, run, result, name, others, reference)
-        return result
+        if self._gpu is not None:
+            return await self._on_gpu(self._gpu, job, run, may_run)
+        await may_run()
+        return await self._on_cpu(job, run)
 
     async def run_reference(self, job: CompileJob, run: PreparedRun) -> RunResult:
         """Run the kernel of a reference, neither timed nor checked. Raises what `run` does."""
@@ -130,15 +108,6 @@ class KernelRuns:
             found = kernel.compilation.diagnostics
             result.findings += [warning_finding(each) for each in found if each.is_warning]
         return result
-
-    def _others(
-        self, job: CompileJob, run: PreparedRun, result: RunResult
-    ) -> tuple[str, list[OtherRun]]:
-        """Return the name of what ran the kernel, and what else is to."""
-        interpreter = OtherRun(INTERPRETER, lambda: self._cpu.interpret(job, run))
-        if self._gpu is not None:
-            return GPU, [OtherRun(CPU, lambda: self._cpu.run(job, run)), interpreter]
-        return CPU, [] if self._cpu.interpreted(result) else [interpreter]
 
 
 class _Stopwatch:

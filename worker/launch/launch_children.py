@@ -14,11 +14,8 @@ from worker.pool.pool import Pool
 
 ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
-    "TRITON_INTERPRET": "1",
 }
-"""One BLAS thread, as a zygote may have no second one; `@triton.jit` makes interpreted functions,
-Triton's own library included, only if this is set when Triton is imported.
-"""
+"""One BLAS thread: a zygote may have no second one."""
 
 TORCH_ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",

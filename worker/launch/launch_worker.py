@@ -16,7 +16,7 @@ from store.connection import StoreClient
 from store.events import Events
 from store.expected_outputs import ExpectedOutputs
 from store.jobs.consumer import JobConsumer, Revocations
-from store.jobs.types import Claim, QueueLimits, interpreter_lane
+from store.jobs.types import Claim, QueueLimits, cpu_lane
 from store.launches import Launches
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
@@ -94,7 +94,7 @@ class LaunchWorker:
         await do_launch(_with_toolchain(claim, self._context.compiling.toolchain), self._context)
 
     def _lanes_of(self, toolchain_id: str) -> list[str]:
-        return self._children.lanes(interpreter_lane(toolchain_id))
+        return self._children.lanes(cpu_lane(toolchain_id))
 
 
 def _with_toolchain(claim: Claim, toolchain: Toolchain) -> Claim:

@@ -28,7 +28,6 @@ _FLAGS = {  # by the member of a request: the flag, and where its words are in t
     "timing": ("--time", "time"),
     "profile": ("--hot-lines", "hot_lines"),
     "trace": ("--trace", "trace"),
-    "fallback": ("--interpret", "interpret"),
     "entry": ("--entry", "entry"),
     "inputs": ("--inputs", "inputs"),
     "seed": ("--seed", "seed"),

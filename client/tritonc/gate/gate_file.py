@@ -23,6 +23,8 @@ from tritonc.gate.toml_reading import FileFault, TomlTable
 from tritonc.service_errors import TritoncError
 
 DEFAULT_NAME = "kernels.toml"
+ON_A_CPU = frozenset({"cpu", "interpreter"})
+"""The CPU device as a gate file may write it: `interpreter` is its old name."""
 MAX_KERNELS = 1000
 
 
@@ -115,7 +117,7 @@ def _alone(budgets: Budgets) -> list[str]:
 def _is_told(metric: str, kernel: GatedKernel) -> bool:
     name = metric.partition(".")[0]
     if name == TIME:
-        return kernel.launch is not None and kernel.launch.get("device") != "interpreter"
+        return kernel.launch is not None and kernel.launch.get("device") not in ON_A_CPU
     backends = {target.partition(":")[0] for target in kernel.targets}
     return not backends or bool(backends & set(BACKENDS[name]))
 

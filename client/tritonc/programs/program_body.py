@@ -32,7 +32,7 @@ class ProgramMembers(TypedDict, total=False):
     """`determinism`; on the CPU device `initcheck` and `racecheck`, too."""
     seed: int
     device: str | Mapping[str, str]
-    """`auto` (a GPU if programs run on one), `interpreter` (a CPU), or `{"target": "cuda:90"}`."""
+    """`auto` (a GPU if programs run on one), `cpu`, `gpu`, or `{"target": "cuda:90"}`."""
     timing: Mapping[str, Any]
     """On a GPU: `min_repeats`, `max_ms`, ...; what is not said has defaults."""
     triton: str

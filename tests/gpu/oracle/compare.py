@@ -1,6 +1,6 @@
 """Compares what a GPU made of the cases with what runs on this machine, and prints the table.
 
-`python -m tests.gpu.oracle.compare VISIT [--device artifact|interpreter|triton]... [ID...]`, with
+`python -m tests.gpu.oracle.compare VISIT [--device artifact|cpu]... [ID...]`, with
 the folder that a visit filled. A line for each case and device is kept in `agreements.jsonl`.
 """
 # ruff: noqa: T201 - a program that reports

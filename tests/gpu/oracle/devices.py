@@ -9,7 +9,6 @@ import numpy as np
 
 from compiler.messages.orders import NumpyOrder
 from compiler.target import Target
-from tests.gpu.oracle import interpreters
 from tests.gpu.oracle.watched import plain
 
 Buffers = dict[str, np.ndarray]
@@ -68,5 +67,4 @@ def checked(case: dict[str, Any], folder: Path) -> Buffers:
 
 DEVICES: Mapping[str, Callable[[dict[str, Any], Path], Buffers]] = {
     "artifact": artifact, "cpu": cpu, "one_by_one": one_by_one, "checked": checked,
-    "triton": interpreters.as_it_is, "interpreter": interpreters.prepared,
 }  # fmt: skip

@@ -95,7 +95,7 @@ async def test_a_job_that_the_store_lost_is_submitted_again_for_its_waiter(
 
 
 async def test_ready_tells_how_many_workers_there_are_and_needs_none(machine, worker, http):
-    # one compiles, and one launches on the interpreter
+    # one compiles, and one launches on the CPU device
     assert (await until_ready(http, 200)).json()["workers"] >= 1
 
     machine.stop_workers()

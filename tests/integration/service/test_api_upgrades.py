@@ -20,7 +20,7 @@ from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Device
 from store.connection import connect
 from store.jobs.producer import JobProducer
-from store.jobs.types import Priority, derive_lane, inspect_lane, interpreter_lane
+from store.jobs.types import Priority, cpu_lane, derive_lane, inspect_lane
 from store.workers import Toolchains, Worker, Workers
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
@@ -140,7 +140,7 @@ def queued_for(toolchain: Toolchain, made: Compilation) -> dict[str, Queued]:
         inspect_lane(toolchain.id): InspectJob(
             key="1" * 64, source=source, files={}, toolchain_id=toolchain.id
         ),
-        interpreter_lane(toolchain.id): LaunchJob(
+        cpu_lane(toolchain.id): LaunchJob(
             id="1" * 32,
             caller="somebody",
             request=launch,
@@ -175,4 +175,23 @@ def test_what_waits_for_a_replaced_toolchain_is_done_by_one_with_the_same_triton
 
     assert (derived["state"], derived["what"]) == ("succeeded", "sass")
     assert [kernel["name"] for kernel in inspected["kernels"]] == ["add_kernel"]
+    assert (launched["state"], launched["verdict"]) == ("completed", "not_checked")
+
+
+def test_a_queued_launch_that_asks_for_what_is_gone_is_refused_in_a_sentence(
+    system: Deployment, post: Post, replaced: Toolchain
+) -> None:
+    made = Compilation.model_validate(post(bodies.vector_add("of a replaced toolchain")).json())
+    lane = cpu_lane(replaced.id)
+    job = queued_for(replaced, made)[lane]
+    assert isinstance(job, LaunchJob)
+    named = job.request | {"device": "interpreter"}
+    asks = job.model_copy(update={"id": "2" * 32, "request": named | {"fallback": "interpret"}})
+    old_name = job.model_copy(update={"id": "3" * 32, "request": named})
+
+    [refused] = asyncio.run(done(system.redis_url, {lane: asks}))
+    [launched] = asyncio.run(done(system.redis_url, {lane: old_name}))
+
+    assert (refused["state"], refused["problem"]["slug"]) == ("failed", "invalid_argument")
+    assert "/fallback: this field is gone" in refused["problem"]["detail"]
     assert (launched["state"], launched["verdict"]) == ("completed", "not_checked")

@@ -41,7 +41,7 @@ source = "scale.py"
 BLOCK = 256
 
 [kernels.scale.launch]
-device = "interpreter"
+device = "cpu"
 grid = ["cdiv(n, BLOCK)"]
 arguments = {x_ptr = "fp32[1000]:uniform", y_ptr = "fp32[1000]:output", n = 1000}
 reference = "reference.py"

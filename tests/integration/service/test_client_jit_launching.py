@@ -23,7 +23,7 @@ def test_a_function_its_module_its_grid_and_a_transposed_array(system: Deploymen
                 "BLOCK": 8, "num_warps": 2,
             },
             grid=lambda meta: (cdiv(meta["rows"] * meta["columns"], meta["BLOCK"]),),
-            device="interpreter",
+            device="cpu",
             returns={"y_ptr": "values"},
         )  # fmt: skip
 
@@ -40,7 +40,7 @@ def test_heuristics_and_the_only_configuration_are_worked_out(system: Deployment
                 jit_kernels.shifted,
                 arguments=[x, y, n],
                 grid=(1,),
-                device="interpreter",
+                device="cpu",
                 returns={"y_ptr": "values"},
             )
             for n in (4, 3)
@@ -57,7 +57,7 @@ async def test_in_a_batch_and_awaited(system: Deployment) -> None:
             arguments=[np.zeros(32, np.float32)],
             constexprs={"BLOCK": block},
             grid=1,
-            device="interpreter",
+            device="cpu",
             returns={"x_ptr": "summary"},
         )
         for block in (32, 64)

@@ -20,7 +20,7 @@ COMPILE = (
     "n_elements=i32 --constexpr BLOCK_SIZE=256"
 )
 LAUNCH = (
-    "launch --device interpreter --constexpr BLOCK_SIZE=256 --grid 'cdiv(n_elements, BLOCK_SIZE)' "
+    "launch --device cpu --constexpr BLOCK_SIZE=256 --grid 'cdiv(n_elements, BLOCK_SIZE)' "
     "--argument 'x_ptr=fp32[1000]:uniform(seed=1)' 'y_ptr=fp32[1000]:ones' "
     "'output_ptr=fp32[1000]:output' n_elements=1000"
 )

@@ -20,9 +20,9 @@ SUM = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"
 
 
 def adding(x: Any, elements: int = 100, **changes: Any) -> dict[str, Any]:
-    """A launch of the vector add on the interpreter."""
+    """A launch of the vector add on the CPU device."""
     usual = {
-        "device": "interpreter",
+        "device": "cpu",
         "constexprs": {"BLOCK_SIZE": 64},
         "grid": ["cdiv(n_elements, BLOCK_SIZE)"],
         "arguments": {
@@ -101,7 +101,7 @@ def test_the_command_prints_the_verdict_and_the_users_line(
 ) -> None:
     request = tmp_path / "add.toml"
     request.write_text(
-        'device = "interpreter"\nconstexprs = {BLOCK_SIZE = 64}\ngrid = [2]\n'
+        'device = "cpu"\nconstexprs = {BLOCK_SIZE = 64}\ngrid = [2]\n'
         '[arguments]\nx_ptr = "fp32[100]:uniform"\ny_ptr = "fp32[100]:ones"\n'
         'output_ptr = "fp32[100]:output"\n'
     )

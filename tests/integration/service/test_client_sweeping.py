@@ -67,7 +67,7 @@ def test_csv_and_json_have_every_row(system: Deployment):
 
 def test_a_sweep_of_launches_has_verdicts(system: Deployment, tmp_path: Path):
     (tmp_path / "add.toml").write_text(
-        'device = "interpreter"\ngrid = ["cdiv(n_elements, BLOCK_SIZE)"]\n'
+        'device = "cpu"\ngrid = ["cdiv(n_elements, BLOCK_SIZE)"]\n'
         '[arguments]\nx_ptr = "fp32[100]:uniform"\ny_ptr = "fp32[100]:ones"\n'
         'output_ptr = "fp32[100]:output"\nn_elements = 100\n'
         "[space.constexprs]\nBLOCK_SIZE = [32, 64]\n"

@@ -45,7 +45,7 @@ def test_progress_shows_what_takes_long_and_ctrl_c_says_how_to_come_back(
 
 def test_a_launch_that_is_left_is_found_by_its_id(system: Deployment, tmp_path: Path):
     (tmp_path / "spin.py").write_text(bodies.running("while True: pass  # a launch")["source"])
-    words = ["spin.py", "--grid", "1", "--device", "interpreter", "--constexpr", "BLOCK=4"]
+    words = ["spin.py", "--grid", "1", "--device", "cpu", "--constexpr", "BLOCK=4"]
     words += ["--argument", "x_ptr=fp32[4]:ones", "--verbose"]
 
     with piped(["launch", *words], tmp_path, system.url) as command:

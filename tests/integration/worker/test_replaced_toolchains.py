@@ -10,9 +10,9 @@ from store.jobs.producer import JobProducer
 from store.jobs.types import (
     Priority,
     compile_lane,
+    cpu_lane,
     derive_lane,
     inspect_lane,
-    interpreter_lane,
     program_device_lane,
     programs_lane,
 )
@@ -102,16 +102,16 @@ async def test_all_that_compile_workers_do_is_taken_along(redis, lane):
 async def test_launches_wait_for_workers_that_launch(redis):
     await offered(redis, "new")
     await offered(redis, "old")
-    await wanted(redis, "old", interpreter_lane)
+    await wanted(redis, "old", cpu_lane)
     await Workers(redis).beat(Worker("compiles", "compile", "old", None, "standard", 1, 0))
     replaced = ReplacedToolchains(
-        redis, partial(of_kind, "launch"), [OWN], lambda name: [interpreter_lane(name)]
+        redis, partial(of_kind, "launch"), [OWN], lambda name: [cpu_lane(name)]
     )
 
     for _ in range(2):
         await replaced.look()
 
-    assert replaced.lanes == [interpreter_lane("new"), interpreter_lane("old")]
+    assert replaced.lanes == [cpu_lane("new"), cpu_lane("old")]
 
 
 @pytest.mark.parametrize("device", [None, "cuda:90 H100"])

@@ -1,4 +1,4 @@
-"""One operation each that Triton's interpreter lacks or does otherwise than a GPU."""
+"""One operation each that NumPy has no one name for, or that only a GPU has."""
 
 import triton
 import triton.language as tl

@@ -87,9 +87,9 @@ class Cheat:
         return (FILES / f"{self.file}.py").read_text()
 
     def body(self, device: Any) -> dict[str, Any]:
-        """Return the launch on the CPU device, `"interpreter"`, or on a GPU."""
+        """Return the launch on the CPU device, `"cpu"`, or on a GPU."""
         task, more = self.task, dict(self.changes)
-        more |= self.on_gpu if device != "interpreter" else {}
+        more |= self.on_gpu if device != "cpu" else {}
         compilation = {"source": self.source, "kernel": "kernel", "target": "cuda:90"}
         compilation["constexprs"] = dict(task.constexprs)
         compilation |= more.pop("compilation", {})

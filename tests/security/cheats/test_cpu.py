@@ -11,7 +11,7 @@ from tests.security.cheats.table import CHEATS, name_of
 
 @pytest.mark.parametrize("cheat", CHEATS, ids=name_of)
 def test_the_cpu_device_is_not_fooled_by(client: httpx.Client, cheat: Cheat) -> None:
-    answer = client.post("/v1/launches?wait=60", json=cheat.body("interpreter"))
+    answer = client.post("/v1/launches?wait=60", json=cheat.body("cpu"))
 
     assert answer.status_code == 200, answer.text
     assert cheat.cpu.differs(answer.json()) is None

@@ -128,7 +128,7 @@ def failure(**members: Any) -> dict[str, Any]:
 
 
 def launch(state: str = "completed", **members: Any) -> dict[str, Any]:
-    """The JSON of a launch on the interpreter, as the service writes it."""
+    """The JSON of a launch on the CPU device, as the service writes it."""
     usual = {
         "id": "ab12",
         "url": "/v1/launches/ab12",

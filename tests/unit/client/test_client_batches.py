@@ -76,7 +76,7 @@ def test_launches_bring_their_arrays_and_their_texts(client: Client, tritond: Fa
     tritond.will_send(b"", status=201)
     tritond.will_answer(batch(item(0, None), item(1, None)))
     tritond.will_answer(batch(item(0, launch()), item(1, launch(verdict="crashed"))))
-    request = launch_request(SOURCE, arguments={"x": np.zeros(2)}, grid=[1], device="interpreter")
+    request = launch_request(SOURCE, arguments={"x": np.zeros(2)}, grid=[1], device="cpu")
 
     done = client.batches.launch([request, request])
 

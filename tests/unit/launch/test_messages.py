@@ -9,21 +9,24 @@ import pytest
 
 from compiler.messages.orders import Order
 from compiler.messages.wire import header_of, task_of
+from compiler.target import Target
 from launch.messages import (
     CompareOrder,
-    InterpretOrder,
     OutputOrder,
     ReferenceOrder,
+    RunOrder,
     Tolerance,
     TraceOrder,
 )
 
-INTERPRET = InterpretOrder(
-    kernel="k",
-    source=[0, 9],
+RUN = RunOrder(
+    ir=[0, 9],
+    stage="source",
+    target=Target("cuda", 90, 32),
+    files=["user.py"],
     allocations=[{"name": "x_ptr", "init": None}],
     arguments={"n": {"kind": "scalar", "value": {"int": "7"}, "dtype": "i32"}},
-    constexprs={"N": {"int": "4"}},
+    parameters=["x_ptr", "n"],
     grid=[2, 1, 1],
     checks=["racecheck"],
     trace=TraceOrder(programs=[[0, 0, 0]], max_accesses=5),
@@ -50,7 +53,7 @@ def received(order: Order, **more: Any) -> list[Order]:
     return found
 
 
-@pytest.mark.parametrize("order", [INTERPRET, REFERENCE, COMPARE], ids=lambda order: order.task)
+@pytest.mark.parametrize("order", [RUN, REFERENCE, COMPARE], ids=lambda order: order.task)
 def test_an_order_arrives_as_it_was_sent(order: Order) -> None:
     assert received(order) == [order]
 

@@ -75,7 +75,7 @@ async def test_a_launch_goes_to_a_gpu_of_its_target() -> None:
     assert lane == "launch:cuda:90 NVIDIA H200"
 
 
-async def test_without_such_a_gpu_it_goes_to_the_interpreter() -> None:
+async def test_without_such_a_gpu_it_goes_to_the_cpu_device() -> None:
     device, lane = await where(fake_deployment(A100))
 
     assert device == Device(target=None, interpreter=True)
@@ -101,8 +101,23 @@ async def test_ir_goes_to_the_cpu_where_there_is_no_such_gpu() -> None:
     ir = kernel(source=None)
 
     assert (await where(fake_deployment(), ir))[0].interpreter
-    assert (await where(fake_deployment(H200), ir, device="interpreter"))[0].interpreter
+    assert (await where(fake_deployment(H200), ir, device="cpu"))[0].interpreter
     assert not (await where(fake_deployment(H200), ir))[0].interpreter
+
+
+async def test_the_old_name_of_the_cpu_device_is_the_cpu_device() -> None:
+    named = [(await where(fake_deployment(H200), device=name)) for name in ("cpu", "interpreter")]
+
+    assert named[0] == named[1] == (Device(target=None, interpreter=True), "launch:interpreter:t1")
+
+
+async def test_gpu_is_any_gpu_of_the_target_and_no_cpu() -> None:
+    assert (await where(fake_deployment(A100, H200), device="gpu"))[0].model == "NVIDIA H200"
+
+    pointer, message = await refused(fake_deployment(A100), device="gpu")
+
+    assert pointer == "/device"
+    assert A100 in message
 
 
 @pytest.mark.parametrize(
@@ -146,7 +161,7 @@ async def test_torch_is_refused_where_only_others_have_it() -> None:
     assert "no worker has torch" in message
 
 
-async def test_a_toolchain_without_an_interpreter_is_refused_where_another_has_one() -> None:
+async def test_a_toolchain_without_a_cpu_device_is_refused_where_another_has_one() -> None:
     pointer, message = await refused(
         fake_deployment(references={"t1": ["numpy"]}), kernel(toolchain_id="t2")
     )

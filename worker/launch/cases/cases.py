@@ -67,7 +67,7 @@ class Cases:
         self.compilation: Compilation | None = None
         """That of the case that ran last, on the CPU device of one that failed."""
         irs = KernelIrs(context.compiling, deadline, self._sources, context.known_irs)
-        cpu = CpuDevice(context.children, context.compiling, request, deadline, self._sources, irs)
+        cpu = CpuDevice(context.children, context.compiling, request, deadline, irs)
         self._runs = KernelRuns(job, request, cpu, context.gpu, deadline, plain=plain)
 
     @property
@@ -136,7 +136,7 @@ class Cases:
             run = await self._with_uploads(run)
             may_run = partial(self._order.may_run, case.index)
             result, expected = await _together(
-                self._runs.run(job, run, case.reference, may_run), self._expect(case, run)
+                self._runs.run(job, run, may_run), self._expect(case, run)
             )
             self.compilation = result.compilation
             return await self._judgement.judge(case, run, result, expected)

@@ -32,7 +32,7 @@ arguments, with --argument NAME=VALUE:
 The quotes are for the shell: brackets, stars and parentheses mean something to it.
 
 example:
-  tritonc launch vector_add.py --device interpreter --constexpr BLOCK_SIZE=1024 \\
+  tritonc launch vector_add.py --device cpu --constexpr BLOCK_SIZE=1024 \\
       --grid 'cdiv(n_elements, BLOCK_SIZE)' --argument 'x_ptr=fp32[100]:uniform' \\
       'y_ptr=fp32[100]:ones' 'output_ptr=fp32[100]:output' n_elements=100 --return output_ptr
 
@@ -52,14 +52,12 @@ def add_command(commands: Any) -> None:
     add = parser.add_argument
     add("source", metavar="FILE", nargs="?", help="Python file with the kernel, IR, or -")
     add("--target", help="cuda:90, ...; not needed on the CPU, nor where --device says it")
-    text = "on a CPU: run in Triton's interpreter what does not compile, which is a finding then"
-    add("--interpret", action="store_true", help=text)
     add_kernel(parser)
     add_launch(parser)
     returned = WORDS | {"type": _returned, "dest": "returns", "metavar": "OUTPUT[=HOW]"}
     add("--return", **returned, help="print its values; or HOW: summary, tensor, none")
     add("--save", **PAIRS, help="OUTPUT=PATH: write an output to a .npy file")
-    checks = "memcheck racecheck initcheck determinism differential fuzz"
+    checks = "memcheck racecheck initcheck determinism fuzz"
     add("--check", **WORDS, metavar="CHECK", help=checks)
     add("--fuzz-seed", type=int, metavar="SEED", help="fuzz with the cases of this seed again")
     text = "on a CPU: print the loads and stores of a program (default 0)"
@@ -69,7 +67,9 @@ def add_command(commands: Any) -> None:
     add("--time", action="store_true", help="measure how long the kernel takes; on a GPU only")
     text = "show which lines of the kernel take its time; on a GPU only"
     add("--hot-lines", action="store_true", help=text)
-    add("--timeout-s", type=number, metavar="S", help="bound of the execution itself")
+    add(
+        "--timeout-s", type=number, metavar="S", help="bound of each run, reference and compilation"
+    )
     add_json(parser)
     add_wait(parser, default=60)
 

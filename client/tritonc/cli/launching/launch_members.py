@@ -15,7 +15,7 @@ def add_launch(parser: ArgumentParser) -> None:
     """Add what is passed to the kernel, where it runs, and what outputs are compared with."""
     add = parser.add_argument
     add("--request", metavar="PATH", help="a request as TOML or JSON; flags add to it")
-    add("--device", help="auto (default), interpreter (a CPU), or a target of `tritonc devices`")
+    add("--device", help="auto (default), cpu, gpu, or a target of `tritonc devices`")
     add("--argument", "--arg", **PAIRS, help="what is passed; see below")
     add("--grid", nargs="+", metavar="N", help="97, or 'cdiv(n_elements, BLOCK_SIZE)'")
     add("--reference", metavar="PATH", help="Python file that defines reference(**arguments)")
@@ -70,7 +70,6 @@ def launch_members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
         "returns": dict(given.returns) | dict.fromkeys(dict(given.save), "tensor"),
         "checks": _checks(given, request),
         "fuzz": None if given.fuzz_seed is None else {"seed": given.fuzz_seed},
-        "fallback": "interpret" if given.interpret else None,
         "trace": _trace(given.trace, given.step),
         "timing": {} if given.time else None,
         "profile": "lines" if given.hot_lines else None,

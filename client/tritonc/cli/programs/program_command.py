@@ -132,7 +132,7 @@ def _device(word: str | None, client: Client) -> Any:
     """Return the device that a word names. Raises ArgumentTypeError where there is no GPU."""
     match word:
         case "cpu":
-            return "interpreter"
+            return "cpu"
         case "gpu":
             for device in client.devices()["devices"]:
                 if device.get("programs"):

@@ -1,5 +1,14 @@
-"""One warmed process for the compilations of these tests."""
+"""The children that compile kernels, and those that run them on the CPU device."""
+
+import pytest
 
 from tests.integration.compiler.conftest import children
+from tests.integration.launch.child_runs import CpuDevice
+from tests.integration.launch.launch_pool import pool
 
-__all__ = ["children"]
+__all__ = ["children", "pool"]
+
+
+@pytest.fixture
+def device(pool, children):
+    return CpuDevice(pool, children)

@@ -15,7 +15,7 @@ from launch.cpu.grid_run import GridLaunch, run_grid
 from launch.cpu.launch_memory import OrderedMemory
 from launch.messages import RunOrder
 from tests.integration.compiler.kernels import Kernel, compile_kernel
-from tests.integration.launch.interpreter.interpreting import KERNELS, Bound
+from tests.integration.launch.child_runs import KERNELS, Bound
 
 TARGET = Target("cuda", 90, 32)
 
@@ -60,6 +60,6 @@ class DeviceLaunch:
 
 
 def findings_of(run):
-    """What a run found, in words, without columns, which the interpreter does not know."""
+    """What a run found, in words, without columns."""
     found = [*run.watch.findings, *([run.stopped] if run.stopped else [])]
     return [{**asdict(one), "column": None} for one in found]

@@ -1,16 +1,20 @@
-"""What programs do wrong at once is told as Triton's interpreter tells it, word by word."""
+"""Programs that run at once have the findings and outputs that an independent run had.
+
+`expected_findings.json` has them, word by word: Triton's interpreter made it, which ran one program
+after the other with the same checks. Of outputs it has the SHA-256.
+"""
+
+import json
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.integration.launch.child_runs import Buffer, View, out, uniform
 from tests.integration.launch.cpu.device_runs import DeviceLaunch, findings_of
-from tests.integration.launch.interpreter.conftest import pool
-from tests.integration.launch.interpreter.interpreting import Buffer, View, interpret, out, uniform
 
-__all__ = ["pool"]
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
-
+EXPECTED = json.loads(Path(__file__).with_name("expected_findings.json").read_text())
 ARANGE = {"kind": "arange"}
 NUMBERS = Buffer((16,), "i32", ARANGE)
 
@@ -82,21 +86,21 @@ CASES = [
 @pytest.mark.parametrize(
     ("file", "kernel", "arguments", "constexprs", "check"), CASES, ids=[case[1] for case in CASES]
 )
-async def test_findings(pool, children, file, kernel, arguments, constexprs, check):
-    grid = (4,)
-    ran = DeviceLaunch(children, file, kernel, arguments, grid, **constexprs).run(check)
-    wanted = await interpret(
-        pool, file, kernel, arguments, grid=grid, constexprs=constexprs, checks=[check]
-    )
-    assert findings_of(ran) == wanted.findings
-    for leaf, name in enumerate(n for n, a in arguments.items() if isinstance(a, Buffer)):
-        if arguments[name].output:
-            held = ran.allocations[leaf].memory.tobytes()
-            assert held == wanted.stage(f"output:{name}")
+def test_findings(children, file, kernel, arguments, constexprs, check):
+    ran = DeviceLaunch(children, file, kernel, arguments, (4,), **constexprs).run(check)
+
+    found = [{name: v for name, v in one.items() if v is not None} for one in findings_of(ran)]
+    buffers = [name for name, value in arguments.items() if isinstance(value, Buffer)]
+    held = {
+        name: sha256(ran.allocations[leaf].memory.tobytes()).hexdigest()
+        for leaf, name in enumerate(buffers)
+        if arguments[name].output
+    }
+    assert {"findings": found, "outputs": held} == EXPECTED[kernel]
 
 
 @pytest.mark.parametrize("kernel", [k for k in RACING if k != "waits_for_its_predecessor"])
-async def test_outcomes_do_not_depend_on_how_many_run_at_once(children, kernel):
+def test_outcomes_do_not_depend_on_how_many_run_at_once(children, kernel):
     arguments, constexprs = RACING[kernel]
     launch = DeviceLaunch(children, "racing.py", kernel, arguments, (4,), **constexprs)
     at_once, one_by_one = launch.run(), launch.run_one_by_one()
@@ -115,21 +119,21 @@ def k(x_ptr, out_ptr):
 """
 
 
-async def test_what_was_printed_before_a_fault_is_printed_once(children, capsys):
+def test_what_was_printed_before_a_fault_is_printed_once(children, capsys):
     arguments = {"x_ptr": Buffer((3,), "i32", ARANGE), "out_ptr": out(4, dtype="i32")}
     ran = DeviceLaunch(children, PRINTS_THEN_FAILS, "k", arguments, (4,)).run()
     assert ran.stopped.index == [3]
     assert capsys.readouterr().out.count("(0, 0, 0)  at") == 1
 
 
-async def test_a_finding_has_its_column(children):
+def test_a_finding_has_its_column(children):
     arguments, constexprs = FAULTY["reads_past_the_end"]
     ran = DeviceLaunch(children, "faulty.py", "reads_past_the_end", arguments, (4,), **constexprs)
     found = ran.run().stopped
     assert (found.line, found.column) == (11, 9)
 
 
-async def test_aliases_are_one_memory(children):
+def test_aliases_are_one_memory(children):
     arguments = {"x_ptr": numbers(16), "out_ptr": View("x_ptr", (8,), offset=8, output=True)}
     clean = DeviceLaunch(children, "racing.py", "overlaps", arguments, (4,), STEP=2, BLOCK=2)
     assert findings_of(clean.run("racecheck")) == []
@@ -170,7 +174,7 @@ def k(x, y, out, n):
 
 @pytest.mark.parametrize("checks", [(), ("racecheck", "initcheck")], ids=["plain", "checked"])
 @pytest.mark.parametrize("what", STRAYING)
-async def test_an_offset_that_leads_to_another_argument_is_out_of_bounds(children, what, checks):
+def test_an_offset_that_leads_to_another_argument_is_out_of_bounds(children, what, checks):
     arguments = {"x": numbers(16), "y": numbers(16), "out": out(16, dtype="i32"), "n": 128}
     statement = what if "store" in what or "atomic" in what else f"tl.store(out + i, {what})"
     ran = DeviceLaunch(children, STRAYS.format(statement), "k", arguments, (2,)).run(*checks)
@@ -182,7 +186,7 @@ async def test_an_offset_that_leads_to_another_argument_is_out_of_bounds(childre
     assert ran.watch.findings == []
 
 
-async def test_a_strayed_access_says_where_a_gpu_comes_to(children):
+def test_a_strayed_access_says_where_a_gpu_comes_to(children):
     arguments = {"x": numbers(16), "y": numbers(16), "out": out(16, dtype="i32"), "n": 128}
     away, around = (
         DeviceLaunch(children, STRAYS.format(f"tl.store(out + i, {load})"), "k", arguments).run()
@@ -192,7 +196,7 @@ async def test_a_strayed_access_says_where_a_gpu_comes_to(children):
     assert "more than 64 bits" in around.stopped.message
 
 
-async def test_a_pointer_made_from_an_address_belongs_to_the_argument_there(children):
+def test_a_pointer_made_from_an_address_belongs_to_the_argument_there(children):
     arguments = {"x": numbers(16), "y": numbers(16), "out": out(16, dtype="i32"), "n": 128}
     load = "tl.load((x.to(tl.int64) + 4 * d).to(tl.pointer_type(tl.int32)) + i)"
     ran = DeviceLaunch(

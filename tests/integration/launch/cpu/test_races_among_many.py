@@ -7,8 +7,8 @@ import pytest
 from compiler.diagnostic import Failure
 from launch.cpu import grid_run
 from launch.messages import CHECK_TIMEOUT
+from tests.integration.launch.child_runs import Buffer
 from tests.integration.launch.cpu.device_runs import DeviceLaunch
-from tests.integration.launch.interpreter.interpreting import Buffer
 
 PROGRAMS = 200_000
 NOW = -math.inf

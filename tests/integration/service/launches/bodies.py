@@ -39,13 +39,13 @@ def launch(
     grid: list[Any] | None = None,
     **changes: Any,
 ) -> dict[str, Any]:
-    """A launch on the interpreter; `reference` may be a source alone."""
+    """A launch on the CPU device; `reference` may be a source alone."""
     compilation = {"source": text, "kernel": kernel, "target": "cuda:90"}
     if constexprs:
         compilation["constexprs"] = constexprs
     if isinstance(changes.get("reference"), str):
         changes["reference"] = {"source": changes["reference"]}
-    usual = {"compilation": compilation, "device": "interpreter", "grid": grid or [1]}
+    usual = {"compilation": compilation, "device": "cpu", "grid": grid or [1]}
     return {**usual, "arguments": arguments, **changes}
 
 
@@ -54,15 +54,12 @@ def written(code: str, arguments: Any, **changes: Any) -> dict[str, Any]:
     return launch(HEADER + code, "kernel", arguments, **changes)
 
 
-def running(code: str, **changes: Any) -> dict[str, Any]:
-    """A launch whose kernel runs `code` as Python, in the child, before it stores a 1.
-
-    Such a kernel does not compile: it is the fallback that runs it, in Triton's interpreter.
-    """
+def loading(code: str, **changes: Any) -> dict[str, Any]:
+    """A launch whose source runs `code` when it is compiled, and whose kernel then stores a 1."""
     lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
-    text = f"def act():\n{lines}\n\n@triton.jit\ndef kernel(out_ptr):\n    act()\n"
-    text += "    tl.store(out_ptr, 1.0)\n"
-    return written(text, {"out_ptr": output(1)}, **({"fallback": "interpret"} | changes))
+    text = f"def act():\n{lines}    return 1\n\nHELD = act()\n\n@triton.jit\n"
+    text += "def kernel(out_ptr, N: tl.constexpr = HELD):\n    tl.store(out_ptr, N)\n"
+    return written(text, {"out_ptr": output(1)}, **changes)
 
 
 def vector_add(elements: int = 100, **changes: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def test_every_documented_field_is_there(launch: Launch) -> None:
     assert answer["stdout"] == ""
 
 
-def test_the_interpreter_says_that_it_is_no_gpu(launch: Launch) -> None:
+def test_the_cpu_device_says_that_it_is_no_gpu(launch: Launch) -> None:
     device = launch(bodies.vector_add())["device"]
 
     assert device == {"target": None, "model": None, "driver": None, "interpreter": True}

@@ -108,8 +108,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "timing below zero": ({"timing": {"max_ms": -1}}, "/timing/max_ms"),
     "trace of no program": ({"trace": {"programs": []}}, "/trace/programs"),
     "trace of a GPU": ({"device": {"target": "cuda:90"}, "trace": {}}, "/trace"),
-    "profile of the interpreter": ({"profile": True}, "/profile"),
-    "lines of the interpreter": ({"profile": "lines"}, "/profile"),
+    "profile of the CPU device": ({"profile": True}, "/profile"),
+    "lines of the CPU device": ({"profile": "lines"}, "/profile"),
     "profile of another kind": ({"profile": "everything"}, "/profile"),
     "profile by number": ({"profile": 1}, "/profile"),
     "no time": ({"timeout_s": 0}, "/timeout_s"),
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_refused_with_its_pointer(http: httpx.Client, name: str
 
 
 def test_several_faults_are_told_at_once(http: httpx.Client) -> None:
-    body = with_x(dtype="fp12", output=True) | {"grid": [0], "device": "gpu"}
+    body = with_x(dtype="fp12", output=True) | {"grid": [0], "device": "tpu"}
 
     errors = http.post(PATH, json=body).json()["errors"]
 
@@ -164,11 +164,21 @@ def test_a_target_that_is_empty_is_none(http: httpx.Client) -> None:
     assert answer.json()["errors"][0]["pointer"] == "/compilation/target"
 
 
-def test_a_fallback_that_there_is_not_is_refused(http: httpx.Client) -> None:
-    answer = http.post(PATH, json=bodies.vector_add(fallback="gpu"))
+@pytest.mark.parametrize(
+    ("changes", "pointer"),
+    [({"fallback": "interpret"}, "/fallback"), ({"checks": ["differential"]}, "/checks/0")],
+    ids=["fallback", "differential"],
+)
+def test_what_triton_s_interpreter_did_is_refused_with_what_to_do(
+    http: httpx.Client, changes: dict[str, Any], pointer: str
+) -> None:
+    answer = http.post(PATH, json=bodies.vector_add(**changes))
 
     assert answer.status_code == 422
-    assert answer.json()["errors"][0]["pointer"] == "/fallback"
+    [error] = answer.json()["errors"]
+    assert error["pointer"] == pointer
+    assert "is gone: " in error["message"]
+    assert "Leave it out" in error["message"]
 
 
 @pytest.mark.parametrize(

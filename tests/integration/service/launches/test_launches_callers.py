@@ -18,7 +18,7 @@ from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 
 PATH = "/v1/launches"
-ENDLESS = bodies.running("while True:\n    pass", timeout_s=60)
+ENDLESS = bodies.loading("while True:\n    pass", timeout_s=60)
 
 
 @pytest.mark.parametrize(

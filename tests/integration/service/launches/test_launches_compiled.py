@@ -57,7 +57,7 @@ DOES_NOT_COMPILE = {
     ),
     "a breakpoint": ("if n > 5:\n    breakpoint()\ntl.store(z_ptr + lanes, x)", "x", "breakpoint"),
 }  # fmt: skip
-"""Lines, what the interpreter makes of them, and a word of the compiler's."""
+"""Lines, what NumPy would make of them, and a word of the compiler's."""
 
 
 @pytest.mark.parametrize("name", DOES_NOT_COMPILE)
@@ -74,35 +74,6 @@ def test_what_does_not_compile_has_failed_with_the_compilers_words(
     [diagnostic, *_] = answer["compilation"]["diagnostics"]
     assert (diagnostic["severity"], diagnostic["file"]) == ("error", "user.py")
     assert word in diagnostic["message"]
-
-
-@pytest.mark.parametrize("name", DOES_NOT_COMPILE)
-def test_the_fallback_runs_it_and_says_that_it_does_not_compile(launch: Launch, name: str) -> None:
-    lines, expected, word = DOES_NOT_COMPILE[name]
-
-    answer = launch(kernel(lines, expected, fallback="interpret"))
-
-    assert (answer["state"], answer["verdict"]) == ("completed", "passed")
-    [finding] = answer["findings"]
-    assert (finding["kind"], finding["file"]) == ("does_not_compile", "user.py")
-    assert finding["line"] == finding["diagnostics"][0]["line"]
-    assert word in finding["diagnostics"][0]["message"]
-    assert "user.py" not in finding["message"]  # its place is beside it
-
-
-def test_the_fallback_changes_nothing_for_what_compiles(launch: Launch) -> None:
-    answer = launch(bodies.vector_add(fallback="interpret"))
-
-    assert (answer["verdict"], answer["findings"]) == ("passed", [])
-
-
-def test_what_not_even_the_interpreter_runs_has_failed_by_the_compilers_words(
-    launch: Launch,
-) -> None:
-    answer = launch(kernel("tl.store(z_ptr + lanes, tl.arnge(0, 8))", "x", fallback="interpret"))
-
-    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "compile_error")
-    assert "arnge" in answer["problem"]["detail"]
 
 
 def test_a_case_that_does_not_compile_says_why_in_its_findings(launch: Launch) -> None:
@@ -148,7 +119,7 @@ def ir_launch(text: str = TTIR, language: str = "ttir", **changes: Any) -> dict[
     reference = "def reference(arg0, arg1, **_):\n    return arg0 + arg1\n"
     usual: dict[str, Any] = {
         "compilation": {"ir": {"language": language, "text": text}},
-        "device": "interpreter",
+        "device": "cpu",
         "grid": ["cdiv(arg3, 1024)"],
         "arguments": [*vectors, 2000],
         "reference": {"source": reference},

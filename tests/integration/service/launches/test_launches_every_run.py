@@ -145,7 +145,7 @@ def test_a_variable_of_the_module_is_told_with_its_line(gpu: httpx.Client) -> No
 def test_values_of_their_own_are_refused_on_the_cpu(gpu: httpx.Client) -> None:
     body = {
         "compilation": {"source": KERNEL.format(name="double"), "constexprs": {"BLOCK": 1024}},
-        "device": "interpreter",
+        "device": "cpu",
         "grid": [1],
         "arguments": {
             "x_ptr": {"shape": [COUNT], "dtype": "fp32", "init": {"kind": "uniform"}},

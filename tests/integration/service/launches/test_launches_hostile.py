@@ -1,14 +1,11 @@
 """Kernels and references that lie, flood, hang and break out: each gets an answer, none more.
 
-What an author can forge is their own part. Where a launch asks for its fallback, a kernel's author
-runs Python in the interpreter's child and can report any outputs, and no findings, for the own
-kernel; but not outputs that match without knowing what is expected. A reference's author can say
-anything of what is expected, as always; but not what the kernel made. Neither can say a verdict.
+What an author can forge is their own part. A kernel's author runs Python where the kernel is
+compiled: what comes of it is IR, which is checked and run elsewhere. A reference's author can say
+anything of what is expected, but not what the kernel made. Neither can say a verdict.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -16,34 +13,32 @@ from tests.integration.service.conftest import Post
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.bodies import arange, output
 from tests.integration.service.launches.conftest import Launch
-from tests.integration.service.launches.test_launches_forged import forged
+from tests.integration.service.launches.test_launches_forged import with_forged_reference
 
 
 @pytest.mark.parametrize(
-    ("code", "verdict"),
+    ("code", "slug"),
     [
-        pytest.param("while True:\n    pass", "timeout", id="loop"),
-        pytest.param("import numpy\nnumpy.ones(1 << 36)", "out_of_memory", id="memory"),
-        pytest.param("x = 'x' * (1 << 40)", "out_of_memory", id="text"),
-        pytest.param("import ctypes\nctypes.string_at(0)", "crashed", id="segfault"),
-        pytest.param("import sys\nsys.exit(3)", "crashed", id="exit"),
-        pytest.param("import os\nos.abort()", "crashed", id="abort"),
+        pytest.param("while True:\n    pass", "compile_timeout", id="loop"),
+        pytest.param("x = 'x' * (1 << 40)", "memory_exceeded", id="text"),
+        pytest.param("import ctypes\nctypes.string_at(0)", "compiler_crashed", id="segfault"),
+        pytest.param("import os\nos.abort()", "compiler_crashed", id="abort"),
     ],
 )
-def test_a_kernel_that_runs_wild_is_ended(launch: Launch, code: str, verdict: str) -> None:
-    answer = launch(bodies.running(code, timeout_s=3 if verdict == "timeout" else 30))
+def test_a_source_that_runs_wild_is_ended(launch: Launch, code: str, slug: str) -> None:
+    answer = launch(bodies.loading(code, timeout_s=3 if slug == "compile_timeout" else 30))
 
-    assert answer["verdict"] == verdict
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", slug)
     assert launch(bodies.vector_add())["verdict"] == "passed"
 
 
-def test_a_flood_of_output_frames_is_ended(launch: Launch) -> None:
-    code = "block = b'x' * (32 << 20)\n    while True:\n        stage('output:z_ptr', block)"
+def test_a_flood_of_frames_of_a_reference_is_ended(launch: Launch) -> None:
+    code = "block = b'x' * (32 << 20)\n    while True:\n        stage('expected:z_ptr', block)"
 
-    answer = launch(forged(code, timeout_s=20))
+    answer = launch(with_forged_reference(code, timeout_s=20))
 
-    assert answer["problem"]["slug"] == "sandbox_violation"
-    assert "not awaited" in answer["problem"]["detail"]
+    assert answer["verdict"] == "invalid_reference"
+    assert "not awaited" in answer["findings"][-1]["message"]
 
 
 FORBIDDEN = pytest.mark.parametrize(
@@ -60,28 +55,10 @@ FORBIDDEN = pytest.mark.parametrize(
 
 
 @FORBIDDEN
-def test_a_kernel_does_not_reach_outside(launch: Launch, code: str) -> None:
-    answer = launch(bodies.running(code))
-
-    assert (answer["state"], answer["verdict"]) == ("failed", None)
-    assert answer["problem"]["slug"] == "sandbox_violation"
-    assert "user.py:" in answer["problem"]["detail"]
-    assert "the sandbox refused" in answer["problem"]["detail"]
-
-
-def loading(code: str) -> dict[str, Any]:
-    """A launch whose source runs `code` when it is loaded, to compile it or to interpret it."""
-    lines = "".join(f"    {line}\n" for line in code.splitlines())
-    text = f"def act():\n{lines}    return 1\n\nHELD = act()\n\n@triton.jit\n"
-    text += "def kernel(out_ptr, N: tl.constexpr = HELD):\n    tl.store(out_ptr, N)\n"
-    return bodies.written(text, {"out_ptr": output(1)})
-
-
-@FORBIDDEN
 def test_a_launch_says_of_hostile_source_what_a_compilation_says(
     launch: Launch, post: Post, code: str
 ) -> None:
-    body = loading(code)
+    body = bodies.loading(code)
 
     launched = launch(body)
     compiled = post(body["compilation"] | {"signature": {"out_ptr": "*fp32"}}).json()
@@ -95,7 +72,7 @@ def test_a_reference_does_not_reach_outside(launch: Launch, code: str) -> None:
     lines = "".join(f"    {line}\n" for line in code.splitlines())
     reference = f"def reference(**_):\n{lines}    return 1\n"
 
-    answer = launch(bodies.running("pass", reference=reference))
+    answer = launch(bodies.loading("pass", reference=reference))
 
     assert answer["verdict"] == "invalid_reference"
     assert "the sandbox refused" in answer["findings"][-1]["message"]
@@ -112,7 +89,7 @@ def test_a_reference_does_not_reach_outside(launch: Launch, code: str) -> None:
 def test_a_process_that_was_ended_for_what_it_did_is_a_violation_for_both(
     launch: Launch, post: Post, code: str
 ) -> None:
-    body = loading(code)
+    body = bodies.loading(code)
 
     launched = launch(body)
     compiled = post(body["compilation"] | {"signature": {"out_ptr": "*fp32"}}).json()
@@ -122,11 +99,11 @@ def test_a_process_that_was_ended_for_what_it_did_is_a_violation_for_both(
 
 
 def test_one_hostile_case_of_several_is_a_problem_of_its_own(launch: Launch) -> None:
-    text = "def act(n):\n    if n:\n        import os\n        os._exit(0)\n\n"
-    text += "@triton.jit\ndef kernel(out_ptr, n: tl.constexpr):\n    act(n)\n"
-    text += "    tl.store(out_ptr, 1.0)\n"
+    text = "@triton.constexpr_function\ndef act(n):\n    if n:\n        import os\n"
+    text += "        os._exit(0)\n    return 1\n\n"
+    text += "@triton.jit\ndef kernel(out_ptr, n: tl.constexpr):\n    tl.store(out_ptr, act(n))\n"
     cases = [{}, {"arguments": {"n": 1}}]
-    body = bodies.written(text, {"out_ptr": output(1), "n": 0}, cases=cases, fallback="interpret")
+    body = bodies.written(text, {"out_ptr": output(1), "n": 0}, cases=cases)
 
     right, hostile = launch(body)["cases"]
 
@@ -134,7 +111,12 @@ def test_one_hostile_case_of_several_is_a_problem_of_its_own(launch: Launch) -> 
     assert hostile["problem"]["slug"] == "sandbox_violation"
 
 
-def test_a_launch_finds_nothing_of_those_before_it(launch: Launch) -> None:
+def _referring(code: str) -> str:
+    """A reference that runs `code` and expects a 1."""
+    return f"{code}\ndef reference(**_):\n    return [1.0]\n"
+
+
+def test_a_reference_finds_nothing_of_those_before_it(launch: Launch) -> None:
     leaves = """
 import builtins, numpy, sys
 mark = "-".join(("left", "behind")).encode()
@@ -149,12 +131,15 @@ assert not hasattr(builtins, "kept") and "kept" not in sys.modules and numpy.add
 assert not any(mark in numpy.empty(1 << 22, numpy.uint8).tobytes() for _ in range(4))
 assert not any(mark in thing for thing in gc.get_objects() if type(thing) is bytes)
 """
-    launch(bodies.running(leaves))
+    launch(bodies.loading("pass", reference=_referring(leaves)))
 
-    assert launch(bodies.running(looks))["verdict"] == "not_checked"
+    answer = launch(bodies.loading("pass", reference=_referring(looks)))
+    assert answer["verdict"] == "passed", answer["findings"]
 
 
-def test_a_kernel_that_replaces_the_comparison_is_compared_all_the_same(launch: Launch) -> None:
+def test_a_reference_that_replaces_the_comparison_is_compared_all_the_same(
+    launch: Launch,
+) -> None:
     code = """
 import sys
 import numpy
@@ -163,9 +148,11 @@ for name in ("array_equal", "allclose", "isclose", "equal", "not_equal", "isfini
 for name, module in list(sys.modules.items()):
     if name.startswith("launch.reference.comparison"):
         module.comparison = lambda *_: {"matches": True}
+def reference(**_):
+    return [2.0]
 """
 
-    answer = launch(bodies.running(code, reference="def reference(**_):\n    return [2.0]\n"))
+    answer = launch(bodies.loading("pass", reference=code))
 
     assert answer["verdict"] == "mismatch"
     assert answer["outputs"]["out_ptr"]["comparison"]["mismatched"] == 1
@@ -182,7 +169,7 @@ def test_a_printed_flood_is_cut_off(launch: Launch) -> None:
 
 
 def test_an_error_without_end_is_answered_briefly(launch: Launch) -> None:
-    answer = launch(bodies.running("raise ValueError('x' * 1_000_000)"))
+    answer = launch(bodies.loading("raise ValueError('x' * 1_000_000)"))
 
     assert answer["problem"]["slug"] == "compile_error"
     assert len(answer["problem"]["detail"]) < 9000

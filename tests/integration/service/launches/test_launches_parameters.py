@@ -54,7 +54,7 @@ def test_a_kernel_is_launched_as_its_function_says(launch: Launch, source: str) 
                 "constexprs": constexprs,
                 "target": "cuda:90",
             },
-            "device": "interpreter",
+            "device": "cpu",
             "grid": ["BLOCK // 8"],
             "arguments": {"x": arange(8), "z": output(8), "n": 1},
             "return": {"z": "values"},
@@ -71,7 +71,7 @@ def test_a_default_that_no_kernel_can_be_given_is_refused(launch: Launch) -> Non
     answer = launch(
         {
             "compilation": {"source": source, "target": "cuda:90"},
-            "device": "interpreter",
+            "device": "cpu",
             "grid": [1],
             "arguments": {"z": output(1)},
         }

@@ -44,7 +44,7 @@ def test_a_program_goes_to_a_worker_with_such_a_gpu(
 
 @pytest.mark.parametrize(
     "body",
-    [EXAMPLE | {"device": "interpreter"}, WARMING_EXAMPLE, EXAMPLE | {"stop_after": "tape"}],
+    [EXAMPLE | {"device": "cpu"}, WARMING_EXAMPLE, EXAMPLE | {"stop_after": "tape"}],
     ids=["asked for", "compiled only", "recorded only"],
 )
 def test_what_needs_no_gpu_goes_to_the_cpu_device(
@@ -77,7 +77,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         f"racecheck is made on the CPU device only, and this runs on the GPU {MODEL} (cuda:90)",
     ),
     "a time on the CPU device": (
-        SMALL | {"device": "interpreter", "timing": {}},
+        SMALL | {"device": "cpu", "timing": {}},
         "/timing",
         "this is the CPU device",
     ),
@@ -136,7 +136,7 @@ def test_the_cpu_is_not_taken_while_it_is_not_known_whether_there_is_a_gpu(
 def test_a_program_for_the_cpu_does_not_wait_for_gpus(
     alice: httpx.Client, recording: Deployment
 ) -> None:
-    body = EXAMPLE | {"device": "interpreter"}
+    body = EXAMPLE | {"device": "cpu"}
 
     assert beside_a_worker_that_is("tries_gpus", alice, recording, body).is_success
 

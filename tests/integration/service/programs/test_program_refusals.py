@@ -27,7 +27,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "only runs on GPUs are timed, and no worker runs programs on one here",
     ),
     "a time on the CPU": (
-        SMALL | {"timing": {}, "device": "interpreter"},
+        SMALL | {"timing": {}, "device": "cpu"},
         "/timing",
         "only runs on GPUs are timed, and this is the CPU device",
     ),

@@ -107,7 +107,7 @@ def test_compilations_say_heuristics_the_arguments_by_example(http: httpx.Client
 def test_launches_say_heuristics_the_arguments(http: httpx.Client) -> None:
     base = {
         "compilation": {"source": SOURCE},
-        "device": "interpreter",
+        "device": "cpu",
         "grid": ["cdiv(n, BLOCK)"],
         "arguments": {
             "x_ptr": {"shape": [192], "dtype": "fp32", "init": {"kind": "ones"}, "output": True},

@@ -22,7 +22,7 @@ def double(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 """
 BASE: dict[str, Any] = {
     "compilation": {"source": SOURCE},
-    "device": "interpreter",
+    "device": "cpu",
     "grid": ["cdiv(n, BLOCK)"],
     "arguments": {
         "x_ptr": {"shape": [100], "dtype": "fp32", "init": {"kind": "uniform"}},

@@ -188,7 +188,7 @@ def test_a_variant_that_does_not_compile_is_a_row(gpu: httpx.Client) -> None:
 
 
 def test_on_the_cpu_device_there_are_verdicts_and_no_winner(gpu: httpx.Client) -> None:
-    whole = base(device="interpreter")
+    whole = base(device="cpu")
     space = {"constexprs": {"BLOCK_SIZE": [128, 256]}}
     sweep = post_sweep(gpu, base=whole, space=space, search=SHORT).json()
 

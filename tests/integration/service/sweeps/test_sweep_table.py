@@ -141,7 +141,7 @@ def test_a_sweep_is_its_callers(teams: Callable[[str], httpx.Client]) -> None:
 
 
 def test_a_key_sweeps_what_its_scopes_allow(teams: Callable[[str], httpx.Client]) -> None:
-    launch = {"compilation": {"source": "x"}, "grid": [1], "device": "interpreter"}
+    launch = {"compilation": {"source": "x"}, "grid": [1], "device": "cpu"}
 
     answer = post_sweep(teams("alice"), base=launch, space={"constexprs.B": [1]})
 

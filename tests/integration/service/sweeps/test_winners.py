@@ -210,7 +210,7 @@ def test_a_sweep_over_compilations_has_no_winner_but_a_bundle_of_all(
 
 def test_on_the_cpu_device_it_is_said_why_nothing_won(gpu: httpx.Client) -> None:
     space = {"constexprs": {"BLOCK_SIZE": [256]}}
-    whole = base(device="interpreter")
+    whole = base(device="cpu")
     searched = post_sweep(gpu, base=whole, space=space, search=SHORT).json()
     plain = post_sweep(gpu, base=whole, space=space).json()
 

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.client.gate.gate_service import KERNEL, GateService, gate, write_gate
 
 SECRET = "password = 'hunter2'\n"
-LAUNCH = "[kernels.double.launch]\ndevice = 'interpreter'\ngrid = [1]\n"
+LAUNCH = "[kernels.double.launch]\ndevice = 'cpu'\ngrid = [1]\n"
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ tritons = ["3.6"]
 [kernels.double.budgets]
 shared_bytes = 5
 [kernels.double.launch]
-device = "interpreter"
+device = "cpu"
 grid = [1]
 arguments = {x_ptr = "fp32[64]:ones:output"}
 reference = "double.py"

@@ -29,7 +29,7 @@ def test_launch_posts_the_request_and_returns_the_launch(client: Client, tritond
         SOURCE,
         kernel="add",
         constexprs={"BLOCK_SIZE": 1024},
-        device="interpreter",
+        device="cpu",
         arguments={"x": buffers.uniform(1000, seed=1), "z": buffers.output(1000), "n": 1000},
         grid=["cdiv(n, BLOCK_SIZE)"],
         reference="def reference(x, **_): return x",
@@ -44,7 +44,7 @@ def test_launch_posts_the_request_and_returns_the_launch(client: Client, tritond
             "kernel": "add",
             "constexprs": {"BLOCK_SIZE": 1024},
         },
-        "device": "interpreter",
+        "device": "cpu",
         "arguments": {
             "x": {
                 "shape": [1000],

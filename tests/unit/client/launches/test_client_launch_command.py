@@ -12,7 +12,7 @@ from tritonc.cli.argument_syntax import launch_argument
 
 from tests.unit.client.fake_tritond import KEY, OUT_OF_BOUNDS, FakeTritond, launch, output, run
 
-INTERPRETER = ["--device", "interpreter", "--grid", "1"]
+ON_THE_CPU = ["--device", "cpu", "--grid", "1"]
 
 
 def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
@@ -20,7 +20,7 @@ def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
     Path("ref.py").write_text("def reference(x, **_): return x\n")
 
     code = run(
-        tritond, "launch", kernel, "--device", "interpreter", "--grid", "cdiv(n, B)", "2",
+        tritond, "launch", kernel, "--device", "cpu", "--grid", "cdiv(n, B)", "2",
         "--constexpr", "B=64", "--argument", "x=fp32[8,4]:uniform(seed=1)", "z=fp32[8,4]:output",
         "--arg", "n=8", "--reference", "ref.py", "--rtol", "0.01", "--return", "z=values",
         "--check", "racecheck", "--timeout-s", "5",
@@ -32,7 +32,7 @@ def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
             "source": "import triton\n",
             "constexprs": {"B": 64},
         },
-        "device": "interpreter",
+        "device": "cpu",
         "grid": ["cdiv(n, B)", 2],
         "arguments": {
             "x": {"shape": [8, 4], "dtype": "fp32", "init": {"kind": "uniform", "seed": 1}},
@@ -46,12 +46,13 @@ def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
     }
 
 
-def test_interpret_asks_for_the_fallback(tritond: FakeTritond, kernel: str):
+@pytest.mark.parametrize("device", ["cpu", "gpu", "interpreter"])
+def test_a_device_is_passed_on_by_its_name(tritond: FakeTritond, kernel: str, device: str):
     tritond.will_answer(launch())
 
-    run(tritond, "launch", kernel, *INTERPRETER, "--interpret")
+    run(tritond, "launch", kernel, "--device", device, "--grid", "1")
 
-    assert tritond.posted["fallback"] == "interpret"
+    assert tritond.posted["device"] == device
 
 
 def test_a_program_is_stepped_through_into_a_file(tritond: FakeTritond, kernel: str):
@@ -59,7 +60,7 @@ def test_a_program_is_stepped_through_into_a_file(tritond: FakeTritond, kernel: 
     tritond.will_answer(launch())
     tritond.will_answer(trace)
 
-    assert run(tritond, "launch", kernel, *INTERPRETER, "--step", "1,0=steps.json") == 0
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, "--step", "1,0=steps.json") == 0
 
     posted = json.loads(tritond.requests[0].content)
     assert posted["trace"] == {"programs": [[1, 0]], "values": True}
@@ -67,7 +68,7 @@ def test_a_program_is_stepped_through_into_a_file(tritond: FakeTritond, kernel: 
 
 
 def test_what_is_no_program_cannot_be_stepped_through(tritond: FakeTritond, kernel: str):
-    assert run(tritond, "launch", kernel, *INTERPRETER, "--step", "first=steps.json") == 2
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, "--step", "first=steps.json") == 2
 
 
 def test_a_device_is_named_by_its_target_and_timed_if_asked(tritond: FakeTritond, kernel: str):
@@ -86,7 +87,7 @@ def test_the_verdict_is_shown_and_decides_the_exit_code(
     bad = launch(verdict="out_of_bounds", findings=[OUT_OF_BOUNDS], stdout="pid 0\n")
     tritond.will_answer(bad)
 
-    assert run(tritond, "launch", kernel, *INTERPRETER) == 1
+    assert run(tritond, "launch", kernel, *ON_THE_CPU) == 1
 
     out, err = capsys.readouterr()
     assert out.startswith("add.py:2: out_of_bounds: program (0, 0, 0) reads x_ptr[1000]")
@@ -97,7 +98,7 @@ def test_the_verdict_is_shown_and_decides_the_exit_code(
 def test_a_launch_that_failed_exits_1(tritond: FakeTritond, kernel: str):
     tritond.will_answer(launch("failed", problem={"slug": "worker_lost", "detail": "gone"}))
 
-    assert run(tritond, "launch", kernel, *INTERPRETER) == 1
+    assert run(tritond, "launch", kernel, *ON_THE_CPU) == 1
 
 
 def test_hot_lines_are_asked_for(tritond: FakeTritond, kernel: str):
@@ -120,7 +121,7 @@ def test_a_seed_to_fuzz_with_asks_for_fuzzing(tritond: FakeTritond, kernel: str)
 def test_a_value_beyond_all_numbers_is_told_in_part(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str], text: str
 ):
-    assert run(tritond, "launch", kernel, *INTERPRETER, "--argument", f"n={text}") == 2
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, "--argument", f"n={text}") == 2
     said = capsys.readouterr().err
     assert said.startswith(f"tritonc: {text[:40]}… ")
     assert len(said) < 300
@@ -130,7 +131,7 @@ def test_a_value_beyond_all_numbers_is_told_in_part(
 def test_what_cannot_be_written_is_told_before_anything_is_launched(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str], words: list[str]
 ):
-    assert run(tritond, "launch", kernel, *INTERPRETER, *words) == 2
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, *words) == 2
     assert f"{words[1]}: there is no folder no" in capsys.readouterr().err
     assert tritond.requests == []
 
@@ -142,7 +143,7 @@ def test_a_launch_not_finished_in_time_exits_4_and_is_found_by_its_id(
     tritond.will_answer(launch())
     tritond.will_answer(launch("cancelled"), status=202)
 
-    assert run(tritond, "launch", kernel, *INTERPRETER, "--wait-s", "0") == 4
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, "--wait-s", "0") == 4
     assert "ask again for ab12" in capsys.readouterr().err
     assert run(tritond, "get", "ab12") == 0
     assert json.loads(capsys.readouterr().out)["verdict"] == "passed"
@@ -156,7 +157,7 @@ def test_json_is_the_whole_answer_and_nothing_else(
     told = launch(verdict="mismatch", outputs={"z": output(mismatched=1)})
     tritond.will_answer(told)
 
-    assert run(tritond, "launch", kernel, *INTERPRETER, "--json") == 1
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, "--json") == 1
     assert json.loads(capsys.readouterr().out) == told
 
 
@@ -164,7 +165,7 @@ def test_an_output_is_saved_to_a_file(tritond: FakeTritond, kernel: str):
     tritond.will_answer(launch(outputs={"z": output()}))
     tritond.will_send(b"\x93NUMPY...")
 
-    assert run(tritond, "launch", kernel, *INTERPRETER, "--save", "z=z.npy") == 0
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, "--save", "z=z.npy") == 0
 
     assert tritond.posted["return"] == {"z": "tensor"}
     assert Path("z.npy").read_bytes() == b"\x93NUMPY..."

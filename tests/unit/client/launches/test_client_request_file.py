@@ -7,13 +7,13 @@ import pytest
 
 from tests.unit.client.fake_tritond import KEY, FakeTritond, launch, run
 
-INTERPRETER = ["--device", "interpreter", "--grid", "1"]
+ON_THE_CPU = ["--device", "cpu", "--grid", "1"]
 
 
 def test_a_request_file_says_the_rest(tritond: FakeTritond, kernel: str):
     tritond.will_answer(launch())
     Path("add.toml").write_text(
-        'grid = [4]\ndevice = "interpreter"\nconstexprs = {B = 64, C = 1}\n'
+        'grid = [4]\ndevice = "cpu"\nconstexprs = {B = 64, C = 1}\n'
         '[arguments]\nx = "fp32[8]:arange(1,2)"\nn = 8\n'
         '[[cases]]\nname = "less"\narguments = {n = 7, x = "fp32[8]:ones"}\n'
     )
@@ -28,7 +28,7 @@ def test_a_request_file_says_the_rest(tritond: FakeTritond, kernel: str):
             "constexprs": {"B": 32, "C": 1},
         },
         "grid": [4],
-        "device": "interpreter",
+        "device": "cpu",
         "arguments": {
             "x": {"shape": [8], "dtype": "fp32", "init": {"kind": "arange", "start": 1, "step": 2}},
             "n": 5,
@@ -81,7 +81,7 @@ def test_a_request_file_that_is_no_request_exits_2_and_says_why(
 ):
     Path("add.toml").write_text(f"{member}\n")
 
-    assert run(tritond, "launch", kernel, *INTERPRETER, "--request", "add.toml") == 2
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, "--request", "add.toml") == 2
 
     assert complaint in capsys.readouterr().err
     assert tritond.requests == []
@@ -91,6 +91,6 @@ def test_flags_add_to_a_reference_that_is_a_text(tritond: FakeTritond, kernel: s
     tritond.will_answer(launch())
     Path("add.toml").write_text('reference = "def reference(x): ..."\n')
 
-    run(tritond, "launch", kernel, *INTERPRETER, "--request", "add.toml", "--rtol", "0.1")
+    run(tritond, "launch", kernel, *ON_THE_CPU, "--request", "add.toml", "--rtol", "0.1")
 
     assert tritond.posted["reference"] == {"source": "def reference(x): ...", "rtol": 0.1}

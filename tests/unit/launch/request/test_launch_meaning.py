@@ -15,9 +15,9 @@ def test_a_device_class_names_target_and_model():
     assert device == DeviceClass(target="cuda:90", model="NVIDIA H200")
 
 
-@pytest.mark.parametrize("device", ["auto", "interpreter"])
-def test_a_launch_with_a_trace_is_the_interpreters(device: str):
-    assert resolved(device=device, trace={}).device == "interpreter"
+@pytest.mark.parametrize("device", ["auto", "cpu", "interpreter"])
+def test_a_launch_with_a_trace_is_the_cpu_devices(device: str):
+    assert resolved(device=device, trace={}).device == "cpu"
 
 
 def test_posted_ir_is_traced_on_the_cpu():
@@ -25,14 +25,14 @@ def test_posted_ir_is_traced_on_the_cpu():
 
     traced = resolved(compilation=ir, arguments=[], grid=[1], trace={})
 
-    assert traced.device == "interpreter"
+    assert traced.device == "cpu"
 
 
 def test_a_launch_without_a_target_is_the_cpus():
     untargeted = {name: part for name, part in COMPILATION.items() if name != "target"}
 
-    assert resolved(compilation=untargeted).device == "interpreter"
-    assert resolved(compilation=untargeted, device="interpreter").device == "interpreter"
+    assert resolved(compilation=untargeted).device == "cpu"
+    assert resolved(compilation=untargeted, device="cpu").device == "cpu"
     assert resolved().device == "auto"
 
 

@@ -94,6 +94,12 @@ SHAPES: dict[str, tuple[dict[str, Any], str, str]] = {
         "/reference/language",
         "'numpy' or 'torch'",
     ),
+    "the fallback that was": ({"fallback": "interpret"}, "/fallback", "this field is gone"),
+    "the check that was": (
+        {"checks": ["racecheck", "differential"]},
+        "/checks/1",
+        "the check `differential` is gone",
+    ),
     "program of four": ({"trace": {"programs": [[0, 0, 0, 0]]}}, "/trace/programs/0", "at most 3"),
 }
 
@@ -111,7 +117,7 @@ KEY = {"compilation": None, "compilation_key": "0" * 64}
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "no compilation": ({"compilation": None}, "", "give either `compilation`, or"),
     "two compilations": ({"compilation_key": "0" * 64}, "", "give either `compilation`, or"),
-    "unknown device": ({"device": "gpu"}, "/device", '"auto", "interpreter" or'),
+    "unknown device": ({"device": "tpu"}, "/device", '"auto", "cpu", "gpu" or'),
     "device of a strange target": ({"device": {"target": "x"}}, "/device/target", "not a target"),
     "device without a target": ({"device": {"model": "x"}}, "/device/target", "needed"),
     "device of another target": (
@@ -159,8 +165,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "trace of a GPU": (
         {"device": {"target": "cuda:90"}, "trace": {}},
         "/trace",
-        '"device": "interpreter"',
+        '"device": "cpu"',
     ),
+    "trace of any GPU": ({"device": "gpu", "trace": {}}, "/trace", '"device": "cpu"'),
     "grid of a buffer": ({"grid": ["cdiv(x_ptr, 4)"]}, "/grid/0", "x_ptr"),
     "empty reference": ({"reference": {}}, "/reference", "give either `source`"),
     "two references": (

@@ -96,9 +96,11 @@ def test_a_case_may_change_one_field_of_a_buffer() -> None:
 @pytest.mark.parametrize(
     ("changes", "fits"),
     [
-        ({"device": "interpreter"}, True),
+        ({"device": "cpu"}, True),
         ({"device": {"target": "cuda:90", "model": None}}, True),
-        ({"device": "gpu"}, False),
+        ({"device": "gpu"}, True),
+        ({"device": "interpreter"}, True),
+        ({"device": "tpu"}, False),
         ({"device": {"model": "H100"}}, False),
         ({"grid": [1, "n", 2]}, True),
         ({"grid": []}, False),

@@ -1,4 +1,4 @@
-"""Writes bound arguments as the words of a launch do, and runs them in real children."""
+"""Writes bound arguments as the messages of a launch do, and runs them in real children."""
 
 import json
 from dataclasses import dataclass
@@ -6,10 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
+from compiler.messages.wire import header_of
+from compiler.target import Target
 from launch.buffers.element_types import stored
+from launch.messages import RunOrder, TraceOrder
+from tests.integration.compiler.children import Children
+from tests.integration.compiler.kernels import Kernel, compile_kernel
 from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.pool import Pool
 
-KERNELS = Path(__file__).parents[3] / "kernels" / "launch"
+KERNELS = Path(__file__).parents[2] / "kernels" / "launch"
+TARGET = Target("cuda", 90, 32)
 
 
 @dataclass
@@ -122,8 +129,8 @@ def _described(allocation, buffer, strides, dtype):
 
 
 @dataclass
-class Interpreted:
-    """What came of a kernel."""
+class ChildRun:
+    """How a run ended, and its report."""
 
     outcome: ChildOutcome
     bound: Bound
@@ -159,24 +166,68 @@ def constexpr(value):
     return value if isinstance(value, (bool, str, dict)) else {"int": str(value)}
 
 
-async def interpret(pool, source, kernel, arguments, *, grid=(1,), deadline_s=30, **more):
+@dataclass
+class CpuDevice:
+    """Children that compile, and those that run what was compiled."""
+
+    pool: Pool
+    compiling: Children
+
+
+async def run_kernel(device, source, kernel, arguments, *, grid=(1,), deadline_s=30, **more):
     """Run a kernel of tests/kernels/launch/<source>, or of `source` itself if that is a text."""
     text = source if "\n" in source else (KERNELS / source).read_text()
     bound = Bound(arguments)
-    header = {
-        "task": "interpret",
+    if (trace := more.pop("trace", None)) is not None:
+        more["trace"] = TraceOrder(**trace)
+    files, target = more.pop("files", {}), more.pop("target", TARGET)
+    constexprs = more.pop("constexprs", {})
+    tagged = [value for value in constexprs.values() if isinstance(value, dict)]
+    request = {
         "kernel": kernel,
-        "source": [0, len(text.encode())],
-        "allocations": bound.allocations,
-        "arguments": bound.arguments,
-        "constexprs": {name: constexpr(v) for name, v in more.pop("constexprs", {}).items()},
-        "grid": [*grid, 1, 1][:3],
-        **more,
+        "signature": {name: type_of(value) for name, value in bound.arguments.items()},
+        "constexprs": constexprs,
+        "functions": [value["function"] for value in tagged if "function" in value],
+        "files": files,
+        "options": {"debug": True},
+        "arch": target.arch,
     }
+    made = compile_kernel(
+        device.compiling, Kernel(Path("user.py"), text, request), stop_after="ttir"
+    )
+    assert made.failure is None, made.failure
+    ir = made.stages["source"]
+    order = RunOrder(
+        ir=(0, len(ir)), stage="source", target=target, files=["user.py", *files],
+        allocations=bound.allocations, arguments=bound.arguments,
+        parameters=[path for name in arguments for path in paths_of(name, bound.arguments[name])],
+        grid=[*grid, 1, 1][:3], limit_s=deadline_s, **more,
+    )  # fmt: skip
     kinds = ("output", "unwritten")
     stages = {"trace", *(f"{kind}:{name}" for kind in kinds for name in arguments)}
-    outcome = await pool.run("front", header, text.encode(), deadline_s=deadline_s, stages=stages)
-    return Interpreted(outcome, bound)
+    header = header_of(order)
+    outcome = await device.pool.run("back", header, ir, deadline_s=deadline_s, stages=stages)
+    return ChildRun(outcome, bound)
+
+
+def type_of(argument):
+    match argument["kind"]:
+        case "buffer":
+            return f"*{argument['dtype']}"
+        case "tuple":
+            return [type_of(item) for item in argument["items"]]
+        case "descriptor":
+            dtype, block = argument["base"]["dtype"], argument["block_shape"]
+            return f"tensordesc<{dtype}{block}>"
+        case _:
+            return argument["dtype"]
+
+
+def paths_of(path, argument):
+    if argument["kind"] != "tuple":
+        return [path]
+    items = enumerate(argument["items"])
+    return [each for i, item in items for each in paths_of(f"{path}.{i}", item)]
 
 
 async def refer(pool, text, arguments, **more):
@@ -192,4 +243,4 @@ async def refer(pool, text, arguments, **more):
     }
     stages = {f"expected:{name}" for name in arguments}
     outcome = await pool.run("front", header, text.encode(), deadline_s=30, stages=stages)
-    return Interpreted(outcome, bound)
+    return ChildRun(outcome, bound)

@@ -6,7 +6,7 @@ import pytest
 from compiler.specialization import Specialization
 from launch.request.bound_arguments import BoundArguments
 from launch.request.reference_request import Reference
-from tests.integration.launch.interpreter.interpreting import Bound, out
+from tests.integration.launch.child_runs import Bound, out
 from worker.launch import comparison
 from worker.launch.comparison import Actual, compare
 from worker.launch.reference import Expected

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.integration.launch.interpreter.interpreting import Buffer, out, refer, uniform
+from tests.integration.launch.child_runs import Buffer, out, refer, uniform
 from worker.pool.child_outcome import Ending
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -162,3 +162,25 @@ async def test_more_memory_than_a_child_has(pool):
     run = await refer(pool, text, ADD)
     assert run.outcome.ending is Ending.FAILURE
     assert run.failure["slug"] == "memory_exceeded"
+
+
+async def test_an_error_that_is_its_own_cause_is_one_error(pool):
+    text = """def reference(**_):
+    error = ValueError("round and round")
+    error.__cause__ = error
+    raise error
+"""
+    failure = await refused(pool, text)
+    assert failure["message"] == "line 4: ValueError: round and round"
+
+
+async def test_of_an_error_that_has_a_cause_the_error_is_told(pool):
+    text = "def reference(**_):\n    raise ValueError('what was raised') from KeyError('not this')"
+    failure = await refused(pool, text)
+    assert failure["message"] == "line 2: ValueError: what was raised"
+
+
+async def test_an_error_of_the_user_s_own_is_no_want_of_memory(pool):
+    text = "class Full(MemoryError): pass\ndef reference(**_):\n    raise Full('of it')"
+    failure = await refused(pool, text)
+    assert failure["message"] == "line 3: Full: of it"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.integration.launch.interpreter.interpreting import (
+from tests.integration.launch.child_runs import (
     KERNELS,
     Buffer,
     View,
-    interpret,
     out,
+    run_kernel,
     uniform,
 )
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ARANGE = {"kind": "arange"}
 
 
-async def found(pool, kernel, arguments, *, grid=(1,), **constexprs):
-    run = await interpret(pool, "faulty.py", kernel, arguments, grid=grid, constexprs=constexprs)
+async def found(device, kernel, arguments, *, grid=(1,), **constexprs):
+    run = await run_kernel(device, "faulty.py", kernel, arguments, grid=grid, constexprs=constexprs)
     (finding,) = run.findings
     assert run.result["finished"] is False
     return finding
@@ -29,11 +29,11 @@ def line_of(text):
     return number
 
 
-async def test_a_load_without_mask_reads_past_the_end(pool):
+async def test_a_load_without_mask_reads_past_the_end(device):
     arguments = {
         "x_ptr": uniform(100), "y_ptr": uniform(100), "out_ptr": out(100), "n": 100,
     }  # fmt: skip
-    finding = await found(pool, "reads_past_the_end", arguments, grid=(4,), BLOCK=32)
+    finding = await found(device, "reads_past_the_end", arguments, grid=(4,), BLOCK=32)
     message = finding.pop("message")
     assert finding == {
         "kind": "out_of_bounds",
@@ -42,7 +42,7 @@ async def test_a_load_without_mask_reads_past_the_end(pool):
         "index": [100],
         "file": "user.py",
         "line": line_of("y = tl.load(y_ptr + offsets)"),
-        "column": None,
+        "column": 9,
         "program": [3, 0, 0],
         "diagnostics": None,
         "measure": None,
@@ -55,10 +55,10 @@ async def test_a_load_without_mask_reads_past_the_end(pool):
     )
 
 
-async def test_a_store_without_mask_writes_past_the_end_and_nothing_is_written(pool):
+async def test_a_store_without_mask_writes_past_the_end_and_nothing_is_written(device):
     arguments = {"x_ptr": uniform(40), "out_ptr": out(40), "n": 40}
-    run = await interpret(
-        pool, "faulty.py", "writes_past_the_end", arguments, grid=(2,), constexprs={"BLOCK": 32}
+    run = await run_kernel(
+        device, "faulty.py", "writes_past_the_end", arguments, grid=(2,), constexprs={"BLOCK": 32}
     )
     (finding,) = run.findings
     assert (finding["access"], finding["argument"]) == ("write", "out_ptr")
@@ -67,14 +67,14 @@ async def test_a_store_without_mask_writes_past_the_end_and_nothing_is_written(p
     assert set(run.stage("output:out_ptr")[32 * 4 :]) == {0xFF}
 
 
-async def test_a_negative_index(pool):
+async def test_a_negative_index(device):
     arguments = {"x_ptr": uniform(32), "out_ptr": out(32), "n": 32}
-    finding = await found(pool, "looks_behind", arguments, BLOCK=32)
+    finding = await found(device, "looks_behind", arguments, BLOCK=32)
     assert (finding["argument"], finding["index"]) == ("x_ptr", [-1])
     assert "reads x_ptr[-1], 1 element before its start" in finding["message"]
 
 
-async def test_elements_that_share_memory_are_said_to(pool):
+async def test_elements_that_share_memory_are_said_to(device):
     """As torch's expand makes them: x_ptr[1] is there for a shape, but not for a pointer."""
     arguments = {
         "x_ptr": Buffer((32,), "fp32", ARANGE, strides=(0,), elements=1),
@@ -89,14 +89,14 @@ def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     tl.store(out_ptr + lanes, tl.load(x_ptr + lanes))
 """
-    run = await interpret(pool, text, "kernel", arguments, constexprs={"BLOCK": 32})
+    run = await run_kernel(device, text, "kernel", arguments, constexprs={"BLOCK": 32})
     assert (
         "past its end: it has 32 elements with strides [0], in 1 element of memory."
         in (run.findings[0]["message"])
     )
 
 
-async def test_what_is_around_a_view_is_not_its_own(pool):
+async def test_what_is_around_a_view_is_not_its_own(device):
     arguments = {
         "x_ptr": Buffer((64,), "fp32", ARANGE, output=True),
         "part_ptr": View("x_ptr", (32,), offset=16),
@@ -111,7 +111,7 @@ def kernel(x_ptr, part_ptr, out_ptr, SHIFT: tl.constexpr):
     tl.store(out_ptr + lanes, tl.load(part_ptr + lanes + SHIFT))
 """
     runs = [
-        await interpret(pool, text, "kernel", arguments, constexprs={"SHIFT": shift})
+        await run_kernel(device, text, "kernel", arguments, constexprs={"SHIFT": shift})
         for shift in (-1, 0, 1)
     ]
     indices = [[finding["index"] for finding in run.findings] for run in runs]
@@ -122,70 +122,70 @@ def kernel(x_ptr, part_ptr, out_ptr, SHIFT: tl.constexpr):
     assert "Offsets must not be negative" in runs[0].findings[0]["message"]
 
 
-async def test_a_mask_that_is_off_by_one(pool):
+async def test_a_mask_that_is_off_by_one(device):
     arguments = {"x_ptr": uniform(40), "out_ptr": out(40), "n": 40}
-    finding = await found(pool, "masks_one_too_many", arguments, grid=(2,), BLOCK=32)
+    finding = await found(device, "masks_one_too_many", arguments, grid=(2,), BLOCK=32)
     assert (finding["access"], finding["index"], finding["program"]) == ("read", [40], [1, 0, 0])
     assert finding["message"].endswith(
         "Its mask lets one lane too many through: should a <= in it be a <?"
     )
 
 
-async def test_a_mask_that_compares_with_another_size(pool):
+async def test_a_mask_that_compares_with_another_size(device):
     arguments = {"x_ptr": uniform(100), "out_ptr": out(10), "n": 100}
-    finding = await found(pool, "masks_by_another_size", arguments, BLOCK=128)
+    finding = await found(device, "masks_by_another_size", arguments, BLOCK=128)
     assert (finding["argument"], finding["index"]) == ("out_ptr", [10])
     assert "it must compare each offset with what out_ptr has" in finding["message"]
 
 
-async def test_a_matrix_without_mask_is_told_of_rows_and_columns(pool):
+async def test_a_matrix_without_mask_is_told_of_rows_and_columns(device):
     arguments = {"x_ptr": uniform(100), "out_ptr": out(4, 10), "n": 100}
-    finding = await found(pool, "writes_past_the_end", arguments, grid=(2,), BLOCK=32)
+    finding = await found(device, "writes_past_the_end", arguments, grid=(2,), BLOCK=32)
     assert finding["index"] == [4, 0]
     assert "such as mask=(rows < 4) & (columns < 10)" in finding["message"]
 
 
-async def test_a_descriptor_of_more_than_there_is(pool):
+async def test_a_descriptor_of_more_than_there_is(device):
     arguments = {"x_ptr": uniform(8, 32), "out_ptr": out(32)}
-    finding = await found(pool, "describes_too_much", arguments)
+    finding = await found(device, "describes_too_much", arguments)
     assert (finding["argument"], finding["index"]) == ("x_ptr", [8, 0])
     assert "make its shape and strides those of x_ptr" in finding["message"]
 
 
-async def test_an_atomic_beyond_the_end(pool):
+async def test_an_atomic_beyond_the_end(device):
     arguments = {
         "x_ptr": Buffer((16,), "i32", ARANGE),
         "counts_ptr": Buffer((4, 3), "i32", {"kind": "zeros"}, output=True),
     }
-    finding = await found(pool, "counts_beyond", arguments, BLOCK=16)
+    finding = await found(device, "counts_beyond", arguments, BLOCK=16)
     assert (finding["access"], finding["argument"]) == ("write", "counts_ptr")
     assert finding["index"] == [4, 0]
     assert "atomically updates counts_ptr[4, 0]" in finding["message"]
 
 
-async def test_a_compare_and_swap_beyond_the_end(pool):
+async def test_a_compare_and_swap_beyond_the_end(device):
     arguments = {"flag_ptr": Buffer((3,), "i32", {"kind": "zeros"}, output=True)}
-    finding = await found(pool, "swaps_beyond", arguments)
+    finding = await found(device, "swaps_beyond", arguments)
     assert (finding["argument"], finding["index"]) == ("flag_ptr", [3])
 
 
-async def test_a_row_too_many_is_named_in_the_argument_s_own_shape(pool):
+async def test_a_row_too_many_is_named_in_the_argument_s_own_shape(device):
     arguments = {"out_ptr": out(5, 10), "n_rows": 5, "n_columns": 10}
-    finding = await found(pool, "stores_in_rows", arguments, grid=(6,), BLOCK=16)
+    finding = await found(device, "stores_in_rows", arguments, grid=(6,), BLOCK=16)
     assert (finding["index"], finding["program"]) == ([5, 0], [5, 0, 0])
     assert "its shape is [5, 10]" in finding["message"]
 
 
-async def test_a_helper_s_access_is_found_at_the_helper_s_line(pool):
+async def test_a_helper_s_access_is_found_at_the_helper_s_line(device):
     arguments = {"x_ptr": uniform(32), "out_ptr": out(32)}
-    finding = await found(pool, "reads_in_a_helper", arguments, BLOCK=32)
+    finding = await found(device, "reads_in_a_helper", arguments, BLOCK=32)
     assert finding["line"] == line_of("return tl.load(pointer + offsets)")
     assert (finding["argument"], finding["index"]) == ("x_ptr", [32])
 
 
-async def test_an_invented_address_is_nobody_s(pool):
+async def test_an_invented_address_is_nobody_s(device):
     arguments = {"x_ptr": Buffer((1,), "i64", {"kind": "full", "value": 4096}), "out_ptr": out(1)}
-    finding = await found(pool, "reads_wild", arguments)
+    finding = await found(device, "reads_wild", arguments)
     assert (finding["kind"], finding["argument"], finding["index"]) == (
         "illegal_access",
         None,
@@ -194,14 +194,14 @@ async def test_an_invented_address_is_nobody_s(pool):
     assert "address 0x1000, which belongs to no argument" in finding["message"]
 
 
-async def test_an_address_between_elements_is_misaligned(pool):
+async def test_an_address_between_elements_is_misaligned(device):
     arguments = {"x_ptr": uniform(4), "out_ptr": out(1)}
-    finding = await found(pool, "reads_between", arguments)
+    finding = await found(device, "reads_between", arguments)
     assert (finding["kind"], finding["argument"]) == ("misaligned_access", "x_ptr")
     assert "reads 4 bytes at byte 2 of x_ptr" in finding["message"]
 
 
-async def test_a_read_between_the_elements_of_an_input_is_one_of_what_nobody_wrote(pool):
+async def test_a_read_between_the_elements_of_an_input_is_one_of_what_nobody_wrote(device):
     arguments = {"x_ptr": Buffer((4, 3), "fp32", ARANGE, strides=(4, 1), elements=16)}
     arguments |= {"out_ptr": out(16)}
     text = """import triton
@@ -213,15 +213,15 @@ def kernel(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + lanes, tl.load(x_ptr + lanes))
 """
     for lanes, findings in ((2, []), (8, [[3]])):
-        run = await interpret(
-            pool, text, "kernel", arguments, constexprs={"N": lanes}, checks=["initcheck"]
+        run = await run_kernel(
+            device, text, "kernel", arguments, constexprs={"N": lanes}, checks=["initcheck"]
         )
         assert [finding["index"] for finding in run.findings] == findings
 
 
-async def test_a_read_of_what_nobody_wrote_is_found_when_asked(pool):
-    run = await interpret(
-        pool, "faulty.py", "accumulates", {"out_ptr": out(8)}, constexprs={"BLOCK": 8},
+async def test_a_read_of_what_nobody_wrote_is_found_when_asked(device):
+    run = await run_kernel(
+        device, "faulty.py", "accumulates", {"out_ptr": out(8)}, constexprs={"BLOCK": 8},
         checks=["initcheck"],
     )  # fmt: skip
     (finding,) = run.findings
@@ -231,9 +231,9 @@ async def test_a_read_of_what_nobody_wrote_is_found_when_asked(pool):
     assert run.result["finished"] is True
 
 
-async def test_a_changed_input_is_reported(pool):
+async def test_a_changed_input_is_reported(device):
     arguments = {"x_ptr": Buffer((8,), "fp32", {"kind": "ones"}), "out_ptr": out(8)}
-    run = await interpret(
-        pool, "faulty.py", "changes_its_input", arguments, constexprs={"BLOCK": 8}
+    run = await run_kernel(
+        device, "faulty.py", "changes_its_input", arguments, constexprs={"BLOCK": 8}
     )
     assert run.result["modified"] == [{"argument": "x_ptr", "elements": 1, "first_index": [5]}]

@@ -1,4 +1,4 @@
-"""One pool of launch children for all tests."""
+"""One pool of launch children for all tests of a folder."""
 
 import sys
 from pathlib import Path
@@ -10,10 +10,11 @@ from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 from worker.sandbox.rlimits import ResourceLimits
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 LIMITS = {
     "front": ResourceLimits(memory_bytes=4 << 30, cpu_s=120, file_bytes=0, open_files=32),
     "cut": ResourceLimits(memory_bytes=4 << 30, cpu_s=60, file_bytes=0, open_files=32),
+    "back": ResourceLimits(memory_bytes=4 << 30, cpu_s=120, file_bytes=1 << 28, open_files=64),
 }
 
 
@@ -26,7 +27,7 @@ async def pool():
         limits=LIMITS,
         environment=ENVIRONMENT,
     )
-    pool = Pool(toolchain, spares={"front": 2, "cut": 1})
+    pool = Pool(toolchain, spares={"front": 1, "cut": 1, "back": 1})
     await pool.start()
     yield pool
     await pool.close()

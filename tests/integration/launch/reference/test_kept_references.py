@@ -15,7 +15,7 @@ from store import keys
 from store.connection import connect
 from store.errors import StoreUnavailable
 from store.expected_outputs import ExpectedOutputs
-from tests.integration.launch.interpreter.interpreting import Bound, out, uniform
+from tests.integration.launch.child_runs import Bound, out, uniform
 from worker.launch.kept_references import KeptReferences, ReferenceAnswer, _read, _written
 from worker.launch.launch_children import Children
 from worker.launch.reference import References
