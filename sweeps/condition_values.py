@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from launch.expression import OpaqueArgument
 from sweeps.axis import Axis
-from sweeps.plain_expression import OpaqueArgument
 from sweeps.variant import Kind
 
 Defaults = Callable[[str | None, str | None], Mapping[str, Any]]

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
-from launch.formula import Bounds, FormulaFailed
-from sweeps.plain_expression import (
+from launch.expression import (
     CHARACTERS,
     GRAMMAR,
+    Expression,
     OpaqueArgument,
-    PlainExpression,
     read_expression,
 )
+from launch.formula import Bounds, FormulaFailed
 
 BOUNDS: Final = Bounds(max_chars=256, max_nodes=64, characters=CHARACTERS, grammar=GRAMMAR)
 MAX_SHOWN_NAMES: Final = 20
@@ -27,7 +27,7 @@ Values = Mapping[str, bool | int | float | str | OpaqueArgument | None]
 class Condition:
     """One expression of `where`, read; `at` is where the request has it."""
 
-    expression: PlainExpression
+    expression: Expression
     at: str
 
     def holds(self, values: Values, defaults: Values) -> bool:

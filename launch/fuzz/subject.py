@@ -3,7 +3,6 @@
 Nothing is guessed here; what a number has to do with another is for `links` to say.
 """
 
-import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -85,9 +84,7 @@ class Subject:
     @property
     def grid_literals(self) -> frozenset[int]:
         """The integers above 1 that the grid is written with."""
-        nodes = (node for dimension in self.grid.dimensions for node in ast.walk(dimension))
-        constants = (node.value for node in nodes if isinstance(node, ast.Constant))
-        return frozenset(value for value in constants if type(value) is int and value > 1)
+        return frozenset(number for number in self.grid.integers if number > 1)
 
     @property
     def float_outputs_only(self) -> bool:

@@ -4,122 +4,15 @@ Integers are all that there is: a grid is what a launch of Triton's may be given
 """
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from compiler.constexpr import pointer_below
 from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
-from launch.formula import Bounds, FormulaFailed, cdiv, next_power_of_2, parsed
-
-
-def names_in(node: ast.expr) -> frozenset[str]:
-    """Return the names that a formula uses, having looked at every node of it.
-
-    Raises FormulaFailed for anything that does not belong in a formula.
-    """
-    return frozenset(_names(node))
-
-
-def evaluated(node: ast.expr, values: Mapping[str, Any]) -> int:
-    """Return the value of a formula that `names_in` accepted.
-
-    Raises FormulaFailed for an unknown name, one that is no integer, and a division by zero.
-    """
-    match node:
-        case ast.Constant(value=int() as number):
-            return number
-        case ast.Name(id=name):
-            return _named(name, values)
-        case ast.UnaryOp(op=op, operand=operand):
-            return _UNARY[type(op)](evaluated(operand, values))
-        case ast.BinOp(left=left, op=op, right=right):
-            return _divided(_BINARY[type(op)], evaluated(left, values), evaluated(right, values))
-        case ast.Call(func=function, args=arguments):
-            call = _FUNCTIONS[_callee(function)][0]
-            return _divided(call, *(evaluated(argument, values) for argument in arguments))
-    raise FormulaFailed("not a formula")
-
-
-def _names(node: ast.expr) -> Iterator[str]:
-    match node:
-        case ast.Constant(value=value) if type(value) is int:
-            return
-        case ast.Name(id=name):
-            yield name
-        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
-            yield from _names(operand)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            yield from _names(left)
-            yield from _names(right)
-        case ast.Call(func=function, args=arguments, keywords=[]):
-            _check_call(_callee(function), len(arguments))
-            for argument in arguments:
-                yield from _names(argument)
-        case _:
-            raise FormulaFailed(_refusal(node))
-
-
-def _refusal(node: ast.expr) -> str:
-    text = shown(ast.unparse(node))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return f"{text} divides to a fraction; write // or cdiv(a, b)"
-    return f"{text} does not belong in a grid: only + - * // % and {', '.join(_FUNCTIONS)} do"
-
-
-def _check_call(name: str, count: int) -> None:
-    _, least, most = _FUNCTIONS[name]
-    if not least <= count <= most:
-        expected = str(least) if least == most else f"{least} to {most}"
-        raise FormulaFailed(f"{name} takes {expected} arguments, not {count}")
-
-
-def _callee(function: ast.expr) -> str:
-    text = ast.unparse(function).removeprefix("triton.").removeprefix("tl.")
-    if text not in _FUNCTIONS:
-        message = f"there is no function {shown(text)}.{did_you_mean(text, _FUNCTIONS)}"
-        raise FormulaFailed(f"{message} There are {', '.join(_FUNCTIONS)}")
-    return text
-
-
-def _named(name: str, values: Mapping[str, Any]) -> int:
-    if name not in values:
-        known = ", ".join(sorted(values)) or "none"
-        message = f"there is no value named {shown(name)}.{did_you_mean(name, values)}"
-        raise FormulaFailed(f"{message} Known are {known}")
-    value = values[name]
-    if not isinstance(value, int):
-        raise FormulaFailed(f"{name} is no integer")
-    return int(value)
-
-
-def _divided(operation: Callable[..., int], *operands: int) -> int:
-    try:
-        return operation(*operands)
-    except ZeroDivisionError:
-        raise FormulaFailed("divides by zero") from None
-
-
-_UNARY: dict[type[ast.unaryop], Callable[[int], int]] = {
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
-}
-_BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_FUNCTIONS: dict[str, tuple[Callable[..., int], int, int]] = {
-    "cdiv": (cdiv, 2, 2),
-    "min": (min, 2, 8),
-    "max": (max, 2, 8),
-    "next_power_of_2": (next_power_of_2, 1, 1),
-}
-
+from launch.expression import Expression, read_expression
+from launch.formula import Bounds, FormulaFailed
 
 LIMITS = (2**31 - 1, 65_535, 65_535)  # CUDA's, of x, y and z
 NUM_SMS = "NUM_SMS"
@@ -147,18 +40,34 @@ _BOUNDS = Bounds(
 )
 
 
+_NODES = (ast.Name, ast.Load, ast.UnaryOp, ast.BinOp, ast.Call)
+_OPERATORS = (ast.UAdd, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """One to three dimensions, parsed; `at` is where the request says them."""
+    """One to three dimensions, read; `at` is where the request has them."""
 
-    dimensions: tuple[ast.expr, ...] = field(compare=False, repr=False)
+    dimensions: tuple[int | Expression, ...]
     source: tuple[int | str, ...]
     at: str
 
     @property
     def names(self) -> frozenset[str]:
         """The names that the expressions use."""
-        return frozenset(name for dimension in self.dimensions for name in names_in(dimension))
+        read = (dimension for dimension in self.dimensions if isinstance(dimension, Expression))
+        return frozenset().union(*(expression.names for expression in read))
+
+    @property
+    def integers(self) -> frozenset[int]:
+        """The integers that it is written with."""
+        written: set[int] = set()
+        for dimension in self.dimensions:
+            if isinstance(dimension, Expression):
+                written |= {value for value in dimension.constants if isinstance(value, int)}
+            else:
+                written.add(dimension)
+        return frozenset(written)
 
     def evaluate(self, values: Mapping[str, Any]) -> list[int]:
         """Return x, y and z. `values`: Python values of scalars, constexprs and NUM_SMS by name.
@@ -167,15 +76,45 @@ class Grid:
         """
         faults: list[Fault] = []
         grid = [1, 1, 1]
+        integers = _Integers(values)
         for axis, dimension in enumerate(self.dimensions):
             try:
-                grid[axis] = _bounded(evaluated(dimension, values), axis)
+                extent: Any = dimension
+                if isinstance(dimension, Expression):
+                    extent = dimension.value(integers)
+                grid[axis] = _bounded(int(extent), axis)
             except FormulaFailed as failed:
                 message = f"{shown(self.source[axis])}: {failed}"
                 faults.append(Fault(pointer_below(self.at, axis), message))
         if faults:
             raise RequestRejected(*faults)
         return grid
+
+
+class _Integers(Mapping[str, int]):
+    """The values that a grid names, each an integer or refused by its name."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __getitem__(self, name: str) -> int:
+        if name not in self._values:
+            known = ", ".join(sorted(self._values)) or "none"
+            message = f"there is no value named {shown(name)}.{did_you_mean(name, self._values)}"
+            raise FormulaFailed(f"{message} Known are {known}")
+        value = self._values[name]
+        if not isinstance(value, int):
+            raise FormulaFailed(f"{name} is no integer")
+        return int(value)
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
 
 def parse_grid(raw: Any, at: str = "/grid") -> Grid:
@@ -185,27 +124,40 @@ def parse_grid(raw: Any, at: str = "/grid") -> Grid:
     """
     if not isinstance(raw, list) or not 1 <= len(raw) <= len(LIMITS):
         raise RequestRejected(Fault(at, f"must be a list of one to three; {_BOUNDS.grammar}"))
-    faults = list(_faults(raw, at))
-    if faults:
-        raise RequestRejected(*faults)
-    return Grid(tuple(parsed(str(item), _BOUNDS) for item in raw), tuple(raw), at)
-
-
-def _faults(raw: Sequence[Any], at: str) -> Iterator[Fault]:
+    faults: list[Fault] = []
+    dimensions = []
     for axis, item in enumerate(raw):
         try:
-            _check(item, axis)
+            dimensions.append(_dimension(item, axis))
         except FormulaFailed as failed:
-            yield Fault(pointer_below(at, axis), f"{shown(item)}: {failed}")
+            faults.append(Fault(pointer_below(at, axis), f"{shown(item)}: {failed}"))
+    if faults:
+        raise RequestRejected(*faults)
+    return Grid(tuple(dimensions), tuple(raw), at)
 
 
-def _check(item: Any, axis: int) -> None:
+def _dimension(item: Any, axis: int) -> int | Expression:
     if isinstance(item, bool) or not isinstance(item, int | str):
         raise FormulaFailed(_BOUNDS.grammar)
     if isinstance(item, int):
-        _bounded(item, axis)
+        return _bounded(item, axis)
+    return read_expression(item, _BOUNDS, refusal=_refusal)
+
+
+def _refusal(node: ast.AST) -> str | None:
+    """Return why `node` does not belong in a grid; None: it does."""
+    if isinstance(node, ast.BinOp | ast.UnaryOp):
+        belongs = isinstance(node.op, _OPERATORS)
+    elif isinstance(node, ast.Constant):
+        belongs = type(node.value) is int
     else:
-        names_in(parsed(item, _BOUNDS))
+        belongs = isinstance(node, (*_NODES, *_OPERATORS))
+    if belongs:
+        return None
+    text = shown(ast.unparse(node))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return f"{text} divides to a fraction; write // or cdiv(a, b)"
+    return f"{text} does not belong in a grid; {_BOUNDS.grammar}"
 
 
 def _bounded(extent: int, axis: int) -> int:

@@ -15,15 +15,15 @@ from compiler.diagnostic import clipped
 from compiler.json_number import read_number, tagged_float
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.signature import positions
-from launch.formula import Bounds, FormulaFailed
-from sweeps.autotune.configurations import AT
-from sweeps.plain_expression import (
+from launch.expression import (
     CHARACTERS,
     GRAMMAR,
+    Expression,
     OpaqueArgument,
-    PlainExpression,
     read_expression,
 )
+from launch.formula import Bounds, FormulaFailed
+from sweeps.autotune.configurations import AT
 
 BOUNDS: Final = Bounds(max_chars=1000, max_nodes=400, characters=CHARACTERS, grammar=GRAMMAR)
 """A child read the text off user code, so it may be any: it is bounded before it is parsed."""
@@ -44,7 +44,7 @@ class Heuristics:
     def __init__(self, reading: AutotuneReading, at: str = AT) -> None:
         self._reading = reading
         self._at = at
-        self._expressions: dict[int, PlainExpression] = {}
+        self._expressions: dict[int, Expression] = {}
 
     def __bool__(self) -> bool:
         return bool(self._reading.heuristics)
@@ -102,7 +102,7 @@ class Heuristics:
             {name: value for name, value in found.items() if name not in own},
         )
 
-    def _expression(self, index: int, heuristic: Heuristic) -> PlainExpression:
+    def _expression(self, index: int, heuristic: Heuristic) -> Expression:
         if heuristic.expression is None:
             raise FormulaFailed(heuristic.why_not or "it is no plain expression")
         if index not in self._expressions:

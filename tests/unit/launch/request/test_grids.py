@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from launch_of_add import faults
 
 from compiler.rejection import RequestRejected
-from launch.request.grid import evaluated, parse_grid
+from launch.request.grid import parse_grid
 
 VALUES = {"n": 1000, "BLOCK": 64, "NUM_SMS": 132, "big": 2**40, "x": 1.5, "flag": True}
 
@@ -113,6 +113,6 @@ def test_any_text_is_a_grid_or_refused(text: str):
 @given(st.integers(1, 2**40), st.integers(1, 2**20))
 def test_cdiv_covers_every_element_with_no_block_too_many(n: int, block: int):
     [dimension] = parse_grid(["cdiv(n, b)"]).dimensions
-    blocks = evaluated(dimension, {"n": n, "b": block})
+    blocks = dimension.value({"n": n, "b": block})
 
     assert (blocks - 1) * block < n <= blocks * block

@@ -11,12 +11,12 @@ import triton
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launch.expression import Expression, OpaqueArgument, read_expression
 from launch.formula import FormulaFailed
 from sweeps.autotune.heuristics import BOUNDS
-from sweeps.plain_expression import OpaqueArgument, PlainExpression, read_expression
 
 
-def read(text: str) -> PlainExpression:
+def read(text: str) -> Expression:
     return read_expression(text, BOUNDS)
 
 

@@ -1,7 +1,8 @@
-"""The expressions of sweeps: conditions of `where`, and what `@triton.heuristics` sets.
+"""Expressions of requests: grids, conditions of a sweep's `where`, what `@triton.heuristics` sets.
 
-The grid's arithmetic with comparisons and choices, by Python's rules over numbers, texts, truths
-and None. It is walked node by node, every number bounded; nothing is evaluated as Python.
+Arithmetic, comparisons and choices by Python's rules over numbers, texts, truths and None. Grids
+take a part of it. The tree is walked node by node, every number bounded; nothing is evaluated as
+Python.
 """
 
 import ast
@@ -32,7 +33,7 @@ class OpaqueArgument:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainExpression:
+class Expression:
     """One expression, read."""
 
     text: str
@@ -40,6 +41,8 @@ class PlainExpression:
     """Nodes: what one evaluation costs."""
     names: frozenset[str]
     """The names whose values it may ask for."""
+    constants: frozenset[bool | int | float | str | None]
+    """The values that it is written with."""
     _node: ast.expr = field(compare=False, repr=False)
 
     def value(self, values: Mapping[str, Any]) -> Value:
@@ -53,18 +56,38 @@ class PlainExpression:
         return value
 
 
-def read_expression(text: str, bounds: Bounds, groups: Iterable[str] = ()) -> PlainExpression:
+def refusal(node: ast.AST) -> str | None:
+    """Return why `node` is no part of any expression; None: it is one."""
+    is_known = isinstance(node, _NODES)
+    if isinstance(node, ast.Constant):
+        is_known = node.value is None or isinstance(node.value, int | float | str)
+    if is_known:
+        return None
+    text = shown(ast.unparse(node)) if isinstance(node, ast.expr) else type(node).__name__
+    return f"{text} is no part of an expression"
+
+
+def read_expression(
+    text: str,
+    bounds: Bounds,
+    groups: Iterable[str] = (),
+    refusal: Callable[[ast.AST], str | None] = refusal,
+) -> Expression:
     """Read an expression; a name may have one of `groups` and a dot before it.
 
-    Raises FormulaFailed for what is none.
+    `refusal` says why a node does not belong in it. Raises FormulaFailed.
     """
     tree = _Undotted(tuple(groups)).visit(parsed(text, bounds))
     nodes = list(ast.walk(tree))
     for node in nodes:
-        _check(node)
+        _check_call(node)
+        if (why := refusal(node)) is not None:
+            raise FormulaFailed(why)
     functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     named = (node for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
-    return PlainExpression(text, len(nodes), frozenset(node.id for node in named), tree)
+    names = frozenset(node.id for node in named)
+    constants = frozenset(node.value for node in nodes if isinstance(node, ast.Constant))
+    return Expression(text, len(nodes), names, constants, tree)  # type: ignore[arg-type]
 
 
 _NODES = (
@@ -93,7 +116,7 @@ class _Undotted(ast.NodeTransformer):
         return node
 
 
-def _check(node: ast.AST) -> None:
+def _check_call(node: ast.AST) -> None:
     match node:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in _FUNCTIONS:
@@ -103,14 +126,9 @@ def _check(node: ast.AST) -> None:
             if not least <= len(arguments) <= most:
                 count = str(least) if least == most else f"{least} to {most}"
                 raise FormulaFailed(f"{name} takes {count} arguments, not {len(arguments)}")
-        case ast.Call():
-            raise FormulaFailed(f"{shown(ast.unparse(node))} is no call of a function")
-    is_known = isinstance(node, _NODES)
-    if isinstance(node, ast.Constant):
-        is_known = node.value is None or isinstance(node.value, int | float | str)
-    if not is_known:
-        text = shown(ast.unparse(node)) if isinstance(node, ast.expr) else type(node).__name__
-        raise FormulaFailed(f"{text} is no part of an expression")
+        case ast.Call(func=function):
+            message = f"there is no function {shown(ast.unparse(function))}."
+            raise FormulaFailed(f"{message} There are {', '.join(_FUNCTIONS)}")
 
 
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
