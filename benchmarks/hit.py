@@ -48,17 +48,12 @@ def costs(mix: Mix, deployment: Deployment, count: int) -> list[Row]:
         "bare": deployment.start(bare, "{port}", deployment.redis_url, "bench:answer"),
         "memory": deployment.serve(),
         "store": deployment.serve(memory_cache_bytes=0),
-        "store, by a service to which the request is new": deployment.serve(
-            memory_cache_bytes=0, memory_meanings=0
-        ),
-        "store, by the first service that ever reads it": deployment.serve(
-            memory_cache_bytes=0, memory_meanings=0
-        ),
+        "store, by the first service that ever reads it": deployment.serve(memory_cache_bytes=0),
     }
     answers = [first_answer(servers["store"], body) for body in bodies]
     with redis.Redis.from_url(deployment.redis_url) as client:
         client.set("bench:answer", answers[0])
-    for server in servers.values():  # connections, code paths and the memory are warm after this
+    for server in servers.values():  # connections, code paths and caches are warm after this
         ask(server, bodies, 500)
     us: dict[str, list[float]] = {name: [] for name in servers}
     for _ in range(ROUNDS):
@@ -70,7 +65,7 @@ def costs(mix: Mix, deployment: Deployment, count: int) -> list[Row]:
             us[name].append((own_cpu_s(server.pid) - before_s) / (count // ROUNDS) * 1e6)
     print(f"{count} hits each, {CONNECTIONS} connections, answers of {len(answers[0])} bytes")
     mean = {name: statistics.fmean(values) for name, values in us.items()}
-    bars = dict.fromkeys(servers, 2.5) | {"memory": 1.5}
+    bars = dict.fromkeys(servers, 2.5) | {"memory": 1.2}
     return [
         Row(
             f"hit from {name}: CPU",

@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 from launch.request.dead_letter import EXHAUSTED
 from programs.lapsed_program import PROGRAMS, lapsed_program
 from service.caller import Callers, is_loopback
-from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
+from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.feature import Feature
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
@@ -136,10 +136,10 @@ def _service_state(
     callers: Callers,
     key_changes: Subscription,
 ) -> ServiceState:
-    memory = AnswerMemory(settings.memory_cache_bytes)
+    responses = ResponseCache(settings.memory_cache_bytes)
     events = Events(redis)
     results, followers = ResultWaiter(redis, blocking), EventFollowers(redis, blocking, events)
-    invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)
+    invalidations = Invalidations(blocking, on_key=responses.forget, on_loss=responses.clear)
     return ServiceState(
         settings=settings,
         compilations=Compilations(cache, budget),
@@ -163,8 +163,7 @@ def _service_state(
         workers=workers.Workers(redis),
         callers=callers,
         toolchains=ToolchainCache(workers.Toolchains(redis), workers.Workers(redis)),
-        memory=memory,
-        aliases=RequestAliases(settings.memory_meanings),
+        responses=responses,
         single_flight=SingleFlight(),
         invalidations=invalidations,
         redis=redis,

@@ -94,8 +94,6 @@ class ServiceSettings(BaseSettings):
     """All states that one caller stored together, compressed; the oldest give way."""
     memory_cache_bytes: int = Field(default=64 << 20, ge=0)
     """Answers kept in this process, in front of the store."""
-    memory_meanings: int = Field(default=50_000, ge=0)
-    """Requests whose compile key is kept in this process, so that they are not read again."""
 
     @field_validator("max_bodies_bytes_per_caller")
     @classmethod

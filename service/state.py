@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from redis.asyncio import Redis
 
 from service.caller import Callers
-from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
+from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.settings import ServiceSettings
 from service.sweeps.refused_work import RefusedWork
 from service.toolchains import ToolchainCache
@@ -93,8 +93,7 @@ class ServiceState:
     workers: Workers
     callers: Callers
     toolchains: ToolchainCache
-    memory: AnswerMemory
-    aliases: RequestAliases
+    responses: ResponseCache
     single_flight: SingleFlight
     invalidations: Invalidations
     redis: Redis

@@ -175,7 +175,7 @@ async def _find_or_enqueue(
         ending = orjson.loads(submitted.record)["state"]
         known.ended.append(EndedItems(items.indices, ending, submitted.record))
     if items.refresh:
-        state.memory.forget(key)
+        state.responses.forget(key)
     return submitted.outcome.value
 
 

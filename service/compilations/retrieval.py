@@ -149,7 +149,7 @@ async def forget_evicted(state: ServiceState, key: str) -> ProblemRaised:
     to name the artifact.
     """
     await state.jobs.forget(key)
-    state.memory.forget(key)
+    state.responses.forget(key)
     await state.invalidate(key)
     state.metrics.evictions.inc()
     return ProblemRaised("evicted", f"An artifact of {key} has left the cache; post again")

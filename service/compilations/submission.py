@@ -18,7 +18,7 @@ from compiler.toolchain import Toolchain
 from service import VERSION
 from service.caller import Caller
 from service.compilations.answer import Answer, Cache, RenderedAnswer
-from service.compilations.answer_memory import RequestAlias, request_digest
+from service.compilations.response_cache import request_digest
 from service.compilations.retrieval import (
     answer_finished,
     answer_unfinished,
@@ -54,32 +54,23 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
     """
     toolchains = await state.toolchains.current()
     digest = request_digest(post.caller.namespace, toolchains.digest, post.body)
-    if remembered := state.memory.get(digest):
+    if cached := state.responses.get(digest):
         state.metrics.remembered.inc()
-        state.compilations.note_use(remembered.key)
-        return remembered
+        state.compilations.note_use(cached.key)
+        return cached
     generation = state.invalidations.generation
-    answer = await _hit_of_known_request(state, digest)
-    if answer is None:
-        # equal requests at one time ask once; not those on two sides of a refresh or purge
-        equal = digest, post.caller.id, generation
-        answer = await state.single_flight.share(
-            equal, wait_s, partial(_find_or_compile, state, post, toolchains, digest)
-        )
+    # equal requests at one time ask once; not those on two sides of a refresh or purge
+    equal = digest, post.caller.id, generation
+    answer = await state.single_flight.share(
+        equal, wait_s, partial(_find_or_compile, state, post, toolchains, digest)
+    )
     rendered = answer.rendered
     is_lasting = answer.cache == "hit" and answer.state == "succeeded"
     if is_lasting and state.invalidations.is_unchanged_since(generation):
-        state.memory.put(digest, rendered)
+        state.responses.put(digest, rendered)
     if answer.cache is not None:
         state.metrics.compilations.labels(answer.cache).inc()
     return rendered
-
-
-async def _hit_of_known_request(state: ServiceState, digest: bytes) -> Answer | None:
-    """Return the record under the key that this process knows the request to have."""
-    alias = state.aliases.get(digest)
-    hit = await state.compilations.hit(alias.key, alias.include) if alias else None
-    return _answer_of(hit) if hit else None
 
 
 async def _find_or_compile(
@@ -88,7 +79,6 @@ async def _find_or_compile(
     """Return the answer by what any service knows of the request, else by reading it."""
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
     if hit := await state.compilations.hit_of_alias(name):
-        state.aliases.put(digest, RequestAlias(hit.key, tuple(hit.included)))
         return _answer_of(hit)
     request = parse_body(post.body, CompileRequest)
     limits.check(request, state.settings.request_limits)
@@ -96,9 +86,8 @@ async def _find_or_compile(
     job = resolve(request, toolchain, post.caller.namespace)
     answer = await _find_or_enqueue(state, post, request, job, toolchain, wait_s)
     if request.refresh:
-        state.memory.forget(job.key)  # word of it may come later than the answer
+        state.responses.forget(job.key)  # word of it may come later than the answer
     elif answer.cache == "hit":
-        state.aliases.put(digest, RequestAlias(job.key, tuple(request.include)))
         state.compilations.note_alias(name, job.key, request.include)
     return answer
 

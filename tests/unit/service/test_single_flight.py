@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.compilations.answer import Answer
-from service.compilations.answer_memory import SingleFlight
+from service.compilations.response_cache import SingleFlight
 from tests.waiting import comes_true
 
 DONE = Answer("k", "succeeded", b"{}", "miss")

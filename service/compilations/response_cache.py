@@ -1,14 +1,13 @@
-"""What one process remembers of requests by their digest, so that a hit needs no work twice.
+"""What one process keeps of requests by their digest: answers of hits, and equal ones under way.
 
-Answers need no store at all. Only hits that succeeded are kept; they go when their key is
-invalidated, and all of them when invalidations may have been missed. Aliases spare reading a
-request again; they are never wrong, as a request and a set of toolchains always give one key.
+An answer that is kept needs no store at all. Only hits that succeeded are kept. They go when their
+key is invalidated, and all of them when this process may have missed an invalidation.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 
 from cachetools import LRUCache
@@ -21,7 +20,7 @@ def request_digest(namespace: str, toolchains: str, body: bytes) -> bytes:
     return sha256(f"{namespace}\0{toolchains}\0".encode() + body).digest()
 
 
-class AnswerMemory:
+class ResponseCache:
     """Answers by the digest of their requests; their bodies take `limit_bytes` at most."""
 
     def __init__(self, limit_bytes: int) -> None:
@@ -68,30 +67,6 @@ class _Answers(LRUCache[bytes, RenderedAnswer]):
     def clear(self) -> None:
         super().clear()
         self.digests_of_key.clear()
-
-
-@dataclass(frozen=True, slots=True)
-class RequestAlias:
-    """What a request that was a hit asks for."""
-
-    key: str
-    include: tuple[str, ...]
-
-
-class RequestAliases:
-    """Aliases by the digest of their requests, `limit` at most."""
-
-    def __init__(self, limit: int) -> None:
-        self._aliases: LRUCache[bytes, RequestAlias] = LRUCache(limit)
-
-    def get(self, digest: bytes) -> RequestAlias | None:
-        """Return what the request of `digest` asks for, now the most recently used."""
-        return self._aliases.get(digest)
-
-    def put(self, digest: bytes, alias: RequestAlias) -> None:
-        """Keep `alias`, and let go of the least recently used beyond the limit."""
-        if self._aliases.maxsize:
-            self._aliases[digest] = alias
 
 
 class SingleFlight:
