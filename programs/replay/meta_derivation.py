@@ -1,7 +1,8 @@
 """Shapes, types, strides and aliases of a tape, derived again on the meta device: no data, no cost.
 
 Who made the tape may have written anything; what does not follow from its ops is refused before
-memory is taken. Where only strides differ, the replay copies into the recorded ones.
+memory is taken. Where only strides differ, the replay copies into the recorded ones. The checks in
+`programs/tape/checks` come first: they keep from torch what would end or fill this process.
 """
 
 from __future__ import annotations

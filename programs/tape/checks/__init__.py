@@ -1,4 +1,17 @@
-"""What follows from the ops of a tape, held against what the tape says: shapes, views, arguments.
+"""Checks of a tape that need no torch: what its ops name, make and share, and their arguments.
 
-The tape was written beside a program's own code. Pure, as the rest of the tape is.
+The program's own process wrote the tape, so it may say anything. Each shape, stride and type that
+plain arithmetic gives is derived here, and a replay derives all of them again with torch's meta
+kernels (`programs/replay/meta_derivation.py`). Both are needed:
+
+- Torch cannot be asked first. `aten.split` of 2^24 elements by ones has torch make 2^24 tensors on
+  the meta device, and some overloads end the process for shapes that no program has
+  (`fragile_arguments`). Here their results are counted before anything makes them.
+- The service and the workers read tapes without torch: they show them as text, count work and find
+  flags, also where no replay ran.
+- Arithmetic is not enough either: it knows no shape of a matrix product or a convolution.
+
+Of 20 forged tapes in `tests/unit/programs/test_forged_tapes.py`, the replay alone refuses 15 and
+the checks of storages and devices here the other 5. A view that makes too many tensors is refused
+only by its derivation here.
 """

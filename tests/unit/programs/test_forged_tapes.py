@@ -146,6 +146,17 @@ def test_a_view_s_shape_follows_from_its_arguments(
     assert what in error.what
 
 
+@pytest.mark.parametrize("name", ["split.Tensor", "unbind.int"])
+def test_a_view_of_millions_of_tensors_is_refused_before_torch_makes_them(name: str) -> None:
+    def change(tape: Any) -> None:
+        tape["tensors"][0][2] = [1 << 24]
+        tape["storages"][tape["tensors"][0][5]] = 4 << 24
+        arguments = [{"t": 0}, 1] if name == "split.Tensor" else [{"t": 0}]
+        with_op(op(name, arguments, [6]), ["fp32", "cuda", [1], [1], 0, 0])(tape)
+
+    assert name in refused(change).what
+
+
 @pytest.mark.parametrize(
     ("entry", "tensor", "what"),
     [
