@@ -34,17 +34,6 @@ def descriptors(node: ast.FunctionDef) -> dict[str, int]:
     return found
 
 
-def element_pointers(node: ast.FunctionDef, name: str) -> Iterator[str]:
-    """Yield the names of what is loaded from `name`: `seq = tl.load(name + ...)` gives `seq`."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Assign) and isinstance(inner.targets[0], ast.Name):
-            for call in (c for c in ast.walk(inner.value) if isinstance(c, ast.Call)):
-                if ast.unparse(call.func) == "tl.load" and call.args:
-                    names = {n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)}
-                    if name in names:
-                        yield inner.targets[0].id
-
-
 def _pointers(node: ast.FunctionDef, functions: dict[str, ast.FunctionDef], depth: int) -> set[str]:
     sources: dict[str, set[str]] = {}
     for inner in ast.walk(node):

@@ -41,13 +41,6 @@ class LineMap:
     chains: Mapping[int, Chain]
     operations: frozenset[int]
 
-    @property
-    def mapped_ratio(self) -> float:
-        """Return how many of the operations have a chain."""
-        if not self.operations:
-            return 1.0
-        return len(self.operations & self.chains.keys()) / len(self.operations)
-
 
 _RESULT = re.compile(r"\s*(%[\w.$-]+)(?::\d+)?(?:, %[\w.$-]+)* = ")
 _VALUE = re.compile(r"%[\w.$-]+")

@@ -47,12 +47,6 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         sys.meta_path.insert(0, self)
         return self._run(name, f"{MODULE}.py", self._package)
 
-    def load_beside(self, name: str, source: str) -> types.ModuleType:
-        """Run a further text, which is no part of the program, as the module `name`."""
-        self._files[f"{name}.py"] = source
-        self._remember(f"{KERNEL_FOLDER}{name}.py", source)
-        return self._run(name, f"{name}.py", "")
-
     def forget(self) -> None:
         """Take the program's modules away, and put back what a script replaced: `__main__`."""
         if self in sys.meta_path:

@@ -38,10 +38,6 @@ class WrittenStorages:
         self._tape, self._tensors = tape, tensors
         self._flags: dict[int, Array] = {}
 
-    def is_partial(self, storage: int) -> bool:
-        """Tell whether a storage has bytes that nobody wrote."""
-        return storage in self._flags
-
     def poison(self, id_: int, *, with_numbers: bool = False) -> None:
         """Fill the storage of a tensor that was just made of memory as it was found.
 
