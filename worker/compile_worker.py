@@ -41,10 +41,10 @@ from worker.compile.inspect_job import do_inspection
 from worker.compile.toolchain_identity import identify
 from worker.gpu.supervisor.launcher_process import InputsBudget
 from worker.gpu.supervisor.shared_gpus import SharedGpus
-from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu.gpu_worker import GpuWorker, LaunchMemory
 from worker.launch.launch_children import Children
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
+from worker.launch.reference_cache import ReferenceCache
 from worker.pool.sandbox_report import ToolchainContext
 from worker.programs.program_children import ProgramChildren
 from worker.programs.program_worker import ProgramWorker
@@ -91,7 +91,7 @@ class CompileWorker:
         self._drain_s = settings.drain_s
         self._shared_gpus = SharedGpus(settings.launch_memory_bytes)
         self._launch_memory = LaunchMemory(
-            ExpectedMemory(settings.references_memory_bytes),
+            ReferenceCache(settings.references_memory_bytes),
             settings.launch_memory_bytes,
             InputsBudget(settings.inputs_gpu_bytes, settings.inputs_host_bytes),
         )

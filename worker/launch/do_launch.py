@@ -37,7 +37,6 @@ from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_news import CaseNews
 from worker.launch.cases.case_pipeline import run_cases
 from worker.launch.cases.cases import Cases
-from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.fuzz.fuzzing import Fuzzing
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kept_references import KeptReferences
@@ -46,6 +45,7 @@ from worker.launch.kernel_source import KernelSource, problem_of
 from worker.launch.launch_children import ChildPlace, Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
+from worker.launch.reference_cache import ReferenceCache
 from worker.launch.run import Deadline, DeadlinePassed
 
 AT_ONCE_ON_GPU = 8
@@ -73,7 +73,7 @@ class LaunchContext:
     known_sources: LRUCache[KernelSource] | None = None
     known_irs: LRUCache[KernelIr] | None = None
     """What this worker's launches before it found out of their kernels."""
-    remembered: ExpectedMemory | None = None
+    remembered: ReferenceCache | None = None
     """The same of what was expected: in front of `expected`."""
     places: Callable[[LaunchJob, LaunchRequest], ChildPlace] | None = None
     """Where a launch waits for its own children; None: they are bounded by the slots."""

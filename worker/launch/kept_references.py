@@ -18,8 +18,8 @@ from launch.request.reference_request import Reference
 from store.errors import StoreUnavailable
 from store.expected_outputs import ExpectedOutputs
 from worker.compile.reports import Malformed
-from worker.launch.expected_memory import ExpectedMemory, ReferenceAnswer
 from worker.launch.launch_reports import read_message
+from worker.launch.reference_cache import ReferenceAnswer, ReferenceCache
 from worker.launch.run import PreparedRun
 from worker.pool.shared_bytes import Body
 
@@ -35,11 +35,11 @@ class KeptReferences:
     """The answers of one caller's references, in this worker's memory and in the store."""
 
     def __init__(
-        self, store: ExpectedOutputs, caller: str, memory: ExpectedMemory | None = None
+        self, store: ExpectedOutputs, caller: str, memory: ReferenceCache | None = None
     ) -> None:
         self._store = store
         self._caller = caller
-        self._memory = memory or ExpectedMemory(0)
+        self._memory = memory or ReferenceCache(0)
         self._unwritten: dict[str, ReferenceAnswer] = {}
         """What the store is still to get."""
 

@@ -21,10 +21,10 @@ from store.launches import Launches
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.launch.do_launch import LaunchContext, do_launch
-from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import Children
+from worker.launch.reference_cache import ReferenceCache
 from worker.pool.sandbox_report import ToolchainContext
 from worker.replaced_toolchains import ReplacedToolchains, of_kind
 from worker.slots import HEARTBEAT_S, Slots, every, leave
@@ -42,7 +42,7 @@ class LaunchWorker:
         compiling: CompileContext,
         lease_s: float,
         expected: ExpectedOutputs,
-        remembered: ExpectedMemory,
+        remembered: ReferenceCache,
     ) -> None:
         self._worker = worker
         self._children = children

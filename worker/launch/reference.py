@@ -19,10 +19,10 @@ from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
-from worker.launch.expected_memory import ReferenceAnswer
 from worker.launch.kept_references import KeptReferences
 from worker.launch.launch_children import TORCH, ChildPlace, Children
 from worker.launch.launch_reports import LaunchFailure, read_message
+from worker.launch.reference_cache import ReferenceAnswer
 from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool

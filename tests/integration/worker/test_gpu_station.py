@@ -18,11 +18,11 @@ from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
-from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu import gpu_station
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.gpu.gpu_station import GpuStation, StationContext
 from worker.launch.launch_children import Children
+from worker.launch.reference_cache import ReferenceCache
 from worker.turns import Turns
 
 FAKE = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}
@@ -50,7 +50,7 @@ async def station(name, redis, blocking, **environment):
     command = LauncherCommand(bootstrap=BOOTSTRAP, environment=environment)
     launchers = Launchers([0], command)
     await launchers.start()
-    memory = ExpectedMemory(0), BytesInFlight(1 << 20), Turns(2)
+    memory = ReferenceCache(0), BytesInFlight(1 << 20), Turns(2)
     compiling = SimpleNamespace(blobs=None)
     shop = StationContext(
         redis, blocking, Children(None), compiling, 5, None, *memory, SharedGpus(1 << 20)

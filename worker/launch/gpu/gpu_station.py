@@ -33,7 +33,6 @@ from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState
 from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.do_launch import LaunchContext, do_launch
-from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.gpu.tool_reruns import (
     UnexplainedFault,
@@ -43,6 +42,7 @@ from worker.launch.gpu.tool_reruns import (
 )
 from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import ChildPlace, Children
+from worker.launch.reference_cache import ReferenceCache
 from worker.slots import HEARTBEAT_S, Slots, every, leave
 from worker.turns import Places
 
@@ -68,7 +68,7 @@ class StationContext:
     compiling: CompileContext
     lease_s: float
     expected: ExpectedOutputs
-    remembered: ExpectedMemory
+    remembered: ReferenceCache
     in_flight: BytesInFlight
     places: Places
     """Of the children that launches wait for: about as many as there are processors."""

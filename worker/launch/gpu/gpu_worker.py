@@ -18,11 +18,11 @@ from worker.gpu.supervisor.devices import NoDevices, find_devices
 from worker.gpu.supervisor.launcher_process import InputsBudget
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
-from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu.compiled_kernels import CompiledKernels
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.gpu.gpu_station import GpuStation, StationContext
 from worker.launch.launch_children import Children
+from worker.launch.reference_cache import ReferenceCache
 from worker.turns import Places
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ async def gpus_here() -> list[dict[str, Any]]:
 class LaunchMemory:
     """What launches may take of a worker's memory."""
 
-    references: ExpectedMemory
+    references: ReferenceCache
     """Of what references answered before; shared with the CPU device's launches."""
     in_flight_bytes: int
     """For uploads and outputs of the launches that are under way."""

@@ -1,7 +1,7 @@
-"""What references answered, in this worker's memory: in front of the store, and like it per caller.
+"""A cache of what references answered, in front of the store and like it for one caller each.
 
-Nothing is handed to another caller, whatever the key; what takes much is kept where a comparing
-child can map it.
+No answer reaches another caller, whatever the key. A large one lies where a comparing child can
+map it.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class _Kept:
         return sum(isinstance(data, SharedBytes) for data in self.answer.outputs.values())
 
 
-class ExpectedMemory:
+class ReferenceCache:
     """Answers by caller and key, within `most_bytes`; 0 keeps nothing."""
 
     def __init__(self, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:

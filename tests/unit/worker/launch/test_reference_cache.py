@@ -1,12 +1,12 @@
 """Expected outputs in a worker's memory: per caller, within bytes, for as long as in the store."""
 
 from launch.messages import ReferenceReport
-from worker.launch.expected_memory import (
+from worker.launch.reference_cache import (
     LIFE_S,
     OVERHEAD_BYTES,
     SHARED_FROM_BYTES,
-    ExpectedMemory,
     ReferenceAnswer,
+    ReferenceCache,
 )
 from worker.pool.shared_bytes import SharedBytes
 
@@ -19,7 +19,7 @@ def answer(size_bytes=KIB):
 
 def memory_for(answers, size_bytes=KIB, **how):
     """Return a memory whose every caller has room for so many answers, and all for twice that."""
-    return ExpectedMemory(2 * answers * (size_bytes + OVERHEAD_BYTES), **how)
+    return ReferenceCache(2 * answers * (size_bytes + OVERHEAD_BYTES), **how)
 
 
 def test_an_answer_is_found_by_its_own_caller_alone():
@@ -80,7 +80,7 @@ def test_large_elements_are_kept_where_a_child_can_map_them():
 
 
 def test_nothing_is_kept_of_a_memory_of_nothing():
-    memory = ExpectedMemory(0)
+    memory = ReferenceCache(0)
     memory.keep("ada", "key", answer(0))
 
     assert memory.find("ada", "key") is None
