@@ -81,7 +81,7 @@ test-page: $(VENV)/.page $(PAGE) $(OTHER_TRITON) ## the web page in a real brows
 		$(PYTHON) -m pytest tests/page
 
 docs: $(STAMP) $(DOCS)/.installed ## build the documentation as a site in .cache/site; a broken link fails
-	$(PYTHON) -c 'import json; from service.application import create_app; print(json.dumps(create_app().openapi()))' \
+	$(PYTHON) -c 'import json; from service.composition import composed_app; print(json.dumps(composed_app().openapi()))' \
 		> $(DOCS)/openapi.json
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs --quiet build
 	@echo "The site is at .cache/site/index.html."

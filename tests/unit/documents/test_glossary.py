@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from service.application import create_app
+from service.composition import composed_app
 
 GLOSSARY = Path(__file__).parents[3] / "docs" / "glossary.md"
 ROW = re.compile(r"^\| ([^|]+) \| .* \| `([\w.]+)` \|$", re.MULTILINE)
@@ -17,7 +17,7 @@ TERMS = ROW.findall(GLOSSARY.read_text())
 
 @cache
 def schemas() -> dict[str, Any]:
-    return create_app().openapi()["components"]["schemas"]
+    return composed_app().openapi()["components"]["schemas"]
 
 
 def exists(name: str) -> bool:
