@@ -13,7 +13,7 @@ import enum
 import importlib.util
 import sys
 import types
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,7 +95,8 @@ class Doubts:
         self._import(statement, namespace)
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             return None
-        facts = code_reach.facts_of(executed.code, bodies=False)
+        bodies = _may_call_what_it_defines(statement, namespace)
+        facts = code_reach.facts_of(executed.code, bodies=bodies)
         reach = self._reach_of(facts, namespace)
         doubt = self._within(reach) or _of(executed, reach, missing)
         names = stored([statement])
@@ -221,6 +222,55 @@ def _of(executed: Executed, reach: Reach, missing: Collection[str]) -> Doubt | N
     if not executed.raised and not lacked and _is_naming(executed.statement, executed.namespace):
         return None
     return Doubt(executed.path, executed.statement.lineno, asked)
+
+
+def _may_call_what_it_defines(statement: ast.stmt, namespace: Namespace) -> bool:
+    """Return whether running a statement may call a function that it defines.
+
+    Its name may be gone afterwards, or stand for what a decorator made of it.
+    """
+    defined = list(_definitions([statement]))
+    decorators = [one for node in defined for one in node.decorator_list]
+    if not all(_is_of_library(one, namespace) or _is_accessor(one) for one in decorators):
+        return True
+    classes = (node for node in defined if isinstance(node, ast.ClassDef))
+    if any(node.keywords or not _are_plain(node.bases, namespace) for node in classes):
+        return True
+    names = {node.name for node in defined if node is not statement}
+    loaded = (node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+    return not names.isdisjoint(loaded)
+
+
+def _definitions(
+    body: list[ast.stmt],
+) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """Yield the functions and classes that running statements defines."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for field in ("body", "orelse", "finalbody"):
+            yield from _definitions(getattr(node, field, []))
+        for part in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+            yield from _definitions(part.body)
+
+
+def _is_accessor(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Attribute) and decorator.attr in {"setter", "deleter"}
+
+
+def _are_plain(bases: list[ast.expr], namespace: Namespace) -> bool:
+    """Return whether no base class runs code of the user's when a class is derived from it."""
+    for base in bases:
+        value = namespace.get(base.id) if isinstance(base, ast.Name) else None
+        if isinstance(value, type) and type(value) is type:
+            hooked = any("__init_subclass__" in vars(one) for one in value.__mro__[:-1])
+            if not hooked or not code_reach.is_users(value):
+                continue
+        if not _is_of_library(base, namespace):
+            return False
+    return True
 
 
 def _held_names(value: Any) -> Collection[str]:
