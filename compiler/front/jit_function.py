@@ -34,7 +34,7 @@ def find(
     run that would have changed it.
     """
     module_errors.check_executed(loaded, touched)
-    functions = jit_functions(vars(loaded.module), loaded.module.__name__)
+    functions = jit_functions(vars(loaded.module))
     found = _found(loaded, name, functions)
     module_errors.check_certain(loaded, found, name)
     return found
@@ -61,7 +61,7 @@ def _inner(loaded: Loaded, name: str) -> Any:
     if attribute:
         found = unwrap(getattr(vars(loaded.module).get(owner), attribute, None))
         return found if isinstance(found, triton_api.JITFunction) else None
-    values = jit_functions(vars(loaded.module), loaded.module.__name__).values()
+    values = jit_functions(vars(loaded.module)).values()
     made = {id(value): value for value in values if value.__name__ == name}
     return next(iter(made.values())) if len(made) == 1 else None
 
@@ -72,9 +72,10 @@ def _unknown(message: str, loaded: Loaded) -> Failure:
     return Failure("unknown_kernel", "frontend", message, [found, *notes])
 
 
-def jit_functions(namespace: dict[str, Any], module: str) -> dict[str, Any]:
-    """Return the jit functions of a namespace that `module` defined, by their name there."""
+def jit_functions(namespace: dict[str, Any]) -> dict[str, Any]:
+    """Return the jit functions that a module defined, by their name in its namespace."""
     unwrapped = {name: unwrap(value) for name, value in namespace.items()}
+    module = namespace.get("__name__")  # user code may delete it
     return {
         name: value
         for name, value in unwrapped.items()

@@ -45,6 +45,8 @@ class _ExecutionScope:
     path: str
     flags: int
     tried: bool
+    is_posted: bool
+    """Whether this is the posted source, not a further file."""
 
 
 class StatementFailed(BaseException):
@@ -87,7 +89,8 @@ class ModuleExecution:
         flags = _future_flags(tree)
         module.__doc__ = ast.get_docstring(tree, clean=False)
         asks = self.assumptions.asks
-        self._run_all(tree.body, _ExecutionScope(module, path, flags, tried))
+        is_posted = module.__name__ == MODULE
+        self._run_all(tree.body, _ExecutionScope(module, path, flags, tried, is_posted))
         self.assumptions.asks = asks  # its own statements are in doubt by it, not what imports it
 
     def _run_all(self, body: list[ast.stmt], scope: _ExecutionScope) -> None:
@@ -138,18 +141,22 @@ class ModuleExecution:
             dropped = _dropped(path, statement, error, loses)
             touched = self.assumptions.touches != touches
             if not touched and not is_lacking(error, self.missing):
-                if module.__name__ != MODULE and not isinstance(error, SystemExit):
+                if not scope.is_posted and not isinstance(error, SystemExit):
                     raise
                 raise StatementFailed(dropped) from error
-            self.dropped.append(dropped)
-            self.missing |= dropped.names
-            for name in dropped.names:
-                module.__dict__.pop(name, None)
+            self._leave_out(dropped, module)
             asked, raised = f"{type(dropped.error).__name__}: {dropped.error}"[:200], True
         if self.assumptions.asks != asks:
             asked = self.assumptions.asked
         executed = Executed(statement, code, module.__dict__, path, asked, raised)
         return self.doubts.after(executed, self.missing)
+
+    def _leave_out(self, dropped: Dropped, module: types.ModuleType) -> None:
+        self.dropped.append(dropped)
+        self.missing |= dropped.names
+        for name in dropped.names:
+            if not name.startswith("__"):  # Python itself gave it to the module
+                module.__dict__.pop(name, None)
 
     def _is_tried(self) -> bool:
         """Return whether a `try` of the user's is around what is executed now."""

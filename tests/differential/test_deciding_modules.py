@@ -237,6 +237,17 @@ def test_a_default_below_a_tuner_decides(comparison: Comparison) -> None:
     assert answers.verdict == "refused_here"
 
 
+def test_a_name_of_the_module_itself_outlives_a_statement_that_fails(
+    comparison: Comparison,
+) -> None:
+    text = "try:\n    float(torch.randn(3).sum()) * flash_attn.fast()\nfinally:\n    __name__ = 'other'\n"
+    kernel = KERNEL.replace("B", "1.0")
+
+    made, *_ = comparison.here({"user.py": HEAD + text + kernel}, {**REQUEST})
+
+    assert "compiler_crashed" not in str(made)
+
+
 def test_a_function_that_is_passed_to_a_kernel_decides(comparison: Comparison) -> None:
     text = (
         "c = 2.0\ntry:\n    c = float(torch.randn(3))\nexcept Exception:\n    pass\n"
