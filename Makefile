@@ -23,7 +23,7 @@ OTHER_TRITON := .cache/toolchains/3.8/bin/python
 # Each suite is one process: it collects its own folders, and starts what its tests share once.
 # Those that take longest come first. A folder inside of another suite's is not run twice.
 SUITES := service launches compiler worker unit adapters
-FOLDERS_service := tests/integration/service
+FOLDERS_service := tests/integration/service tests/integration/client
 FOLDERS_launches := tests/integration/service/launches tests/integration/launch tests/security/cheats
 FOLDERS_compiler := tests/integration/compiler tests/differential
 FOLDERS_worker := tests/integration/worker tests/integration/store tests/integration/faults tests/security
