@@ -20,7 +20,7 @@ from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.result_cache import leave_for_others, put_stages
-from worker.launch.kernel_source import KernelSource, KernelSources
+from worker.launch.kernel_source import KernelSource, KernelSources, ended_by
 from worker.launch.run import Deadline, PreparedRun
 
 NEEDS_GPU = "needs_gpu"
@@ -79,7 +79,8 @@ class KernelIrs:
             progress = Progress()
             make = self._of_source if job.ir is None else self._posted
             try:
-                self._made[key] = await make(job, key, progress)
+                with ended_by(self._deadline):
+                    self._made[key] = await make(job, key, progress)
             except CompilationFailed as failure:
                 raise IrFailed(failure, progress) from failure
             self._kept.append((progress, job.namespace))

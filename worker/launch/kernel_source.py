@@ -3,7 +3,8 @@
 The source is read in children; nothing here parses or runs it.
 """
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from compiler.constexpr import function_names
@@ -59,10 +60,11 @@ class KernelSources:
     async def _find_kernel(self, job: CompileJob, key: str) -> KernelSource:
         limit = TimeLimit(self.deadline.limit_s(job.timeout_s))
         tasks = self._compiling.tasks_of(job, Progress(), limit)
-        cut = await slice_source(tasks, self._compiling.slices)
-        facts = facts_of(cut)
-        if facts is None or not facts.sure:
-            facts = await _executed_facts(cut, job, tasks)
+        with ended_by(self.deadline):
+            cut = await slice_source(tasks, self._compiling.slices)
+            facts = facts_of(cut)
+            if facts is None or not facts.sure:
+                facts = await _executed_facts(cut, job, tasks)
         found = KernelSource(cut, facts)
         self._cache.put(key, found, size_bytes(cut))
         return found
@@ -72,6 +74,20 @@ class KernelSources:
         if job.source is None:
             return None
         return frozenset(item.name for item in (await self.read(job)).facts.parameters)
+
+
+@contextmanager
+def ended_by(deadline: Deadline) -> Iterator[None]:
+    """Raise DeadlinePassed for a compilation in the block that `deadline` ended.
+
+    A compilation that took its own `timeout_s` stays the kernel's failure.
+    """
+    try:
+        yield
+    except CompilationFailed as failure:
+        if failure.slug == "compile_timeout":
+            deadline.check()
+        raise
 
 
 def source_key(job: CompileJob) -> str:

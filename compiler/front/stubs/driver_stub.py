@@ -132,7 +132,7 @@ def _has_tma() -> bool:
 
 
 def _target() -> Any:
-    """Return the target that was pretended, `None` on the interpreter, which has no device."""
+    """Return the target that was pretended; None where no kernel was to be compiled yet."""
     active = getattr(driver, "_active", None)
     return active.target if isinstance(active, Driver) else None
 

@@ -103,9 +103,19 @@ def test_cases_after_the_deadline_are_not_run(launch: Launch) -> None:
     assert (answer["state"], answer["verdict"]) == ("completed", "not_checked")
 
 
-def test_a_run_that_the_deadline_ends_is_no_timeout_of_its_own(launch: Launch) -> None:
+def test_a_compilation_that_the_deadline_ends_is_no_timeout_of_its_own(launch: Launch) -> None:
     answer = launch(bodies.loading("while True:\n    pass", timeout_s=60, deadline_s=3))
 
     assert (answer["state"], answer["verdict"]) == ("failed", None)
     assert answer["problem"]["slug"] == "deadline_exceeded"
-    assert "deadline_s = 0.5 s" in answer["problem"]["detail"]
+    assert "deadline_s = 3 s" in answer["problem"]["detail"]
+
+
+def test_a_run_that_the_deadline_ends_is_no_timeout_of_its_own(launch: Launch) -> None:
+    one = bodies.output(1, dtype="i32", init={"kind": "ones"})
+    endless = {"out_ptr": one, "n": 5}
+
+    answer = launch(bodies.written(ENDLESS, endless, timeout_s=60, deadline_s=5))
+
+    assert (answer["state"], answer["verdict"]) == ("failed", None)
+    assert answer["problem"]["slug"] == "deadline_exceeded"
