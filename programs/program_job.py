@@ -47,6 +47,8 @@ class ProgramJob(BaseModel):
     """Whose Triton records the program and compiles its kernels."""
     device: Device | None = None
     """The class of GPUs that it runs on; None: the CPU device, or it does not run."""
+    lane: str = ""
+    """The queue of workers that do such programs; empty where an earlier version queued the job."""
 
     def read_request(self) -> ProgramRequest:
         """Return the posted body."""

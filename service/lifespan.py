@@ -15,8 +15,9 @@ from functools import partial
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from launch.request.dead_letter import EXHAUSTED
-from programs.lapsed_program import PROGRAMS, lapsed_program
+from jobs.core_kinds import CORE_KINDS
+from jobs.kind import by_name, expired
+from programs.program_kind import PROGRAM
 from service.caller import Callers, is_loopback
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.feature import Feature
@@ -36,7 +37,7 @@ from store.evaluations import Evaluations
 from store.events import EventFollowers, Events
 from store.jobs.consumer import JobConsumer, reap_for_all
 from store.jobs.producer import JobProducer
-from store.jobs.types import Claim, QueueLimits, kind_of
+from store.jobs.types import QueueLimits
 from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
 from store.page_states import PageStates
@@ -45,9 +46,10 @@ from store.subscription import Invalidations, Subscription, invalidate
 from store.sweeps import Sweeps
 from store.tensors import Tensors
 from store.workers import Counters
-from sweeps.lapsed import lapsed_record
+from sweeps.sweep_kind import SWEEP
 
 FLUSH_S = 5.0
+KINDS = by_name([*CORE_KINDS, SWEEP, PROGRAM])
 Part = Callable[[], Coroutine[None, None, None]]
 logger = logging.getLogger(__name__)
 
@@ -75,7 +77,7 @@ def lifespan(
             key_changes.run,
             callers.end_revoked,
             partial(_flush_regularly, state.compilations.flush),
-            partial(reap_for_all, _reaper(redis, blocking), _dead_letter),
+            partial(reap_for_all, _reaper(redis, blocking), partial(expired, KINDS)),
         ]
         if budget is not None:
             parts.append(partial(_flush_regularly, budget.flush))
@@ -109,13 +111,6 @@ async def _run(part: Part, app: FastAPI) -> None:
 def _reaper(redis: Redis, blocking: Redis) -> JobConsumer:
     name = f"service-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     return JobConsumer(redis, blocking, name)
-
-
-def _dead_letter(claim: Claim) -> bytes:
-    kind, reason = kind_of(claim.lane), claim.dead_letter or EXHAUSTED
-    if kind == PROGRAMS:
-        return lapsed_program(claim.id, claim.payload, reason)
-    return lapsed_record(kind, claim.id, claim.payload, reason)
 
 
 def _queue_limits(settings: ServiceSettings) -> QueueLimits:

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from launch.request.launch_job import MAX_OUTPUT_BYTES
 from store.errors import StoreUnavailable
 from worker.code_digest import ROOT
-from worker.compile_worker import CompileWorker
 from worker.launch.launch_children import ENVIRONMENT, TORCH_ENVIRONMENT, Children, is_torch_here
 from worker.pool.child_outcome import Caps
 from worker.pool.idle_time import IdleTime
@@ -25,6 +24,7 @@ from worker.sandbox import cgroup
 from worker.sandbox.cgroup import Cgroup
 from worker.sandbox.profile import PROFILES
 from worker.settings import WorkerSettings, wrong_settings
+from worker.worker_process import WorkerProcess
 
 _CHILDRENS_SHARE = 0.8
 _MOST_FILES = 1 << 16
@@ -69,7 +69,7 @@ async def serve(settings: WorkerSettings) -> None:
     try:
         await asyncio.gather(*(pool.start() for pool in [*pools, *children.pools]))
         branches = [await _branch(pool, group, unsafe=unsafe) for pool in pools]
-        async with CompileWorker(settings, branches, children, programs) as worker:
+        async with WorkerProcess(settings, branches, children, programs) as worker:
             await worker.run_until(stopped)
     finally:
         await asyncio.gather(*(pool.close() for pool in [*pools, *children.pools]))

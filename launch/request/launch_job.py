@@ -33,6 +33,8 @@ class LaunchJob(BaseModel):
     device: Device
     references: dict[str, CompileJob] = Field(default_factory=dict)
     """The kernels that references name, by their compilations' keys."""
+    lane: str = ""
+    """The queue of workers with the device; empty where an earlier version queued the job."""
 
     @property
     def infers(self) -> bool:

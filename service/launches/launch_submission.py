@@ -7,11 +7,11 @@ from math import prod
 
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
-from compiler.problem import failure_problem
 from compiler.rejection import Fault, RequestRejected
 from compiler.request import limits
 from compiler.request.resolution import resolve
 from compiler.specialization import SpecializedParameter
+from jobs.core_kinds import LAUNCH
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.case import ARGUMENTS, with_seeds
 from launch.request.element import ITEM_BYTES
@@ -21,9 +21,8 @@ from launch.request.launch_job import (
     MAX_UPLOADED_BYTES,
     LaunchJob,
     compile_job_of_launch,
-    new_launch,
 )
-from launch.request.launch_record import Launch, launch_url
+from launch.request.launch_record import launch_url
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
 from launch.request.request_part import below
@@ -37,21 +36,11 @@ from store.jobs.types import Membership, Priority, Submitted, Waiting
 from store.launches import StoredLaunch
 
 
-def _unfinished(payload: bytes, state: str, queue_position: int | None) -> Launch:
-    job = LaunchJob.model_validate_json(payload)
-    return new_launch(job, state, queue_position=queue_position)
-
-
-def _cancelled(payload: bytes) -> Launch:
-    problem = failure_problem("cancelled", "Its caller cancelled the launch.")
-    return new_launch(LaunchJob.model_validate_json(payload), "cancelled", problem=problem)
-
-
 async def _find(state: ServiceState, launch_id: str, caller: str) -> StoredLaunch | None:
     return await state.launches.find(launch_id, caller)
 
 
-LAUNCHES = OwnedJobs("launch", launch_url, _find, _unfinished, _cancelled)
+LAUNCHES = OwnedJobs(LAUNCH, launch_url, _find)
 
 
 async def submit_launch(
@@ -67,12 +56,12 @@ async def submit_launch(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
-    prepared = await prepare_launch(state, request, caller, launch_id)
+    job = await prepare_launch(state, request, caller, launch_id)
     submitted = await state.jobs.submit(
         launch_id,
-        lane=prepared.lane,
+        lane=job.lane,
         priority=Priority(request.priority),
-        payload=prepared.job.model_dump_json().encode(),
+        payload=job.model_dump_json().encode(),
         caller=caller.id,
         deadline_ms=int(request.deadline_s * 1000),
         waiting=waiting,
@@ -82,17 +71,9 @@ async def submit_launch(
     return submitted
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedLaunch:
-    """A launch that can be queued: its job, and the lane whose workers have its device."""
-
-    job: LaunchJob
-    lane: str
-
-
 async def prepare_launch(
     state: ServiceState, request: LaunchRequest, caller: Caller, launch_id: str
-) -> PreparedLaunch:
+) -> LaunchJob:
     """Check all that can be checked without a worker, and choose where the launch runs.
 
     Raises RequestRejected, ProblemRaised, StoreUnavailable.
@@ -105,18 +86,18 @@ async def prepare_launch(
     references = await _reference_jobs(state, resolved, caller)
     device, lane = await choose_device(state, resolved, compile_job, references)
     await check_tools(state, seeded, device)
-    job = LaunchJob(
+    return LaunchJob(
         id=launch_id,
         caller=caller.id,
         request=seeded.model_dump(mode="json", by_alias=True, exclude_unset=True),
         compile_job=compile_job_of_launch(compile_job, seeded.timeout_s),
         device=device,
+        lane=lane,
         references={
             key: compile_job_of_launch(kernel, seeded.timeout_s)
             for key, kernel in references.items()
         },
     )
-    return PreparedLaunch(job, lane)
 
 
 def _resolve(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:

@@ -5,8 +5,9 @@ Nothing here parses, compiles or runs what was posted.
 
 import asyncio
 
-from programs.program_job import ProgramJob, new_program, program_problem
-from programs.program_record import Program, program_url
+from programs.program_job import ProgramJob
+from programs.program_kind import PROGRAM
+from programs.program_record import program_url
 from programs.program_request import ProgramRequest
 from programs.request_checks import check_program
 from service.caller import Caller
@@ -22,21 +23,11 @@ from store.jobs.types import (
 from store.programs import StoredProgram
 
 
-def _unfinished(payload: bytes, state: str, queue_position: int | None) -> Program:
-    job = ProgramJob.model_validate_json(payload)
-    return new_program(job, state, queue_position=queue_position)
-
-
-def _cancelled(payload: bytes) -> Program:
-    problem = program_problem("cancelled", "Its caller cancelled the program.")
-    return new_program(ProgramJob.model_validate_json(payload), "cancelled", problem=problem)
-
-
 async def _find(state: ServiceState, program_id: str, caller: str) -> StoredProgram | None:
     return await state.programs.find(program_id, caller)
 
 
-PROGRAMS = OwnedJobs("program", program_url, _find, _unfinished, _cancelled)
+PROGRAMS = OwnedJobs(PROGRAM, program_url, _find)
 
 
 async def submit_program(
@@ -62,6 +53,7 @@ async def submit_program(
         request=request.model_dump(mode="json", by_alias=True, exclude_unset=True),
         toolchain_id=place.toolchain_id,
         device=place.device,
+        lane=place.lane,
     )
     submitted = await state.jobs.submit(
         program_id,

@@ -15,10 +15,11 @@ from typing import Any
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
 from launch.request.case import with_seeds
+from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest
 from launch.request.request_part import read
 from service.caller import Caller
-from service.launches.launch_submission import PreparedLaunch, prepare_launch
+from service.launches.launch_submission import prepare_launch
 from service.state import ServiceState
 from sweeps.axis import ARGUMENTS, Axis
 from sweeps.fault_place import BASE, placed
@@ -62,12 +63,9 @@ async def resolve_launch_base(
     return found
 
 
-def _add(found: LaunchBase, place: tuple[str, str], prepared: PreparedLaunch) -> None:
+def _add(found: LaunchBase, place: tuple[str, str], job: LaunchJob) -> None:
     target, triton = place
-    job = prepared.job
-    found.places.append(
-        LaunchPlace(target=target, triton=triton, device=job.device, lane=prepared.lane)
-    )
+    found.places.append(LaunchPlace(target=target, triton=triton, device=job.device, lane=job.lane))
     found.references |= job.references
     if "compilation_key" in found.plan.base:
         found.launched = job.compile_job
@@ -75,7 +73,7 @@ def _add(found: LaunchBase, place: tuple[str, str], prepared: PreparedLaunch) ->
 
 async def _prepared(
     state: ServiceState, sweep: PlannedSweep, index: int, caller: Caller
-) -> PreparedLaunch | None:
+) -> LaunchJob | None:
     """Return variant `index` as it could be queued, None if its own values are refused.
 
     Raises RequestRejected for what is wrong with the base.

@@ -2,24 +2,21 @@
 
 from compiler.derivation import DeriveJob, cancelled_derivation
 from compiler.job import CompileJob
-from compiler.problem import failure_problem
 from service.at_once import at_once
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
 from service.launches.launch_submission import LAUNCHES
 from service.state import ServiceState
 from store.jobs.types import Cancellation, interest_of_batch, kind_of
-from store.launches import LIFE_S
-from sweeps.sweep_record import SweepEnd
+from sweeps.sweep_kind import SWEEP
 
 AT_ONCE = 16
 
 
 async def cancel_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> bool:
     """Cancel what is left; False when all of it was over."""
-    problem = failure_problem("cancelled", "Its caller cancelled the sweep.")
-    record = SweepEnd(state="cancelled", problem=problem).model_dump_json().encode()
-    done = await state.jobs.cancel(sweep_id, caller.id, record, LIFE_S)
+    record = SWEEP.cancelled_record(sweep_id, b"")
+    done = await state.jobs.cancel(sweep_id, caller.id, record, SWEEP.keep_s)
     waiting = (await state.sweeps.rows(sweep_id)).waiting
 
     async def withdraw(job_id: str) -> None:

@@ -14,18 +14,14 @@ from redis.asyncio import Redis
 from store import keys, scripts
 from store.errors import StoreUnavailable
 from store.jobs.types import (
-    KEPT_S,
-    LAUNCH_LANES,
-    PROGRAM_LANES,
-    SWEEPS_LANE,
     Claim,
     DeadLetter,
     Heartbeat,
+    JobEnd,
     Priority,
     QueueLimits,
     Revocation,
 )
-from store.launches import LIFE_S
 from store.subscription import Subscription
 
 REAPED_AT_ONCE: Final = 100
@@ -178,26 +174,26 @@ def _text(found: bytes | None) -> str:
     return (found or b"").decode(errors="replace")
 
 
-async def reap_for_all(consumer: JobConsumer, record_of: Callable[[Claim], bytes]) -> None:
-    """Offer to reap until cancelled; `record_of` makes the record of a dead letter."""
+async def reap_for_all(consumer: JobConsumer, end_of: Callable[[Claim], JobEnd]) -> None:
+    """Offer to reap until cancelled; `end_of` says how a dead letter ends."""
     while True:
         try:
             claims = await consumer.reap()
             for claim in claims or ():
-                await _end(claim, consumer, record_of(claim))
+                end = end_of(claim)
+                await consumer.finish(
+                    claim.id,
+                    claim.token,
+                    end.record,
+                    reusable=end.reusable,
+                    keep_s=end.keep_s,
+                )
+                logger.info("job %s ended: %s", claim.id, claim.dead_letter)
         except StoreUnavailable as error:
             claims = None
             logger.warning("nothing is reaped: %s", error)
         # another process reaps: enough to see each term whether it is still there
         await asyncio.sleep(REAP_S if claims is not None else max(REAP_S, consumer.term_ms / 1000))
-
-
-async def _end(claim: Claim, consumer: JobConsumer, record: bytes) -> None:
-    # a launch is kept as one that ran: who posts it again with its key shall get it
-    is_owned = claim.lane.startswith((LAUNCH_LANES, PROGRAM_LANES, SWEEPS_LANE))
-    keep_s = LIFE_S if is_owned else KEPT_S
-    await consumer.finish(claim.id, claim.token, record, reusable=is_owned, keep_s=keep_s)
-    logger.info("job %s ended: %s", claim.id, claim.dead_letter)
 
 
 class Revocations:

@@ -170,6 +170,15 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class JobEnd:
+    """How a job ends: its record, whether a submit may be answered with it, and for how long."""
+
+    record: bytes
+    reusable: bool
+    keep_s: int
+
+
+@dataclass(frozen=True, slots=True)
 class Revocation:
     """An attempt that no longer counts, because it is `why`: lost or cancelled."""
 

@@ -12,11 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from compiler.compilation import Compilation, amended, new_compilation
+from compiler.compilation import Compilation
 from compiler.job import CompileJob
-from compiler.problem import failure_problem
 from compiler.request.resolution import job_for
-from compiler.toolchain import Toolchain
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
@@ -28,6 +26,7 @@ from worker.compile.child_task import OnStage, TimeLimit
 from worker.compile.compile import CompileContext, compile_kernel
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.result_cache import leave_for_others, put_stages
+from worker.consumer import Attempt
 from worker.pool.child_outcome import Stage
 
 logger = logging.getLogger(__name__)
@@ -72,55 +71,43 @@ SUCCESS_KEPT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class JobContext:
-    """What jobs are done with: the way to hand them in, the cache, and the children."""
+class CompileStores:
+    """Where compilations are kept, and who learns of them."""
 
-    attempts: JobConsumer
     compilations: Compilations
     events: Events
     counters: Counters
     invalidate: Callable[[str], Awaitable[None]]
-    compiling: CompileContext
 
 
-async def do_job(claim: Claim, context: JobContext) -> None:
-    """Do the job of `claim` and finish it.
-
-    Raises StoreUnavailable; whatever happens to the job itself becomes its record.
-    """
-    job = CompileJob.model_validate_json(claim.payload)
-    is_own = job.toolchain_id == context.compiling.toolchain.id
+async def do_compilation(
+    attempt: Attempt[CompileJob], stores: CompileStores, compiling: CompileContext
+) -> None:
+    """Do a compile job and finish it. Raises StoreUnavailable."""
+    claim, job = attempt.claim, attempt.job
+    is_own = job.toolchain_id == compiling.toolchain.id
     if not is_own:  # nobody serves that toolchain any more: this one has the same Triton
-        job = job_for(job, context.compiling.toolchain)
-    if not claim.refresh and (record := await context.compilations.read(job.key)):
-        await _finish(claim, context, record, reusable=is_own, keep_s=success_kept_s(is_own=is_own))
+        job = job_for(job, compiling.toolchain)
+    keep_s = success_kept_s(is_own=is_own)
+    if not claim.refresh and (record := await stores.compilations.read(job.key)):
+        await attempt.finish(record, reusable=is_own, keep_s=keep_s)
         return
-    try:
-        made, progress, digests = await _make(claim, job, context)
-    except (StoreUnavailable, asyncio.CancelledError):
-        raise
-    except Exception:
-        # a mistake of ours must be an answer too, not a job that nobody can finish
-        logger.exception("compiling %s", job.key)
-        body = mistaken_compilation(job, context.compiling.toolchain).model_dump_json().encode()
-        await _finish(claim, context, body, reusable=False, keep_s=KEPT_S)
-        return
+    made, progress, digests = await _make(attempt, job, stores.events, compiling)
     record = made.model_dump_json().encode()
     if made.problem is not None:
         reusable = is_own and not made.problem.retryable
-        await _finish(claim, context, record, reusable=reusable, keep_s=KEPT_S)
+        await attempt.finish(record, reusable=reusable, keep_s=KEPT_S)
     else:
         if claim.refresh:
             # whoever learns of the new record must not find the old one afterwards
-            await context.compilations.forget(job.key)
-            await context.invalidate(job.key)
-        keep_s = success_kept_s(is_own=is_own)
-        if await _finish(claim, context, record, reusable=is_own, keep_s=keep_s):
+            await stores.compilations.forget(job.key)
+            await stores.invalidate(job.key)
+        if await attempt.finish(record, reusable=is_own, keep_s=keep_s):
             payload = claim.payload if is_own else job.model_dump_json().encode()
-            await context.compilations.write(job.key, record, payload, digests)
+            await stores.compilations.write(job.key, record, payload, digests)
     # nobody waits for these any more
     if progress.overruled:
-        await context.counters.add(OVERRULED)
+        await stores.counters.add(OVERRULED)
     await leave_for_others(progress, digests)
 
 
@@ -130,20 +117,19 @@ def success_kept_s(*, is_own: bool) -> int:
 
 
 async def _make(
-    claim: Claim, job: CompileJob, context: JobContext
+    attempt: Attempt[CompileJob], job: CompileJob, events: Events, compiling: CompileContext
 ) -> tuple[Compilation, Progress, dict[str, str]]:
     """Compile; return the record, what was reached, and the digests of the stages."""
     started, progress, failure = time.monotonic(), Progress(), None
-    async with announcing(claim, context.events) as announce:
+    claim = attempt.claim
+    async with announcing(claim, events) as announce:
         try:
-            limit = _limit(claim, job, context.attempts)
-            await compile_kernel(
-                job, context.compiling, progress, announce, limit, refresh=claim.refresh
-            )
+            limit = _limit(claim, job, attempt.attempts)
+            await compile_kernel(job, compiling, progress, announce, limit, refresh=claim.refresh)
         except CompilationFailed as failed:
             failure = failed
-    digests = await put_stages(progress, context.compiling.blobs, job.namespace)
-    made = build_record(job, context.compiling.toolchain, progress, digests, started, failure)
+    digests = await put_stages(progress, compiling.blobs, job.namespace)
+    made = build_record(job, compiling.toolchain, progress, digests, started, failure)
     return made, progress, digests
 
 
@@ -154,18 +140,3 @@ def _limit(claim: Claim, job: CompileJob, attempts: JobConsumer) -> TimeLimit:
         return await attempts.timeout_ms(claim.id) / 1000
 
     return TimeLimit(claim.timeout_ms / 1000 or job.timeout_s, ask)
-
-
-async def _finish(
-    claim: Claim, context: JobContext, record: bytes, *, reusable: bool, keep_s: int
-) -> bool:
-    return await context.attempts.finish(
-        claim.id, claim.token, record, reusable=reusable, keep_s=keep_s
-    )
-
-
-def mistaken_compilation(job: CompileJob, toolchain: Toolchain) -> Compilation:
-    """Return the failed compilation of a job that the worker itself made a mistake with."""
-    detail = "The worker made a mistake; its log holds the details under the key."
-    problem = failure_problem("worker_lost", detail)
-    return amended(new_compilation(job, toolchain, "failed"), problem=problem)

@@ -12,8 +12,7 @@ from compiler.diagnostic import Diagnostic
 from compiler.inspection import InspectedKernel, Inspection, InspectJob
 from compiler.problem import failure_problem
 from store.compilations import Derived
-from store.jobs.consumer import JobConsumer
-from store.jobs.types import KEPT_S, Claim
+from store.jobs.types import KEPT_S
 from worker.compile.autotune_reading import AutotunedSource, UnreadAutotuner, read_autotuner
 from worker.compile.child_failure import violation_of
 from worker.compile.child_run import ChildRun
@@ -22,18 +21,19 @@ from worker.compile.compile_job import success_kept_s
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.compile.reports import InspectReport, Malformed
 from worker.compile.slicer import inspect_source
+from worker.consumer import Attempt
 from worker.pool.child_outcome import ChildOutcome, Ending
 
 
 async def do_inspection(
-    claim: Claim, attempts: JobConsumer, context: CompileContext, kept: Derived
+    attempt: Attempt[InspectJob], context: CompileContext, kept: Derived
 ) -> None:
-    """Do the inspection of `claim`, finish it, and keep what is a property of the source.
+    """Do an inspection, finish it, and keep what is a property of the source.
 
     What another toolchain was to do, which nobody serves any more, is not kept under its key.
     Raises StoreUnavailable.
     """
-    job, pool = InspectJob.model_validate_json(claim.payload), context.pool
+    job, pool = attempt.job, context.pool
     is_own = job.toolchain_id == context.toolchain.id
     try:
         inspection = _inspection(await inspect_source(pool, job.source, job.files))
@@ -45,7 +45,7 @@ async def do_inspection(
     record = inspection.model_dump_json().encode()
     reusable = inspection.problem is None or not inspection.problem.retryable
     keep_s = success_kept_s(is_own=is_own) if reusable else KEPT_S
-    counts = await attempts.finish(claim.id, claim.token, record, reusable=reusable, keep_s=keep_s)
+    counts = await attempt.finish(record, reusable=reusable, keep_s=keep_s)
     if counts and reusable and is_own:
         await kept.write(job.key, record, {})
 

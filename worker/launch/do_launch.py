@@ -4,7 +4,6 @@ Runs in the worker parent. Each thing that somebody else's code can touch happen
 only moves what they report from one to the next, and judges.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -24,7 +23,6 @@ from store.blobs import Blobs
 from store.errors import StoreUnavailable
 from store.events import Events
 from store.expected_outputs import ExpectedOutputs
-from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim
 from store.launches import LIFE_S, Launches
 from store.workers import Workers
@@ -32,7 +30,7 @@ from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed
-from worker.gpu.supervisor.launchers import DeviceDrained
+from worker.consumer import Attempt
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_news import CaseNews
 from worker.launch.cases.case_pipeline import run_cases
@@ -58,7 +56,6 @@ logger = logging.getLogger(__name__)
 class LaunchContext:
     """What launches are done with."""
 
-    attempts: JobConsumer
     launches: Launches
     events: Events
     blobs: Blobs
@@ -80,43 +77,30 @@ class LaunchContext:
     in_flight: BytesInFlight | None = None
 
 
-async def do_launch(claim: Claim, context: LaunchContext) -> None:
-    """Do the launch of `claim` and finish it.
+async def do_launch(attempt: Attempt[LaunchJob], context: LaunchContext) -> None:
+    """Do a launch and finish it.
 
-    Raises StoreUnavailable, and DeviceDrained when another worker's GPU must do it; whatever
-    happens to the launch itself becomes its record.
+    Raises StoreUnavailable, and DeviceDrained when another worker's GPU must do it.
     """
-    job = LaunchJob.model_validate_json(claim.payload)
-    queue_ms = float(claim.started_at_ms - claim.submitted_at_ms)
     try:
-        request = job.read_request()
+        request = attempt.job.read_request()
     except RequestRejected as rejected:
-        record = _refused(job, rejected).model_dump_json().encode()
-        await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
+        await attempt.finish(_refused(attempt.job, rejected), reusable=True, keep_s=LIFE_S)
         return
-    run = _LaunchRun(claim, job, request, context, queue_ms / 1000)
+    run = _LaunchRun(attempt, request, context)
     started = time.monotonic()
-    try:
-        launch = await run.launch()
-    except (StoreUnavailable, DeviceDrained, asyncio.CancelledError):
-        raise
-    except Exception:
-        # a mistake of ours must be an answer too, not a launch that nobody can finish
-        logger.exception("launching %s", job.id)
-        detail = "The worker made a mistake; its log holds the details under the launch's id."
-        launch = new_launch(job, "failed", problem=failure_problem("worker_lost", detail))
+    launch = await run.launch()
     run_ms = (time.monotonic() - started) * 1000
     timings_ms = {
-        "queue": queue_ms,
+        "queue": attempt.queue_ms,
         "compile": run.compile_ms,
         "run": run_ms - run.compile_ms,
-        "total": queue_ms + run_ms,
+        "total": attempt.queue_ms + run_ms,
     }
     launch = amended(launch, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
-    record = launch.model_dump_json().encode()
     # reusable: who submits the same launch a moment late, with the same key, gets this one
-    await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
-    await _keep(run, claim)
+    await attempt.finish(launch, reusable=True, keep_s=LIFE_S)
+    await _keep(run, attempt.claim)
 
 
 def _refused(job: LaunchJob, rejected: RequestRejected) -> Launch:
@@ -139,21 +123,17 @@ async def _keep(run: "_LaunchRun", claim: Claim) -> None:
 
 
 class _LaunchRun:
-    """One launch, from request to record; it waited `spent_s` of its deadline in a queue."""
+    """One launch, from request to record. Its deadline counts from its submission."""
 
     def __init__(
-        self,
-        claim: Claim,
-        job: LaunchJob,
-        request: LaunchRequest,
-        context: LaunchContext,
-        spent_s: float,
+        self, attempt: Attempt[LaunchJob], request: LaunchRequest, context: LaunchContext
     ) -> None:
-        self._claim = claim
+        job = attempt.job
+        self._claim = attempt.claim
         self._job = job
         self._request = request
         self._context = context
-        self._deadline = Deadline(request.deadline_s, spent_s)
+        self._deadline = Deadline(request.deadline_s, attempt.queue_ms / 1000)
         self._files = LaunchFiles(job.id, context.blobs, has_cases=bool(request.cases))
         kept = self.kept = KeptReferences(context.expected, job.caller, context.remembered)
         child_place = context.places(job, request) if context.places else nullcontext

@@ -4,8 +4,6 @@ Runs in the worker parent: whatever touches the program's code, or what it calcu
 this only moves what they report from one to the next, and judges.
 """
 
-import asyncio
-import logging
 import time
 
 from compiler.compilation import amended
@@ -13,67 +11,51 @@ from launch.request.verdict import GOOD
 from programs.program_job import ProgramJob, new_program, program_problem
 from programs.program_record import Program
 from programs.program_request import InputsRequest
-from store.errors import CallerBytesFull, StoreUnavailable
-from store.jobs.types import Claim
+from store.errors import CallerBytesFull
 from store.launches import LIFE_S
-from worker.gpu.supervisor.launchers import DeviceDrained
+from worker.consumer import Attempt
 from worker.launch.run import Deadline, DeadlinePassed
-from worker.pool.zygote_client import ZygoteError
 from worker.programs.program_attempt import ProgramAttempt, ProgramContext
 from worker.programs.program_case import do_case
 from worker.programs.program_outcome import CaseOutcome, with_cases, with_run
 from worker.programs.program_recordings import Recordings
 from worker.spent_time import SpentTime
 
-_MISTAKE = "The worker made a mistake; its log holds the details under the program's id."
 
-logger = logging.getLogger(__name__)
-
-
-async def do_program(claim: Claim, context: ProgramContext) -> None:
-    """Do the program of `claim` and finish it.
+async def do_program(attempt: Attempt[ProgramJob], context: ProgramContext) -> None:
+    """Do a program and finish it.
 
     Raises StoreUnavailable, ZygoteError, DeviceDrained: another attempt may have more luck.
-    Whatever happens to the program itself becomes its record.
     """
-    job = ProgramJob.model_validate_json(claim.payload)
-    queue_ms = float(claim.started_at_ms - claim.submitted_at_ms)
     started = time.monotonic()
     spent = SpentTime()
-    program = await _done(claim, job, context, queue_ms / 1000, spent)
+    program = await _done(attempt, context, spent)
     run_ms = (time.monotonic() - started) * 1000
     if context.gpu is not None and context.gpu.device is not None:
         program = amended(program, device=context.gpu.device)
+    queue_ms = attempt.queue_ms
     timings_ms = {"queue": queue_ms, **spent.ms, "run": run_ms, "total": queue_ms + run_ms}
     program = amended(program, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
-    record = program.model_dump_json(by_alias=True).encode()
     # reusable: who submits the same program a moment late, with the same key, gets this one
-    await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
+    await attempt.finish(program, reusable=True, keep_s=LIFE_S)
 
 
-async def _done(
-    claim: Claim, job: ProgramJob, context: ProgramContext, queue_s: float, spent: SpentTime
-) -> Program:
+async def _done(attempt: Attempt[ProgramJob], context: ProgramContext, spent: SpentTime) -> Program:
     try:
-        return await _program(claim, job, context, queue_s, spent)
-    except (StoreUnavailable, ZygoteError, DeviceDrained, asyncio.CancelledError):
-        raise
+        return await _program(attempt, context, spent)
     except DeadlinePassed as passed:
         problem = program_problem("deadline_exceeded", str(passed))
     except CallerBytesFull as full:
         problem = program_problem("too_many_requests", str(full))
-    except Exception:
-        # a mistake of ours must be an answer too, not a program that nobody can finish
-        logger.exception("doing program %s", job.id)
-        problem = program_problem("worker_lost", _MISTAKE)
-    return new_program(job, "failed", problem=problem)
+    return new_program(attempt.job, "failed", problem=problem)
 
 
 async def _program(
-    claim: Claim, job: ProgramJob, context: ProgramContext, queue_s: float, spent: SpentTime
+    attempt: Attempt[ProgramJob], context: ProgramContext, spent: SpentTime
 ) -> Program:
+    job = attempt.job
     request = job.read_request()
-    deadline = Deadline(request.deadline_s, queue_s, what="program")
+    deadline = Deadline(request.deadline_s, attempt.queue_ms / 1000, what="program")
     children = context.children
     if context.gpu is None:
         pool, _ = await children.started()
@@ -81,12 +63,11 @@ async def _program(
         context.gpu.launchers.warm_programs(context.gpu.ordinal, job.caller)
         pool = await children.recorder.started()
     recordings = Recordings(job, request, pool, deadline, context.tapes)
-    attempt = ProgramAttempt(claim, job, request, context, deadline, recordings, spent)
+    run = ProgramAttempt(attempt.claim, job, request, context, deadline, recordings, spent)
     if not request.cases:
-        return with_run(job, await _case(attempt, request.inputs, 0, None))
+        return with_run(job, await _case(run, request.inputs, 0, None))
     runs = [
-        await _case(attempt, case.inputs, index, case.name)
-        for index, case in enumerate(request.cases)
+        await _case(run, case.inputs, index, case.name) for index, case in enumerate(request.cases)
     ]
     return with_cases(job, [case.name for case in request.cases], runs)
 

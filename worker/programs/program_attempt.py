@@ -17,7 +17,6 @@ from programs.program_request import (
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
-from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Claim, Priority
 from store.jobs.waiting import ResultWaiter
@@ -50,7 +49,6 @@ logger = logging.getLogger(__name__)
 class ProgramContext:
     """What programs are done with."""
 
-    attempts: JobConsumer
     programs: Programs
     events: Events
     jobs: JobProducer

@@ -6,11 +6,10 @@ from typing import Any
 
 from compiler.problem import failure_problem
 from store.errors import CallerBytesFull, StoreUnavailable
-from store.jobs.consumer import JobConsumer
-from store.jobs.types import Claim
 from store.launches import LIFE_S
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_record import SweepEnd
+from worker.consumer import Attempt
 from worker.sweeps.compile_variants import compile_variants
 from worker.sweeps.launch_variants import launch_variants
 from worker.sweeps.measuring import search_variants
@@ -21,19 +20,18 @@ NO_TIMES = "The CPU device has no times, so there is no winner: the rows have ve
 logger = logging.getLogger(__name__)
 
 
-async def do_sweep(claim: Claim, attempts: JobConsumer, stores: SweepStores) -> None:
-    """Drive the sweep of `claim` and finish it. Raises StoreUnavailable."""
-    job = SweepJob.model_validate_json(claim.payload)
+async def do_sweep(attempt: Attempt[SweepJob], stores: SweepStores) -> None:
+    """Drive a sweep and finish it. Raises StoreUnavailable."""
+    job = attempt.job
     done = await stores.sweeps.written(job.id)
-    run = SweepRun(claim, job, stores, await _toolchains(job, stores), done)
+    run = SweepRun(attempt.claim, job, stores, await _toolchains(job, stores), done)
     try:
         end = await _driven(run)
     except asyncio.CancelledError:
         await _withdraw(run)
         raise
     if end is not None:
-        record = end.model_dump_json().encode()
-        await attempts.finish(claim.id, claim.token, record, reusable=False, keep_s=LIFE_S)
+        await attempt.finish(end, reusable=False, keep_s=LIFE_S)
 
 
 async def _driven(run: SweepRun) -> SweepEnd | None:
@@ -48,11 +46,6 @@ async def _driven(run: SweepRun) -> SweepEnd | None:
         end = SweepEnd(state="failed", problem=failure_problem("too_many_requests", detail))
     except* StoreUnavailable as away:
         raise StoreUnavailable(str(away.exceptions[0])) from None
-    except* Exception:
-        # a mistake of ours must be an answer too, not a sweep that nobody can finish
-        logger.exception("sweeping %s", run.job.id)
-        detail = "The worker made a mistake; its log holds the details under the sweep's id."
-        end = SweepEnd(state="failed", problem=failure_problem("worker_lost", detail))
     return end
 
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -33,14 +33,6 @@ READ_AT_ONCE: Final = 16
 LAUNCHED_AT_ONCE: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedLaunch:
-    """The launch that a variant is, and the lane whose workers have its device."""
-
-    job: LaunchJob
-    lane: str
-
-
 async def launch_variants(run: SweepRun) -> None:
     """Write a row for each variant. Raises NotOurs, StoreUnavailable, CallerBytesFull."""
     todo = iter(run.todo)
@@ -52,7 +44,7 @@ async def launch_variants(run: SweepRun) -> None:
                 await under_way.begin(partial(_launch, run, variant, launch))
 
 
-async def _launch(run: SweepRun, variant: Variant, launch: QueuedLaunch) -> None:
+async def _launch(run: SweepRun, variant: Variant, launch: LaunchJob) -> None:
     if run.is_over_budget:
         await _end_by_budget(run, variant)
         return
@@ -61,10 +53,10 @@ async def _launch(run: SweepRun, variant: Variant, launch: QueuedLaunch) -> None
             row = await _built(
                 run, SweepRow(variant.index, dict(variant.values), "running"), launch
             )
-            record = await run.launched(launch.job, launch.lane, [variant.index])
+            record = await run.launched(launch, [variant.index])
         await run.write([launched_row(row, Launch.model_validate_json(record))])
     except TimeoutError:
-        await run.withdraw_from(launch.job.id, BUDGET_OVER)
+        await run.withdraw_from(launch.id, BUDGET_OVER)
         await _end_by_budget(run, variant)
 
 
@@ -73,17 +65,17 @@ async def _end_by_budget(run: SweepRun, variant: Variant) -> None:
     await run.write([budget_row(variant, run.job.budget_s or 0)])
 
 
-async def _built(run: SweepRun, row: SweepRow, launch: QueuedLaunch) -> SweepRow:
+async def _built(run: SweepRun, row: SweepRow, launch: LaunchJob) -> SweepRow:
     """Return the row with what its kernel takes, where the variant says for which target.
 
     A launch on the CPU device makes no machine code of its own. What cannot be compiled, the launch
     says better.
     """
-    request = launch.job.read_request()
+    request = launch.read_request()
     if request.cases or request.compilation is None or not request.compilation.has_target:
         return row
     try:
-        compilation = await run.stores.kernels.of(launch.job)
+        compilation = await run.stores.kernels.of(launch)
     except (RequestRejected, BindingFailed, CompilationFailed, DeadlinePassed):
         return row
     compiled = await run.compiled(compilation.job, [row.index])
@@ -93,7 +85,7 @@ async def _built(run: SweepRun, row: SweepRow, launch: QueuedLaunch) -> SweepRow
 
 def _queued(
     run: SweepRun, indices: Sequence[int]
-) -> tuple[list[tuple[Variant, QueuedLaunch]], list[SweepRow]]:
+) -> tuple[list[tuple[Variant, LaunchJob]], list[SweepRow]]:
     queued, refused = [], []
     for index in indices:
         variant = run.job.plan.variant(index)
@@ -104,7 +96,7 @@ def _queued(
     return queued, refused
 
 
-def launch_of(run: SweepRun, variant: Variant) -> QueuedLaunch:
+def launch_of(run: SweepRun, variant: Variant) -> LaunchJob:
     """Return the launch of a variant; its id is the same at every attempt.
 
     Raises RequestRejected.
@@ -113,15 +105,15 @@ def launch_of(run: SweepRun, variant: Variant) -> QueuedLaunch:
     resolve_launch(request)
     place = _place_of(run, request)
     name = f"{run.job.id}:{variant.index}".encode()
-    job = LaunchJob(
+    return LaunchJob(
         id=hashlib.sha256(name).hexdigest()[:32],
         caller=run.job.caller,
         request=dict(variant.body) | {"priority": Priority.BATCH.value},
         compile_job=compile_job_of_launch(_compile_job(run, request), request.timeout_s),
         device=place.device,
+        lane=place.lane,
         references=run.job.references,
     )
-    return QueuedLaunch(job, place.lane)
 
 
 def _place_of(run: SweepRun, request: LaunchRequest) -> LaunchPlace:

@@ -30,7 +30,7 @@ from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import problem_of
 from worker.launch.run import DeadlinePassed
 from worker.sweeps.effort import EffortClock
-from worker.sweeps.launch_variants import QueuedLaunch, launch_of
+from worker.sweeps.launch_variants import launch_of
 from worker.sweeps.search_rows import SearchRows
 from worker.sweeps.sweep_run import BUDGET_OVER, Compiled, SweepRun
 from worker.sweeps.timed_launch import timed_launch
@@ -62,7 +62,7 @@ class Measuring:
         has_reference = run.job.plan.base.get("reference") is not None
         self._search = VariantSearch(self._candidates, asked, has_reference=has_reference)
         self._rows = SearchRows(run, self._search)
-        self._launches: dict[int, QueuedLaunch] = {}
+        self._launches: dict[int, LaunchJob] = {}
         self._uncompiled = deque(_by_configuration(self._candidates))
         self._wanted: deque[TimedRun] = deque()
         self._compiling: set[asyncio.Task[None]] = set()
@@ -136,7 +136,7 @@ class Measuring:
         variant = await asyncio.to_thread(self._run.job.plan.variant, index)
         try:
             queued = await asyncio.to_thread(launch_of, self._run, variant)
-            compilation = await self._run.stores.kernels.of(queued.job)
+            compilation = await self._run.stores.kernels.of(queued)
         except RequestRejected as rejected:
             await self._leave_out(refused_row(variant, rejected))
             return
@@ -165,9 +165,9 @@ class Measuring:
 
     async def _launch(self, run: TimedRun) -> None:
         queued = self._launches[run.index]
-        timed = await asyncio.to_thread(timed_launch, self._run.job.id, queued.job, run)
+        timed = await asyncio.to_thread(timed_launch, self._run.job.id, queued, run)
         self.effort.launch_begins()
-        record = await self._launched(timed, queued.lane, run.index)
+        record = await self._launched(timed, run.index)
         if record is None:
             return
         launch = Launch.model_validate_json(record)
@@ -184,9 +184,9 @@ class Measuring:
         record = self._found(await self._run.hit(job.key) or await self._kept(job.key))
         return None if record is None else Compiled(record, "hit")
 
-    async def _launched(self, job: LaunchJob, lane: str, index: int) -> bytes | None:
+    async def _launched(self, job: LaunchJob, index: int) -> bytes | None:
         if not self._replays:
-            return await self._run.launched(job, lane, [index])
+            return await self._run.launched(job, [index])
         return self._found(await self._kept(job.id))
 
     async def _kept(self, job_id: str) -> bytes | None:

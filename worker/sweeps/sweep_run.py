@@ -143,7 +143,7 @@ class SweepRun:
         submitted, record = await self._result(job.key, lambda: self._submit_compilation(job, rows))
         return Compiled(record, submitted.outcome.value)
 
-    async def launched(self, job: LaunchJob, lane: str, rows: Iterable[int]) -> bytes:
+    async def launched(self, job: LaunchJob, rows: Iterable[int]) -> bytes:
         """Return the record of a launch, which `rows` wait for, when it is over.
 
         A launch of the same id that is under way or over is this one. Raises as `compiled`.
@@ -153,7 +153,7 @@ class SweepRun:
         if kept is not None:
             self._under_way.pop(job.id, None)
             return kept.record
-        _, record = await self._result(job.id, lambda: self._submit_launch(job, lane))
+        _, record = await self._result(job.id, lambda: self._submit_launch(job))
         return record
 
     async def derived(self, job: DeriveJob, row: int) -> bytes:
@@ -237,10 +237,10 @@ class SweepRun:
             membership=Membership(self.job.id, str(row)),
         )
 
-    async def _submit_launch(self, job: LaunchJob, lane: str) -> Submitted:
+    async def _submit_launch(self, job: LaunchJob) -> Submitted:
         submitted = await self.stores.jobs.submit(
             job.id,
-            lane=lane,
+            lane=job.lane,
             priority=Priority.BATCH,
             payload=job.model_dump_json().encode(),
             caller=self.job.caller,

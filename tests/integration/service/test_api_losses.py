@@ -201,7 +201,7 @@ async def damage_blob(redis_url: str, digest: str) -> None:
 @pytest.fixture
 def edited(tmp_path: Path) -> Path:
     """The same code but for a comment, which makes another toolchain of it."""
-    for package in ("compiler", "launch", "programs", "store", "sweeps", "worker"):
+    for package in ("compiler", "jobs", "launch", "programs", "store", "sweeps", "worker"):
         leave = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)
     with (tmp_path / "compiler/parameter_binding.py").open("a") as file:

@@ -146,6 +146,7 @@ def queued_for(toolchain: Toolchain, made: Compilation) -> dict[str, Queued]:
             request=launch,
             compile_job=resolve(request, toolchain, "public"),
             device=Device(target=None, interpreter=True),
+            lane=cpu_lane(toolchain.id),
         ),
     }
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.unit.worker.gpu import fake_cuda
 from worker import __main__ as worker_main
-from worker.launch.gpu import gpu_worker
+from worker.launch.gpu import gpu_consumers
 
 TARGET, MODEL = "cuda:90", "stand-in, no GPU"
 BOOTSTRAP = (
@@ -132,9 +132,9 @@ def main():
     def launchers(ordinals, command, *rest):
         return real(ordinals, replace(command, bootstrap=BOOTSTRAP), *rest)
 
-    real = gpu_worker.Launchers
-    gpu_worker.gpus_here = one_gpu
-    gpu_worker.Launchers = launchers
+    real = gpu_consumers.Launchers
+    gpu_consumers.gpus_here = one_gpu
+    gpu_consumers.Launchers = launchers
     worker_main.main()
 
 

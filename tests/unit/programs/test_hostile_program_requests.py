@@ -33,7 +33,14 @@ def check(body: bytes) -> None:
     match outcome(body):
         case ProgramRequest() as request:
             posted = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
-            job = ProgramJob(id="1", caller="c", namespace="", request=posted, toolchain_id="t")
+            job = ProgramJob(
+                id="1",
+                caller="c",
+                namespace="",
+                request=posted,
+                toolchain_id="t",
+                lane="programs:t",
+            )
             assert ProgramJob.model_validate_json(job.model_dump_json()).read_request() == request
             assert entries_of(request.entry, CANDIDATE)
         case RequestRejected() as refusal:

@@ -46,7 +46,9 @@ def test_a_null_is_as_good_as_a_field_left_out():
 def test_a_request_is_read_back_from_its_job():
     said = read(FUNCTION_EXAMPLE | {"entry": {"kind": "model", "class": "Net"}})
     body = said.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    job = ProgramJob(id="1", caller="c", namespace="", request=body, toolchain_id="t")
+    job = ProgramJob(
+        id="1", caller="c", namespace="", request=body, toolchain_id="t", lane="programs:t"
+    )
 
     assert ProgramJob.model_validate_json(job.model_dump_json()).read_request() == said
 

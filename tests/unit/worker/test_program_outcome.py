@@ -14,7 +14,14 @@ from worker.programs.recording import ProgramTape
 
 pytestmark = pytest.mark.unit
 
-JOB = ProgramJob(id="1", caller="alice", namespace="", request={"source": "x"}, toolchain_id="t")
+JOB = ProgramJob(
+    id="1",
+    caller="alice",
+    namespace="",
+    request={"source": "x"},
+    toolchain_id="t",
+    lane="programs:t",
+)
 
 
 def flag(line: int) -> ProgramFlag:

@@ -26,7 +26,9 @@ def ir_job() -> CompileJob:
 
 async def test_nothing_is_cut() -> None:
     device = Device(target="cuda:90", interpreter=False)
-    job = LaunchJob(id="l", caller="ada", request=BODY, compile_job=ir_job(), device=device)
+    job = LaunchJob(
+        id="l", caller="ada", request=BODY, compile_job=ir_job(), device=device, lane="launch"
+    )
     request = LaunchRequest.model_validate(BODY)
     nothing = cast("Any", None)
     place = CaseContext(nothing, children=nothing, blobs=nothing, references=nothing, gpu=None)

@@ -20,7 +20,13 @@ pytestmark = pytest.mark.unit
 
 CPU = Device(target="cpu", model="", interpreter=True)
 JOB = ProgramJob(
-    id="1", caller="ada", namespace="", request={"source": "x"}, toolchain_id="t", device=CPU
+    id="1",
+    caller="ada",
+    namespace="",
+    request={"source": "x"},
+    toolchain_id="t",
+    lane="programs:t",
+    device=CPU,
 )
 EFFECTS = KernelEffects(frozenset({"a"}), frozenset({"out"}))
 SCALES = """module {

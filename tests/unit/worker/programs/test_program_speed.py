@@ -13,7 +13,13 @@ pytestmark = pytest.mark.unit
 
 H200 = Device(target="cuda:90", model="H200", interpreter=False)
 JOB = ProgramJob(
-    id="1", caller="ada", namespace="", request={"source": "x"}, toolchain_id="t", device=H200
+    id="1",
+    caller="ada",
+    namespace="",
+    request={"source": "x"},
+    toolchain_id="t",
+    lane="programs:t",
+    device=H200,
 )
 
 

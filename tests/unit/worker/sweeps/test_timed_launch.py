@@ -20,6 +20,7 @@ JOB = LaunchJob(
     request=REQUEST | {"compilation_key": "0" * 64},
     compile_job=job(),
     device=Device(target="cuda:90", interpreter=False),
+    lane="launch:cuda:90 Fake",
 )
 
 

@@ -1,17 +1,34 @@
-"""Jobs for a GPU's station: what a fake launcher is to do, and how that ended."""
+"""Jobs for a GPU's consumer: what a fake launcher is to do, and how that ended."""
 
 from functools import partial
 
+from pydantic import BaseModel
+
+from jobs.kind import JobKind
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority
 from tests.waiting import comes_true
 
 
+class Entry(BaseModel):
+    """A job that only names what the fake launcher is to do."""
+
+    entry: str
+
+
+def kind_of_entries(name):
+    """Return a kind of such jobs, whose lanes begin with `name`."""
+    return JobKind(
+        name=name, noun="entry", job=Entry, record=None, id_of=None, lane_of=None, is_owned=True
+    )
+
+
 async def submit(redis, lane, *entries):
     """Queue a job for each entry."""
     for index, entry in enumerate(entries):
+        payload = Entry(entry=entry).model_dump_json().encode()
         await JobProducer(redis).submit(
-            f"{index}-{entry}", lane=lane, priority=Priority.INTERACTIVE, payload=entry.encode(),
+            f"{index}-{entry}", lane=lane, priority=Priority.INTERACTIVE, payload=payload,
             caller="ada", deadline_ms=60_000,
         )  # fmt: skip
 

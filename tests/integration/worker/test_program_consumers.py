@@ -13,10 +13,11 @@ import pytest
 from store.connection import connect_blocking
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SLOW
 from tests.waiting import comes_true
+from worker.consumer import Queue
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
-from worker.programs import program_worker
-from worker.programs.program_worker import ProgramWorker
+from worker.programs import program_consumers
+from worker.programs.program_consumers import ProgramConsumers
 
 TOOLCHAIN = "worker-triton"
 FACTS = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}
@@ -39,7 +40,7 @@ def recorder_says(monkeypatch):
         async def tried(_):
             return fault
 
-        monkeypatch.setattr(program_worker, "recorder_fault", tried)
+        monkeypatch.setattr(program_consumers, "recorder_fault", tried)
 
     say(None)
     return say
@@ -53,12 +54,15 @@ async def nothing():
 async def worker_beside(redis, blocking, gpus):
     """Run the part of a worker that does programs."""
     toolchain = SimpleNamespace(id=TOOLCHAIN, triton="3.9.0")
-    worker = ProgramWorker(
-        "worker", redis, blocking,
-        children=SimpleNamespace(recorder=SimpleNamespace(started=nothing, close=nothing)),
-        launch_children=None, compiling=SimpleNamespace(toolchain=toolchain), compilations=None,
-        slots=1, lease_s=5.0, gpus=gpus,
-    )  # fmt: skip
+    context = SimpleNamespace(
+        name="worker",
+        queue=Queue(redis, blocking, 5.0),
+        compiling=SimpleNamespace(toolchain=toolchain),
+        slots=1,
+        gpus=gpus,
+    )
+    recorder = SimpleNamespace(started=nothing, close=nothing)
+    worker = ProgramConsumers(context, SimpleNamespace(recorder=recorder))
     running = asyncio.create_task(worker.run())
     try:
         yield worker

@@ -2,17 +2,22 @@
 
 import orjson
 
-from programs.lapsed_program import lapsed_program
 from programs.program_job import ProgramJob
+from programs.program_kind import PROGRAM
 from programs.program_record import Program
 
 JOB = ProgramJob(
-    id="abc", caller="alice", namespace="", request={"source": "x = 1"}, toolchain_id="t"
+    id="abc",
+    caller="alice",
+    namespace="",
+    request={"source": "x = 1"},
+    toolchain_id="t",
+    lane="programs:t",
 )
 
 
 def read(payload: bytes, reason: str) -> Program:
-    return Program.model_validate_json(lapsed_program("abc", payload, reason))
+    return Program.model_validate_json(PROGRAM.expired("abc", payload, reason).record)
 
 
 def test_a_program_that_nobody_took_failed_by_its_deadline():

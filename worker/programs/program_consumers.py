@@ -1,4 +1,4 @@
-"""The part of a worker that records, compiles and replays programs, where torch is installed.
+"""The consumers of programs, which record, compile and replay them, where torch is installed.
 
 It takes none before a recording that it made of its own showed that recording works here.
 """
@@ -6,35 +6,32 @@ It takes none before a recording that it made of its own showed that recording w
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from store.compilations import Compilations
-from store.connection import StoreClient
+from programs.program_job import ProgramJob
+from programs.program_kind import PROGRAM
+from store import workers
 from store.events import Events
-from store.jobs.consumer import JobConsumer, Revocations
 from store.jobs.producer import JobProducer
-from store.jobs.types import Claim, QueueLimits, programs_lane
-from store.jobs.waiting import ResultWaiter
+from store.jobs.types import programs_lane
 from store.programs import Programs
-from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
+from worker.consumer import Attempt, Consumer, Handler
 from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
-from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.kernel_source import KernelSource
-from worker.launch.launch_children import Children
 from worker.pool.zygote_client import ZygoteError
 from worker.programs.do_program import do_program
 from worker.programs.gpu.gpu_replay import ProgramGpu
 from worker.programs.gpu.known_references import KnownReferences
-from worker.programs.gpu.program_station import ProgramStation, ProgramStationContext, offer
+from worker.programs.gpu.program_gpu_consumer import ProgramGpuConsumer
 from worker.programs.program_attempt import ProgramContext
 from worker.programs.program_children import ProgramChildren
 from worker.programs.recorder_test import recorder_fault
 from worker.programs.recording import ProgramTape
 from worker.replaced_toolchains import ReplacedToolchains, doing_programs
-from worker.slots import HEARTBEAT_S, Slots, every
+from worker.worker_context import WorkerContext
 
 NO_TORCH = "torch is not installed in this worker's environment"
 IS_BEING_TRIED = "recording is being tried"
@@ -66,45 +63,32 @@ class RecordingOffer:
         }
 
 
-class ProgramWorker:
-    """Does programs of one toolchain: so many at a time as there are slots."""
+class ProgramConsumers:
+    """Does programs of one toolchain, on the CPU device and on each GPU that programs run on."""
 
-    def __init__(
-        self,
-        name: str,
-        redis: StoreClient,
-        blocking: StoreClient,
-        children: ProgramChildren | None,
-        launch_children: Children,
-        compiling: CompileContext,
-        compilations: Compilations,
-        slots: int,
-        lease_s: float,
-        gpus: SharedGpus,
-    ) -> None:
-        """Begin nothing yet; `gpus` are those that programs run on, once they are there."""
-        self._name, self._gpus = name, gpus
-        self._stations: list[ProgramStation] = []
-        self._station_context = ProgramStationContext(
-            redis, blocking, compiling, self._do_on, slots, lease_s
+    def __init__(self, context: WorkerContext, children: ProgramChildren | None) -> None:
+        """Begin nothing yet; `children` are None where torch is not installed."""
+        self._context, self._children = context, children
+        self._on_gpus: list[ProgramGpuConsumer] = []
+        self._toolchain_id = context.compiling.toolchain.id
+        redis = context.queue.redis
+        replaced = ReplacedToolchains(
+            redis, partial(doing_programs, None), [context.compiling], _lanes_of
         )
-        limits = QueueLimits(lease_ms=int(lease_s * 1000))
-        attempts = JobConsumer(redis, blocking, f"{name}-programs", limits)
-        self._replaced = ReplacedToolchains(
-            redis, partial(doing_programs, None), [compiling], _lanes_of
+        self._consumer = Consumer(
+            context.queue,
+            f"{context.name}-programs",
+            replaced.lanes,
+            [Handler(PROGRAM, self._do)],
+            context.slots,
+            each_heartbeat=[replaced.look, self._forget_old_references],
         )
         has_torch = children is not None
         self.recording = RecordingOffer(
             IS_BEING_TRIED if has_torch else NO_TORCH, is_being_tried=has_torch
         )
-        self._toolchain_id = compiling.toolchain.id
-        self._children = children
-        self._blocking = blocking
-        lanes = self._replaced.lanes
-        self._slots = Slots(attempts, lanes, self._do, slots, lease_s, has_reserve=True)
-        self._finished = ResultWaiter(redis, blocking)
-        self._launch_children, self._compiling = launch_children, compiling
-        self._stores = (Programs(redis), Events(redis), JobProducer(redis), compilations)
+        self._programs, self._events = Programs(redis), Events(redis)
+        self._jobs = JobProducer(redis)
         self._sources = LRUCache[KernelSource]()
         self._tapes = LRUCache[ProgramTape](MOST_TAPES_BYTES)
         self._references = KnownReferences(MOST_REFERENCES_BYTES)
@@ -114,13 +98,18 @@ class ProgramWorker:
         """The toolchains beside which it records programs."""
         return [self._toolchain_id] if self.recording.reason is None else []
 
+    def describe(self, worker: workers.Worker) -> workers.Worker:
+        """Return what a worker says of itself, with what it says of programs."""
+        report = (worker.sandbox_report or {}) | {"recording": self.recording.to_dict()}
+        return replace(worker, sandbox_report=report, programs=self.offered)
+
     async def run(self) -> None:
         """Try to record, and then do programs until cancelled, where that works."""
         if self._children is None:
             return
         async with asyncio.TaskGroup() as group:
             recorder = group.create_task(self._fault(self._children))
-            gpus = await self._gpus.started()
+            gpus = await self._context.gpus.started()
             facts_of_all = gpus.facts if gpus is not None else ()
             # beside the recorder, as each of them takes seconds
             trying = [group.create_task(self._tried(facts)) for facts in facts_of_all]
@@ -132,37 +121,34 @@ class ProgramWorker:
                     task.cancel()
                 return
             logger.info("programs are recorded here")
-            group.create_task(self._finished.run())
-            group.create_task(self._slots.run())
-            group.create_task(Revocations(self._blocking, self._slots.revoke).run())
-            group.create_task(every(HEARTBEAT_S, self._replaced.look))
-            group.create_task(every(HEARTBEAT_S, self._forget_old_references))
+            group.create_task(self._consumer.run())
             for tried in asyncio.as_completed(trying):
-                if (station := await tried) is not None:
-                    self._stations.append(station)
-                    group.create_task(offer(station, self._gpus, self._toolchain_id))
+                if (on_gpu := await tried) is not None:
+                    self._on_gpus.append(on_gpu)
+                    group.create_task(on_gpu.run())
             self.recording = RecordingOffer(None)
 
     async def drain(self) -> None:
         """Take no further program, and return when those that run have ended."""
         if self.offered:
-            stations = (station.drain() for station in self._stations)
-            await asyncio.gather(self._slots.drain(), *stations)
+            on_gpus = (on_gpu.drain() for on_gpu in self._on_gpus)
+            await asyncio.gather(self._consumer.drain(), *on_gpus)
 
     async def _forget_old_references(self) -> None:
         self._references.forget_old()
 
-    async def _tried(self, facts: Mapping[str, Any]) -> ProgramStation | None:
-        """Return the station of a GPU, None where no launcher of programs starts on it."""
-        gpus, ordinal = await self._gpus.started(), facts["ordinal"]
+    async def _tried(self, facts: Mapping[str, Any]) -> ProgramGpuConsumer | None:
+        """Return the consumer of a GPU, None where no launcher of programs starts on it."""
+        shared = self._context.gpus
+        gpus, ordinal = await shared.started(), facts["ordinal"]
         assert gpus is not None
         fault = await _gpu_fault(gpus.launchers, ordinal)
         if fault is not None:
             logger.error("programs do not run on GPU %d: %s", ordinal, fault)
             return None
-        gpu = ProgramGpu(gpus.launchers, ordinal, self._gpus.in_flight)
-        name = f"{self._name}-gpu{ordinal}-programs"
-        return ProgramStation(name, gpu, facts["model"], self._station_context)
+        gpu = ProgramGpu(gpus.launchers, ordinal, shared.in_flight)
+        name = f"{self._context.name}-gpu{ordinal}-programs"
+        return ProgramGpuConsumer(name, gpu, facts["model"], self._context, self._do)
 
     async def _fault(self, children: ProgramChildren) -> str | None:
         try:
@@ -176,30 +162,26 @@ class ProgramWorker:
         finally:
             await children.recorder.close()  # until somebody posts a program
 
-    async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
-        await self._do_on(claim, attempts, None)
-
-    async def _do_on(self, claim: Claim, attempts: JobConsumer, gpu: ProgramGpu | None) -> None:
+    async def _do(self, attempt: Attempt[ProgramJob], gpu: ProgramGpu | None = None) -> None:
         """Do a program on a GPU, None: on the CPU device."""
         assert self._children is not None
-        programs, events, jobs, compilations = self._stores
-        context = ProgramContext(
-            attempts=attempts,
-            programs=programs,
-            events=events,
-            jobs=jobs,
-            finished=self._finished,
-            compilations=compilations,
-            compiling=self._compiling,
+        context, children = self._context, self._context.children
+        doing = ProgramContext(
+            programs=self._programs,
+            events=self._events,
+            jobs=self._jobs,
+            finished=context.results,
+            compilations=context.compilations,
+            compiling=context.compiling,
             children=self._children,
-            comparing=self._launch_children.kernels,
-            batch_elements=self._launch_children.batch_elements,
+            comparing=children.kernels,
+            batch_elements=children.batch_elements,
             sources=self._sources,
             tapes=self._tapes,
             references=self._references,
             gpu=gpu,
         )
-        await do_program(claim, context)
+        await do_program(attempt, doing)
 
 
 async def _gpu_fault(launchers: Launchers, ordinal: int) -> str | None:

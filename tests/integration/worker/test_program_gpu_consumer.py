@@ -1,4 +1,4 @@
-"""A GPU's station of programs with the real store and fake launchers, which do what a tape says.
+"""The consumer of a GPU's programs with the real store; fake launchers do what a tape says.
 
 What else becomes of a program is left out: its record is how its launcher ended.
 """
@@ -7,19 +7,23 @@ import asyncio
 import contextlib
 from types import SimpleNamespace
 
+import pytest
+
 from service.toolchains import reconcile_default
 from store.jobs.producer import JobProducer
 from store.jobs.types import program_device_lane
 from store.workers import Toolchains, Worker, Workers
+from tests.integration.worker.entry_jobs import kind_of_entries, results, submit
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
 from tests.integration.worker.launchers import program
-from tests.integration.worker.station_jobs import results, submit
 from tests.waiting import comes_true
+from worker import consumer as worker_consumer
+from worker.consumer import Queue
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
-from worker.programs.gpu import program_station
+from worker.programs.gpu import program_gpu_consumer
 from worker.programs.gpu.gpu_replay import ProgramGpu
-from worker.programs.gpu.program_station import ProgramStation, ProgramStationContext, offer
+from worker.programs.gpu.program_gpu_consumer import ProgramGpuConsumer
 
 TOOLCHAIN = "station-triton"
 DESCRIPTION = (
@@ -29,25 +33,34 @@ DESCRIPTION = (
 LANE = program_device_lane(TOOLCHAIN, "cuda:90", "Fake")
 
 
-async def replay_alone(claim, attempts, gpu):
-    order = program(claim.payload.decode())
+async def replay_alone(attempt, gpu):
+    order = program(attempt.job.entry)
     outcome = await gpu.launchers.replay(gpu.ordinal, order, caller="ada", deadline_s=20)
     record = outcome.ending.value.encode()
-    await attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=60)
+    await attempt.finish(record, reusable=True, keep_s=60)
+
+
+@pytest.fixture(autouse=True)
+def bare_programs(monkeypatch):
+    """Take programs that only name what the fake launcher is to do."""
+    monkeypatch.setattr(program_gpu_consumer, "PROGRAM", kind_of_entries("programs"))
 
 
 @contextlib.asynccontextmanager
-async def station(name, redis, blocking, gpus=None, **environment):
-    """Run a station on a GPU of its own; yield its task."""
+async def consumer(name, redis, blocking, gpus=None, **environment):
+    """Run the consumer of a GPU; yield its task."""
     command = LauncherCommand(bootstrap=BOOTSTRAP, environment=environment)
     launchers = Launchers([0], command, programs=command)
     await launchers.start()
     toolchain = SimpleNamespace(id=TOOLCHAIN, triton="3.9.0")
     compiling = SimpleNamespace(toolchain=toolchain)
-    context = ProgramStationContext(redis, blocking, compiling, replay_alone, 4, 5.0)
     gpus = gpus or SharedGpus(1 << 20)
-    there = ProgramStation(name, ProgramGpu(launchers, 0, gpus.in_flight), "Fake", context)
-    running = asyncio.create_task(offer(there, gpus, TOOLCHAIN))
+    context = SimpleNamespace(
+        queue=Queue(redis, blocking, 5.0), compiling=compiling, slots=4, gpus=gpus
+    )
+    gpu = ProgramGpu(launchers, 0, gpus.in_flight)
+    there = ProgramGpuConsumer(name, gpu, "Fake", context, replay_alone)
+    running = asyncio.create_task(there.run())
     try:
         yield running
     finally:
@@ -58,7 +71,7 @@ async def station(name, redis, blocking, gpus=None, **environment):
 
 async def test_programs_of_a_gpu_are_done_one_after_the_other(redis, blocking):
     entries = ("good", "fault", "good", "crash", "good")
-    async with station("well", redis, blocking):
+    async with consumer("well", redis, blocking):
         await submit(redis, LANE, *entries)
 
         assert await results(redis, *entries) == [b"ok", b"fault", b"ok", b"signal", b"ok"]
@@ -68,17 +81,17 @@ async def test_programs_of_a_drained_gpu_are_done_by_another(redis, blocking, tm
     sick = tmp_path / "sick"
     sick.touch()
     entries = ("fault", "good", "good", "good")
-    async with station("sick", redis, blocking, **{SICK: str(sick)}) as running:
+    async with consumer("sick", redis, blocking, **{SICK: str(sick)}) as running:
         await submit(redis, LANE, *entries)
         async with asyncio.timeout(20):
             await running  # it has stopped by itself
-        async with station("well", redis, blocking):
+        async with consumer("well", redis, blocking):
             assert await results(redis, *entries) == [b"fault", *[b"ok"] * 3]
 
 
-async def test_programs_are_offered_as_long_as_their_station_runs(redis, blocking):
+async def test_programs_are_offered_as_long_as_their_consumer_runs(redis, blocking):
     gpus = SharedGpus(1 << 20)
-    async with station("well", redis, blocking, gpus):
+    async with consumer("well", redis, blocking, gpus):
         assert await comes_true(lambda: gpus.programs_of(0)) == [TOOLCHAIN]
 
     assert gpus.programs_of(0) == []
@@ -88,7 +101,7 @@ async def test_programs_of_a_toolchain_that_an_upgrade_replaced_are_done_by_the_
     redis, blocking, monkeypatch
 ):
     """As `tritond up` goes on: the old one's programs are in the data folder, on its GPU's lane."""
-    monkeypatch.setattr(program_station, "HEARTBEAT_S", 0.1)
+    monkeypatch.setattr(worker_consumer, "HEARTBEAT_S", 0.1)
     workers, toolchains, jobs = Workers(redis), Toolchains(redis), JobProducer(redis)
     for name in ("old", TOOLCHAIN):
         await toolchains.register(name, DESCRIPTION % name.encode())
@@ -101,7 +114,7 @@ async def test_programs_of_a_toolchain_that_an_upgrade_replaced_are_done_by_the_
     for _ in range(2):
         await reconcile_default(workers, toolchains, jobs)
 
-    async with station("new", redis, blocking):
+    async with consumer("new", redis, blocking):
         assert await results(redis, "good") == [b"ok"]
     assert await reconcile_default(workers, toolchains, jobs) == [
         "toolchain old (Triton 3.9.0) is not offered any more"

@@ -1,4 +1,4 @@
-"""A GPU's station with the real store and fake launchers; what a launch is made of is left out."""
+"""A GPU's consumer with the real store and fake launchers; what a launch is made of is left out."""
 
 import asyncio
 import contextlib
@@ -11,16 +11,17 @@ from compiler.target import Target
 from store.jobs.producer import JobProducer
 from store.jobs.types import device_lane
 from store.workers import Workers
+from tests.integration.worker.entry_jobs import kind_of_entries, results, submit
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
-from tests.integration.worker.station_jobs import results, submit
 from tests.waiting import comes_true
 from worker.bytes_in_flight import BytesInFlight
+from worker.consumer import Queue
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
-from worker.launch.gpu import gpu_station
+from worker.launch.gpu import gpu_consumer
+from worker.launch.gpu.gpu_consumer import GpuConsumer, GpuShare
 from worker.launch.gpu.gpu_run import GpuContext
-from worker.launch.gpu.gpu_station import GpuStation, StationContext
 from worker.launch.launch_children import Children
 from worker.launch.reference_cache import ReferenceCache
 from worker.turns import Turns
@@ -33,30 +34,35 @@ LANE = device_lane(FAKE["target"], FAKE["model"])
 def bare_launches(monkeypatch):
     """Do a launch with its launcher alone; its record is how that ended."""
 
-    async def do_launch(claim, desk):
-        metadata = {"name": claim.payload.decode(), "num_warps": 4, "shared": 0}
+    async def do_launch(attempt, desk):
+        metadata = {"name": attempt.job.entry, "num_warps": 4, "shared": 0}
         abi = abi_of(Target("cuda", 90, 32), [], metadata)
         job = LauncherOrder(b"", abi, (1, 1, 1), [], {})
         gpu = desk.gpu
         outcome = await gpu.launchers.run(gpu.ordinal, job, caller="ada", deadline_s=10)
         record = outcome.ending.value.encode()
-        await desk.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=60)
+        await attempt.finish(record, reusable=True, keep_s=60)
 
-    monkeypatch.setattr(gpu_station, "do_launch", do_launch)
+    monkeypatch.setattr(gpu_consumer, "do_launch", do_launch)
+    monkeypatch.setattr(gpu_consumer, "LAUNCH", kind_of_entries("launch"))
 
 
 @contextlib.asynccontextmanager
-async def station(name, redis, blocking, **environment):
+async def consumer(name, redis, blocking, **environment):
     command = LauncherCommand(bootstrap=BOOTSTRAP, environment=environment)
     launchers = Launchers([0], command)
     await launchers.start()
-    memory = ReferenceCache(0), BytesInFlight(1 << 20), Turns(2)
-    compiling = SimpleNamespace(blobs=None)
-    shop = StationContext(
-        redis, blocking, Children(None), compiling, 5, None, *memory, SharedGpus(1 << 20)
+    context = SimpleNamespace(
+        queue=Queue(redis, blocking, 5.0),
+        children=Children(None),
+        compiling=SimpleNamespace(blobs=None),
+        expected=None,
+        memory=SimpleNamespace(references=ReferenceCache(0)),
+        gpus=SharedGpus(1 << 20),
     )
     desk = GpuContext(launchers, 0, JobProducer(redis), None, None)
-    running = asyncio.create_task(GpuStation(name, FAKE, desk, shop).run())
+    share = GpuShare(BytesInFlight(1 << 20), Turns(2))
+    running = asyncio.create_task(GpuConsumer(name, FAKE, desk, context, share).run())
     try:
         yield running
     finally:
@@ -69,17 +75,17 @@ async def test_launches_of_a_drained_gpu_are_done_by_another(redis, blocking, tm
     sick = tmp_path / "sick"
     sick.touch()
     entries = ("fault", "good", "good", "good", "good", "good")
-    async with station("sick", redis, blocking, **{SICK: str(sick)}) as running:
+    async with consumer("sick", redis, blocking, **{SICK: str(sick)}) as running:
         await submit(redis, LANE, *entries)
         async with asyncio.timeout(20):
             await running  # it has stopped by itself
         assert await Workers(redis).list() == []
-        async with station("well", redis, blocking):
+        async with consumer("well", redis, blocking):
             assert await results(redis, *entries) == [b"fault", *[b"ok"] * 5]
 
 
-async def test_a_station_says_which_walls_its_launchers_lack(redis, blocking):
-    async with station("well", redis, blocking):
+async def test_a_gpu_consumer_says_which_walls_its_launchers_lack(redis, blocking):
+    async with consumer("well", redis, blocking):
         found = await comes_true(Workers(redis).list)
 
     assert found[0].device == "cuda:90 Fake"

@@ -1,0 +1,139 @@
+"""A kind of job: everything that the service, the workers and the reapers share about it.
+
+The job protocol (`store.jobs`) moves bytes. A `JobKind` says what those bytes mean, which lane they
+queue in, and which record ends a job that no handler has finished. Submitting, consuming,
+cancelling and expiring are written once, for all kinds.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from compiler.problem import Problem, failure_problem
+from store.jobs.types import KEPT_S, Claim, DeadLetter, JobEnd, kind_of
+from store.launches import LIFE_S
+
+Job = TypeVar("Job", bound=BaseModel)
+Job_contra = TypeVar("Job_contra", bound=BaseModel, contravariant=True)
+
+UNREADABLE: Final = (
+    "No worker here can read this job: another version of tritond wrote it, or it was damaged. "
+    "Post it again."
+)
+
+
+class MakeRecord(Protocol[Job_contra]):
+    """Makes the record of a job that no handler has written one for."""
+
+    def __call__(
+        self,
+        job_id: str,
+        job: Job_contra | None,
+        state: str,
+        *,
+        problem: Problem | None = None,
+        queue_position: int | None = None,
+    ) -> BaseModel:
+        """Return the record of a job in `state`; `job` is None where it cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind(Generic[Job]):
+    """One kind of job. Every sentence in it reaches the caller as a problem's detail."""
+
+    name: str
+    """The first part of the names of its lanes."""
+    noun: str
+    """The word for one of its jobs in messages."""
+    job: type[Job]
+    """The resolved request: the payload of a queued job."""
+    record: MakeRecord[Job]
+    id_of: Callable[[Job], str]
+    lane_of: Callable[[Job], str]
+    request: type[BaseModel] | None = None
+    """The posted body, where one is posted."""
+    is_owned: bool = False
+    """Whether a job belongs to its caller alone. Its record is kept for a day, and answers a
+    repeated submit."""
+    keeps_payload: bool = False
+    """Whether the payload is kept for as long as the record."""
+    failure_slug: str = "worker_lost"
+    cancelled_slug: str = "cancelled"
+    cancelled: str = "Its caller cancelled it."
+    overdue: Problem | None = None
+    """The problem of a job that no worker took in time, where that is not a lost worker's."""
+    overdue_detail: str = "No worker took this job in time. Post it again when workers are there."
+    exhausted_detail: str = (
+        "Three workers in a row were lost, or gave up, with this job. Post it again."
+    )
+
+    def read(self, payload: bytes) -> Job:
+        """Return the job in `payload`. Raises ValidationError for one of another version."""
+        return self.job.model_validate_json(payload)
+
+    def unfinished(self, job_id: str, payload: bytes, state: str, position: int | None) -> bytes:
+        """Return the record of a job that is queued or running."""
+        return _json(self.record(job_id, self._readable(payload), state, queue_position=position))
+
+    def cancelled_record(self, job_id: str, payload: bytes) -> bytes:
+        """Return the record of a job that nobody wants any more."""
+        problem = failure_problem(self.cancelled_slug, self.cancelled)
+        return _json(self.record(job_id, self._readable(payload), "cancelled", problem=problem))
+
+    def mistake(self, job: Job) -> JobEnd:
+        """Return how a job ends when its handler raised an error that is our mistake."""
+        detail = f"The worker made a mistake; its log holds the details under {self.id_of(job)}."
+        problem = failure_problem(self.failure_slug, detail)
+        return self._end(self.record(self.id_of(job), job, "failed", problem=problem))
+
+    def expired(self, job_id: str, payload: bytes, reason: DeadLetter | str) -> JobEnd:
+        """Return how a job ends that no worker finished, for `reason`."""
+        job = self._readable(payload)
+        if job is None:
+            problem = failure_problem(self.failure_slug, UNREADABLE)
+        elif reason == DeadLetter.OVERDUE:
+            problem = self.overdue or failure_problem(self.failure_slug, self.overdue_detail)
+        else:
+            problem = failure_problem(self.failure_slug, self.exhausted_detail)
+        return self._end(self.record(job_id, job, "failed", problem=problem))
+
+    @property
+    def keep_s(self) -> int:
+        """How long a record is kept that no handler wrote."""
+        return LIFE_S if self.is_owned else KEPT_S
+
+    def _end(self, record: BaseModel) -> JobEnd:
+        return JobEnd(_json(record), reusable=self.is_owned, keep_s=self.keep_s)
+
+    def _readable(self, payload: bytes) -> Job | None:
+        try:
+            return self.read(payload)
+        except ValidationError:
+            return None
+
+
+JobKinds = Mapping[str, JobKind[Any]]
+"""Kinds of jobs by name."""
+
+
+def by_name(kinds: Iterable[JobKind[Any]]) -> JobKinds:
+    """Return the kinds by their names."""
+    return {kind.name: kind for kind in kinds}
+
+
+def expired(kinds: JobKinds, claim: Claim) -> JobEnd:
+    """Return how the job of a reaper's claim ends. A kind that is not known here ends, too."""
+    reason = claim.dead_letter or DeadLetter.EXHAUSTED
+    kind = kinds.get(kind_of(claim.lane))
+    if kind is not None:
+        return kind.expired(claim.id, claim.payload, reason)
+    problem = failure_problem("worker_lost", UNREADABLE)
+    record = orjson.dumps({"state": "failed", "problem": problem.model_dump()})
+    return JobEnd(record, reusable=False, keep_s=KEPT_S)
+
+
+def _json(record: BaseModel) -> bytes:
+    return record.model_dump_json(by_alias=True).encode()

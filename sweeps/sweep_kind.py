@@ -1,0 +1,43 @@
+"""Sweeps as a kind of job."""
+
+from typing import Any, Final
+
+from compiler.problem import Problem, failure_problem
+from jobs.kind import JobKind
+from store.jobs.types import SWEEPS_LANE
+from sweeps.sweep_job import SweepJob
+from sweeps.sweep_record import SweepEnd
+from sweeps.sweep_request import SweepRequest
+
+
+def _end(
+    job_id: str,
+    job: SweepJob | None,
+    state: Any,
+    *,
+    problem: Problem | None = None,
+    queue_position: int | None = None,
+) -> SweepEnd:
+    del job_id, job, queue_position  # its rows, and what it is about, are kept beside it
+    return SweepEnd(state=state, problem=problem)
+
+
+SWEEP: Final = JobKind(
+    name="sweeps",
+    noun="sweep",
+    request=SweepRequest,
+    job=SweepJob,
+    record=_end,
+    id_of=lambda job: job.id,
+    lane_of=lambda _: SWEEPS_LANE,
+    is_owned=True,
+    keeps_payload=True,
+    cancelled="Its caller cancelled the sweep.",
+    overdue=failure_problem(
+        "worker_lost", "No worker took this sweep in time. Post it again when workers are there."
+    ),
+    exhausted_detail=(
+        "Three workers in a row were lost, or gave up, with this sweep. The rows that are over "
+        "stay; post it again for the rest: what was compiled is a hit."
+    ),
+)

@@ -1,0 +1,51 @@
+"""What the consumers of one worker share; made once, by `worker.worker_process`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from store.compilations import Compilations, Derived
+from store.expected_outputs import ExpectedOutputs
+from store.jobs.waiting import ResultWaiter
+from store.workers import Worker
+from worker.compile.compile import CompileContext
+from worker.consumer import Queue
+from worker.gpu.supervisor.launcher_process import InputsBudget
+from worker.gpu.supervisor.shared_gpus import SharedGpus
+from worker.launch.launch_children import Children
+from worker.launch.reference_cache import ReferenceCache
+from worker.pool.sandbox_report import ToolchainContext
+
+DescribeWorker = Callable[[Worker], Worker]
+"""Adds to what a worker says of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBudget:
+    """What launches may take of a worker's memory."""
+
+    references: ReferenceCache
+    """Of what references answered before; the CPU device and all GPUs share it."""
+    in_flight_bytes: int
+    """For uploads and outputs of the launches that are under way."""
+    inputs: InputsBudget
+    """Of each launcher, for what buffers start with."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerContext:
+    """What consumers work with. `branch` and `compiling` are of the toolchain that launches."""
+
+    name: str
+    """The worker's id: those of its consumers begin with it."""
+    queue: Queue
+    slots: int
+    branch: ToolchainContext
+    compiling: CompileContext
+    children: Children
+    results: ResultWaiter
+    """Runs for as long as the worker does: for consumers that wait for other jobs."""
+    compilations: Compilations
+    derivations: Derived
+    expected: ExpectedOutputs
+    memory: MemoryBudget
+    gpus: SharedGpus

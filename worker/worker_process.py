@@ -1,0 +1,188 @@
+"""One worker: its connections, and the consumers that it runs. The list of features is here.
+
+Nothing is kept in this process that cannot be lost: a job whose worker dies is done by another.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, Protocol, Self
+
+from jobs.core_kinds import CORE_KINDS
+from jobs.kind import by_name, expired
+from programs.program_kind import PROGRAM
+from store import workers
+from store.blobs import Blobs
+from store.budget import Budget
+from store.compilations import Compilations, Derived
+from store.connection import connect, connect_blocking
+from store.expected_outputs import ExpectedOutputs
+from store.jobs.consumer import reap_for_all
+from store.jobs.waiting import ResultWaiter
+from sweeps.sweep_kind import SWEEP
+from worker.compile.compile import CompileContext
+from worker.compile.compile_consumer import compile_consumer
+from worker.compile.toolchain_identity import identify
+from worker.consumer import Queue
+from worker.gpu.supervisor.launcher_process import InputsBudget
+from worker.gpu.supervisor.shared_gpus import SharedGpus
+from worker.launch.cpu_consumer import cpu_consumer
+from worker.launch.gpu.gpu_consumers import GpuConsumers
+from worker.launch.launch_children import Children
+from worker.launch.reference_cache import ReferenceCache
+from worker.pool.sandbox_report import ToolchainContext
+from worker.programs.program_children import ProgramChildren
+from worker.programs.program_consumers import ProgramConsumers
+from worker.settings import WorkerSettings
+from worker.slots import SWEEP_S, every, once_available
+from worker.sweeps.sweep_consumer import sweep_consumer
+from worker.worker_context import MemoryBudget, WorkerContext
+
+logger = logging.getLogger(__name__)
+
+KINDS: Final = by_name([*CORE_KINDS, SWEEP, PROGRAM])
+
+
+class Part(Protocol):
+    """A consumer, or several, that a worker runs."""
+
+    async def run(self) -> None:
+        """Do jobs until cancelled."""
+
+    async def drain(self) -> None:
+        """Take no further job, and return when those that run have ended."""
+
+
+class WorkerProcess:
+    """One worker on any number of toolchains; `async with` it, then `run_until` it shall stop.
+
+    The first of `branches` is the one it launches with, and the default of a new deployment.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        branches: Sequence[ToolchainContext],
+        children: Children,
+        programs: ProgramChildren | None = None,
+    ) -> None:
+        self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self._settings = settings
+        self._branches = branches
+        self._children = children
+        self._program_children = programs
+        self._redis = connect(settings.redis_url)
+        self._blocking = connect_blocking(settings.redis_url)
+        self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
+        shares_server = settings.cache_url is None
+        self._budget = Budget(self._cache, settings.cache_budget_bytes) if shares_server else None
+
+    async def __aenter__(self) -> Self:
+        """Open nothing yet: connections open at their first command."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        for client in {self._redis, self._blocking, self._cache}:
+            await client.aclose()
+
+    async def run_until(self, stopped: asyncio.Event) -> None:
+        """Offer the toolchains and do jobs; on `stopped` take no more, finish them, and leave.
+
+        What is not done within the settings' `drain_s` is given back.
+        """
+        if (toolchains := await self._toolchains(stopped)) is not None:
+            await self._work_until(stopped, toolchains)
+
+    async def _toolchains(self, stopped: asyncio.Event) -> list[CompileContext] | None:
+        """Prepare for work as soon as the store is there; None when it is to stop before."""
+
+        async def prepare() -> list[CompileContext]:
+            return [
+                await once_available(partial(self._toolchain_of, each)) for each in self._branches
+            ]
+
+        preparing = asyncio.create_task(prepare())
+        stopping = asyncio.create_task(stopped.wait())
+        await asyncio.wait({preparing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        preparing.cancel()
+        stopping.cancel()
+        await asyncio.gather(preparing, stopping, return_exceptions=True)
+        return None if preparing.cancelled() else preparing.result()
+
+    async def _work_until(
+        self, stopped: asyncio.Event, toolchains: Sequence[CompileContext]
+    ) -> None:
+        context = self._context(toolchains[0])
+        programs = ProgramConsumers(context, self._program_children)
+        inspections = Derived(self._cache, "inspection", self._budget)
+        parts: list[Part] = [
+            compile_consumer(context, toolchains, inspections, programs.describe),
+            cpu_consumer(context),
+            GpuConsumers(context),
+            programs,
+            sweep_consumer(context),
+        ]
+        reaper = context.queue.attempts(f"{self._name}.reaper")
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(context.results.run()),
+                group.create_task(reap_for_all(reaper, partial(expired, KINDS))),
+                *(group.create_task(part.run()) for part in parts),
+            ]
+            if self._budget is not None:
+                tasks.append(group.create_task(every(SWEEP_S, self._budget.sweep)))
+            versions = ", ".join(each.toolchain.triton for each in toolchains)
+            logger.info("ready: Triton %s, %d slots", versions, context.slots)
+            await stopped.wait()
+            await self._drain(parts)
+            for task in tasks:
+                task.cancel()
+
+    async def _drain(self, parts: Sequence[Part]) -> None:
+        drain_s = self._settings.drain_s
+        try:
+            async with asyncio.timeout(drain_s):
+                await asyncio.gather(*(part.drain() for part in parts))
+        except TimeoutError:
+            logger.info("jobs that are not done after %g s are given back", drain_s)
+
+    def _context(self, compiling: CompileContext) -> WorkerContext:
+        settings = self._settings
+        return WorkerContext(
+            name=self._name,
+            queue=Queue(self._redis, self._blocking, settings.lease_s),
+            slots=settings.slots,
+            branch=self._branches[0],
+            compiling=compiling,
+            children=self._children,
+            results=ResultWaiter(self._redis, self._blocking),
+            compilations=Compilations(self._cache, self._budget),
+            derivations=Derived(self._cache, "derivation", self._budget),
+            expected=ExpectedOutputs(self._cache, self._budget, settings.references_budget_bytes),
+            memory=MemoryBudget(
+                ReferenceCache(settings.references_memory_bytes),
+                settings.launch_memory_bytes,
+                InputsBudget(settings.inputs_gpu_bytes, settings.inputs_host_bytes),
+            ),
+            gpus=SharedGpus(settings.launch_memory_bytes),
+        )
+
+    async def _toolchain_of(self, branch: ToolchainContext) -> CompileContext:
+        """Find out what the toolchain is, offer it, and lay out what its jobs need."""
+        offered = workers.Toolchains(self._redis)
+        toolchain = await identify(branch.pool, branch.level, offered)
+        await offered.register(toolchain.id, toolchain.model_dump_json().encode())
+        return CompileContext(
+            branch.pool,
+            toolchain,
+            Blobs(self._cache, self._budget),
+            Derived(self._cache, "front", self._budget),
+            Derived(self._cache, "back", self._budget),
+            share_namespaces=self._settings.share_namespaces,
+            ir_bounds=self._settings.ir_bounds,
+        )
