@@ -80,8 +80,15 @@ class JobKind(Generic[Job]):
 
     def cancelled_record(self, job_id: str, payload: bytes) -> bytes:
         """Return the record of a job that nobody wants any more."""
-        problem = failure_problem(self.cancelled_slug, self.cancelled)
-        return _json(self.record(job_id, self._readable(payload), "cancelled", problem=problem))
+        return self._cancelled(job_id, self._readable(payload), self.cancelled)
+
+    def cancelled_of(self, job: Job, why: str = "") -> bytes:
+        """Return the same of a job that is at hand; `why` may say more than that."""
+        return self._cancelled(self.id_of(job), job, why or self.cancelled)
+
+    def _cancelled(self, job_id: str, job: Job | None, why: str) -> bytes:
+        problem = failure_problem(self.cancelled_slug, why)
+        return _json(self.record(job_id, job, "cancelled", problem=problem))
 
     def mistake(self, job: Job) -> JobEnd:
         """Return how a job ends when its handler raised an error that is our mistake."""

@@ -10,7 +10,6 @@ from service.caller import Caller
 from service.http.body import canonical_json
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
-from service.submit_and_wait import is_lost
 from store.jobs.types import SubmitOutcome, Submitted, Waiting
 
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -46,7 +45,7 @@ class KeyedSubmit:
         if self.key is None:
             return await self.submit(secrets.token_hex(16), waiting=waiting)
         job_id = await self._first_use(self.key)
-        if await self.is_there(job_id) and not await is_lost(self.state, job_id):
+        if await self.is_there(job_id) and not await self.state.client.is_lost(job_id):
             return Submitted(job_id, SubmitOutcome.JOIN)
         try:
             return await self.submit(job_id, waiting=waiting)

@@ -10,6 +10,7 @@ from fastapi import Request
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from redis.asyncio import Redis
 
+from jobs.submission import JobClient
 from service.caller import Callers
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.settings import ServiceSettings
@@ -102,6 +103,11 @@ class ServiceState:
     """Whether each subscription of this process is connected, by what it is for."""
     invalidate: Callable[[str], Awaitable[None]]
     metrics: Metrics
+
+    @property
+    def client(self) -> JobClient:
+        """The way to submit jobs and to wait for them."""
+        return JobClient(self.jobs, self.results)
 
     def release_waiters(self) -> None:
         """End every wait and every stream of events: this process ends."""

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from jobs.backoff import Backoff
 from store.errors import StoreUnavailable
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim, Heartbeat, Revocation
 from store.workers import Workers
-from worker.pauses import Pauses
 from worker.pool.zygote_client import ZygoteError
 
 HEARTBEAT_S = 4.0
@@ -37,13 +37,13 @@ async def every(seconds: float, act: Callable[[], Awaitable[object]]) -> None:
 
 async def once_available(act: Callable[[], Awaitable[_T]]) -> _T:
     """Return what `act` does, tried until the store is there for it."""
-    pauses = Pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+    backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
     while True:
         try:
             return await act()
         except StoreUnavailable as error:
             logger.warning("waiting for the store: %s", error)
-            await asyncio.sleep(pauses.next_s())
+            await asyncio.sleep(backoff.next_s())
 
 
 async def leave(registry: Workers, name: str) -> None:
@@ -143,7 +143,7 @@ class Slots:
             self._drained.set()
 
     async def _take(self, group: asyncio.TaskGroup) -> None:
-        pauses = Pauses(STORE_PAUSE_S, LONGEST_STORE_PAUSE_S)
+        backoff = Backoff(STORE_PAUSE_S, LONGEST_STORE_PAUSE_S)
         while True:
             await self._room.wait()
             try:
@@ -152,10 +152,10 @@ class Slots:
                     group.create_task(self._hold_slot(claim))
                 if claim is None or self._room.is_set():
                     await self._attempts.wait_for_work(WAIT_S)
-                pauses.reset()
+                backoff.reset()
             except StoreUnavailable as error:
                 logger.warning("no job is taken: %s", error)
-                await asyncio.sleep(pauses.next_s())
+                await asyncio.sleep(backoff.next_s())
 
     async def _claim(self) -> Claim | None:
         """Claim a job and the slot for it."""

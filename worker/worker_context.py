@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from jobs.submission import JobClient
 from store.compilations import Compilations, Derived
 from store.expected_outputs import ExpectedOutputs
-from store.jobs.waiting import ResultWaiter
 from store.workers import Worker
 from worker.compile.compile import CompileContext
 from worker.consumer import Queue
@@ -42,8 +42,8 @@ class WorkerContext:
     branch: ToolchainContext
     compiling: CompileContext
     children: Children
-    results: ResultWaiter
-    """Runs for as long as the worker does: for consumers that wait for other jobs."""
+    client: JobClient
+    """For jobs that need other jobs."""
     compilations: Compilations
     derivations: Derived
     expected: ExpectedOutputs

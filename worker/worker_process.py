@@ -14,6 +14,7 @@ from typing import Final, Protocol, Self
 
 from jobs.core_kinds import CORE_KINDS
 from jobs.kind import by_name, expired
+from jobs.submission import JobClient
 from programs.program_kind import PROGRAM
 from store import workers
 from store.blobs import Blobs
@@ -22,6 +23,7 @@ from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
 from store.expected_outputs import ExpectedOutputs
 from store.jobs.consumer import reap_for_all
+from store.jobs.producer import JobProducer
 from store.jobs.waiting import ResultWaiter
 from sweeps.sweep_kind import SWEEP
 from worker.compile.compile import CompileContext
@@ -130,7 +132,7 @@ class WorkerProcess:
         reaper = context.queue.attempts(f"{self._name}.reaper")
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(context.results.run()),
+                group.create_task(context.client.results.run()),
                 group.create_task(reap_for_all(reaper, partial(expired, KINDS))),
                 *(group.create_task(part.run()) for part in parts),
             ]
@@ -160,7 +162,7 @@ class WorkerProcess:
             branch=self._branches[0],
             compiling=compiling,
             children=self._children,
-            results=ResultWaiter(self._redis, self._blocking),
+            client=JobClient(JobProducer(self._redis), ResultWaiter(self._redis, self._blocking)),
             compilations=Compilations(self._cache, self._budget),
             derivations=Derived(self._cache, "derivation", self._budget),
             expected=ExpectedOutputs(self._cache, self._budget, settings.references_budget_bytes),

@@ -16,13 +16,14 @@ from compiler.rejection import RequestRejected
 from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
+from jobs.core_kinds import COMPILATION
+from jobs.submission import JobOrder
 from launch.request.launch_request import MAX_DEADLINE_S, LaunchRequest
 from programs.program_request import ProgramRequest
 from service.at_once import at_once
 from service.batches.batch import BatchRequest, Kind
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
-from service.compilations.submission import enqueue
 from service.http.body import parse_value
 from service.http.problems import RETRY_AFTER_S, ProblemRaised, as_raised, problem_of
 from service.launches.launch_submission import LAUNCHES, submit_launch
@@ -162,15 +163,16 @@ async def _find_or_enqueue(
     if not items.refresh and await state.compilations.hit(key):
         known.ended.append(EndedItems(items.indices, "succeeded"))
         return "hit"
-    submitted = await enqueue(
-        state,
+    order = JobOrder(
+        COMPILATION,
         items.job,
-        caller,
-        priority=items.priority,
-        timeout_ms=items.timeout_ms,
+        caller.id,
+        items.priority,
         refresh=items.refresh,
+        timeout_ms=items.timeout_ms,
         membership=_membership(batch_id, items.indices),
     )
+    submitted = await state.client.submit(order)
     if submitted.record is not None:
         ending = orjson.loads(submitted.record)["state"]
         known.ended.append(EndedItems(items.indices, ending, submitted.record))

@@ -4,7 +4,6 @@ How it is answered is not known here, nor how it is made.
 """
 
 import asyncio
-import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,14 +22,14 @@ from compiler.derivation import (
 )
 from compiler.job import CompileJob
 from compiler.target import parse_target
+from jobs.core_kinds import DERIVATION
+from jobs.deadline import Deadline
+from jobs.submission import JobOrder
 from service.caller import Caller
 from service.compilations.answer import Cache
 from service.compilations.retrieval import find_compilation, forget_evicted
-from service.compilations.submission import MAX_QUEUED_MS
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
-from service.submit_and_wait import submit_and_wait
-from store.jobs.types import Priority, derive_lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class DerivationRequest:
 
     state: ServiceState
     caller: Caller
-    deadline: float
+    deadline: Deadline
     refresh: bool = False
 
 
@@ -160,19 +159,9 @@ def _digest_of(found: Found | None) -> str | None:
 
 
 async def _submitted(asked: DerivationRequest, job: DeriveJob) -> Found:
-    state = asked.state
-    submit = partial(
-        state.jobs.submit,
-        job.key,
-        lane=derive_lane(job.compilation.toolchain.id),
-        priority=Priority.INTERACTIVE,
-        payload=job.model_dump_json().encode(),
-        caller=asked.caller.id,
-        deadline_ms=MAX_QUEUED_MS,
-        refresh=asked.refresh,
-    )
-    wait_s = max(asked.deadline - time.monotonic(), 0)
-    submitted, record = await submit_and_wait(state, submit, wait_s)
+    client = asked.state.client
+    order = JobOrder(DERIVATION, job, asked.caller.id, refresh=asked.refresh)
+    submitted, record = await client.submit_and_wait(partial(client.submit, order), asked.deadline)
     outcome = Derivation.model_validate_json(record) if record is not None else None
     return Found(job.key, submitted.outcome.value, outcome)
 

@@ -3,12 +3,12 @@
 from functools import partial
 
 from compiler.inspection import InspectJob
+from jobs.core_kinds import INSPECTION
+from jobs.deadline import Deadline
+from jobs.submission import JobOrder
 from service.caller import Caller
 from service.compilations.answer import Cache
-from service.compilations.submission import MAX_QUEUED_MS
 from service.state import ServiceState
-from service.submit_and_wait import submit_and_wait
-from store.jobs.types import Priority, inspect_lane
 
 
 async def inspect(
@@ -18,14 +18,7 @@ async def inspect(
     record = await state.inspections.read(job.key)
     if record is not None:
         return "hit", record
-    submit = partial(
-        state.jobs.submit,
-        job.key,
-        lane=inspect_lane(job.toolchain_id),
-        priority=Priority.INTERACTIVE,
-        payload=job.model_dump_json().encode(),
-        caller=caller.id,
-        deadline_ms=MAX_QUEUED_MS,
-    )
-    submitted, record = await submit_and_wait(state, submit, wait_s)
+    client, order = state.client, JobOrder(INSPECTION, job, caller.id)
+    submit = partial(client.submit, order)
+    submitted, record = await client.submit_and_wait(submit, Deadline(wait_s))
     return submitted.outcome.value, record

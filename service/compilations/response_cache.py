@@ -5,13 +5,13 @@ key is invalidated, and all of them when this process may have missed an invalid
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import replace
 from hashlib import sha256
 
 from cachetools import LRUCache
 
+from jobs.deadline import Deadline
 from service.compilations.answer import Answer, RenderedAnswer
 
 
@@ -80,21 +80,20 @@ class SingleFlight:
         self._under_way: dict[Hashable, asyncio.Future[Answer | None]] = {}
 
     async def share(
-        self, request: Hashable, wait_s: float, ask: Callable[[float], Awaitable[Answer]]
+        self, request: Hashable, deadline: Deadline, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        """Return the answer to `request`: that of an equal one under way, else of `ask(wait_s)`.
+        """Return the answer to `request`: that of an equal one under way, else of `ask`.
 
-        One that fails or is not answered in time helps nobody: then everyone asks, with the seconds
-        that are left. Raises what `ask` raises.
+        One that fails or is not answered by the deadline helps nobody: then everyone asks. Raises
+        what `ask` raises.
         """
         answered = self._under_way.get(request)
         if answered is None:
-            return await self._lead(request, ask(wait_s))
-        deadline = time.monotonic() + wait_s
-        await asyncio.wait([answered], timeout=wait_s)
+            return await self._lead(request, ask())
+        await asyncio.wait([answered], timeout=deadline.left_s)
         answer = answered.result() if answered.done() else None
         if answer is None or not answer.is_finished:
-            return await ask(max(0.0, deadline - time.monotonic()))
+            return await ask()
         return answer
 
     async def _lead(self, request: Hashable, asking: Awaitable[Answer]) -> Answer:

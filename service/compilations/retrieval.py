@@ -15,11 +15,12 @@ from pydantic import ValidationError
 from compiler.compilation import State, cancelled_compilation, new_compilation
 from compiler.job import CompileJob
 from compiler.toolchain import Toolchain
+from jobs.deadline import Deadline
+from jobs.submission import IsGone, WaitingClient
 from service.caller import Caller
 from service.compilations.answer import FINISHED_STATES, Answer, Cache
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
-from service.submit_and_wait import IsGone, WaitingClient, interest_of_wait, wait_as_client
 from store.errors import JobLost
 
 _COMPILE_KEY = re.compile(r"[0-9a-f]{64}")
@@ -66,8 +67,8 @@ async def find_compilation(
     toolchain = await state.toolchains.find(job.toolchain_id)
     record = None
     if is_gone is not None:
-        client = WaitingClient(caller, is_gone, partial(cancelled_record, job, toolchain))
-        record = await _wait_for_record(state, key, wait_s, client)
+        client = WaitingClient(caller.id, partial(cancelled_record, job, toolchain), is_gone)
+        record = await _wait_for_record(state, key, Deadline(wait_s), client)
     if record is None:
         record = await _finished_record(state, key)
     if record is None:
@@ -84,12 +85,12 @@ async def find_compilation(
 
 
 async def _wait_for_record(
-    state: ServiceState, key: str, wait_s: float, client: WaitingClient
+    state: ServiceState, key: str, deadline: Deadline, client: WaitingClient
 ) -> bytes | None:
-    waiting = interest_of_wait(wait_s)
+    waiting = client.interest(deadline)
     if waiting is not None and await state.jobs.begin_wait(key, waiting):
         with suppress(JobLost):  # then it is not here any more
-            return await wait_as_client(state, key, waiting, client)
+            return await state.client.wait_as_client(key, waiting, deadline, client)
     return None
 
 

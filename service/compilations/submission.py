@@ -5,8 +5,7 @@ has sent before, a record whose key is known without reading the request, a reco
 the request, and at last a job. How a job is done is not known here, and no HTTP but its words.
 """
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from compiler.job import CompileJob
@@ -15,6 +14,9 @@ from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from compiler.toolchain import Toolchain
+from jobs.core_kinds import COMPILATION
+from jobs.deadline import Deadline
+from jobs.submission import IsGone, JobOrder, WaitingClient
 from service import VERSION
 from service.caller import Caller
 from service.compilations.answer import Answer, Cache, RenderedAnswer
@@ -27,14 +29,11 @@ from service.compilations.retrieval import (
 )
 from service.http.body import parse_body
 from service.state import ServiceState
-from service.submit_and_wait import IsGone, WaitingClient, submit_and_wait
 from service.toolchains import ToolchainSet
-from store.jobs.types import Membership, Priority, Submitted, Waiting, compile_lane
+from store.jobs.types import Priority
 from store.records import Hit
 
 MAX_EVICTIONS = 3
-MAX_QUEUED_MS = 3_600_000
-"""How long a job may wait for a worker before it is ended with `worker_lost`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +59,9 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
         return cached
     generation = state.invalidations.generation
     # equal requests at one time ask once; not those on two sides of a refresh or purge
-    equal = digest, post.caller.id, generation
-    answer = await state.single_flight.share(
-        equal, wait_s, partial(_find_or_compile, state, post, toolchains, digest)
-    )
+    equal, deadline = (digest, post.caller.id, generation), Deadline(wait_s)
+    ask = partial(_find_or_compile, state, post, toolchains, digest, deadline)
+    answer = await state.single_flight.share(equal, deadline, ask)
     rendered = answer.rendered
     is_lasting = answer.cache == "hit" and answer.state == "succeeded"
     if is_lasting and state.invalidations.is_unchanged_since(generation):
@@ -74,7 +72,11 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
 
 
 async def _find_or_compile(
-    state: ServiceState, post: CompilePost, toolchains: ToolchainSet, digest: bytes, wait_s: float
+    state: ServiceState,
+    post: CompilePost,
+    toolchains: ToolchainSet,
+    digest: bytes,
+    deadline: Deadline,
 ) -> Answer:
     """Return the answer by what any service knows of the request, else by reading it."""
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
@@ -84,7 +86,7 @@ async def _find_or_compile(
     limits.check(request, state.settings.request_limits)
     toolchain = toolchains.choose(request.triton)
     job = resolve(request, toolchain, post.caller.namespace)
-    answer = await _find_or_enqueue(state, post, request, job, toolchain, wait_s)
+    answer = await _find_or_enqueue(state, post, request, job, toolchain, deadline)
     if request.refresh:
         state.responses.forget(job.key)  # word of it may come later than the answer
     elif answer.cache == "hit":
@@ -98,24 +100,29 @@ async def _find_or_enqueue(
     request: CompileRequest,
     job: CompileJob,
     toolchain: Toolchain,
-    wait_s: float,
+    deadline: Deadline,
 ) -> Answer:
     """Return the record under the key of `job`, else submit it and wait.
 
     An artifact that is evicted between the end of the job and the answer makes the answer a miss,
     so that it is compiled again; after `MAX_EVICTIONS` the answer comes without artifacts.
     """
-    client = WaitingClient(post.caller, post.is_gone, partial(cancelled_record, job, toolchain))
-    priority, timeout_ms = Priority(request.priority), int(request.timeout_s * 1000)
-    order = partial(enqueue, state, job, post.caller, priority=priority, timeout_ms=timeout_ms)
-    deadline = time.monotonic() + wait_s
-    refresh, evictions = request.refresh, 0
+    ended = partial(cancelled_record, job, toolchain)
+    client = WaitingClient(post.caller.id, ended, post.is_gone)
+    order = JobOrder(
+        COMPILATION,
+        job,
+        post.caller.id,
+        Priority(request.priority),
+        refresh=request.refresh,
+        timeout_ms=int(request.timeout_s * 1000),
+    )
+    evictions = 0
     while True:
-        if not refresh and (hit := await state.compilations.hit(job.key, request.include)):
+        if not order.refresh and (hit := await state.compilations.hit(job.key, request.include)):
             return _answer_of(hit)
-        submit = partial(order, refresh=refresh)
-        left_s = deadline - time.monotonic()
-        submitted, record = await submit_and_wait(state, submit, left_s, client)
+        submit = partial(state.client.submit, order)
+        submitted, record = await state.client.submit_and_wait(submit, deadline, client)
         cache: Cache = submitted.outcome.value
         if record is None:
             return await answer_unfinished(state, job, toolchain, cache)
@@ -124,38 +131,11 @@ async def _find_or_enqueue(
         answer = await answer_finished(state, job.key, record, cache, request.include)
         if answer is not None:
             return answer
-        refresh, evictions = True, evictions + 1
+        order, evictions = replace(order, refresh=True), evictions + 1
         state.metrics.evictions.inc()
         if evictions == MAX_EVICTIONS:
             state.metrics.direct_answers.inc()
             return Answer(job.key, state_in(record), record, cache)
-
-
-async def enqueue(
-    state: ServiceState,
-    job: CompileJob,
-    caller: Caller,
-    *,
-    priority: Priority,
-    timeout_ms: int,
-    refresh: bool,
-    waiting: Waiting | None = None,
-    membership: Membership | None = None,
-) -> Submitted:
-    """Submit a compile job, for a request that waits or for items of a batch."""
-    return await state.jobs.submit(
-        job.key,
-        lane=compile_lane(job.toolchain_id),
-        priority=priority,
-        payload=job.model_dump_json().encode(),
-        caller=caller.id,
-        deadline_ms=MAX_QUEUED_MS,
-        refresh=refresh,
-        timeout_ms=timeout_ms,
-        waiting=waiting,
-        membership=membership,
-        keeps_payload=True,
-    )
 
 
 def _answer_of(hit: Hit) -> Answer:

@@ -12,6 +12,7 @@ from compiler.request import limits
 from compiler.request.resolution import resolve
 from compiler.specialization import SpecializedParameter
 from jobs.core_kinds import LAUNCH
+from jobs.submission import JobOrder
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.case import ARGUMENTS, with_seeds
 from launch.request.element import ITEM_BYTES
@@ -57,16 +58,15 @@ async def submit_launch(
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
     job = await prepare_launch(state, request, caller, launch_id)
-    submitted = await state.jobs.submit(
-        launch_id,
-        lane=job.lane,
-        priority=Priority(request.priority),
-        payload=job.model_dump_json().encode(),
-        caller=caller.id,
-        deadline_ms=int(request.deadline_s * 1000),
-        waiting=waiting,
+    order = JobOrder(
+        LAUNCH,
+        job,
+        caller.id,
+        Priority(request.priority),
+        queued_ms=int(request.deadline_s * 1000),
         membership=membership,
     )
+    submitted = await state.client.submit(order, waiting=waiting)
     await state.launches.create(launch_id, caller.id)
     return submitted
 

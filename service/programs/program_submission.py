@@ -5,6 +5,7 @@ Nothing here parses, compiles or runs what was posted.
 
 import asyncio
 
+from jobs.submission import JobOrder
 from programs.program_job import ProgramJob
 from programs.program_kind import PROGRAM
 from programs.program_record import program_url
@@ -55,15 +56,14 @@ async def submit_program(
         device=place.device,
         lane=place.lane,
     )
-    submitted = await state.jobs.submit(
-        program_id,
-        lane=place.lane,
-        priority=Priority(request.priority),
-        payload=job.model_dump_json().encode(),
-        caller=caller.id,
-        deadline_ms=int(request.deadline_s * 1000),
-        waiting=waiting,
+    order = JobOrder(
+        PROGRAM,
+        job,
+        caller.id,
+        Priority(request.priority),
+        queued_ms=int(request.deadline_s * 1000),
         membership=membership,
     )
+    submitted = await state.client.submit(order, waiting=waiting)
     await state.programs.create(program_id, caller.id)
     return submitted

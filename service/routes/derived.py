@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request, Response
 
 from compiler.compilation import Compilation
 from compiler.derivation import EXPORTS, KINDS, Derivation
+from jobs.deadline import Deadline
 from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, server_timing
 from service.compilations.derivations import DerivationRequest, Found, derived, read_finished
 from service.compilations.retrieval import forget_evicted
@@ -129,7 +130,7 @@ async def answer_derivation(
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
-    deadline = time.monotonic() + wait.seconds
+    deadline = Deadline(wait.seconds)
     for refresh in (False, True):
         compilations, found = await find(DerivationRequest(state, caller, deadline, refresh))
         headers = _headers(compilations[0], what) | wait.headers

@@ -9,13 +9,13 @@ import orjson
 from fastapi import Request, Response
 from pydantic import BaseModel
 
+from jobs.deadline import Deadline
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
 from service.http.query import requested_wait
 from service.idempotency import KeyedSubmit
 from service.owned_jobs import OVER_STATES, OwnedJobs
 from service.state import state_of
-from service.submit_and_wait import submit_and_wait
 from store.jobs.types import Submitted
 
 SCOPE = "launch"
@@ -46,7 +46,8 @@ async def post_owned(
         partial(submit, state, parse_body(body, model), caller),
         partial(jobs.is_there, state, caller),
     )
-    submitted, record = await submit_and_wait(state, keyed, wait.seconds)
+    deadline = Deadline(wait.seconds)
+    submitted, record = await state.client.submit_and_wait(keyed, deadline)
     if record is None:
         record = await jobs.read(state, submitted.job_id)
     is_over = orjson.loads(record)["state"] in OVER_STATES

@@ -6,6 +6,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from jobs.deadline import Deadline
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.compilations.derivations import DerivationRequest
 from service.http.openapi import bytes_as, wait_parameter
@@ -38,7 +39,7 @@ async def get_bundle(request: Request, program_id: str) -> Response:
     caller = await state.callers.identify(request, SCOPE)
     await PROGRAMS.find_owned(state, caller, program_id)
     wait = requested_wait(request, state.settings.max_wait_s)
-    deadline = time.monotonic() + wait.seconds
+    deadline = Deadline(wait.seconds)
     program = orjson.loads(await PROGRAMS.wait_for(state, program_id, wait.seconds))
     members = None
     if program["state"] in OVER_STATES:

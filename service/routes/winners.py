@@ -7,6 +7,7 @@ import orjson
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from jobs.deadline import Deadline
 from service.caller import Caller
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.compilations.derivations import DerivationRequest
@@ -76,7 +77,7 @@ async def get_winners(
     state = state_of(request)
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     wait = requested_wait(request, state.settings.max_wait_s)
-    deadline = time.monotonic() + wait.seconds
+    deadline = Deadline(wait.seconds)
     _check(format, of)
     sweep = await _finished(state, caller, sweep_id, wait.seconds)
     asked = DerivationRequest(state, caller, deadline)

@@ -15,6 +15,7 @@ from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from compiler.target import parse_target
+from jobs.submission import JobOrder
 from launch.request.request_part import read
 from service.caller import Caller
 from service.http.problems import ProblemRaised
@@ -24,7 +25,6 @@ from service.sweeps.launch_base import LaunchBase, resolve_launch_base
 from service.sweeps.refused_work import MeasuredWork
 from service.toolchains import ToolchainSet
 from store.errors import QueueFull
-from store.jobs.types import SWEEPS_LANE, Priority
 from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
 from sweeps.combinations import max_combinations
 from sweeps.fault_place import BASE, COMPILATION, placed
@@ -32,13 +32,12 @@ from sweeps.fitting import check_axes, check_base, check_sources
 from sweeps.search.search_request import read_search
 from sweeps.space import AT, PlannedSweep, Space, planned, read_space
 from sweeps.sweep_job import SweepJob
+from sweeps.sweep_kind import SWEEP
 from sweeps.sweep_plan import ABSENT
 from sweeps.sweep_request import SweepRequest, check_included
 from sweeps.table import WrongQuery, check_sort
 from sweeps.variant import Kind
 from sweeps.where import read_where
-
-QUEUED_AT_MOST_MS = 3_600_000
 
 
 async def submit_sweep(
@@ -244,15 +243,7 @@ async def _enqueue(state: ServiceState, job: SweepJob) -> None:
         detail = f"You have {most} sweeps that are not over; wait for one of them, or DELETE it"
         raise ProblemRaised("too_many_requests", detail, limit=most)
     try:
-        await state.jobs.submit(
-            job.id,
-            lane=SWEEPS_LANE,
-            priority=Priority.INTERACTIVE,
-            payload=job.model_dump_json().encode(),
-            caller=job.caller,
-            deadline_ms=QUEUED_AT_MOST_MS,
-            keeps_payload=True,
-        )
+        await state.client.submit(JobOrder(SWEEP, job, job.caller))
     except QueueFull:
         await state.sweeps.forget(job.id, job.caller)
         raise

@@ -12,12 +12,12 @@ from typing import Any
 import torch
 
 from compiler.target import Target
+from jobs.deadline import Deadline
 from programs.program_request import ToleranceRequest
 from programs.tape.read_tape import read_tape
 from tests.programs.eager_recording import SEED, recorded
 from tests.programs.test_replay_kernels import NAMES, doubling
 from worker.launch.kernel_ir import KernelIr
-from worker.launch.run import Deadline
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 from worker.programs.output_tolerances import OutputTolerances

@@ -5,9 +5,9 @@ import json
 import pytest
 import pytest_asyncio
 
+from jobs.deadline import Deadline, DeadlinePassed
 from programs.recorder.record_order import RecordOrder
 from tests.unit.programs.recorded import sent, vector_add
-from worker.launch.run import Deadline, DeadlinePassed
 from worker.pool.child_outcome import Caps
 from worker.pool.pool import Pool
 from worker.programs.recording import NotRecorded, record_program

@@ -11,6 +11,7 @@ from compiler.compilation import Compilation
 from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
+from jobs.deadline import Deadline
 from launch.checks.precision_causes import questionable
 from launch.messages import Finding
 from launch.request.launch_request import LaunchRequest, TraceRequest
@@ -21,7 +22,7 @@ from worker.launch.cpu_run import run_on_cpu
 from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
 from worker.launch.kernel_source import advice_of, detail_of
 from worker.launch.launch_children import Children
-from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
+from worker.launch.run import PreparedRun, RunResult, not_run
 from worker.pool.session import ChildSession
 
 DOES_NOT_COMPILE = "does_not_compile"

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from compiler.job import CompileJob
 from compiler.messages.orders import IrBounds
 from compiler.messages.wire import header_of
+from jobs.deadline import Deadline
 from launch.messages import RunOrder
 from launch.request.launch_request import TraceRequest
 from worker.launch.cpu_outcome import result_of, stages_of
 from worker.launch.kernel_ir import KernelIr
-from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of, traced
+from worker.launch.run import PreparedRun, RunResult, inputs_of, traced
 from worker.pool.child_outcome import Ending
 from worker.pool.retry import run_task
 from worker.pool.session import ChildSession
@@ -32,7 +33,7 @@ async def run_on_cpu(
     ir_bounds: IrBounds,
 ) -> RunResult:
     """Run the kernel of `job`, whose IR is `ir`. Raises DeadlinePassed."""
-    inputs, limit_s = inputs_of(run, len(ir.text)), deadline.limit_s(timeout_s)
+    inputs, step = inputs_of(run, len(ir.text)), deadline.step(timeout_s)
     order = RunOrder(
         ir=(0, len(ir.text)),
         stage=ir.stage,
@@ -47,16 +48,16 @@ async def run_on_cpu(
         batch_elements=batch_elements,
         fp_fusion=ir.fp_fusion,
         ir_bounds=ir_bounds,
-        limit_s=limit_s,
+        limit_s=step.limit_s,
     )
     outcome = await run_task(
         session,
         order.profile,
         header_of(order),
         ir.text + run.uploads,
-        deadline_s=limit_s,
+        deadline_s=step.limit_s,
         stages=stages_of(run),
     )
-    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
-        raise deadline.passed
+    if outcome.ending is Ending.DEADLINE:
+        step.timed_out()
     return result_of(outcome, run, timeout_s, order)

@@ -14,6 +14,7 @@ from functools import partial
 from compiler.compilation import amended
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
+from jobs.deadline import Deadline, DeadlinePassed
 from launch.request.case import Case
 from launch.request.launch_job import LaunchJob, new_launch
 from launch.request.launch_record import CaseResult, Device, Launch, with_cases, with_run
@@ -44,7 +45,6 @@ from worker.launch.launch_children import ChildPlace, Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 from worker.launch.reference_cache import ReferenceCache
-from worker.launch.run import Deadline, DeadlinePassed
 
 AT_ONCE_ON_GPU = 8
 """Cases of a launch that are prepared, run and compared at the same time."""

@@ -14,6 +14,7 @@ from compiler.job import CompileJob
 from compiler.request.compile_request import IrText
 from compiler.request.resolution import specialized_job
 from compiler.specialization import SpecializedParameter
+from jobs.deadline import Deadline
 from launch.request.hint_check import check_hints, compiled_hints
 from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
@@ -21,7 +22,7 @@ from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.result_cache import leave_for_others, put_stages
 from worker.launch.kernel_source import KernelSource, KernelSources, ended_by
-from worker.launch.run import Deadline, PreparedRun
+from worker.launch.run import PreparedRun
 
 NEEDS_GPU = "needs_gpu"
 _SOURCE = "source"

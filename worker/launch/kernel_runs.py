@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from compiler.job import CompileJob
 from compiler.request.resolution import specialized_job
 from compiler.specialization import Specialization
+from jobs.deadline import Deadline
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest
 from worker.launch.cpu_device import CpuDevice, warning_finding
 from worker.launch.gpu.gpu_run import GpuContext, GpuLaunch
-from worker.launch.run import Deadline, PreparedRun, RunResult
+from worker.launch.run import PreparedRun, RunResult
 
 
 class KernelRuns:

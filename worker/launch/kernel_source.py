@@ -12,6 +12,7 @@ from compiler.job import CompileJob
 from compiler.key import kernel_source_key
 from compiler.messages.orders import ParametersOrder
 from compiler.problem import Problem, failure_problem
+from jobs.deadline import Deadline
 from worker.compile.child_task import ChildTasks, TimeLimit
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
@@ -19,7 +20,6 @@ from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import KernelFacts, ParameterFacts, ParametersReport, SliceReport
 from worker.compile.slicer import size_bytes, slice_source
 from worker.launch.launch_children import ChildPlace
-from worker.launch.run import Deadline
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from math import prod
 
 from compiler.diagnostic import MESSAGE_CHARS, clipped
 from compiler.messages.wire import header_of
+from jobs.deadline import Deadline
 from launch.messages import DoubtOrder, ExpectedOutput, Finding, ReferenceOrder, ReferenceReport
 from launch.request.bound_arguments import Buffer
 from launch.request.reference_request import Reference
@@ -23,7 +24,7 @@ from worker.launch.kept_references import KeptReferences
 from worker.launch.launch_children import TORCH, ChildPlace, Children
 from worker.launch.launch_reports import LaunchFailure, read_message
 from worker.launch.reference_cache import ReferenceAnswer
-from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
+from worker.launch.run import PreparedRun, RunResult, inputs_of
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
@@ -162,17 +163,17 @@ class References:
         source = (reference.source or "").encode()
         inputs = inputs_of(run, len(source))
         order = ReferenceOrder(source=(0, len(source)), doubt=doubt, **inputs)
-        limit_s = deadline.limit_s(timeout_s)
+        step = deadline.step(timeout_s)
         outcome = await run_task(
             self._session_of(pool, reference),
             order.profile,
             header_of(order),
             source + run.uploads,
-            deadline_s=limit_s,
+            deadline_s=step.limit_s,
             stages=set(_stages(run, ("expected",) if doubt is None else ("expected", "doubtful"))),
         )
-        if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
-            raise deadline.passed
+        if outcome.ending is Ending.DEADLINE:
+            step.timed_out()
         return outcome
 
     def _session_of(self, pool: Pool, reference: Reference) -> ChildSession:

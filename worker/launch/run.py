@@ -1,9 +1,6 @@
 """One run of a kernel, whatever runs it: what is to be run, by when, and what came out of it."""
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -21,55 +18,6 @@ from launch.request.launch_request import TraceRequest
 from launch.request.verdict import RunEnding
 from worker.gpu.evidence.timed_repeat import TimedRepeat
 from worker.pool.shared_bytes import Body
-
-
-class DeadlinePassed(Exception):
-    """There was no time left, or not enough for what was under way."""
-
-    def __init__(self, deadline_s: float, what: str = "launch") -> None:
-        super().__init__(
-            f"The {what} was not over within deadline_s = {deadline_s:g} s, which counts from its "
-            "submission. Ask for more, or for fewer cases at a time."
-        )
-
-
-class Deadline:
-    """`deadline_s` after the submission; `spent_s` of them had passed when a worker began."""
-
-    def __init__(self, deadline_s: float, spent_s: float = 0.0, what: str = "launch") -> None:
-        self._deadline_s = deadline_s
-        self._what = what
-        self._end = time.monotonic() + deadline_s - spent_s
-
-    def limit_s(self, timeout_s: float) -> float:
-        """Return what a step may take that is allowed `timeout_s`. Raises DeadlinePassed."""
-        self.check()
-        return min(timeout_s, self._end - time.monotonic())
-
-    @asynccontextmanager
-    async def bounding(self) -> AsyncIterator[None]:
-        """Raise DeadlinePassed when the block is not over by then: it waits for others."""
-        self.check()
-        try:
-            async with asyncio.timeout(self._end - time.monotonic()):
-                yield
-        except TimeoutError:
-            raise self.passed from None
-
-    @property
-    def left_s(self) -> float:
-        """What is left of it, 0 where it has passed."""
-        return max(0.0, self._end - time.monotonic())
-
-    def check(self) -> None:
-        """Raise DeadlinePassed when it has."""
-        if time.monotonic() >= self._end:
-            raise self.passed
-
-    @property
-    def passed(self) -> DeadlinePassed:
-        """What to raise where it is known to have."""
-        return DeadlinePassed(self._deadline_s, self._what)
 
 
 @dataclass(frozen=True, slots=True)

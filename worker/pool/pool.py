@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from jobs.backoff import Backoff
 from worker import PIPELINE
-from worker.pauses import Pauses
 from worker.pool.child_outcome import KEPT_TASKS, PATIENCE_S, Caps, ChildOutcome, Ending, ended_well
 from worker.pool.child_process import ChildProcess, Job, MoreTime, OnStage
 from worker.pool.held_child import HeldChild
@@ -98,7 +98,7 @@ class Pool:
         self._spares: Spares | None = None
         self._up = asyncio.Event()
         self._restart: asyncio.Task[None] | None = None
-        self._pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ class Pool:
             _log.warning("a used %s child ended: %s; trying a fresh one", profile, outcome.detail)
             left_s = max(deadline_s - (time.monotonic() - started), 0.001)
             outcome, _ = await self._run(profile, job, left_s, replace(use, fresh=True))
-        self._pauses.reset()
+        self._backoff.reset()
         return outcome
 
     async def _run(
@@ -227,7 +227,7 @@ class Pool:
     async def _start_again(self, lost: ZygoteClient) -> None:
         await lost.close()
         while not self._up.is_set():
-            await asyncio.sleep(self._pauses.next_s())
+            await asyncio.sleep(self._backoff.next_s())
             try:
                 await self.start()
             except Outdated as error:

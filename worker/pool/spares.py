@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from worker.pauses import Pauses
+from jobs.backoff import Backoff
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import ChildProcess
 from worker.pool.idle_time import IdleTime
@@ -43,7 +43,7 @@ class Spares:
         self._lent: Counter[str] = Counter()
         """By profile, children that will be given back."""
         self._loop = asyncio.get_running_loop()
-        self._pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._processors = len(os.sched_getaffinity(0))
         self._closed = False
         idle.join(self._next_to_prepare)
@@ -95,7 +95,7 @@ class Spares:
         self._idle.end_job()
         self._lent[profile] -= keep
         if well:
-            self._pauses.reset()
+            self._backoff.reset()
         if self._waiting.get(profile):
             # a fork takes as long as all that may follow, such as an answer from the cache
             self._loop.call_later(_A_MOMENT_S, self.refill, profile)
@@ -128,7 +128,7 @@ class Spares:
             return
         waiting.remove(child)
         _log.warning("a waiting %s child ended: %s", child.profile, outcome.result().detail)
-        self._loop.call_later(self._pauses.next_s(), self.refill, child.profile)
+        self._loop.call_later(self._backoff.next_s(), self.refill, child.profile)
 
     def _next_to_prepare(self) -> ChildProcess | None:
         waiting = [child for children in self._waiting.values() for child in children]

@@ -7,6 +7,7 @@ this only moves what they report from one to the next, and judges.
 import time
 
 from compiler.compilation import amended
+from jobs.deadline import Deadline, DeadlinePassed
 from launch.request.verdict import GOOD
 from programs.program_job import ProgramJob, new_program, program_problem
 from programs.program_record import Program
@@ -14,7 +15,6 @@ from programs.program_request import InputsRequest
 from store.errors import CallerBytesFull
 from store.launches import LIFE_S
 from worker.consumer import Attempt
-from worker.launch.run import Deadline, DeadlinePassed
 from worker.programs.program_attempt import ProgramAttempt, ProgramContext
 from worker.programs.program_case import do_case
 from worker.programs.program_outcome import CaseOutcome, with_cases, with_run

@@ -4,35 +4,29 @@ Interest in a job ends with the program that waits for it, however that ends.
 """
 
 import asyncio
-import logging
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from compiler.compilation import Compilation, cancelled_compilation
+from compiler.compilation import Compilation
 from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.problem import Problem, failure_problem
 from compiler.specialization import plain_type
+from jobs.core_kinds import COMPILATION
+from jobs.deadline import Deadline
+from jobs.submission import JobClient, JobOrder
 from programs.tape.kernel_effects import KernelEffects, kernel_effects
 from store.blobs import Blobs
 from store.compilations import Compilations
-from store.errors import StoreUnavailable
-from store.jobs.producer import JobProducer
-from store.jobs.types import Priority, SubmitOutcome, Submitted, Waiting, compile_lane
-from store.jobs.waiting import ResultWaiter
+from store.jobs.types import Priority
 from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
-from worker.launch.run import Deadline
 from worker.programs.kernel_jobs import TTIR, KernelUse
-from worker.queue_room import when_there_is_room
 
 SOURCE: Final = "source"
 CUBIN: Final = "cubin"
 COMPILED_AT_ONCE: Final = 64
 _GONE = "What was made of a kernel left the cache before the program could be run; post it again."
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +56,10 @@ class BuiltKernel:
 class KernelCompiles:
     """Compiles for one caller's program."""
 
-    jobs: JobProducer
-    finished: ResultWaiter
+    client: JobClient
     compilations: Compilations
     blobs: Blobs
     caller: str
-    program_id: str
     priority: Priority
     deadline: Deadline
     for_gpu: bool = False
@@ -142,43 +134,16 @@ class KernelCompiles:
 
     async def _made(self, job: CompileJob) -> bytes:
         """Return the record of `job`, which is submitted and waited for."""
-        name = f"{self.program_id}:{secrets.token_hex(4)}"
-        waiting = Waiting(name, int(self.deadline.left_s * 1000), is_only=True)
-        record = None
-        try:
-            async with self.deadline.bounding():
-                submitted = await when_there_is_room(lambda: self._submit(job, waiting))
-                if submitted.outcome is SubmitOutcome.HIT:
-                    record = submitted.record
-                else:
-                    result = await self.finished.wait(job.key, self.deadline.left_s)
-                    record = result.record if result is not None else None
-        finally:
-            if record is None:
-                await self._withdraw(job, waiting)
-        if record is None:
-            raise self.deadline.passed
-        return record
-
-    async def _submit(self, job: CompileJob, waiting: Waiting) -> Submitted:
-        return await self.jobs.submit(
-            job.key,
-            lane=compile_lane(job.toolchain_id),
-            priority=self.priority,
-            payload=job.model_dump_json().encode(),
-            caller=self.caller,
-            deadline_ms=waiting.wait_ms,
+        self.deadline.check()
+        order = JobOrder(
+            COMPILATION,
+            job,
+            self.caller,
+            self.priority,
+            queued_ms=self.deadline.left_ms,
             timeout_ms=int(job.timeout_s * 1000),
-            waiting=waiting,
-            keeps_payload=True,
         )
-
-    async def _withdraw(self, job: CompileJob, waiting: Waiting) -> None:
-        record = cancelled_compilation(job, None).model_dump_json().encode()
-        try:
-            await asyncio.shield(self.jobs.withdraw(job.key, waiting.interest, record))
-        except StoreUnavailable as error:  # it ends by itself, with the time of its program
-            logger.warning("the interest in %s is not withdrawn: %s", job.key, error)
+        return await self.client.done_within(self.deadline, order)
 
 
 async def _effects(ttir: str) -> KernelEffects | None:

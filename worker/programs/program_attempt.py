@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compiler.target import parse_target
+from jobs.deadline import Deadline
+from jobs.submission import JobClient
 from launch.request.initializer import MAX_SEED
 from programs.program_job import CANDIDATE, REFERENCE, ProgramJob
 from programs.program_request import (
@@ -17,14 +19,11 @@ from programs.program_request import (
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
-from store.jobs.producer import JobProducer
 from store.jobs.types import Claim, Priority
-from store.jobs.waiting import ResultWaiter
 from store.programs import Programs
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.launch.kernel_source import KernelSource, KernelSources
-from worker.launch.run import Deadline
 from worker.pool.pool import Pool
 from worker.programs.gpu.gpu_replay import ProgramGpu, ReplayTurn, timing_order
 from worker.programs.gpu.known_references import KnownReferences
@@ -51,8 +50,7 @@ class ProgramContext:
 
     programs: Programs
     events: Events
-    jobs: JobProducer
-    finished: ResultWaiter
+    client: JobClient
     compilations: Compilations
     compiling: CompileContext
     children: ProgramChildren
@@ -202,12 +200,10 @@ class ProgramAttempt:
         """What compiles for this program."""
         context = self.context
         return KernelCompiles(
-            jobs=context.jobs,
-            finished=context.finished,
+            client=context.client,
             compilations=context.compilations,
             blobs=context.compiling.blobs,
             caller=self.job.caller,
-            program_id=self.job.id,
             priority=Priority(self.request.priority),
             deadline=self.deadline,
             for_gpu=self.runs_on is not None,

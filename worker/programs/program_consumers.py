@@ -14,7 +14,6 @@ from programs.program_job import ProgramJob
 from programs.program_kind import PROGRAM
 from store import workers
 from store.events import Events
-from store.jobs.producer import JobProducer
 from store.jobs.types import programs_lane
 from store.programs import Programs
 from worker.compile.lru_cache import LRUCache
@@ -88,7 +87,6 @@ class ProgramConsumers:
             IS_BEING_TRIED if has_torch else NO_TORCH, is_being_tried=has_torch
         )
         self._programs, self._events = Programs(redis), Events(redis)
-        self._jobs = JobProducer(redis)
         self._sources = LRUCache[KernelSource]()
         self._tapes = LRUCache[ProgramTape](MOST_TAPES_BYTES)
         self._references = KnownReferences(MOST_REFERENCES_BYTES)
@@ -169,8 +167,7 @@ class ProgramConsumers:
         doing = ProgramContext(
             programs=self._programs,
             events=self._events,
-            jobs=self._jobs,
-            finished=context.results,
+            client=context.client,
             compilations=context.compilations,
             compiling=context.compiling,
             children=self._children,

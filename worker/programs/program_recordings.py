@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from jobs.deadline import Deadline
 from programs.program_job import (
     CANDIDATE,
     REFERENCE,
@@ -25,7 +26,6 @@ from programs.tape.equal_inputs import gives_both_calls_the_same
 from programs.tape.forged import ForgedTape
 from programs.tape.inputs_tape import inputs_text
 from worker.compile.lru_cache import LRUCache
-from worker.launch.run import Deadline
 from worker.pool.pool import Pool
 from worker.programs.input_specs import specs
 from worker.programs.program_texts import ProgramTexts

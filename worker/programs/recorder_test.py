@@ -4,9 +4,9 @@ A torch whose insides the recorder does not fit makes no tape, or another one: t
 taken at all.
 """
 
+from jobs.deadline import Deadline, DeadlinePassed
 from programs.program_job import CANDIDATE
 from programs.recorder.self_test import BODY, ORDER, fault_of
-from worker.launch.run import Deadline, DeadlinePassed
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 from worker.programs.program_children import ENVIRONMENT

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from compiler.messages.wire import header_of
+from jobs.deadline import Deadline
 from programs.program_job import program_problem
 from programs.program_record import ProgramProblem
 from programs.recorder.not_recordable import REASONS
@@ -21,7 +22,6 @@ from programs.tape.schema import Tape
 from programs.tape.tape_bounds import MAX_LINE
 from worker.compile.child_failure import misreported, signal_name, violation_of
 from worker.compile.reports import FailureReport, Malformed, Message, Report, read_report
-from worker.launch.run import Deadline
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool
 from worker.pool.retry import killed_from_outside, run_task
@@ -55,12 +55,12 @@ async def record_program(
 
     Raises NotRecorded, DeadlinePassed, ZygoteError.
     """
-    limit_s = deadline.limit_s(timeout_s)
+    step = deadline.step(timeout_s)
     outcome = await run_task(
-        pool, order.profile, header_of(order), body, deadline_s=limit_s, stages={TAPE}
+        pool, order.profile, header_of(order), body, deadline_s=step.limit_s, stages={TAPE}
     )
-    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
-        raise deadline.passed
+    if outcome.ending is Ending.DEADLINE:
+        step.timed_out()
     if outcome.result is None:
         raise NotRecorded(_problem_of(outcome, order, program, timeout_s))
     text, draws_inputs = _sent(outcome, program)

@@ -13,6 +13,7 @@ from pydantic import Field
 from compiler.messages.orders import IrBounds
 from compiler.messages.wire import header_of
 from compiler.target import Target
+from jobs.deadline import Deadline
 from launch.messages import MOST_BATCH_ELEMENTS, Finding
 from launch.request.verdict import RunEnding
 from programs.program_job import program_problem
@@ -32,7 +33,6 @@ from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Message, Report, read_report
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.launch_reports import MAX_FINDINGS, TensorFinding
-from worker.launch.run import Deadline
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.frame import FrameError
 from worker.pool.pool import Pool
@@ -103,16 +103,16 @@ async def replay(
 
     Where the child crashes, another one tells where: the finding names that op's line.
     """
-    limit_s = deadline.limit_s(timeout_s)
+    step = deadline.step(timeout_s)
     try:
-        outcome = await _run(pool, program, settings, limit_s, announce=False)
+        outcome = await _run(pool, program, settings, step.limit_s, announce=False)
     except FrameError as error:
         replayed = Replayed()
         detail = f"Its kernels and their parameters are more than one replay is told ({error})."
         replayed.fail(program_problem("invalid_argument", detail, program=program.role))
         return replayed
-    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
-        raise deadline.passed
+    if outcome.ending is Ending.DEADLINE:
+        step.timed_out()
     replayed = Replayed(stdout=outcome.stdout.decode(errors="replace"))
     profile = ReplayOrder.profile
     if outcome.ending is Ending.SIGNAL and not killed_from_outside(outcome, profile):

@@ -14,6 +14,7 @@ from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
 from compiler.request.resolution import specialized_job
+from jobs.deadline import Deadline
 from launch.request.case import Case
 from launch.request.grid import NUM_SMS, parse_grid
 from launch.request.launch_job import LaunchJob
@@ -23,7 +24,7 @@ from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.compile.reports import KernelFacts
 from worker.launch.kernel_source import KernelSource, KernelSources, source_key
-from worker.launch.run import Deadline, PreparedRun
+from worker.launch.run import PreparedRun
 from worker.launch.run_binding import bind, bind_ir, values_for_grid
 
 READ_WITHIN_S = 300.0

@@ -13,6 +13,7 @@ from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.resolution import resolve
+from jobs.deadline import DeadlinePassed
 from launch.request.launch_job import LaunchJob, compile_job_of_launch
 from launch.request.launch_record import Launch
 from launch.request.launch_request import LaunchRequest
@@ -24,7 +25,6 @@ from sweeps.row import SweepRow
 from sweeps.sweep_job import LaunchPlace
 from sweeps.variant import Variant
 from worker.compile.progress import CompilationFailed
-from worker.launch.run import DeadlinePassed
 from worker.sweeps.instruction_mixes import with_mix
 from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
 from worker.sweeps.under_way import UnderWay

@@ -14,6 +14,7 @@ from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
+from jobs.deadline import DeadlinePassed
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Launch
 from sweeps.built_row import failed_row, refused_row
@@ -28,7 +29,6 @@ from sweeps.sweep_job import SweepJob
 from sweeps.sweep_record import SweepEnd
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import problem_of
-from worker.launch.run import DeadlinePassed
 from worker.sweeps.effort import EffortClock
 from worker.sweeps.launch_variants import launch_of
 from worker.sweeps.search_rows import SearchRows
@@ -190,7 +190,7 @@ class Measuring:
         return self._found(await self._kept(job.id))
 
     async def _kept(self, job_id: str) -> bytes | None:
-        kept = await self._run.stores.jobs.result(job_id)
+        kept = await self._run.stores.client.jobs.result(job_id)
         return kept.record if kept is not None else None
 
     def _found(self, record: bytes | None) -> bytes | None:

@@ -4,7 +4,6 @@ from functools import partial
 
 from compiler.toolchain import Toolchain
 from store import workers
-from store.jobs.producer import JobProducer
 from store.jobs.types import SWEEPS_LANE
 from store.launches import Launches
 from store.sweeps import Sweeps
@@ -27,8 +26,7 @@ def sweep_consumer(context: WorkerContext) -> Consumer:
     redis = context.queue.redis
     stores = SweepStores(
         Sweeps(redis),
-        JobProducer(redis),
-        context.results,
+        context.client,
         context.compilations,
         Launches(redis),
         partial(_described, workers.Toolchains(redis)),

@@ -7,39 +7,32 @@ so that whoever cancels the sweep finds it. What the rows say is not known here.
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
-from compiler.compilation import cancelled_compilation
-from compiler.derivation import DeriveJob, cancelled_derivation
+from compiler.derivation import DeriveJob
 from compiler.job import CompileJob
-from compiler.problem import failure_problem
 from compiler.rejection import Fault, RequestRejected
 from compiler.toolchain import Toolchain
-from launch.request.launch_job import LaunchJob, new_launch
+from jobs.core_kinds import COMPILATION, DERIVATION, LAUNCH
+from jobs.submission import JobClient, JobOrder, Submit
+from launch.request.launch_job import LaunchJob
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
-from store.errors import JobLost
-from store.jobs.producer import JobProducer
 from store.jobs.types import (
     Claim,
     Membership,
     Priority,
-    SubmitOutcome,
     Submitted,
-    compile_lane,
-    derive_lane,
+    Waiting,
     interest_of_batch,
 )
-from store.jobs.waiting import ResultWaiter
-from store.launches import LIFE_S, Launches
+from store.launches import Launches
 from store.sweeps import Sweeps
 from sweeps.row import SweepRow
 from sweeps.sweep_job import SweepJob
-from worker.queue_room import when_there_is_room
 from worker.sweeps.launch_compilation import LaunchCompilations
 
-QUEUED_AT_MOST_MS: Final = 3_600_000
-WAIT_S: Final = 600.0
 BUDGET_OVER: Final = "The budget of the sweep it belongs to is over."
 
 
@@ -47,17 +40,12 @@ class NotOurs(Exception):
     """The attempt does not count any more: another goes on, or the sweep was cancelled."""
 
 
-SubmittedJob = CompileJob | LaunchJob | DeriveJob
-"""What a row may wait for."""
-
-
 @dataclass(frozen=True, slots=True)
 class SweepStores:
     """What sweeps are driven with."""
 
     sweeps: Sweeps
-    jobs: JobProducer
-    finished: ResultWaiter
+    client: JobClient
     compilations: Compilations
     launches: Launches
     toolchain: Callable[[str], Awaitable[Toolchain | None]]
@@ -87,7 +75,7 @@ class SweepRun:
     done: frozenset[int]
     budget_ended: bool = False
     """Whether a variant was left out for want of time."""
-    _under_way: dict[str, SubmittedJob] = field(default_factory=dict)
+    _under_way: dict[str, JobOrder[Any]] = field(default_factory=dict)
 
     @property
     def todo(self) -> Iterable[int]:
@@ -139,8 +127,17 @@ class SweepRun:
 
         Raises NotOurs, StoreUnavailable.
         """
-        await self._note(job.key, job, rows)
-        submitted, record = await self._result(job.key, lambda: self._submit_compilation(job, rows))
+        order = JobOrder(
+            COMPILATION,
+            job,
+            self.job.caller,
+            Priority.BATCH,
+            refresh=self.is_refresh,
+            timeout_ms=int(job.timeout_s * 1000),
+            membership=self._membership(rows),
+        )
+        await self._note(order, rows)
+        submitted, record = await self._result(order)
         return Compiled(record, submitted.outcome.value)
 
     async def launched(self, job: LaunchJob, rows: Iterable[int]) -> bytes:
@@ -148,23 +145,31 @@ class SweepRun:
 
         A launch of the same id that is under way or over is this one. Raises as `compiled`.
         """
-        await self._note(job.id, job, rows)
-        kept = await self.stores.jobs.result(job.id)
+        order = JobOrder(LAUNCH, job, self.job.caller, Priority.BATCH)
+        await self._note(order, rows)
+        kept = await self.stores.client.jobs.result(job.id)
         if kept is not None:
             self._under_way.pop(job.id, None)
             return kept.record
-        _, record = await self._result(job.id, lambda: self._submit_launch(job))
+        _, record = await self._result(order, partial(self._submit_launch, order))
         return record
 
     async def derived(self, job: DeriveJob, row: int) -> bytes:
         """Return the record of what is derived for a row, when it is over. Raises as `compiled`."""
-        await self._note(job.key, job, [row])
-        _, record = await self._result(job.key, lambda: self._submit_derivation(job, row))
+        order = JobOrder(
+            DERIVATION,
+            job,
+            self.job.caller,
+            Priority.BATCH,
+            membership=self._membership([row]),
+        )
+        await self._note(order, [row])
+        _, record = await self._result(order)
         return record
 
     async def withdraw(self) -> None:
         """Withdraw from what is under way, if the sweep itself is over. Raises StoreUnavailable."""
-        if await self.stores.jobs.state(self.job.id) is not None:
+        if await self.stores.client.jobs.state(self.job.id) is not None:
             return  # another attempt goes on with it
         await self.give_up("The sweep it belongs to was cancelled.")
 
@@ -175,76 +180,38 @@ class SweepRun:
 
     async def withdraw_from(self, job_id: str, why: str) -> None:
         """Withdraw from one job that is under way. Raises StoreUnavailable."""
-        job = self._under_way.pop(job_id, None)
-        if isinstance(job, CompileJob):
-            record = cancelled_compilation(job, None).model_dump_json().encode()
-            await self.stores.jobs.withdraw(job_id, interest_of_batch(self.job.id), record)
-        elif isinstance(job, DeriveJob):
-            record = cancelled_derivation(job).model_dump_json().encode()
-            await self.stores.jobs.withdraw(job_id, interest_of_batch(self.job.id), record)
-        elif job is not None:
-            problem = failure_problem("cancelled", why)
-            launch = new_launch(job, "cancelled", problem=problem).model_dump_json().encode()
-            await self.stores.jobs.cancel(job_id, self.job.caller, launch, LIFE_S)
+        order = self._under_way.pop(job_id, None)
+        if order is None:
+            return
+        jobs, kind = self.stores.client.jobs, order.kind
+        record = kind.cancelled_of(order.job, why if kind.is_owned else "")
+        if kind.is_owned:
+            await jobs.cancel(job_id, self.job.caller, record, kind.keep_s)
+        else:
+            await jobs.withdraw(job_id, interest_of_batch(self.job.id), record)
 
-    async def _note(self, job_id: str, job: SubmittedJob, rows: Iterable[int]) -> None:
-        noted = dict.fromkeys(rows, job_id)
+    def _membership(self, rows: Iterable[int]) -> Membership:
+        return Membership(self.job.id, " ".join(map(str, rows)))
+
+    async def _note(self, order: JobOrder[Any], rows: Iterable[int]) -> None:
+        noted = dict.fromkeys(rows, order.job_id)
         if not await self.stores.sweeps.note_jobs(self.job.id, self.claim.token, noted):
             raise NotOurs
-        self._under_way[job_id] = job
+        self._under_way[order.job_id] = order
+
+    async def _submit_launch(
+        self, order: JobOrder[LaunchJob], *, waiting: Waiting | None = None
+    ) -> Submitted:
+        submitted = await self.stores.client.submit_when_there_is_room(order, waiting=waiting)
+        await self.stores.launches.create(order.job_id, order.caller)
+        return submitted
 
     async def _result(
-        self, job_id: str, submit: Callable[[], Awaitable[Submitted]]
+        self, order: JobOrder[Any], submit: Submit | None = None
     ) -> tuple[Submitted, bytes]:
         """Submit until there is room, and again when the store lost the job; return its record."""
-        while True:
-            submitted = await when_there_is_room(submit)
-            if submitted.outcome is SubmitOutcome.HIT:
-                record = submitted.record or b""
-                break
-            try:
-                result = await self.stores.finished.wait(job_id, WAIT_S)
-            except JobLost:
-                continue
-            if result is not None:
-                record = result.record
-                break
-        self._under_way.pop(job_id, None)
-        return submitted, record
-
-    async def _submit_compilation(self, job: CompileJob, rows: Iterable[int]) -> Submitted:
-        return await self.stores.jobs.submit(
-            job.key,
-            lane=compile_lane(job.toolchain_id),
-            priority=Priority.BATCH,
-            payload=job.model_dump_json().encode(),
-            caller=self.job.caller,
-            deadline_ms=QUEUED_AT_MOST_MS,
-            refresh=self.is_refresh,
-            timeout_ms=int(job.timeout_s * 1000),
-            membership=Membership(self.job.id, " ".join(map(str, rows))),
-            keeps_payload=True,
-        )
-
-    async def _submit_derivation(self, job: DeriveJob, row: int) -> Submitted:
-        return await self.stores.jobs.submit(
-            job.key,
-            lane=derive_lane(job.compilation.toolchain.id),
-            priority=Priority.BATCH,
-            payload=job.model_dump_json().encode(),
-            caller=self.job.caller,
-            deadline_ms=QUEUED_AT_MOST_MS,
-            membership=Membership(self.job.id, str(row)),
-        )
-
-    async def _submit_launch(self, job: LaunchJob) -> Submitted:
-        submitted = await self.stores.jobs.submit(
-            job.id,
-            lane=job.lane,
-            priority=Priority.BATCH,
-            payload=job.model_dump_json().encode(),
-            caller=self.job.caller,
-            deadline_ms=QUEUED_AT_MOST_MS,
-        )
-        await self.stores.launches.create(job.id, self.job.caller)
-        return submitted
+        client = self.stores.client
+        submit = submit or partial(client.submit_when_there_is_room, order)
+        submitted, record = await client.submit_and_wait(submit, None)
+        self._under_way.pop(order.job_id, None)
+        return submitted, record or b""

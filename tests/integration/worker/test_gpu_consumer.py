@@ -8,6 +8,7 @@ import pytest
 
 from compiler.abi import abi_of
 from compiler.target import Target
+from jobs.submission import JobClient
 from store.jobs.producer import JobProducer
 from store.jobs.types import device_lane
 from store.workers import Workers
@@ -60,7 +61,7 @@ async def consumer(name, redis, blocking, **environment):
         memory=SimpleNamespace(references=ReferenceCache(0)),
         gpus=SharedGpus(1 << 20),
     )
-    desk = GpuContext(launchers, 0, JobProducer(redis), None, None)
+    desk = GpuContext(launchers, 0, JobClient(JobProducer(redis), None), None)
     share = GpuShare(BytesInFlight(1 << 20), Turns(2))
     running = asyncio.create_task(GpuConsumer(name, FAKE, desk, context, share).run())
     try:

@@ -8,6 +8,8 @@ import pytest
 
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
+from jobs.deadline import Deadline, DeadlinePassed
+from jobs.submission import JobClient
 from launch.request.launch_job import compile_job_of_launch
 from store import keys
 from store.compilations import Compilations
@@ -18,7 +20,6 @@ from store.jobs.waiting import ResultWaiter
 from tests.waiting import comes_true
 from worker.launch.gpu.compiled_kernels import CompiledKernels
 from worker.launch.gpu.gpu_run import GpuContext
-from worker.launch.run import Deadline, DeadlinePassed
 
 JOB = CompileJob(
     key="f" * 64, namespace="", source="...", files={}, kernel="k", specialization_json={},
@@ -37,7 +38,7 @@ def wait(redis, blocking, jobs):
     """Returns a task in which a launch waits for its kernel."""
     nothing = cast("Any", None)
     kernels = CompiledKernels(Compilations(redis), nothing, blocking)
-    gpu = GpuContext(nothing, 0, jobs, ResultWaiter(redis, blocking), kernels)
+    gpu = GpuContext(nothing, 0, JobClient(jobs, ResultWaiter(redis, blocking)), kernels)
 
     def wait(launch_id="launch-1", caller="alice", deadline_s=30.0, job=JOB):
         launch = cast("Any", SimpleNamespace(id=launch_id, caller=caller))

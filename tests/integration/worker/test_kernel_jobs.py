@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 import pytest_asyncio
 
+from jobs.deadline import Deadline, DeadlinePassed
 from programs.tape.read_tape import read_tape
 from tests.unit.compiler.vector_add import TOOLCHAIN
 from tests.unit.programs.recorded import sent, vector_add
 from worker.compile.compile import CompileContext
 from worker.launch.kernel_source import KernelSources
-from worker.launch.run import Deadline, DeadlinePassed
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 from worker.programs import kernel_jobs

@@ -59,6 +59,7 @@ async def worker_beside(redis, blocking, gpus):
         queue=Queue(redis, blocking, 5.0),
         compiling=SimpleNamespace(toolchain=toolchain),
         slots=1,
+        client=None,
         gpus=gpus,
     )
     recorder = SimpleNamespace(started=nothing, close=nothing)

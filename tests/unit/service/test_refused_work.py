@@ -122,7 +122,7 @@ async def test_a_sweep_for_which_there_is_no_room_is_charged(monkeypatch, has_ro
         refused_sweeps=refused,
         settings=SimpleNamespace(max_sweeps_per_caller=1),
         sweeps=SimpleNamespace(begin=begin, forget=forget),
-        jobs=SimpleNamespace(submit=submit),
+        client=SimpleNamespace(submit=submit),
     )
 
     with pytest.raises((ProblemRaised, QueueFull)):

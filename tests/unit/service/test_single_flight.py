@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from jobs.deadline import Deadline
 from service.compilations.answer import Answer
 from service.compilations.response_cache import SingleFlight
 from tests.waiting import comes_true
@@ -15,12 +16,12 @@ class Asking:
     """Counts how often it is asked, and answers when it is told to."""
 
     def __init__(self, *answers: Answer | Exception) -> None:
-        self.waits_s: list[float] = []
+        self.asked = 0
         self.go = asyncio.Event()
         self._answers = list(answers)
 
-    async def __call__(self, wait_s: float) -> Answer:
-        self.waits_s.append(wait_s)
+    async def __call__(self) -> Answer:
+        self.asked += 1
         answer = self._answers.pop(0)
         await self.go.wait()
         if isinstance(answer, Exception):
@@ -30,8 +31,10 @@ class Asking:
 
 async def three(asking: Asking, *, wait_s: float = 5) -> list[Answer | BaseException]:
     flights = SingleFlight()
-    equal = [asyncio.create_task(flights.share("equal", wait_s, asking)) for _ in range(3)]
-    await comes_true(lambda: asking.waits_s)
+    equal = [
+        asyncio.create_task(flights.share("equal", Deadline(wait_s), asking)) for _ in range(3)
+    ]
+    await comes_true(lambda: asking.asked)
     asking.go.set()
     return await asyncio.gather(*equal, return_exceptions=True)
 
@@ -41,7 +44,7 @@ async def test_one_asks_and_the_others_join():
 
     answers = await three(asking)
 
-    assert asking.waits_s == [5]
+    assert asking.asked == 1
     assert [answer.cache for answer in answers] == ["miss", "join", "join"]
 
 
@@ -59,9 +62,9 @@ async def test_when_the_first_fails_the_others_ask_for_themselves():
 
 async def test_when_the_first_is_cancelled_the_others_ask_for_themselves():
     flights, asking = SingleFlight(), Asking(DONE, DONE)
-    first = asyncio.create_task(flights.share("equal", 5, asking))
-    second = asyncio.create_task(flights.share("equal", 5, asking))
-    await comes_true(lambda: asking.waits_s)
+    first = asyncio.create_task(flights.share("equal", Deadline(5), asking))
+    second = asyncio.create_task(flights.share("equal", Deadline(5), asking))
+    await comes_true(lambda: asking.asked)
 
     first.cancel()
     asking.go.set()
@@ -71,16 +74,16 @@ async def test_when_the_first_is_cancelled_the_others_ask_for_themselves():
         await first
 
 
-async def test_who_is_less_patient_asks_with_the_time_that_is_left():
+async def test_who_is_less_patient_asks_for_itself():
     flights, patient = SingleFlight(), Asking(DONE)
     unfinished = Asking(Answer("k", "running", b"{}", "join"))
     unfinished.go.set()
-    first = asyncio.create_task(flights.share("equal", 60, patient))
-    await comes_true(lambda: patient.waits_s)
+    first = asyncio.create_task(flights.share("equal", Deadline(60), patient))
+    await comes_true(lambda: patient.asked)
 
-    answer = await flights.share("equal", 0.01, unfinished)
+    answer = await flights.share("equal", Deadline(0.01), unfinished)
 
-    assert (answer.state, unfinished.waits_s) == ("running", [0.0])
+    assert (answer.state, unfinished.asked) == ("running", 1)
     patient.go.set()
     assert await first == DONE
 
@@ -89,7 +92,7 @@ async def test_what_is_over_is_not_shared():
     flights, asking = SingleFlight(), Asking(DONE, DONE)
     asking.go.set()
 
-    await flights.share("equal", 5, asking)
-    await flights.share("equal", 5, asking)
+    await flights.share("equal", Deadline(5), asking)
+    await flights.share("equal", Deadline(5), asking)
 
-    assert len(asking.waits_s) == 2
+    assert asking.asked == 2

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
+from jobs.deadline import Deadline
 from launch.request.reference_request import Reference
 from store.blobs import Blobs
 from worker.bytes_in_flight import BytesInFlight
@@ -14,7 +15,7 @@ from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import ChildPlace, Children
 from worker.launch.reference import Expected
-from worker.launch.run import Deadline, PreparedRun
+from worker.launch.run import PreparedRun
 
 CPU_SMS = 1
 

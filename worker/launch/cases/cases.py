@@ -12,6 +12,7 @@ from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.problem import failure_problem
 from compiler.rejection import RequestRejected
+from jobs.deadline import Deadline, DeadlinePassed
 from launch.request.case import Case
 from launch.request.grid import parse_grid
 from launch.request.launch_job import LaunchJob
@@ -30,7 +31,7 @@ from worker.launch.kernel_runs import KernelRuns
 from worker.launch.kernel_source import KernelSources
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import Expected, no_reference, of_kernel
-from worker.launch.run import Deadline, DeadlinePassed, PreparedRun, RunResult
+from worker.launch.run import PreparedRun, RunResult
 from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
 MUCH_BYTES = 8 << 20

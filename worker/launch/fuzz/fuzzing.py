@@ -9,6 +9,7 @@ from dataclasses import replace
 from compiler.compilation import amended
 from compiler.parameter_binding import BindingFailed
 from compiler.rejection import RequestRejected
+from jobs.deadline import Deadline, DeadlinePassed
 from launch.fuzz.fuzz_case import FuzzCase
 from launch.fuzz.fuzz_plan import FuzzPlan, plan_of
 from launch.fuzz.shrinking import smaller
@@ -29,7 +30,6 @@ from worker.launch.fuzz.fuzz_tally import FuzzTally
 from worker.launch.fuzz.wide_reference import WideReferences
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
-from worker.launch.run import Deadline, DeadlinePassed
 
 MOST_S = 60.0
 """What fuzzing takes of a launch's time, and no more than half of what is left of it."""

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from jobs.deadline import Deadline
 from launch.messages import DoubtOrder
 from launch.request.element import is_floating
 from launch.request.reference_request import Reference
 from worker.launch.comparison import tolerance_of
 from worker.launch.reference import Expected, References
-from worker.launch.run import Deadline, PreparedRun
+from worker.launch.run import PreparedRun
 
 _PART = 1 / 8
 """Of the tolerance: how far off inputs are made to see what hangs on rounding."""

@@ -195,9 +195,11 @@ class GpuConsumer:
     async def _explain(self, claim: Claim, fault: UnexplainedFault) -> None:
         gpu = self._gpu
         if len(self._reruns) >= MOST_RERUNS:
-            await report_no_rerun(claim, fault, gpu.jobs, self._amendments)
+            await report_no_rerun(claim, fault, gpu.client.jobs, self._amendments)
             return
-        rerun = explain_fault(claim, fault, gpu.launchers, gpu.ordinal, gpu.jobs, self._amendments)
+        rerun = explain_fault(
+            claim, fault, gpu.launchers, gpu.ordinal, gpu.client.jobs, self._amendments
+        )
         task = asyncio.create_task(_log_refusals(rerun))
         self._reruns.add(task)
         task.add_done_callback(self._reruns.discard)

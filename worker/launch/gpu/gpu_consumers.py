@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from store.jobs.producer import JobProducer
 from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.supervisor.devices import NoDevices, find_devices
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
@@ -70,6 +69,5 @@ class GpuConsumers:
 
     def _consumer(self, facts: dict[str, Any], launchers: Launchers) -> GpuConsumer:
         context, ordinal = self._context, facts["ordinal"]
-        jobs = JobProducer(context.queue.redis)
-        gpu = GpuContext(launchers, ordinal, jobs, context.results, self._kernels)
+        gpu = GpuContext(launchers, ordinal, context.client, self._kernels)
         return GpuConsumer(f"{context.name}-gpu{ordinal}", facts, gpu, context, self._share)

@@ -3,23 +3,20 @@
 User Python never runs where the GPU and the clock are: a launcher gets a cubin and data.
 """
 
-import logging
-import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from compiler.compilation import cancelled_compilation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
+from jobs.core_kinds import COMPILATION
+from jobs.deadline import Deadline, StepLimit
+from jobs.submission import JobClient, JobOrder
 from launch.checks.roofline import Ceilings
 from launch.request.hint_check import check_hints, compiled_hints
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest
-from store.errors import StoreUnavailable
-from store.jobs.producer import JobProducer
-from store.jobs.types import Priority, SubmitOutcome, Waiting, compile_lane
-from store.jobs.waiting import ResultWaiter
+from store.jobs.types import Priority
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 from worker.gpu.supervisor.launchers import Launchers
@@ -29,9 +26,7 @@ from worker.launch.gpu.gpu_outcome import order_of, result_of
 from worker.launch.gpu.plausible_time import see_under_ceilings
 from worker.launch.gpu.repeat_findings import STATE_KEPT
 from worker.launch.gpu.tool_reruns import UnexplainedFaults, rerun_under_tools
-from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
-
-logger = logging.getLogger(__name__)
+from worker.launch.run import PreparedRun, RunResult, not_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +35,7 @@ class GpuContext:
 
     launchers: Launchers
     ordinal: int
-    jobs: JobProducer
-    finished: ResultWaiter
+    client: JobClient
     kernels: CompiledKernels
     faults: UnexplainedFaults | None = None
     """Of the one launch that this context is for."""
@@ -67,45 +61,18 @@ class GpuContext:
         """
         if (kept := await self.kernels.find(job.key)) is not None:
             return kept
-        left_s = deadline.limit_s(request.deadline_s)
-        name = f"{launch.id}:{secrets.token_hex(4)}"  # several of its cases may wait for one kernel
-        waiting = Waiting(name, int(left_s * 1000), is_only=True)
-        record = None
-        with self.aside():
-            try:
-                record = await self._compiled(job, launch, Priority(request.priority), waiting)
-            finally:
-                if record is None:
-                    await self._withdraw(job, waiting)
-        if record is None:
-            raise deadline.passed
-        return await self.kernels.of_record(record)
-
-    async def _compiled(
-        self, job: CompileJob, launch: LaunchJob, priority: Priority, waiting: Waiting
-    ) -> bytes | None:
-        """Return the record of `job`, None where that takes longer than `waiting` may."""
-        submitted = await self.jobs.submit(
-            job.key,
-            lane=compile_lane(job.toolchain_id),
-            priority=priority,
-            payload=job.model_dump_json().encode(),
-            caller=launch.caller,
-            deadline_ms=waiting.wait_ms,
+        deadline.check()
+        order = JobOrder(
+            COMPILATION,
+            job,
+            launch.caller,
+            Priority(request.priority),
+            queued_ms=deadline.left_ms,
             timeout_ms=int(job.timeout_s * 1000),
-            waiting=waiting,
         )
-        if submitted.outcome is SubmitOutcome.HIT:
-            return submitted.record
-        result = await self.finished.wait(job.key, waiting.wait_ms / 1000)
-        return result.record if result is not None else None
-
-    async def _withdraw(self, job: CompileJob, waiting: Waiting) -> None:
-        record = cancelled_compilation(job, None).model_dump_json().encode()
-        try:
-            await self.jobs.withdraw(job.key, waiting.interest, record)
-        except StoreUnavailable as error:  # it ends by itself, with the time of its launch
-            logger.warning("the interest in %s is not withdrawn: %s", job.key, error)
+        with self.aside():
+            record = await self.client.done_within(deadline, order)
+        return await self.kernels.of_record(record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +118,11 @@ class GpuLaunch:
         return result
 
     async def _run_order(self, order: LauncherOrder) -> RunResult:
-        request, deadline, limits_s = self.request, self.deadline, []
+        request, deadline, steps = self.request, self.deadline, list[StepLimit]()
 
         def limit_s() -> float:
-            limits_s.append(deadline.limit_s(request.timeout_s))
-            return limits_s[-1]
+            steps.append(deadline.step(request.timeout_s))
+            return steps[-1].limit_s
 
         try:
             outcome = await self.gpu.launchers.run(
@@ -169,6 +136,6 @@ class GpuLaunch:
             )
         except TimeoutError:
             raise deadline.passed from None
-        if outcome.ending is LaunchEnding.DEADLINE and limits_s[-1] < request.timeout_s:
-            raise deadline.passed
+        if outcome.ending is LaunchEnding.DEADLINE:
+            steps[-1].timed_out()
         return result_of(outcome, request, order.abi.cluster[0], self.job.compile_job.texts)

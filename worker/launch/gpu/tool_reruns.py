@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from compiler.compilation import amended
+from jobs.deadline import Deadline, DeadlinePassed
 from launch.messages import Finding
 from launch.profile_record import Profile
 from launch.request.launch_record import Launch
@@ -31,7 +32,7 @@ from worker.gpu.tools.installed_tools import (
     SOURCE_COUNTERS,
 )
 from worker.launch.launch_reports import read_findings
-from worker.launch.run import Deadline, DeadlinePassed, RunResult
+from worker.launch.run import RunResult
 
 CHECK_S = 60.0
 """What one run under a tool may take, whatever the kernel alone may."""

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from jobs.deadline import Deadline, StepLimit
 from launch.request.launch_record import Device
 from programs.program_job import program_problem
 from programs.program_request import ProgramRequest
@@ -20,7 +21,6 @@ from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts, LaunchOutcome
 from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
-from worker.launch.run import Deadline
 from worker.pool.frame import FrameError
 from worker.programs.gpu.device_kernels import DeviceKernels
 from worker.programs.gpu.device_outcome import replayed_of
@@ -153,28 +153,28 @@ async def replay_on(
     """Replay a program when it is its turn. Raises DeadlinePassed, DeviceDrained."""
     order = order_of(program, how, gpu.memory_bytes)
     try:
-        outcome, limit_s = await placed_outcome(gpu, order, how, deadline)
+        outcome, step = await placed_outcome(gpu, order, how, deadline)
     except FrameError as error:
         return too_much_told(error, program.role)
-    if outcome.ending is LaunchEnding.DEADLINE and limit_s < how.timeout_s:
-        raise deadline.passed
+    if outcome.ending is LaunchEnding.DEADLINE:
+        step.timed_out()
     return replayed_of(outcome, program.tape, program.role, how.timeout_s)
 
 
 async def placed_outcome(
     gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
-) -> tuple[LaunchOutcome, float]:
-    """Return the outcome of an order, and what each of its programs was given to run.
+) -> tuple[LaunchOutcome, StepLimit]:
+    """Return the outcome of an order, and the limit of each of its programs.
 
     Where the launcher ends without a word, another one tells where: the outcome's stages name that
     op, if that one ends there, too. Raises DeadlinePassed, DeviceDrained, FrameError.
     """
-    outcome, limit_s = await in_turn_again(gpu, order, how, deadline)
+    outcome, step = await in_turn_again(gpu, order, how, deadline)
     if outcome.ending in _UNTOLD:
         again, _ = await in_turn(gpu, announced(order), how, deadline)
         if again.ending in _UNTOLD:
             outcome = replace(outcome, stages=again.stages)
-    return outcome, limit_s
+    return outcome, step
 
 
 def announced(order: ProgramOrder) -> ProgramOrder:
@@ -193,14 +193,14 @@ def too_much_told(error: FrameError, role: str) -> Replayed:
 
 async def in_turn_again(
     gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
-) -> tuple[LaunchOutcome, float]:
+) -> tuple[LaunchOutcome, StepLimit]:
     """Do as `in_turn`; once more where the launcher left by itself, which may be its own mistake.
 
     What it said of that goes into the log.
     """
-    outcome, limit_s = await in_turn(gpu, order, how, deadline)
+    outcome, step = await in_turn(gpu, order, how, deadline)
     if outcome.ending is not LaunchEnding.SILENT:
-        return outcome, limit_s
+        return outcome, step
     words = outcome.stdout[-_LAST_WORDS_BYTES:].decode(errors="replace")
     logger.error("a launcher of programs left (%s):\n%s", outcome.detail, words)
     return await in_turn(gpu, order, how, deadline)
@@ -208,18 +208,18 @@ async def in_turn_again(
 
 async def in_turn(
     gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
-) -> tuple[LaunchOutcome, float]:
-    """Return the outcome of an order when it is its turn, and what it was given to run.
+) -> tuple[LaunchOutcome, StepLimit]:
+    """Return the outcome of an order when it is its turn, and its limit.
 
     A program beside the first has as long again. Raises DeadlinePassed, DeviceDrained, FrameError.
     """
-    limit_s, came_s = _Limit(deadline, how.timeout_s), time.monotonic()
+    limit, came_s = _Limit(deadline, how.timeout_s), time.monotonic()
     try:
         outcome = await gpu.launchers.replay(
             gpu.ordinal,
             order,
             caller=how.caller,
-            deadline_s=limit_s,
+            deadline_s=limit,
             turn_s=deadline.limit_s(how.turn_s),
             is_batch=how.is_batch,
         )
@@ -227,24 +227,24 @@ async def in_turn(
         raise deadline.passed from None
     finally:
         ended_s = time.monotonic()
-        began_s = limit_s.began_s or ended_s
+        began_s = limit.began_s or ended_s
         how.spent.add("turn", began_s - came_s)
         how.spent.add("replay", ended_s - began_s)
-    return outcome, limit_s.asked_s
+    return outcome, limit.step
 
 
 class _Limit:
-    """What a replay may take, asked for when it begins."""
+    """The limit of a replay, asked for when it begins."""
 
     def __init__(self, deadline: Deadline, timeout_s: float) -> None:
-        self.asked_s = timeout_s
+        self.step = StepLimit(timeout_s, None)
         self.began_s: float | None = None
         self._deadline, self._timeout_s = deadline, timeout_s
 
     def __call__(self) -> float:
         self.began_s = time.monotonic()
-        self.asked_s = self._deadline.limit_s(self._timeout_s)
-        return self.asked_s
+        self.step = self._deadline.step(self._timeout_s)
+        return self.step.limit_s
 
 
 def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> ProgramOrder:

@@ -7,7 +7,7 @@ expected may have been there before.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from worker.launch.run import Deadline
+from jobs.deadline import Deadline
 from worker.programs.gpu.gpu_replay import (
     DeviceProgram,
     ProgramGpu,

@@ -5,12 +5,12 @@ For outputs that are too large to leave it: of these only numbers are sent.
 
 from dataclasses import replace
 
+from jobs.deadline import Deadline
 from launch.messages import Tolerance
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.tape.output_paths import by_path
 from programs.tape.schema import Structure, Tape, TensorRef
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
-from worker.launch.run import Deadline
 from worker.pool.frame import FrameError
 from worker.programs.gpu.device_outcome import both_of
 from worker.programs.gpu.gpu_replay import (
@@ -49,11 +49,11 @@ async def replay_beside(
     )
     try:
         async with deadline.bounding():  # the reference's time is not known when the turn begins
-            outcome, limit_s = await placed_outcome(gpu, order, how, deadline)
+            outcome, step = await placed_outcome(gpu, order, how, deadline)
     except FrameError as error:
         return too_much_told(error, program.role), Replayed()
-    if outcome.ending is LaunchEnding.DEADLINE and limit_s < how.timeout_s:
-        raise deadline.passed
+    if outcome.ending is LaunchEnding.DEADLINE:
+        step.timed_out()
     return both_of(outcome, program.tape, reference.tape, how.timeout_s)
 
 

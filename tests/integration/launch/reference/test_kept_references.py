@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from compiler.specialization import Specialization
+from jobs.deadline import Deadline, DeadlinePassed
 from launch.request.bound_arguments import BoundArguments
 from launch.request.reference_request import Reference
 from store import keys
@@ -19,7 +20,7 @@ from tests.integration.launch.child_runs import Bound, out, uniform
 from worker.launch.kept_references import KeptReferences, ReferenceAnswer, _read, _written
 from worker.launch.launch_children import Children
 from worker.launch.reference import References
-from worker.launch.run import Deadline, DeadlinePassed, PreparedRun
+from worker.launch.run import PreparedRun
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -5,13 +5,13 @@ from typing import Any, cast
 from compiler.job import CompileJob
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
+from jobs.deadline import Deadline
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Device
 from launch.request.launch_request import LaunchRequest
 from tests.unit.compiler.vector_add import TOOLCHAIN
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.cases import Cases
-from worker.launch.run import Deadline
 
 BODY: dict[str, Any] = {
     "compilation": {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"},

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from jobs.deadline import Deadline
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.recorded import sent, vector_add
 from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.program.program_order import BESIDE, ProgramTimingOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
-from worker.launch.run import Deadline
 from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
 from worker.programs.gpu.known_references import KnownReferences
 from worker.programs.gpu.program_replays import ProgramReplays

@@ -5,6 +5,7 @@ from typing import Any
 
 from compiler.abi import abi_of
 from compiler.target import Target
+from jobs.deadline import Deadline
 from launch.messages import Finding
 from launch.request.launch_record import CaseResult, Launch
 from launch.request.launch_request import EXAMPLE, LaunchRequest
@@ -20,7 +21,7 @@ from worker.launch.gpu.tool_reruns import (
     with_findings,
 )
 from worker.launch.launch_reports import read_findings
-from worker.launch.run import Deadline, RunResult
+from worker.launch.run import RunResult
 
 ABI = abi_of(Target("cuda", 90, 32), [], {"name": "k", "num_warps": 4, "shared": 0})
 JOB = LauncherOrder(b"", ABI, (1, 1, 1), [], {})

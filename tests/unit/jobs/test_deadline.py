@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from worker.launch.run import Deadline, DeadlinePassed
+from jobs.deadline import Deadline, DeadlinePassed
 
 
 def test_a_step_may_take_what_it_is_allowed_while_there_is_more() -> None:

@@ -1,7 +1,7 @@
 """Pauses between attempts, each twice as long as the one before."""
 
 
-class Pauses:
+class Backoff:
     """The lengths of pauses, from `first_s` to `longest_s` seconds."""
 
     def __init__(self, first_s: float, longest_s: float) -> None:
