@@ -125,6 +125,10 @@ class LaunchResult:
             raise AttributeError(name)
         raise StandInUsed(words)
 
+    def __repr__(self) -> str:
+        self._assumptions.ask("how a compiled kernel shows itself is not known")
+        return "<a compiled kernel, which is not launched>"
+
 
 class MissingModules(importlib.abc.MetaPathFinder):
     """Comes after all finders: notes the modules that user code asked for and that are not here."""

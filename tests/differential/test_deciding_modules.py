@@ -139,6 +139,9 @@ REFUSED = {
     "a function that its decorator calls": "c = min(2.0, torch.inf)\ndef now(f):\n    f()\n@now\ndef setup():\n    global c\n    c = 5.0 if hasattr(torch, 'nothing') else 6.0\nB = tl.constexpr(c)\n",
     "a method that its decorator calls": "c = min(2.0, torch.inf)\ndef now(f):\n    f()\nclass C:\n    @now\n    def setup():\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nB = tl.constexpr(c)\n",
     "a function that is gone": "c = min(2.0, torch.inf)\nfor _ in (1,):\n    def f():\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\n    f()\n    del f\nB = tl.constexpr(c)\n",
+    "how it shows itself": "x = torch.randn(3)\nc = float(len(str(x)))\nB = tl.constexpr(c)\n",
+    "how it is formatted": "x = torch.randn(3)\nc = 2.0\nif f'{x}' < 'z':\n    c = 3.0\nB = tl.constexpr(c)\n",
+    "how a launch shows itself": "@triton.jit\ndef o(x):\n    pass\nh = o[(1,)](1)\nc = float(len(str(h)))\nB = tl.constexpr(c)\n",
     "a generator's state": "import random\nrandom.seed(1)\ntry:\n    random.seed(int(torch.randn(3)))\nexcept Exception:\n    pass\nB = tl.constexpr(random.random())\n",
     "a property": "class C:\n    @property\n    def v(self):\n        return 3.0 if isinstance(x, float) else 4.0\nx = torch.randn(3).item\nB = tl.constexpr(C().v)\n",
     "registers of a kernel": "@triton.jit\ndef o(x):\n    pass\nc = 2.0\ntry:\n    c = float(o[(1,)](1).n_regs)\nexcept Exception:\n    pass\nB = tl.constexpr(c)\n",
@@ -160,6 +163,7 @@ REFUSED_KERNELS = {
 EQUAL = {
     "a value that is bound anew": "c = 2.0\ntry:\n    c = float(torch.randn(3))\nexcept Exception:\n    pass\nc = 4.0\nB = tl.constexpr(c)\n",
     "methods of a class with a decorator": "import functools\nclass C:\n    v = 2.0\n    @property\n    def w(self):\n        return torch.randn(3) is None\n    @w.setter\n    def w(self, v):\n        self.v = v\nB = tl.constexpr(C.v)\n",
+    "what is only printed": "L = [2.0]\nx = torch.randn(L[0])\nprint(x, L)\nB = tl.constexpr(L[0])\n",
     "another list": "L = [2.0]\nM = [1.0]\ndef setup():\n    M[0] = flash_attn.fast()\nsetup()\nB = tl.constexpr(L[0])\n",
     "a configuration that is only read": "C = {'a': 2.0}\nclass Model:\n    def __init__(self):\n        self.x = torch.randn(C['a'])\n"
     "model = Model()\nif model.x:\n    pass\nB = tl.constexpr(C['a'])\n",

@@ -202,6 +202,7 @@ class Absent(StandIn):
         """End the context."""
 
     def __repr__(self) -> str:
+        self._assumptions.ask(_unknown(self.__name__))  # the real thing shows itself otherwise
         return f"<{self.__name__}, which is not installed>"
 
 
