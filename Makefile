@@ -63,8 +63,9 @@ $(SUITES:%=test-%): test-%: $(STAMP)
 	$(PYTHON) -m pytest -q $(FOLDERS_$*) \
 		$(addprefix --ignore=,$(filter $(addsuffix /%,$(FOLDERS_$*)),$(FOLDERS)))
 
-test-slow: $(STAMP) ## how time grows with what is sent, and 120 generated modules (a minute)
-	$(PYTHON) -m pytest -q tests/slow
+test-slow: $(STAMP) ## tests/slow, and more seeds for generated modules and jobs
+	TRITOND_FUZZ_MODULES=120 TRITOND_FUZZ_JOBS=12 $(PYTHON) -m pytest -q tests/slow \
+		tests/differential/test_deciding_modules.py tests/integration/store/test_job_invariants.py
 
 coverage: $(STAMP) ## which branches the tests of `make test` run, in every process (twice its time)
 	rm -rf $(COVERAGE)
@@ -128,7 +129,7 @@ test-schemathesis: $(STAMP) $(SCHEMATHESIS)/.installed ## requests made of our O
 
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
-		$(PYTHON) -m pytest tests/integration/compiler/export tests/integration/service/derived
+		$(PYTHON) -m pytest tests/slow/export tests/integration/service/derived
 
 test-gpu: $(VENV)/.gpu ## launches on a real NVIDIA GPU; fails where there is none
 	$(PYTHON) tests/gpu/make_cubins.py

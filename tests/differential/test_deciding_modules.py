@@ -26,7 +26,7 @@ INSTALLED = {
     "def register(function):\n    function(5.0)\n",
 }
 REQUEST = {"kernel": "k", "signature": SIGNATURE, "constexprs": {}}
-EXAMPLES = int(os.environ.get("TRITOND_FUZZ_MODULES", "30"))
+EXAMPLES = int(os.environ.get("TRITOND_FUZZ_MODULES", "5"))
 SEED = int(os.environ.get("TRITOND_FUZZ_SEED", "1"))
 
 START = (

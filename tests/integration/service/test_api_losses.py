@@ -1,14 +1,8 @@
-"""What may be lost at any moment (a worker, a blob, the store, everything but the data folder)."""
+"""A blob that is lost or damaged is made again."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import signal
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -17,137 +11,12 @@ from store import keys
 from store.connection import connect
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
-from tests.integration.service.running import ROOT, Deployment, Process, ended
-from tests.integration.service.sweeps.test_sweeps import post_sweep
-from tests.waiting import wait_until
-
-LEASE_S = 2
-Started = Callable[[dict[str, Any]], str]
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A deployment of its own, whose parts these tests end and start again."""
-    deployment = Deployment(tmp_path_factory.mktemp("machine"), TRITOND_LEASE_S=str(LEASE_S))
-    deployment.start_store()
-    deployment.start_service()
-    yield deployment
-    deployment.stop()
-
-
-@pytest.fixture
-def worker(machine: Deployment) -> Process:
-    """The one worker, started when the test before took it away."""
-    machine.workers = [worker for worker in machine.workers if worker.still_runs()]
-    if not machine.workers:
-        machine.start_worker()
-    wait_until(lambda: is_registered(machine, machine.workers[0]), "a worker", machine.said)
-    return machine.workers[0]
-
-
-@pytest.fixture
-def client(machine: Deployment) -> Iterator[httpx.Client]:
-    with machine.client() as client:
-        yield client
-
-
-@pytest.fixture
-def started(client: httpx.Client) -> Started:
-    """Posts a compilation that takes a while and returns its URL when a worker is at it."""
-
-    def started(body: dict[str, Any]) -> str:
-        url: str = client.post("/v1/compilations", json=body).json()["url"]
-        wait_until(lambda: client.get(url).json()["state"] == "running", "it runs")
-        return url
-
-    return started
-
-
-def is_registered(machine: Deployment, worker: Process) -> bool:
-    known = httpx.get(f"{machine.url}/v1/workers").json()["workers"]
-    return any(f"-{worker.pid}-" in each["id"] for each in known)
+from tests.integration.service.running import Deployment
 
 
 async def delete_blob(redis_url: str, digest: str) -> None:
     async with connect(redis_url) as redis:
         assert await redis.delete(keys.BLOB + digest) == 1
-
-
-def test_a_sweep_whose_driver_is_killed_goes_on_with_the_rows_it_has(
-    machine: Deployment, worker: Process, client: httpx.Client
-) -> None:
-    base = bodies.busy(0.3, "its driver is killed")
-    base |= {"source": base["source"].replace("= SIZE", "")}
-    url = post_sweep(
-        client, wait=0, base=base, space={"constexprs.BLOCK": [2**n for n in range(10)]}
-    ).json()["url"]
-    wait_until(lambda: client.get(url).json()["counts"].get("succeeded"), "a first row")
-    before = client.get(url).json()["rows"]
-
-    os.kill(worker.pid, signal.SIGKILL)
-    machine.start_worker()
-    after = ended(client, url)
-
-    assert (after["state"], after["counts"]) == ("completed", {"succeeded": 10})
-    kept = [row for row in before if row["state"] == "succeeded"]
-    assert kept
-    assert kept == [after["rows"][row["index"]] for row in kept]
-
-
-def test_the_job_of_a_killed_worker_is_done_by_another(
-    machine: Deployment, worker: Process, client: httpx.Client, started: Started
-) -> None:
-    url = started(bodies.busy(1, "its worker is killed"))
-
-    worker.kill()
-    machine.start_worker()
-
-    assert ended(client, url)["state"] == "succeeded"
-    assert client.get(f"{url}/events").text.count("event: started") == 2
-
-
-def test_a_worker_that_is_told_to_stop_gives_its_job_back(
-    machine: Deployment, worker: Process, client: httpx.Client, started: Started
-) -> None:
-    url = started(bodies.busy(60, "its worker stops"))
-
-    assert worker.stop() == 0
-
-    assert client.get(url).json()["state"] == "queued"
-    assert not is_registered(machine, worker)
-    assert client.delete(url).json()["state"] == "cancelled"
-
-
-def test_the_cache_outlives_a_restart_of_everything(machine: Deployment, worker: Process) -> None:
-    with machine.client() as client:
-        made = client.post("/v1/compilations?wait=60", json=bodies.vector_add("kept")).json()
-        ptx = client.get(made["artifacts"]["ptx"]["url"]).text
-
-    machine.stop()
-    machine.start_store()
-    machine.start_service()
-
-    with machine.client() as client:
-        again = client.post("/v1/compilations", json=bodies.vector_add("kept")).json()
-        assert again == made | {"cache": "hit"}, "a hit needs no worker"
-        assert client.get(again["artifacts"]["ptx"]["url"]).text == ptx
-
-
-def test_without_its_store_the_service_says_so_and_recovers(
-    machine: Deployment, worker: Process, client: httpx.Client
-) -> None:
-    machine.stop_store()
-    refused = client.post("/v1/compilations?wait=5", json=bodies.vector_add("store down"))
-    alive, ready = client.get("/healthz"), client.get("/readyz")
-    machine.start_store()
-    wait_until(lambda: client.get("/readyz").is_success, "the service finds its store again")
-    made = client.post("/v1/compilations?wait=60", json=bodies.vector_add("store up")).json()
-
-    assert (refused.status_code, refused.json()["slug"]) == (503, "store_unavailable")
-    assert int(refused.headers["retry-after"]) > 0
-    assert (alive.status_code, ready.status_code) == (200, 503)
-    assert made["state"] == "succeeded"
-    assert worker.still_runs()
 
 
 @pytest.mark.parametrize("hits", [0, 2], ids=["fresh", "remembered"])
@@ -196,35 +65,3 @@ def test_a_damaged_blob_is_made_again(system: Deployment, post: Post, http: http
 async def damage_blob(redis_url: str, digest: str) -> None:
     async with connect(redis_url) as redis:
         assert await redis.set(keys.BLOB + digest, b"rust", xx=True)
-
-
-@pytest.fixture
-def edited(tmp_path: Path) -> Path:
-    """The same code but for a comment, which makes another toolchain of it."""
-    for package in ("compiler", "jobs", "launch", "programs", "store", "sweeps", "worker"):
-        leave = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)
-    with (tmp_path / "compiler/parameter_binding.py").open("a") as file:
-        file.write("# edited\n")
-    return tmp_path
-
-
-def test_what_waits_for_a_worker_whose_code_is_replaced_is_done_by_the_new_one(
-    machine: Deployment, worker: Process, client: httpx.Client, edited: Path
-) -> None:
-    before = client.post("/v1/compilations?wait=60", json=bodies.vector_add("replaced")).json()
-    worker.stop()
-    requests = [bodies.vector_add(f"replaced {number}") for number in range(3)]
-    batch = client.post("/v1/batches", json={"kind": "compilations", "requests": requests}).json()
-
-    machine.start_worker(root=edited)
-    done = ended(client, batch["url"])
-    after = client.post("/v1/compilations?wait=60", json=bodies.vector_add("after it")).json()
-
-    assert done["counts"]["succeeded"] == len(requests)
-    assert after["state"] == "succeeded"
-    assert after["toolchain"]["id"] != before["toolchain"]["id"]
-    for item in done["items"]:
-        assert item["result"]["toolchain"] == after["toolchain"], "which it says itself"
-        assert client.get(item["result"]["url"]).json()["key"] == item["result"]["key"]
-        assert item["result"]["url"] != item["url"]

@@ -1,6 +1,7 @@
 """Any sequence of calls leaves the job protocol in order: nothing lost, doubled or left over."""
 
 import contextlib
+import os
 from collections import defaultdict
 from random import Random
 
@@ -17,6 +18,8 @@ CALLERS = ["alice", "bob", "carol"]
 LIMITS = QueueLimits(queued=4, queued_per_caller=3, living_bytes=600, deliveries=2, lease_ms=60_000)
 
 STEPS = 150
+SEQUENCES = int(os.environ.get("TRITOND_FUZZ_JOBS", "3"))
+"""`make test-slow` tries more of them."""
 
 
 def random_step(random: Random) -> tuple[str, tuple[object, ...]]:
@@ -220,7 +223,7 @@ class Model:
             assert (turn, job["stream"]) == (job_id.encode(), at)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(SEQUENCES))
 async def test_any_sequence_of_calls_leaves_everything_in_order(redis, blocking, seed):
     random = Random(seed)
     model = Model(redis, blocking)

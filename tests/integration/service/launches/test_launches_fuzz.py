@@ -19,39 +19,8 @@ from tests.integration.service.launches.fuzzed import (
     of_rows,
     rows,
 )
-from tests.integration.service.launches.fuzzed_right import RIGHT
 from tests.integration.service.launches.puzzles import matmul
 from tests.integration.service.launches.test_launches_compiled import TTIR, ir_launch
-
-RIGHT_HERE = (
-    "puzzle 7 long softmax", "layer norm fp16", "matmul fp16", "top k",
-)  # fmt: skip
-"""The rest is tried by benchmarks/fuzz.py, with many seeds."""
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_kernel_that_is_wrong_elsewhere_is_found(launch: Launch, name: str) -> None:
-    body, verdict = WRONG[name]
-    assert launch(body)["verdict"] == "passed"
-
-    answer = launch(fuzzed(body))
-
-    assert answer["verdict"] == verdict
-    [finding] = [found for found in answer["findings"] if found["case"]]
-    assert finding["kind"] == verdict
-    assert finding["message"].startswith(f"With {finding['case']['name']}: ")
-    replayed = launch(body | {"cases": [finding["case"]]})
-    assert replayed["verdict"] == verdict
-
-
-@pytest.mark.parametrize("name", RIGHT_HERE)
-def test_nothing_is_found_in_a_right_kernel(launch: Launch, name: str) -> None:
-    answer = launch(fuzzed(RIGHT[name]))
-
-    assert answer["verdict"] == "passed"
-    assert not [found for found in answer["findings"] if found["case"]]
-    assert answer["fuzz"]["cases"] == 24
-    assert answer["fuzz"]["reference"] == "float64"
 
 
 def test_a_scalar_is_infinite_for_the_reference_where_it_is_for_the_kernel(launch: Launch) -> None:

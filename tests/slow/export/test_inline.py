@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.compiler.export.conftest import Build
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.derived.compiled import compiled, get
+from tests.slow.export.conftest import Build
 
 SINE = """
 import triton

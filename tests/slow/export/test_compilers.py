@@ -6,7 +6,7 @@ import pytest
 
 from compiler.export.c import c_header
 from compiler.export.rust import rust_module
-from tests.integration.compiler.export.conftest import Build
+from tests.slow.export.conftest import Build
 from tests.unit.compiler.export.kernels import CUBIN, VARIANTS
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c")

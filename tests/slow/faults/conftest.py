@@ -1,0 +1,12 @@
+"""The deployment whose parts these tests stop, kill and start again."""
+
+from tests.integration.faults.conftest import (
+    connect_to_service,
+    http,
+    machine,
+    operator,
+    service,
+    worker,
+)
+
+__all__ = ["connect_to_service", "http", "machine", "operator", "service", "worker"]
