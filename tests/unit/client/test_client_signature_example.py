@@ -1,5 +1,6 @@
 """Types by example: what the service infers from launch arguments is what the client says."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -46,20 +47,19 @@ def _bool(kind: Any) -> Any:
     return kind.replace("u1", "i1") if isinstance(kind, str) else kind
 
 
-@pytest.mark.parametrize("known", FACTS)
-@pytest.mark.parametrize("number", NUMBERS, ids=str)
-def test_a_number_gives_the_type_that_a_launch_would_infer(known: str, number: Any):
-    if known in {"a pointer", "a const pointer"}:
-        with pytest.raises(ValueError, match=r"x: it is annotated .*, and .* is no buffer"):
-            signature_of({"x": number}, {"x": fact("x", **FACTS[known])})
-        return
-    if known == "int64" and number in [0.5, 2**63]:
-        with pytest.raises(ValueError, match=r"x: .* is no i64, which is the type of this"):
-            signature_of({"x": number}, {"x": fact("x", **FACTS[known])})
-        return
-    said, expected = both(number, **FACTS[known])
-
-    assert said == expected
+def test_a_number_gives_the_type_that_a_launch_would_infer(subtests: pytest.Subtests):
+    for known, number in itertools.product(FACTS, NUMBERS):
+        with subtests.test(known=known, number=number):
+            if known in {"a pointer", "a const pointer"}:
+                refusal = r"x: it is annotated .*, and .* is no buffer"
+            elif known == "int64" and number in [0.5, 2**63]:
+                refusal = r"x: .* is no i64, which is the type of this"
+            else:
+                said, expected = both(number, **FACTS[known])
+                assert said == expected
+                continue
+            with pytest.raises(ValueError, match=refusal):
+                signature_of({"x": number}, {"x": fact("x", **FACTS[known])})
 
 
 @pytest.mark.parametrize("known", ["nothing said", "not specialized", "not on alignment", "const"])

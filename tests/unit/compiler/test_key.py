@@ -34,11 +34,11 @@ json_values = st.recursive(
 )
 
 FUNCTIONS = pytest.mark.parametrize("function", INPUTS, ids=lambda function: function.__name__)
-EACH_INPUT = pytest.mark.parametrize(
-    ("function", "name"),
-    [(function, name) for function, inputs in INPUTS.items() for name in inputs],
-    ids=lambda value: getattr(value, "__name__", value),
-)
+EACH_INPUT = [
+    (function, name, values)
+    for function, inputs in INPUTS.items()
+    for name, values in inputs.items()
+]
 
 
 def inputs_of(function: Callable[..., str], **changes: Any) -> dict[str, Any]:
@@ -63,19 +63,19 @@ def test_every_input_of_a_key_has_its_values_here(function: Callable[..., str]):
     assert list(INPUTS[function]) == list(inspect.signature(function).parameters)
 
 
-@EACH_INPUT
-def test_another_value_of_an_input_is_another_key(function: Callable[..., str], name: str):
-    values = INPUTS[function][name]
-    keys = [function(**inputs_of(function, **{name: value})) for value in values]
+def test_another_value_of_an_input_is_another_key(subtests: pytest.Subtests):
+    for function, name, values in EACH_INPUT:
+        keys = [function(**inputs_of(function, **{name: value})) for value in values]
+        with subtests.test(function=function.__name__, name=name):
+            assert len(set(keys)) == len(values) > 1
 
-    assert len(set(keys)) == len(values) > 1
 
-
-@EACH_INPUT
-def test_an_equal_value_of_an_input_is_the_same_key(function: Callable[..., str], name: str):
-    for value in INPUTS[function][name]:
-        one = function(**inputs_of(function, **{name: value}))
-        assert function(**inputs_of(function, **{name: reordered(value)})) == one
+def test_an_equal_value_of_an_input_is_the_same_key(subtests: pytest.Subtests):
+    for function, name, values in EACH_INPUT:
+        with subtests.test(function=function.__name__, name=name):
+            for value in values:
+                one = function(**inputs_of(function, **{name: value}))
+                assert function(**inputs_of(function, **{name: reordered(value)})) == one
 
 
 @FUNCTIONS

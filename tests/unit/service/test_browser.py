@@ -1,5 +1,6 @@
 """Which requests a page of somebody else may be behind, told from what its browser says."""
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,19 +61,21 @@ async def test_the_names_of_this_machine_are_answered_at_any_port(host: str):
     assert (await ask({"Host": host})).status_code == 204
 
 
-@pytest.mark.parametrize(
-    "host",
+REBOUND = (
     ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example",
      "0.0.0.0:8000", "", "localhost:", "localhost:x", "localhost:80:90", "[::1]:", "user@localhost",
-     "localhost, evil.example", "::1", "[::2]", "localhost.", "xn--localhost-"],
+     "localhost, evil.example", "::1", "[::2]", "localhost.", "xn--localhost-"]
 )  # fmt: skip
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
-async def test_a_name_that_was_rebound_is_misdirected(host: str, method: str):
-    answer = await ask([("Host", host)], method)
 
-    assert answer.status_code == 421
-    assert answer.json()["slug"] == "misdirected"
-    assert "TRITOND_ALLOWED_HOSTS" in answer.json()["detail"]
+
+async def test_a_name_that_was_rebound_is_misdirected(subtests: pytest.Subtests):
+    methods = ["GET", "POST", "PUT", "DELETE", "OPTIONS"]
+    for host, method in itertools.product(REBOUND, methods):
+        with subtests.test(host=host, method=method):
+            answer = await ask([("Host", host)], method)
+            assert answer.status_code == 421
+            assert answer.json()["slug"] == "misdirected"
+            assert "TRITOND_ALLOWED_HOSTS" in answer.json()["detail"]
 
 
 async def test_two_hosts_are_none():
