@@ -23,7 +23,7 @@ from tritonc.gate.toml_reading import FileFault, TomlTable
 from tritonc.service_errors import TritoncError
 
 DEFAULT_NAME = "kernels.toml"
-ON_A_CPU = frozenset({"cpu", "interpreter"})
+ON_A_CPU = ("cpu", "interpreter")
 """The CPU device as a gate file may write it: `interpreter` is its old name."""
 MAX_KERNELS = 1000
 

@@ -104,7 +104,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "case without inputs": (SOURCE | {"cases": [{}]}, "/cases/0/inputs", "this field is needed"),
     "tolerance": (SOURCE | {"tolerance": {"rtol": -1}}, "/tolerance/rtol", "greater than or equal"),
-    "device": (SOURCE | {"device": "gpu"}, "/device", '"gpu" is no device; write "auto"'),
+    "device": (SOURCE | {"device": "tpu"}, "/device", '"tpu" is no device; write "auto"'),
     "target of a device": (
         SOURCE | {"device": {"target": "cuda"}},
         "/device/target",
@@ -145,6 +145,11 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         "/device",
         "nothing runs after tape",
     ),
+    "stopped before any GPU": (
+        SOURCE | {"stop_after": "tape", "device": "gpu"},
+        "/device",
+        "nothing runs after tape",
+    ),
     "stopped before comparing": (
         SOURCE | {"stop_after": "tape", "checks": ["racecheck"]},
         "/checks",
@@ -170,7 +175,7 @@ def test_a_fault_names_its_place_and_what_is_wrong(body, pointer, message):
 
 
 def test_all_faults_are_named_at_once():
-    body = SOURCE | {"device": "gpu", "entry": SCRIPT | {"name": "f"}, "inputs": INPUTS}
+    body = SOURCE | {"device": "tpu", "entry": SCRIPT | {"name": "f"}, "inputs": INPUTS}
 
     with pytest.raises(RequestRejected) as rejected:
         read(body)

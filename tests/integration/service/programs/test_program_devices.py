@@ -29,8 +29,8 @@ SMALL = {"source": "pass"}
 
 @pytest.mark.parametrize(
     "device",
-    ["auto", None, {"target": "cuda:90"}, {"target": "cuda:90", "model": MODEL}],
-    ids=["auto", "nothing said", "target", "target and model"],
+    ["auto", None, "gpu", {"target": "cuda:90"}, {"target": "cuda:90", "model": MODEL}],
+    ids=["auto", "nothing said", "any GPU", "target", "target and model"],
 )
 def test_a_program_goes_to_a_worker_with_such_a_gpu(
     alice: httpx.Client, gpu_recorder: ScriptedRecorder, device: Any
@@ -44,8 +44,13 @@ def test_a_program_goes_to_a_worker_with_such_a_gpu(
 
 @pytest.mark.parametrize(
     "body",
-    [EXAMPLE | {"device": "cpu"}, WARMING_EXAMPLE, EXAMPLE | {"stop_after": "tape"}],
-    ids=["asked for", "compiled only", "recorded only"],
+    [
+        EXAMPLE | {"device": "cpu"},
+        EXAMPLE | {"device": "interpreter"},
+        WARMING_EXAMPLE,
+        EXAMPLE | {"stop_after": "tape"},
+    ],
+    ids=["asked for", "asked for by its old name", "compiled only", "recorded only"],
 )
 def test_what_needs_no_gpu_goes_to_the_cpu_device(
     alice: httpx.Client,

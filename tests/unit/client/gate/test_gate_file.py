@@ -117,6 +117,21 @@ def test_a_fault_has_its_place(service: GateService, capsys: Any, text: str, sai
     assert any(line.startswith(f"kernels.toml: {said}") for line in faults(service, capsys))
 
 
+@pytest.mark.parametrize(
+    ("device", "is_judged"),
+    [("'cpu'", False), ("'interpreter'", False), ("'gpu'", True), ("{target = 'cuda:90'}", True)],
+)
+def test_times_are_judged_on_gpus_alone(
+    service: GateService, capsys: Any, device: str, is_judged: bool
+):
+    text = "budgets = {median_us = 5}\nmatrix = 3\n[kernels.add]\nsource = 'kernels.toml'\n"
+    Path("kernels.toml").write_text(f"{text}launch = {{grid = [1], device = {device}}}\n")
+
+    said = faults(service, capsys)
+
+    assert any("cannot be judged" in line for line in said) is not is_judged
+
+
 def test_the_file_of_the_documents_is_right(service: GateService, capsys: Any):
     [text] = re.findall(r"```toml\n(# kernels.toml\n.*?)```", GATE_DOCUMENT.read_text(), re.DOTALL)
     Path("kernels.toml").write_text(text)
