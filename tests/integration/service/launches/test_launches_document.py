@@ -21,7 +21,13 @@ EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    "name", ["reference/launches.md", "how-to/batches.md", "reference/sweeps.md"]
+    "name",
+    [
+        "reference/launches.md",
+        "how-to/batches.md",
+        "reference/sweeps.md",
+        "tutorial/first-kernel.md",
+    ],
 )
 def test_its_examples_print_what_it_says(system: Deployment, name: str) -> None:
     namespace: dict[str, Any] = {}
@@ -33,7 +39,7 @@ def test_its_examples_print_what_it_says(system: Deployment, name: str) -> None:
         with contextlib.redirect_stdout(output):
             exec(code.replace("http://127.0.0.1:8000", system.url), namespace)
         assert output.getvalue() == printed
-    namespace["http"].close()
+    (namespace.get("http") or namespace["client"]).close()
     assert len(examples) == text.count("```python")
 
 
