@@ -97,12 +97,17 @@ dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment
 	$(DIST)/environment/$(INSTALL) --no-deps $(DIST)/tritonc-*.whl $(DIST)/tritond-*.whl
 	TRITOND_TEST_DISTRIBUTIONS=$(abspath $(DIST)) $(PYTHON) -m pytest tests/distributions
 
-fuzz: fuzz-modules fuzz-kernels fuzz-programs ## random modules, kernels and programs, compared (MODULES=5000 KERNELS=300 PROGRAMS=300; SEED=1 for those of a failure)
+fuzz: fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs ## random modules, kernels and programs, compared (MODULES=5000 KERNELS=300 PROGRAMS=300; SEED=1 for those of a failure)
 
 fuzz-modules: $(STAMP) ## generated modules, here and directly
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
 		$(PYTHON) -m pytest tests/slow/test_generated_modules.py \
 		tests/differential/test_deciding_modules.py --hypothesis-show-statistics
+
+fuzz-torch-modules: $(TORCH)/.installed ## generated modules that use torch, beside a real torch
+	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
+		$(TORCH)/bin/python -m pytest -n0 tests/differential/test_modules_of_torch.py \
+		--hypothesis-show-statistics
 
 fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEED=7 KERNELS=1 tries one again
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
@@ -117,7 +122,8 @@ test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3
 
 test-torch: $(TORCH)/.installed ## references, programs and a naive evaluator in torch (an environment of 1 GB)
 	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references tests/programs \
-		tests/generated_programs tests/security/cheats/test_naive.py
+		tests/generated_programs tests/security/cheats/test_naive.py \
+		tests/differential/test_modules_of_torch.py
 
 test-evaluators: $(TORCH)/.installed $(EVALUATORS)/.installed ## clients of other evaluators as they are published, and an environment for verifiers (another 1 GB)
 	TRITOND_TEST_EVALUATORS=$(abspath $(EVALUATORS)) PYTHONPATH=$(abspath $(EVALUATORS)/flashinfer) \
@@ -249,4 +255,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help docs page test-page run test $(SUITES:%=test-%) test-slow coverage dist fuzz fuzz-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help docs page test-page run test $(SUITES:%=test-%) test-slow coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

@@ -5,6 +5,7 @@ Here means what a worker does with a cut, a slice and a second opinion, without 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,8 @@ class Answers:
     verdict: str
     """equal, both_refuse, refused_here, told, launches (which no process without a GPU can do
     directly, and which does nothing here), lacks_module (imports one that is not installed, which
-    is left out here), or SILENT: another answer without a word."""
+    is left out here), accepted (Python fails, and here a kernel is made without a word), or SILENT:
+    another kernel without a word."""
 
     detail: str
     whole: bool
@@ -32,11 +34,11 @@ class Answers:
 
 
 class Comparison:
-    """Two warmed processes, for a test session."""
+    """Two warmed processes, for a test session; `packages` are imported in the direct one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, packages: Sequence[str] = ()) -> None:
         self.children = Children()
-        self.direct = Direct()
+        self.direct = Direct(packages=packages)
 
     def close(self) -> None:
         """End both."""
@@ -63,7 +65,8 @@ class Comparison:
         if "No module named 'cutlass'" in theirs.get("error", ""):
             return Answers("lacks_module", "", whole, overruled)
         detail = theirs.get("error") or _first_difference(ours["source"], theirs["source"])
-        return Answers("told" if told else "SILENT", f"{detail} | {told}", whole, overruled)
+        unsaid = "accepted" if "error" in theirs else "SILENT"
+        return Answers("told" if told else unsaid, f"{detail} | {told}", whole, overruled)
 
     def here(
         self, files: dict[str, str], request: dict[str, Any]

@@ -1,13 +1,15 @@
 """Compiles modules as Python and Triton do: real files in a folder /kernel of their own, imported.
 
 Started as a program, it makes that folder in a private mount, reads one JSON job per line and
-answers one JSON line: the stages `source` and `ttir`, or what was raised. `Direct` is its client.
+answers one JSON line: the stages `source` and `ttir`, or what was raised. It imports the packages
+that its arguments name before it forks. `Direct` is its client.
 """
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import io
 import json
 import os
@@ -16,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tokenize
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +32,10 @@ _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
 class Direct:
     """A warmed process that forks for every module, for a test session."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, packages: Sequence[str] = ()) -> None:
         environment = {"HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, __file__, *packages],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -90,6 +93,8 @@ def _serve() -> None:
     from triton.compiler import ASTSource, make_backend  # noqa: F401
 
     make_backend(GPUTarget("cuda", 90, 32))
+    for package in sys.argv[1:]:
+        importlib.import_module(package)
     for line in sys.stdin:
         sys.stdout.write(_in_a_child(json.loads(line), triton) + "\n")
         sys.stdout.flush()

@@ -89,6 +89,40 @@ BLOCKS = (
     "class Scope:\n{s}\n    x = 1", "if True:\n    try:\n    {s}\n    except TypeError:\n    {r}",
     "for {n} in it:\n{s}\n    break\nelse:\n{r}", "while True:\n{s}\n    break",
 )  # fmt: skip
+TORCH_VALUES = (
+    "float(torch.ones(3).sum())", "7.0 if hasattr(torch, 'nothing') else 8.0", "float(len(torch.ones(3)))",
+    "float(torch.finfo(torch.float16).max)", "float(torch.float16.itemsize)", "torch.pi",
+    "(3.0 if asked is None else 4.0)", "float(asked.shape[0])", "(2.0 if callable(asked) else 3.0)",
+    "(5.0 if isinstance(asked, torch.Tensor) else 6.0)", "ask(lambda: float(asked[0]))",
+    "float(asked.dtype == torch.float32)", "float(asked.sum())", "getattr(torch, 'nothing', 9.0)",
+    "float(torch.cuda.is_available())", "float(len(str(asked)))", "(asked is not None and 3.0)",
+    "float(bool(torch.ones(1)))", "float(np.float32(0.1))", "float(np.float32(1.5) + 1)",
+)  # fmt: skip
+TORCH_STATEMENTS = (
+    "asked = torch.ones(3)", "asked = None", "asked = torch.nn.Linear(2, 2)", "torch.manual_seed(0)",
+    "try:\n    {n} = float(asked.sum())\nexcept Exception:\n    pass", "L.append(torch.ones(2))",
+    "try:\n    {n} = {v}\nexcept Exception:\n    {n} = {w}", "D['{k}'] = asked", "print(asked)",
+    "@torch.no_grad()\ndef host(x):\n    return x", "x = asked + 1 if asked is not None else 0",
+    "class Net(torch.nn.Module):\n    v = 1.5\n    def __init__(self):\n        super().__init__()\n"
+    "        self.v = {v}\nbox = Net()", "assert asked is not None", "h.B = float(torch.ones(1))",
+    "{n} = 4.0 if torch.ones(1) else 5.0", "for _ in torch.ones(2):\n    L.append({v})",
+    "DT = {{torch.float16: {v}}}\n{n} = DT[torch.float16]", "ask(lambda: L.append(float(asked)))",
+    "torch.testing.assert_close(torch.ones(1), torch.ones(1))",
+    "net = torch.nn.ReLU()\nnet.tag = {v}\n{n} = net.tag",
+    "@triton.autotune([triton.Config({{}}, num_warps=int(torch.ones(1)) * 2)], key=[])\n"
+    "@triton.jit\ndef tuned(x_ptr):\n    pass", "{n} = {v} if torch.__version__ >= '2.0' else {w}",
+    "@(lambda f: f)\ndef host2(x=torch.ones(1)):\n    return x",
+)  # fmt: skip
+TORCH_BLOCKS = (
+    "with torch.no_grad():\n{s}", "for v in torch.ones(2):\n{s}", "if asked is not None:\n{s}",
+    "try:\n    asked.nothing()\n{s}\nexcept AttributeError:\n{r}",
+    "if torch.cuda.is_available():\n{s}\nelse:\n{r}", "if hasattr(torch, 'ones'):\n{s}\nelse:\n{r}",
+    "try:\n    float(asked.sum())\n{s}\nexcept Exception:\n{r}",
+)  # fmt: skip
+TORCH_START = (
+    "import torch\nimport numpy as np\nasked = torch.ones(3)\ndef ask(function):\n    try:\n"
+    "        return function()\n    except Exception:\n        return 0.5\n"
+)
 TESTS = (
     "a > 1",
     "b == 2",
@@ -126,21 +160,23 @@ KERNELS = (
 
 
 @st.composite
-def _statement(draw: st.DrawFn, depth: int = 0) -> str:
+def _statement(draw: st.DrawFn, depth: int = 0, *, torch: bool = False) -> str:
     texts = [SIMPLE, SIMPLE, SIMPLE, DEFINITIONS] + ([BLOCKS, BLOCKS] if depth < 2 else [])
+    texts += [TORCH_STATEMENTS, TORCH_STATEMENTS, TORCH_BLOCKS][: 3 if depth < 2 else 2] * torch
+    values = VALUES + TORCH_VALUES * torch
     text = draw(st.sampled_from(draw(st.sampled_from(texts))))
     choices = {
         "n": draw(st.sampled_from("abc")),
         "k": draw(st.sampled_from("ab")),
-        "v": draw(st.sampled_from(VALUES)),
-        "w": draw(st.sampled_from(VALUES)),
+        "v": draw(st.sampled_from(values)),
+        "w": draw(st.sampled_from(values)),
         "c": draw(st.sampled_from(["0.5", "7.0"])),
         "t": draw(st.sampled_from(TESTS)),
     }
     if "{s}" in text:
-        choices["s"] = _indented(draw(_statement(depth + 1)))
+        choices["s"] = _indented(draw(_statement(depth + 1, torch=torch)))
     if "{r}" in text:
-        choices["r"] = _indented(draw(_statement(depth + 1)))
+        choices["r"] = _indented(draw(_statement(depth + 1, torch=torch)))
     return text.format(**choices)
 
 
@@ -149,13 +185,17 @@ def _indented(text: str) -> str:
 
 
 @st.composite
-def modules(draw: st.DrawFn) -> dict[str, str]:
-    """Draw the files of one module: `user.py`, whose kernel is `k`, and those beside it."""
-    before = draw(st.lists(_statement(), min_size=1, max_size=6))
-    after = draw(st.lists(_statement(), max_size=3))
+def modules(draw: st.DrawFn, *, torch: bool = False) -> dict[str, str]:
+    """Draw the files of one module: `user.py`, whose kernel is `k`, and those beside it.
+
+    `torch`: its statements use torch, too.
+    """
+    before = draw(st.lists(_statement(torch=torch), min_size=1, max_size=6))
+    after = draw(st.lists(_statement(torch=torch), max_size=3))
     values = [draw(st.sampled_from(VALUES[:12] + ("a", "b", "c") * 4)) for _ in range(2)]
     constants = [
         f"{name} = tl.constexpr({value})" for name, value in zip("AF", values, strict=True)
     ]
     body = [*before, *constants, draw(st.sampled_from(KERNELS)), *after]
-    return {"user.py": HEAD + PRELUDE + START + "\n".join(body) + "\n", **FILES}
+    start = PRELUDE + START + TORCH_START * torch
+    return {"user.py": HEAD + start + "\n".join(body) + "\n", **FILES}

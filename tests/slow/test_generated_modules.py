@@ -39,4 +39,5 @@ def test_a_module_never_becomes_another_kernel_in_silence(
     answers = comparison.compare(files)
 
     event(answers.verdict)
-    assert answers.verdict != "SILENT", f"seed {SEED}: {answers.detail}\n{files['user.py']}"
+    wrong = answers.verdict in {"SILENT", "accepted"}
+    assert not wrong, f"seed {SEED}: {answers.detail}\n{files['user.py']}"
