@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from pydantic import BaseModel
 from starlette.routing import BaseRoute
 
+from jobs.kind import JobKind
+from service.owned_jobs import OwnedJobs
 from service.settings import ServiceSettings
 
 
@@ -27,5 +30,9 @@ class Feature:
     """Models of the bodies that its routes read by themselves."""
     plain_routes: Sequence[BaseRoute] = ()
     """Routes that the OpenAPI document does not show."""
+    kinds: Sequence[JobKind[Any]] = ()
+    """The kinds of its jobs."""
+    owned: Sequence[OwnedJobs[Any]] = ()
+    """Those of its jobs that can be items of batches."""
     serving: Callable[[FastAPI, ServiceSettings], AbstractAsyncContextManager[None]] | None = None
     """The context that it serves in; it may keep what its routes share in `app.state`."""

@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
+from typing import Any
 
 from fastapi import FastAPI
 from redis.asyncio import Redis
@@ -21,6 +22,9 @@ from programs.program_kind import PROGRAM
 from service.caller import Callers, is_loopback
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.feature import Feature
+from service.launches.launch_submission import LAUNCHES
+from service.owned_jobs import OwnedJobs
+from service.programs.program_submission import PROGRAMS
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
 from service.sweeps.refused_work import RefusedWork
@@ -49,7 +53,8 @@ from store.workers import Counters
 from sweeps.sweep_kind import SWEEP
 
 FLUSH_S = 5.0
-KINDS = by_name([*CORE_KINDS, SWEEP, PROGRAM])
+KINDS = (*CORE_KINDS, SWEEP, PROGRAM)
+OWNED = (LAUNCHES, PROGRAMS)
 Part = Callable[[], Coroutine[None, None, None]]
 logger = logging.getLogger(__name__)
 
@@ -68,7 +73,14 @@ def lifespan(
         budget = None if settings.cache_url else Budget(cache, 0)
         callers = Callers(ApiKeys(redis), is_private=is_loopback(settings.host))
         key_changes = _key_changes(blocking, callers)
-        state = _service_state(settings, redis, cache, blocking, budget, callers, key_changes)
+        owned: list[OwnedJobs[Any]] = [
+            *OWNED,
+            *(jobs for feature in features for jobs in feature.owned),
+        ]
+        kinds = by_name([*KINDS, *(kind for feature in features for kind in feature.kinds)])
+        state = _service_state(
+            settings, redis, cache, blocking, budget, callers, key_changes, owned
+        )
         app.state.service, app.state.failed = state, False
         parts: list[Part] = [
             state.results.run,
@@ -77,7 +89,7 @@ def lifespan(
             key_changes.run,
             callers.end_revoked,
             partial(_flush_regularly, state.compilations.flush),
-            partial(reap_for_all, _reaper(redis, blocking), partial(expired, KINDS)),
+            partial(reap_for_all, _reaper(redis, blocking), partial(expired, kinds)),
         ]
         if budget is not None:
             parts.append(partial(_flush_regularly, budget.flush))
@@ -130,6 +142,7 @@ def _service_state(
     budget: Budget | None,
     callers: Callers,
     key_changes: Subscription,
+    owned: Sequence[OwnedJobs[Any]],
 ) -> ServiceState:
     responses = ResponseCache(settings.memory_cache_bytes)
     events = Events(redis)
@@ -155,6 +168,7 @@ def _service_state(
         page_states=PageStates(redis, settings.max_states_bytes),
         idempotency=Idempotency(redis),
         evaluations=Evaluations(redis),
+        owned={jobs.collection: jobs for jobs in owned},
         workers=workers.Workers(redis),
         callers=callers,
         toolchains=ToolchainCache(workers.Toolchains(redis), workers.Workers(redis)),

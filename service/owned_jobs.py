@@ -6,7 +6,9 @@ What such a job is, and what its record says, its type knows; nothing here answe
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
 
 from jobs.kind import JobKind
 from service.caller import Caller
@@ -14,7 +16,7 @@ from service.compilations.answer import FINISHED_STATES
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from store.errors import JobLost
-from store.jobs.types import Cancellation
+from store.jobs.types import Cancellation, Membership, Submitted, Waiting
 
 OVER_STATES = FINISHED_STATES | {"completed"}
 """The states of a record after which nothing more happens."""
@@ -22,14 +24,45 @@ _SHOWN_CHARS = 100
 Stored = TypeVar("Stored")
 
 
+class SubmitOwned(Protocol):
+    """Checks a posted body and queues its job under an id."""
+
+    def __call__(
+        self,
+        state: ServiceState,
+        request: Any,
+        caller: Caller,
+        job_id: str,
+        /,
+        *,
+        waiting: Waiting | None = None,
+        membership: Membership | None = None,
+    ) -> Awaitable[Submitted]:
+        """Submit it. Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnedJobs(Generic[Stored]):
-    """The jobs of one kind."""
+    """The jobs of one kind, as its routes and batches serve them."""
 
     kind: JobKind[Any]
-    url_of: Callable[[str], str]
+    collection: str
+    """The last part of their URL, and the kind of batches of them."""
+    submit: SubmitOwned
     find: Callable[[ServiceState, str, str], Awaitable[Stored | None]]
     """Finds what is stored of a job beside it, by its id and its caller's."""
+    scope: str = "launch"
+    """What an API key needs for them."""
+
+    @property
+    def request(self) -> type[BaseModel]:
+        """The model of a posted body."""
+        assert self.kind.request is not None
+        return self.kind.request
+
+    def url_of(self, job_id: str) -> str:
+        """Return the path of one of them."""
+        return f"/v1/{self.collection}/{job_id}"
 
     async def is_there(self, state: ServiceState, caller: Caller, job_id: str) -> bool:
         """Return whether the caller has the job."""

@@ -3,8 +3,11 @@
 Made once by `service.lifespan`; nothing here decides anything.
 """
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -30,6 +33,9 @@ from store.subscription import Invalidations
 from store.sweeps import Sweeps
 from store.tensors import Tensors
 from store.workers import Counters, Workers
+
+if TYPE_CHECKING:
+    from service.owned_jobs import OwnedJobs
 
 
 class Metrics:
@@ -91,6 +97,8 @@ class ServiceState:
     page_states: PageStates
     idempotency: Idempotency
     evaluations: Evaluations
+    owned: Mapping[str, OwnedJobs[Any]]
+    """Jobs that can be items of a batch, by their collection."""
     workers: Workers
     callers: Callers
     toolchains: ToolchainCache

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from compiler.problem import Problem
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
@@ -11,7 +11,11 @@ from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
 from programs.program_request import EXAMPLE as PROGRAM_EXAMPLE
 
 MAX_REQUESTS = 1000
-Kind = Literal["compilations", "launches", "programs"]
+Kind = Annotated[
+    str,
+    Field(max_length=64),
+    WithJsonSchema({"type": "string", "enum": ["compilations", "launches", "programs"]}),
+]
 ItemState = Literal["queued", "running", "succeeded", "completed", "failed", "cancelled", "refused"]
 EXAMPLES: dict[str, Any] = {
     "two versions of one kernel": {

@@ -6,16 +6,13 @@ cancelled is kept with the batch; a success that the cache had to evict is a pro
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import orjson
 
 from compiler.compilation import compilation_url
-from launch.request.launch_record import launch_url
-from programs.program_record import program_url
 from service.batches.batch import Counts, batch_url
-from service.batches.batch_submission import refusal
+from service.batches.batch_submission import COMPILATIONS, refusal
 from service.compilations.answer import Answer, Cache
 from service.http.problems import STATUS, ProblemRaised
 from service.state import ServiceState
@@ -24,15 +21,6 @@ from store.records import Hit
 
 READ_AT_ONCE = 50
 LIVING = ("queued", "running")
-_URL_OF: dict[str, Callable[[str], str]] = {
-    "compilations": compilation_url,
-    "launches": launch_url,
-    "programs": program_url,
-}
-_GONE = {
-    "launches": "The launch is not kept any more; launch again",
-    "programs": "The program is not kept any more; post it again",
-}
 
 
 @dataclass(slots=True)
@@ -87,7 +75,7 @@ async def batch_answer(
 
 
 async def _items(state: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
-    url_of = _URL_OF[batch.kind]
+    url_of = compilation_url if batch.kind == COMPILATIONS else state.owned[batch.kind].url_of
     open_ = [i for i, planned in enumerate(batch.items) if planned.id and i not in batch.ended]
     found = await state.jobs.states([batch.items[index].id or "" for index in open_])
     living = dict(zip(open_, found, strict=True))
@@ -115,7 +103,7 @@ async def _add_results(state: ServiceState, batch: StoredBatch, items: list[Answ
     over = [item for item in items if item.index in batch.ended and item.state != "refused"]
     for start in range(0, len(over), READ_AT_ONCE):
         some = over[start : start + READ_AT_ONCE]
-        if batch.kind == "compilations":
+        if batch.kind == COMPILATIONS:
             await asyncio.gather(*(_add_compilation(state, batch, item) for item in some))
         else:
             await _add_owned(state, batch, some)
@@ -128,7 +116,9 @@ async def _add_owned(state: ServiceState, batch: StoredBatch, items: list[Answer
         if record:
             item.result = record
         else:
-            item.refuse(ProblemRaised("evicted", _GONE[batch.kind]))
+            noun = state.owned[batch.kind].kind.noun
+            detail = f"The {noun} is not kept any more; post it again"
+            item.refuse(ProblemRaised("evicted", detail))
 
 
 async def _add_compilation(state: ServiceState, batch: StoredBatch, item: AnsweredItem) -> None:

@@ -6,33 +6,34 @@ that name no priority go behind everybody's interactive work.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import orjson
 
 from compiler.job import CompileJob
-from compiler.rejection import RequestRejected
+from compiler.rejection import Fault, RequestRejected
 from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from jobs.core_kinds import COMPILATION
 from jobs.submission import JobOrder
-from launch.request.launch_request import MAX_DEADLINE_S, LaunchRequest
-from programs.program_request import ProgramRequest
+from launch.request.launch_request import MAX_DEADLINE_S
 from service.at_once import at_once
-from service.batches.batch import BatchRequest, Kind
+from service.batches.batch import BatchRequest
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
 from service.http.body import parse_value
 from service.http.problems import RETRY_AFTER_S, ProblemRaised, as_raised, problem_of
-from service.launches.launch_submission import LAUNCHES, submit_launch
-from service.programs.program_submission import PROGRAMS, submit_program
+from service.owned_jobs import OwnedJobs
 from service.state import ServiceState
 from store.batches import EndedItems, PlannedItem, StoredBatch
 from store.errors import QueueFull, StoreUnavailable
 from store.jobs.types import Membership, Priority, interest_of_batch
 
+COMPILATIONS = "compilations"
+"""The kind of batches whose items may share a job."""
 AT_ONCE = 32
 READ_AT_ONCE = 16
 MOST_FAULTS = 2_000
@@ -82,18 +83,25 @@ class _KnownAtOnce:
         self.ended.append(EndedItems(indices, "refused", refusal(error)))
 
 
+def check_kind(state: ServiceState, kind: str) -> str:
+    """Return what an API key needs for batches of a kind. Raises RequestRejected for another."""
+    if kind == COMPILATIONS:
+        return "compile"
+    owned = state.owned.get(kind)
+    if owned is None:
+        *others, last = (repr(name) for name in (COMPILATIONS, *state.owned))
+        raise RequestRejected(Fault("/kind", f"Input should be {', '.join(others)} or {last}"))
+    return owned.scope
+
+
 async def submit_batch(state: ServiceState, request: BatchRequest, caller: Caller) -> str:
     """Submit what can be submitted and return the id of the batch. Raises StoreUnavailable."""
     batch_id = secrets.token_hex(16)
-    match request.kind:
-        case "compilations":
-            known = await _submit_compilations(state, batch_id, request.requests, caller)
-        case "launches":
-            owned = _Owned("launches", LaunchRequest, submit_launch)
-            known = await _submit_owned(state, batch_id, request.requests, caller, owned)
-        case "programs":
-            owned = _Owned("programs", ProgramRequest, submit_program)
-            known = await _submit_owned(state, batch_id, request.requests, caller, owned)
+    if request.kind == COMPILATIONS:
+        known = await _submit_compilations(state, batch_id, request.requests, caller)
+    else:
+        owned = state.owned[request.kind]
+        known = await _submit_owned(state, batch_id, request.requests, caller, owned)
     await state.batches.note_caches(batch_id, known.caches)
     await state.batches.end_items(batch_id, known.ended)
     return batch_id
@@ -181,32 +189,25 @@ async def _find_or_enqueue(
     return submitted.outcome.value
 
 
-@dataclass(frozen=True, slots=True)
-class _Owned:
-    """A kind of items each of which is a job of its own, and its caller's alone."""
-
-    kind: Kind
-    model: type[LaunchRequest] | type[ProgramRequest]
-    submit: Callable[..., Awaitable[object]]
-
-
 async def _submit_owned(
     state: ServiceState,
     batch_id: str,
     requests: Sequence[object],
     caller: Caller,
-    owned: _Owned,
+    owned: OwnedJobs[Any],
 ) -> _KnownAtOnce:
     known = _KnownAtOnce()
     ids = [secrets.token_hex(16) for _ in requests]
-    await state.batches.create(batch_id, caller.id, owned.kind, [PlannedItem(id_) for id_ in ids])
+    await state.batches.create(
+        batch_id, caller.id, owned.collection, [PlannedItem(id_) for id_ in ids]
+    )
     # one waits for the others of its batch: its deadline counts from when it is queued
     defaults = {"priority": "batch", "deadline_s": float(MAX_DEADLINE_S)}
 
     async def submit(index: int) -> None:
         try:
             known.check()
-            request = parse_value(_with_defaults(requests[index], **defaults), owned.model)
+            request = parse_value(_with_defaults(requests[index], **defaults), owned.request)
             membership = replace(_membership(batch_id, [index]), of_batch_alone=True)
             await owned.submit(state, request, caller, ids[index], membership=membership)
         except _REFUSALS as error:
@@ -235,13 +236,10 @@ async def cancel_batch(state: ServiceState, batch: StoredBatch, caller: Caller) 
     cancelled: list[str] = []
 
     async def cancel(job_id: str) -> None:
-        match batch.kind:
-            case "launches":
-                done = await LAUNCHES.cancel(state, caller, job_id)
-            case "programs":
-                done = await PROGRAMS.cancel(state, caller, job_id)
-            case _:
-                done = await _cancel_compilation(state, batch.id, job_id)
+        if batch.kind == COMPILATIONS:
+            done = await _cancel_compilation(state, batch.id, job_id)
+        else:
+            done = await state.owned[batch.kind].cancel(state, caller, job_id)
         if done:
             cancelled.append(job_id)
 

@@ -23,7 +23,6 @@ from launch.request.launch_job import (
     LaunchJob,
     compile_job_of_launch,
 )
-from launch.request.launch_record import launch_url
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
 from launch.request.request_part import below
@@ -39,9 +38,6 @@ from store.launches import StoredLaunch
 
 async def _find(state: ServiceState, launch_id: str, caller: str) -> StoredLaunch | None:
     return await state.launches.find(launch_id, caller)
-
-
-LAUNCHES = OwnedJobs(LAUNCH, launch_url, _find)
 
 
 async def submit_launch(
@@ -215,3 +211,6 @@ async def _read_compiled(state: ServiceState, key: str, at: str, caller: Caller)
     every = compiled_hints(compilation.parameters)
     named = {name: item for name, item in every.items() if not item.is_constexpr}
     return _Compiled(job, named)
+
+
+LAUNCHES = OwnedJobs(LAUNCH, "launches", submit_launch, _find)

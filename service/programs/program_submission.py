@@ -8,7 +8,6 @@ import asyncio
 from jobs.submission import JobOrder
 from programs.program_job import ProgramJob
 from programs.program_kind import PROGRAM
-from programs.program_record import program_url
 from programs.program_request import ProgramRequest
 from programs.request_checks import check_program
 from service.caller import Caller
@@ -26,9 +25,6 @@ from store.programs import StoredProgram
 
 async def _find(state: ServiceState, program_id: str, caller: str) -> StoredProgram | None:
     return await state.programs.find(program_id, caller)
-
-
-PROGRAMS = OwnedJobs(PROGRAM, program_url, _find)
 
 
 async def submit_program(
@@ -67,3 +63,6 @@ async def submit_program(
     submitted = await state.client.submit(order, waiting=waiting)
     await state.programs.create(program_id, caller.id)
     return submitted
+
+
+PROGRAMS = OwnedJobs(PROGRAM, "programs", submit_program, _find)

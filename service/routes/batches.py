@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from service.batches.batch import EXAMPLES, Batch, BatchRequest, batch_url
 from service.batches.batch_answer import BatchAnswer, batch_answer
-from service.batches.batch_submission import cancel_batch, submit_batch
+from service.batches.batch_submission import cancel_batch, check_kind, submit_batch
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
@@ -20,7 +20,7 @@ from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
 from store.batches import StoredBatch
 
-SCOPE_OF_KIND = {"compilations": "compile", "launches": "launch", "programs": "launch"}
+SCOPES = ("compile", "launch")
 Results = Annotated[
     Literal["all", "none"], Query(description="`none` leaves all results null: cheap to ask often")
 ]
@@ -45,11 +45,11 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     """
     started = time.perf_counter()
     state = state_of(request)
-    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    caller = await state.callers.identify(request, *SCOPES)
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_batch_bytes)
     posted = parse_body(body, BatchRequest)
-    require(caller, SCOPE_OF_KIND[posted.kind])
+    require(caller, check_kind(state, posted.kind))
     batch_id = await submit_batch(state, posted, caller)
     if wait.seconds:
         await state.results.wait(batch_id, wait.seconds)
@@ -68,7 +68,7 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
 async def get_batch(request: Request, batch_id: str, results: Results = "all") -> Response:
     """Answer 200 whatever the state."""
     state = state_of(request)
-    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    caller = await state.callers.identify(request, *SCOPES)
     batch = await _find_owned(state, caller, batch_id)
     wait = requested_wait(request, state.settings.max_wait_s)
     if wait.seconds and len(batch.ended) < len(batch.items):
@@ -87,7 +87,7 @@ async def get_batch(request: Request, batch_id: str, results: Results = "all") -
 async def delete_batch(request: Request, batch_id: str) -> Response:
     """Answer 202, or 200 when all of it was over."""
     state = state_of(request)
-    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    caller = await state.callers.identify(request, *SCOPES)
     batch = await _find_owned(state, caller, batch_id)
     cancelled = await cancel_batch(state, batch, caller)
     batch = await _find_owned(state, caller, batch_id)
@@ -105,7 +105,7 @@ async def delete_batch(request: Request, batch_id: str) -> Response:
 async def get_batch_events(request: Request, batch_id: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`: `item` with its index and state, `finished`."""
     state = state_of(request)
-    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    caller = await state.callers.identify(request, *SCOPES)
     await _find_owned(state, caller, batch_id)
     return await event_stream(request, state, batch_id)
 

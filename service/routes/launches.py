@@ -12,7 +12,7 @@ from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE, LaunchRequest
 from service.http.body import parse_body, read_body
 from service.http.openapi import body_of, bytes_as, events_of, header, wait_parameter
 from service.http.problems import ProblemRaised
-from service.launches.launch_submission import LAUNCHES, submit_launch
+from service.launches.launch_submission import LAUNCHES
 from service.routes.artifacts import blob_response
 from service.routes.events import RESUMED, event_stream
 from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
@@ -39,7 +39,7 @@ router = APIRouter(prefix=PATH, tags=["launches"])
 )
 async def post_launch(request: Request) -> Response:
     """Answer 200 with a finished launch, 202 with one under way."""
-    return await post_owned(request, LAUNCHES, LaunchRequest, submit_launch)
+    return await post_owned(request, LAUNCHES)
 
 
 class LaunchQuery(BaseModel):

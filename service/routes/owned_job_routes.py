@@ -1,13 +1,11 @@
 """What the routes of launches and of programs do alike: one is posted, read or cancelled."""
 
 import time
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
 import orjson
 from fastapi import Request, Response
-from pydantic import BaseModel
 
 from jobs.deadline import Deadline
 from service.compilations.answer import RETRY_AFTER_S, server_timing
@@ -16,26 +14,17 @@ from service.http.query import requested_wait
 from service.idempotency import KeyedSubmit
 from service.owned_jobs import OVER_STATES, OwnedJobs
 from service.state import state_of
-from store.jobs.types import Submitted
 
 SCOPE = "launch"
 """What an API key needs for either."""
 _Stored = TypeVar("_Stored")
 
 
-async def post_owned(
-    request: Request,
-    jobs: OwnedJobs[_Stored],
-    model: type[BaseModel],
-    submit: Callable[..., Awaitable[Submitted]],
-) -> Response:
-    """Answer 200 with a job that is over within the wait, 202 with one under way.
-
-    `submit` is told the state, the body as `model`, the caller and the job's id.
-    """
+async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
+    """Answer 200 with a job that is over within the wait, 202 with one under way."""
     started = time.perf_counter()
     state = state_of(request)
-    caller = await state.callers.identify(request, SCOPE)
+    caller = await state.callers.identify(request, jobs.scope)
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
     keyed = KeyedSubmit(
@@ -43,7 +32,7 @@ async def post_owned(
         caller,
         request.headers.get("idempotency-key"),
         body,
-        partial(submit, state, parse_body(body, model), caller),
+        partial(jobs.submit, state, parse_body(body, jobs.request), caller),
         partial(jobs.is_there, state, caller),
     )
     deadline = Deadline(wait.seconds)
@@ -60,7 +49,7 @@ async def post_owned(
 async def get_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> Response:
     """Answer 200 whatever the state, at the latest after the wait."""
     state = state_of(request)
-    caller = await state.callers.identify(request, SCOPE)
+    caller = await state.callers.identify(request, jobs.scope)
     await jobs.find_owned(state, caller, job_id)
     wait = requested_wait(request, state.settings.max_wait_s)
     return _json(await jobs.wait_for(state, job_id, wait.seconds), 200, wait.headers)
@@ -69,7 +58,7 @@ async def get_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> 
 async def delete_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> Response:
     """Answer 202, or 200 when it was over."""
     state = state_of(request)
-    caller = await state.callers.identify(request, SCOPE)
+    caller = await state.callers.identify(request, jobs.scope)
     await jobs.find_owned(state, caller, job_id)
     is_cancelled = await jobs.cancel(state, caller, job_id)
     return _json(await jobs.read(state, job_id), 202 if is_cancelled else 200, {})

@@ -16,7 +16,7 @@ from programs.program_request import (
 from programs.tape.json_schema import TAPE_SCHEMA
 from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
 from service.programs.program_examples import ANSWERS, CANCELLED, TAPE, TAPE_TEXT, UNDER_WAY
-from service.programs.program_submission import PROGRAMS, submit_program
+from service.programs.program_submission import PROGRAMS
 from service.programs.tape_answer import WhichTape, tape_answer
 from service.routes.events import RESUMED, event_stream
 from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
@@ -51,7 +51,7 @@ async def post_program(request: Request) -> Response:
     It is recorded in a sandboxed process without data, and what was recorded is run by another
     one, which never sees its Python. A program that is wrong, or cannot be recorded, is a result.
     """
-    return await post_owned(request, PROGRAMS, ProgramRequest, submit_program)
+    return await post_owned(request, PROGRAMS)
 
 
 @router.get(

@@ -1,0 +1,83 @@
+"""What a consumer makes of handlers that fail, and of jobs that it cannot read."""
+
+import asyncio
+import contextlib
+
+from pydantic import BaseModel
+
+from jobs.kind import JobKind
+from store.jobs.consumer import JobConsumer
+from store.jobs.producer import JobProducer
+from store.jobs.types import Priority
+from tests.integration.worker.entry_jobs import Entry, results, submit
+from tests.waiting import comes_true
+from worker.consumer import Consumer, Handler, Queue
+from worker.pool.zygote_client import ZygoteError
+
+
+class Outcome(BaseModel):
+    state: str
+    problem: str
+
+
+def record(job_id, job, state, *, problem=None, queue_position=None):
+    return Outcome(state=state, problem=problem.detail if problem else "")
+
+
+KIND = JobKind(
+    name="entries", noun="entry", job=Entry, record=record, id_of=lambda job: job.entry,
+    lane_of=lambda _: "entries", is_owned=True,
+)  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def consuming(redis, blocking, do):
+    consumer = Consumer(Queue(redis, blocking, 5.0), "c", ["entries"], [Handler(KIND, do)], 2)
+    running = asyncio.create_task(consumer.run())
+    yield consumer
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_mistake_of_ours_is_the_record_of_its_job(redis, blocking):
+    async def fail(_):
+        raise ZeroDivisionError
+
+    async with consuming(redis, blocking, fail):
+        await submit(redis, "entries", "one")
+        ended = Outcome.model_validate_json((await results(redis, "one"))[0])
+
+    assert ended.state == "failed"
+    assert "made a mistake; its log holds the details under one" in ended.problem
+
+
+async def test_a_job_whose_children_do_not_start_is_done_by_another_attempt(redis, blocking):
+    errors, reaper = [ZygoteError("no zygote")], JobConsumer(redis, blocking, "reaper")
+
+    async def do(attempt):
+        if errors:
+            raise errors.pop()
+        await attempt.finish(b"done", reusable=True, keep_s=60)
+
+    async def is_done():
+        await reaper.reap()  # gives the job to the next attempt
+        return await JobProducer(redis).result("0-one")
+
+    async with consuming(redis, blocking, do):
+        await submit(redis, "entries", "one")
+
+        assert (await comes_true(is_done)).record == b"done"
+
+
+async def test_a_job_of_another_version_is_refused_with_one_sentence(redis, blocking):
+    jobs, reaper = JobProducer(redis), JobConsumer(redis, blocking, "reaper")
+    async with consuming(redis, blocking, None):
+        await jobs.submit(
+            "old", lane="entries", priority=Priority.INTERACTIVE, payload=b'{"spam": 1}',
+            caller="ada", deadline_ms=60_000,
+        )  # fmt: skip
+
+        (claim,) = await comes_true(reaper.reap)
+
+    ended = Outcome.model_validate_json(KIND.expired(claim.id, claim.payload, "exhausted").record)
+    assert "another version of tritond wrote it" in ended.problem
