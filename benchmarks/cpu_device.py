@@ -85,8 +85,8 @@ class Device:
     def times_ms(self, position: int, launch: CpuLaunch, way: str, repeats: int) -> list[float]:
         """Return the milliseconds of so many runs after a first one."""
         from launch.checks.kernel_run import RunOptions
+        from launch.cpu.argument_arena import OrderedMemory
         from launch.cpu.grid_run import GridLaunch
-        from launch.cpu.launch_memory import OrderedMemory
 
         if position not in self._forms:
             self._forms[position] = self._form(launch)
@@ -104,11 +104,11 @@ class Device:
         return times[1:]
 
     def _form(self, launch: CpuLaunch) -> Any:
-        from compiler.numpy_module.generic_form import module_of
-        from compiler.numpy_module.module_text import ToldKernel as Told
-        from compiler.numpy_module.run_form import run_form
-        from compiler.numpy_module.task import generic_form
         from compiler.target import Target
+        from compiler.ttir_to_numpy.batched_codegen import run_form
+        from compiler.ttir_to_numpy.generic_form import module_of
+        from compiler.ttir_to_numpy.module_text import ToldKernel as Told
+        from compiler.ttir_to_numpy.task import generic_form
         from tests.integration.compiler.kernels import Kernel, compile_kernel
 
         request = {key: value for key, value in launch.request.items() if key != "source"}

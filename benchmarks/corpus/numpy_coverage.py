@@ -17,8 +17,8 @@ from deployment import ROOT
 
 from compiler.diagnostic import Failure
 from compiler.messages.orders import NumpyOrder
-from compiler.numpy_module.task import numpy
 from compiler.target import Target
+from compiler.ttir_to_numpy.task import numpy
 from corpus.direct import DirectCompiler
 from corpus.packages import PACKAGES, Package, unpacked
 from corpus.plans import drawn, plan_of

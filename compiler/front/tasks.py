@@ -18,8 +18,8 @@ from compiler.front.jit_function import parameters
 from compiler.front.warming import forget, touch, warm_up
 from compiler.messages import autotuning, orders
 from compiler.messages.wire import Task, task_of
-from compiler.numpy_module.task import numpy
 from compiler.slice.slice import slice_kernel
+from compiler.ttir_to_numpy.task import numpy
 
 __all__ = ["TASKS", "forget", "touch", "warm_up"]
 

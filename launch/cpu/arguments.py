@@ -9,8 +9,8 @@ import numpy as np
 
 from compiler.diagnostic import Failure
 from compiler.json_number import read_number
-from compiler.numpy_module.run_form import KernelParameter
-from compiler.numpy_module.support.launching import dtype_named
+from compiler.ttir_to_numpy.batched_codegen import KernelParameter
+from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from launch.buffers.allocation import leaf_of
 from launch.buffers.element_types import Array
 from launch.checks.addresses import AddressSpace

@@ -20,28 +20,28 @@ from typing import Any
 import numpy as np
 
 from compiler.diagnostic import Failure
-from compiler.numpy_module.run_form import RunForm
+from compiler.ttir_to_numpy.batched_codegen import RunForm
 from launch.buffers.element_types import Array
 from launch.checks.addresses import AddressSpace
 from launch.checks.checked_memory import TooManyAccesses, Watch
-from launch.checks.disturbance import Disturbance
 from launch.checks.finding import KernelPlace, Stopped
 from launch.checks.kernel_run import KernelRun, RunOptions
+from launch.checks.order_dependence import OrderDependence
 from launch.checks.owner_table import Suspected
+from launch.checks.race_screen import OrderScreen, RaceScreen
 from launch.checks.races import Races
-from launch.checks.suspicion import RaceSuspicion, Suspicion
 from launch.checks.touched_memory import TouchedMemory
 from launch.checks.written_memory import WrittenBytes, WrittenElements
+from launch.cpu.argument_arena import LaunchMemory
 from launch.cpu.arguments import arguments_of
+from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.freed_memory import keep_freed_memory
 from launch.cpu.kernel import Kernel
-from launch.cpu.launch_memory import LaunchMemory
 from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
 from launch.cpu.places import Places
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
-from launch.cpu.tells import Tells
 from launch.messages import CHECK_TIMEOUT, RunOrder
 
 MOST_PROGRAMS_TO_SUSPECT = 1 << 31
@@ -156,7 +156,7 @@ class GridLaunch:
         self._arguments = arguments_of(
             form.parameters, order.parameters, order.arguments, self._space
         )
-        tells = Tells(self._programs, self._places)
+        tells = DevicePrints(self._programs, self._places)
         self._kernel = Kernel(form, self._programs, self._memory, tells, self._step)
 
     def run(self) -> KernelRun:
@@ -212,11 +212,11 @@ class GridLaunch:
 
     def _new_memory(self) -> ProgramMemory:
         suspects_races = "racecheck" in self._how.checks
-        suspicion = Suspicion(
+        suspicion = OrderScreen(
             self._watch.inputs,
             self._written_elements,
             self._written_bytes,
-            (RaceSuspicion if suspects_races else Disturbance)(self._allocations),
+            (RaceScreen if suspects_races else OrderDependence)(self._allocations),
         )
         locator = Locator(self._space, self._allocations)
         return ProgramMemory(self._programs, locator, self._watch, suspicion, self._touched)

@@ -10,8 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from compiler.numpy_module.run_form import RUN_FILE, RunForm
-from compiler.numpy_module.support import (
+from compiler.ttir_to_numpy.batched_codegen import RUN_FILE, RunForm
+from compiler.ttir_to_numpy.runtime import (
     conversions,
     integer_ops,
     number_ops,
@@ -23,10 +23,10 @@ from launch.buffers.element_types import Array
 from launch.cpu import tensor_ops
 from launch.cpu.control_flow import Branch, Paths, Rounds, chosen, loop
 from launch.cpu.descriptors import BlockPointer, DescriptorAccesses, TensorDescriptor
+from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.lanes import check_extent, elementwise, map_elementwise, map_packs
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
-from launch.cpu.tells import Tells
 
 _UNEVEN = 8
 """So many times fewer programs go through loops at once of which some may have fewer rounds."""
@@ -51,7 +51,7 @@ class Kernel:
         form: RunForm,
         programs: Programs,
         memory: Any,
-        tells: Tells,
+        tells: DevicePrints,
         step: Callable[[int, Any], None] = _ignored,
     ) -> None:
         self._form, self._programs = form, programs
@@ -131,5 +131,5 @@ def _memory(memory: Any) -> Mapping[str, Any]:
     }
 
 
-def _tells(tells: Tells) -> Mapping[str, Any]:
+def _tells(tells: DevicePrints) -> Mapping[str, Any]:
     return {"check": tells.check, "show": tells.show, "assume": tells.assume}

@@ -16,7 +16,7 @@ from launch.buffers.element_types import Array
 from launch.checks.access import Access, Touch, Way
 from launch.checks.checked_memory import Watch
 from launch.checks.owner_table import Suspected
-from launch.checks.suspicion import Suspicion
+from launch.checks.race_screen import OrderScreen
 from launch.checks.touched_memory import TouchedMemory
 from launch.checks.written_memory import Cells
 from launch.cpu import atomic_updates
@@ -40,7 +40,7 @@ class ProgramMemory:
         programs: Programs,
         locator: Locator,
         watch: Watch,
-        suspicion: Suspicion,
+        suspicion: OrderScreen,
         touched: TouchedMemory | None = None,
     ) -> None:
         self._programs, self._locator = programs, locator
@@ -228,7 +228,7 @@ class ProgramMemory:
             self._touched.note(lanes.allocation, access, cells, lanes.elements.itemsize)
 
     def _owner(self, lanes: LocatedLanes, shape: Shape) -> Array | None:
-        """Return whose the live lanes are, as `Suspicion` takes it."""
+        """Return whose the live lanes are, as `OrderScreen` takes it."""
         owners = self._owners
         if owners is None or (owners.size > 1 and shape[0] == 1):
             return None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from compiler.diagnostic import file_in_kernel
 from compiler.lines.place import Spot
-from compiler.numpy_module.run_form import RUN_FILE
+from compiler.ttir_to_numpy.batched_codegen import RUN_FILE
 from launch.checks.finding import KernelPlace
 from launch.cpu.programs import ProgramId
 

@@ -10,12 +10,12 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 
 from compiler.messages.wire import Send
-from compiler.numpy_module.refusal import Untranslatable
+from compiler.ttir_to_numpy.refusal import Untranslatable
 from launch.buffers.allocation import part
 from launch.checks.bounded_output import BoundedOutput
 from launch.checks.kernel_run import KernelRun, RunOptions, run_and_report
+from launch.cpu.argument_arena import OrderedMemory
 from launch.cpu.grid_run import races_until, run_grid
-from launch.cpu.launch_memory import OrderedMemory
 from launch.cpu.translation import needs_gpu, translated
 from launch.messages import RunOrder, RunReport
 

@@ -1,7 +1,7 @@
 """Operations on whole tensors with a leading axis of programs: shapes, reductions, products.
 
 Any axis may be 1 long where all elements along it are equal; what needs the whole shape is given
-it. Numbers are combined in the same order as by `compiler.numpy_module.support.tensor_ops`.
+it. Numbers are combined in the same order as by `compiler.ttir_to_numpy.runtime.tensor_ops`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler.numpy_module.support.number_ops import maximum, maxnum, minimum, minnum
-from compiler.numpy_module.support.tensor_ops import lanes_first, product_of_parts
+from compiler.ttir_to_numpy.runtime.number_ops import maximum, maxnum, minimum, minnum
+from compiler.ttir_to_numpy.runtime.tensor_ops import lanes_first, product_of_parts
 from launch.buffers.element_types import Array
 from launch.cpu.pointer import Pointer, merged
 

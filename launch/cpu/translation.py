@@ -9,12 +9,12 @@ from functools import lru_cache
 from compiler.back import ir_module, locations
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Failure, Span, diagnostic
 from compiler.messages.orders import IrBounds
-from compiler.numpy_module.generic_form import loop_names, module_of
-from compiler.numpy_module.module_text import ToldKernel
-from compiler.numpy_module.refusal import Untranslatable
-from compiler.numpy_module.run_form import RunForm, run_form
-from compiler.numpy_module.task import generic_form
 from compiler.target import Target
+from compiler.ttir_to_numpy.batched_codegen import RunForm, run_form
+from compiler.ttir_to_numpy.generic_form import loop_names, module_of
+from compiler.ttir_to_numpy.module_text import ToldKernel
+from compiler.ttir_to_numpy.refusal import Untranslatable
+from compiler.ttir_to_numpy.task import generic_form
 from launch.messages import RunOrder
 
 _REMEMBERED = 4

@@ -37,10 +37,10 @@ from launch.messages import (
     ReferenceReport,
 )
 from launch.reference import reference_errors
-from launch.reference.doubt import Doubted, Given, doubted, widened
 from launch.reference.expected import SLUG, at_return, by_output
 from launch.reference.known_contents import KnownContents
 from launch.reference.reference_language import NUMPY, Language
+from launch.reference.rounding_sensitivity import Given, RoundingSensitive, doubted, widened
 
 FUNCTION = "reference"
 PATH = f"{KERNEL_FOLDER}reference.py"
@@ -69,7 +69,9 @@ def reference(
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")
         asked = _Asked(order, part(body, order.source).decode(), _memories(order, body), language)
-        answered = asked.doubted(order.doubt) if order.doubt else Doubted(asked.answer(), {}, {})
+        answered = (
+            asked.doubted(order.doubt) if order.doubt else RoundingSensitive(asked.answer(), {}, {})
+        )
         sys.stdout.flush()
     ms = spent_ms(started)
     for name, array in answered.expected.items():
@@ -107,7 +109,7 @@ class _Asked:
             returned = _call(_define(self.text), inputs, language)
         return _read_answer(returned, self.outputs, self.text)
 
-    def doubted(self, order: DoubtOrder) -> Doubted:
+    def doubted(self, order: DoubtOrder) -> RoundingSensitive:
         """Return what it expects in float64, and what of that says nothing."""
         inputs = [
             widened(view(memory, leaf), leaf.dtype)
@@ -116,7 +118,7 @@ class _Asked:
         ]
         return doubted(order, self.answer, self.outputs, inputs)
 
-    def describe(self, answered: Doubted) -> dict[str, ExpectedOutput]:
+    def describe(self, answered: RoundingSensitive) -> dict[str, ExpectedOutput]:
         return {
             leaf.name: replace(
                 _describe(answered.expected[leaf.name], leaf, self.memories[leaf.allocation]),

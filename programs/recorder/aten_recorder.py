@@ -9,11 +9,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
-from programs.recorder.changed_torch.own_generators import check_device
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
 from programs.recorder.refusals import instead_of, reason_of, told_of
 from programs.recorder.tensor_table import device_name
+from programs.recorder.torch_patches.own_generators import check_device
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.tape_bounds import MAX_DEGREE
 

@@ -12,17 +12,17 @@ import warnings
 
 from compiler.front.preloaded import PRELOADED, preload
 from programs.recorder import launch_recorder
-from programs.recorder.changed_torch import (
+from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record import record
+from programs.recorder.record_order import RecordOrder
+from programs.recorder.torch_patches import (
     coarse_ops,
-    cuda_stand_in,
+    fake_cuda,
     fake_guard,
     plain_paths,
     torch_patches,
     unread_times,
 )
-from programs.recorder.not_recordable import NotRecordable
-from programs.recorder.record import record
-from programs.recorder.record_order import RecordOrder
 from programs.recorder.warming_programs import PROGRAMS
 
 _ALSO = (
@@ -59,7 +59,7 @@ def prepare() -> None:
     torch.set_num_threads(1)
     fake_guard.without_threads()
     torch_patches.install()
-    cuda_stand_in.install()
+    fake_cuda.install()
     unread_times.install()
     coarse_ops.install()
     plain_paths.install()

@@ -15,7 +15,7 @@ from programs.replay.operators import DTYPES
 from programs.replay.program_run import ReplayStopped, tensors_in
 from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES, MOST_PARAMETERS
 from programs.replay.storage_lifetimes import START, Lifetimes, lifetimes
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.inputs_tape import inputs_only
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Structure, Tape
@@ -34,13 +34,13 @@ def check_tapes(
     """Check a tape, and the one whose ops make its inputs, which is returned; None: its own do.
 
     `most_output_bytes` None: outputs may take what they do, as they stay on the device.
-    Raises `ForgedTape`, `NoMetaKernel`, and `ReplayStopped` for what takes too much.
+    Raises `InvalidTape`, `NoMetaKernel`, and `ReplayStopped` for what takes too much.
     """
     tapes = [tape]
     if inputs_text is not None:
         tapes.append(inputs_only(read_tape(inputs_text)))
     elif not makes_its_inputs(tape):
-        raise ForgedTape("/inputs", "nobody gives the tensors that it takes")
+        raise InvalidTape("/inputs", "nobody gives the tensors that it takes")
     for one in tapes:
         needed = lifetimes(one)
         check_memory(one, needed, memory_bytes, device)

@@ -12,7 +12,7 @@ import torch
 from programs.replay.launches import NoLaunches
 from programs.replay.program_run import ProgramRun, ReplayOptions, tensors_in
 from programs.replay.storage_lifetimes import lifetimes
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.inputs_tape import MEMBERS
 from programs.tape.output_paths import by_path
 from programs.tape.overload_effects import tensors_made
@@ -22,7 +22,7 @@ from programs.tape.schema import Tape, TensorRef, TupleOf
 def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
     """Return the tensors that `tape` is given, by their index there, as the ops of `of` make them.
 
-    `of` has nothing but these ops (`inputs_only`). Raises `ForgedTape` where `tape` was recorded
+    `of` has nothing but these ops (`inputs_only`). Raises `InvalidTape` where `tape` was recorded
     with others, and `ReplayStopped`.
     """
     made = _made(of, how)
@@ -30,7 +30,7 @@ def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Te
     for member in MEMBERS:
         taken, sources = (by_path(TupleOf(getattr(one, member))) for one in (tape, of))
         if list(taken) != list(sources):
-            raise ForgedTape(f"/{member}", "it was recorded with inputs of another structure")
+            raise InvalidTape(f"/{member}", "it was recorded with inputs of another structure")
         for path, value in taken.items():
             source = sources[path]
             if not isinstance(value, TensorRef) or not isinstance(source, TensorRef):
@@ -61,7 +61,7 @@ def _made(tape: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
 
 def _check_equal(where: str, path: str, taken: object, source: object) -> None:
     if type(taken) is not type(source) or not (taken == source or taken != taken):
-        raise ForgedTape(
+        raise InvalidTape(
             f"{where}/{path}", f"it was recorded with {taken!r:.80}, not {source!r:.80}"
         )
 
@@ -70,4 +70,4 @@ def _check_alike(where: str, path: str, tape: Tape, id_: int, of: Tape, source: 
     taken, given = tape.tensors[id_], of.tensors[source]
     if (taken.dtype, taken.shape) != (given.dtype, given.shape):
         what = f"it was recorded with {taken.dtype} {list(taken.shape)}, not {given.dtype}"
-        raise ForgedTape(f"{where}/{path}", f"{what} {list(given.shape)}")
+        raise InvalidTape(f"{where}/{path}", f"{what} {list(given.shape)}")

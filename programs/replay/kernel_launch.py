@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compiler.json_number import tagged_float
-from compiler.numpy_module.refusal import Untranslatable
-from compiler.numpy_module.run_form import RunForm
+from compiler.ttir_to_numpy.batched_codegen import RunForm
+from compiler.ttir_to_numpy.refusal import Untranslatable
 from launch.buffers.allocation import Allocation, part
 from launch.buffers.element_types import Array, stored
 from launch.checks.checked_memory import TooManyAccesses
@@ -24,7 +24,7 @@ from programs.replay.launches import LaunchReport, Written, kernels_by_op
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import KernelText, ReplayOrder
 from programs.replay.written_storages import WrittenStorages
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.schema import (
     DescriptorArgument,
@@ -44,7 +44,7 @@ class KernelLaunches:
     """Runs the launches of one tape; run forms are made once."""
 
     def __init__(self, order: ReplayOrder, body: bytes, tape: Tape) -> None:
-        """Raise `ForgedTape` where it has another number of launches than kernels came for."""
+        """Raise `InvalidTape` where it has another number of launches than kernels came for."""
         self._order, self._body, self._tape = order, body, tape
         self._names = kernels_by_op(tape, order.launches)
         self._grids = _grids(order, tape, list(self._names))
@@ -64,7 +64,7 @@ class KernelLaunches:
         written: Written,
         how: RunOptions,
     ) -> LaunchReport:
-        """Run the launch that is the op `index`. Raises `Failure`, `ForgedTape`."""
+        """Run the launch that is the op `index`. Raises `Failure`, `InvalidTape`."""
         name = self._names[index]
         launch, kernel = self._tape.ops[index], self._order.kernels[name]
         assert isinstance(launch, Launch)
@@ -232,7 +232,7 @@ class _Described:
         kind = dtype or meta.dtype
         place = StoragePlace(meta.storage, kind)
         if kind.startswith("complex"):
-            raise ForgedTape(f"/tensors/{id_}", f"a kernel takes no tensor of {kind}")
+            raise InvalidTape(f"/tensors/{id_}", f"a kernel takes no tensor of {kind}")
         return {
             "kind": "buffer",
             "allocation": self._numbers.setdefault(place, len(self._numbers)),
@@ -252,7 +252,7 @@ def _grids(order: ReplayOrder, tape: Tape, ops: Sequence[int]) -> dict[int, Sequ
         launch = tape.ops[index]
         assert isinstance(launch, Launch)
         if number >= max(1, len(launch.variants)):
-            raise ForgedTape(f"/ops/{index}", f"it has no variant {number}")
+            raise InvalidTape(f"/ops/{index}", f"it has no variant {number}")
         if number:
             found[index] = launch.variants[number].grid
     return found

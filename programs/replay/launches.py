@@ -12,7 +12,7 @@ from launch.messages import Finding
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.written_storages import WrittenStorages
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.schema import Launch, Tape
 
 Kernel = TypeVar("Kernel")
@@ -37,18 +37,18 @@ class Launches(Protocol):
     def run(
         self, index: int, tensors: LiveTensors, written: Written, how: RunOptions, /
     ) -> LaunchReport:
-        """Run one. Raises `Failure`, `ForgedTape`, and what the device raises."""
+        """Run one. Raises `Failure`, `InvalidTape`, and what the device raises."""
 
 
 def kernels_by_op(tape: Tape, kernels: Sequence[Kernel]) -> Mapping[int, Kernel]:
     """Return which kernel is whose, by the launch's index among the ops of a tape.
 
-    Raises `ForgedTape` where the tape has another number of launches than kernels came for.
+    Raises `InvalidTape` where the tape has another number of launches than kernels came for.
     """
     ops = [index for index, op in enumerate(tape.ops) if isinstance(op, Launch)]
     if len(ops) != len(kernels):
         what = f"it has {len(ops)} launches, but kernels came for {len(kernels)}"
-        raise ForgedTape("/ops", what)
+        raise InvalidTape("/ops", what)
     return dict(zip(ops, kernels, strict=True))
 
 
@@ -56,5 +56,5 @@ class NoLaunches:
     """For tapes that have none: those that make inputs."""
 
     def run(self, index: int, *_: object) -> LaunchReport:
-        """Raise `ForgedTape`."""
-        raise ForgedTape(f"/ops/{index}", "a launch where only torch is called")
+        """Raise `InvalidTape`."""
+        raise InvalidTape(f"/ops/{index}", "a launch where only torch is called")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from programs.replay.operators import DTYPES
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.schema import Tape, TensorMeta
 
 
@@ -25,12 +25,12 @@ class LiveTensors:
         self._ids: dict[int, list[int]] = {}
 
     def get(self, id_: int) -> torch.Tensor:
-        """Return a tensor. Raises `ForgedTape` for one that is not there (any more)."""
+        """Return a tensor. Raises `InvalidTape` for one that is not there (any more)."""
         found = self._tensors.get(id_)
         if found is not None:
             return found
         if self._tape.tensors[id_].storage not in self._octets:
-            raise ForgedTape(f"/tensors/{id_}", "it is used before it is made")
+            raise InvalidTape(f"/tensors/{id_}", "it is used before it is made")
         return self._keep(id_, self._view(id_))
 
     def has(self, storage: int) -> bool:
@@ -53,7 +53,7 @@ class LiveTensors:
     def bind(
         self, id_: int, found: torch.Tensor, *, may_copy: bool, may_round: bool = False
     ) -> None:
-        """Have a result be the tensor `id_`. Raises `ForgedTape` where it is another one.
+        """Have a result be the tensor `id_`. Raises `InvalidTape` where it is another one.
 
         `may_copy`: a view becomes a copy where the tape says that it has memory of its own;
         `may_round`: numbers may be of another floating-point type there.
@@ -166,5 +166,5 @@ def _octets_of(found: torch.Tensor) -> torch.Tensor:
     return octets.set_(storage, 0, (storage.nbytes(),), (1,))
 
 
-def _unlike(id_: int, said: str, found: str) -> ForgedTape:
-    return ForgedTape(f"/tensors/{id_}", f"the tape says {said}, but it is {found}")
+def _unlike(id_: int, said: str, found: str) -> InvalidTape:
+    return InvalidTape(f"/tensors/{id_}", f"the tape says {said}, but it is {found}")

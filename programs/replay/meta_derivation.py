@@ -15,7 +15,7 @@ import torch
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, LIFTED, STATISTICS, called
 from programs.replay.storage_lifetimes import Lifetimes
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.overload_effects import tensors_at, tensors_made
 from programs.tape.schema import (
     AtenOp,
@@ -40,7 +40,7 @@ _known: set[_Key] = set()
 
 
 def derive(tape: Tape, needed: Lifetimes) -> None:
-    """Check every op of a tape. Raises `ForgedTape`, and `NoMetaKernel`."""
+    """Check every op of a tape. Raises `InvalidTape`, and `NoMetaKernel`."""
     for id_, meta in enumerate(tape.tensors):
         _check_reach(id_, meta, tape.storages[meta.storage])
     derivation = _Derivation(tape)
@@ -61,7 +61,7 @@ def _check_reach(id_: int, meta: TensorMeta, storage_bytes: int) -> None:
     end = meta.offset + sum((extent - 1) * stride for extent, stride in steps) + 1
     if end * DTYPES[meta.dtype].itemsize > storage_bytes:
         what = f"it reaches element {end - 1} of a storage of {storage_bytes} bytes"
-        raise ForgedTape(f"/tensors/{id_}", what)
+        raise InvalidTape(f"/tensors/{id_}", what)
 
 
 class NoMetaKernel(Exception):
@@ -81,12 +81,12 @@ class _Derivation:
                     self.tensors.make(id_)
 
     def check_there(self, ids: Any) -> None:
-        """Have every tensor be there. Raises `ForgedTape`."""
+        """Have every tensor be there. Raises `InvalidTape`."""
         for id_ in ids:
             self.tensors.get(id_)
 
     def check(self, index: int, op: AtenOp) -> None:
-        """Check one op. Raises `ForgedTape`, `NoMetaKernel`."""
+        """Check one op. Raises `InvalidTape`, `NoMetaKernel`."""
         key = self._key(op)
         if key in _known:
             self._take_as_recorded(op)
@@ -94,12 +94,12 @@ class _Derivation:
         results = self._results(index, op)
         if len(results) != len(op.outputs):
             what = f"{op.op} returns {len(results)} values, the tape has {len(op.outputs)}"
-            raise ForgedTape(f"/ops/{index}/o", what)
+            raise InvalidTape(f"/ops/{index}/o", what)
         for id_, found in zip(op.outputs, results, strict=True):
             if id_ is None:
                 continue
             if found is None:
-                raise ForgedTape(f"/ops/{index}/o", f"{op.op} returns no tensor there")
+                raise InvalidTape(f"/ops/{index}/o", f"{op.op} returns no tensor there")
             self.tensors.bind(id_, found, may_copy=op.op == LIFTED, may_round=op.op in STATISTICS)
         if key is not None and len(_known) < _MOST_KNOWN:
             _known.add(key)
@@ -111,11 +111,11 @@ class _Derivation:
             return called(op, self.tensors.get, META)
         except NotImplementedError as error:
             raise NoMetaKernel(f"{op.op}: {error}") from error
-        except ForgedTape:
+        except InvalidTape:
             raise
         except Exception as error:
             what = f"{op.op} cannot be called like this: {type(error).__name__}: {error}"
-            raise ForgedTape(f"/ops/{index}", what) from error
+            raise InvalidTape(f"/ops/{index}", what) from error
 
     def _take_as_recorded(self, op: AtenOp) -> None:
         for id_ in op.outputs:
@@ -160,10 +160,10 @@ def _recurrent(op: AtenOp, tensors: LiveTensors) -> list[torch.Tensor]:
     data, states = op.args[0], op.args[1]
     ids = [*tensors_of(data), *tensors_of(states)]
     if len(ids) != 1 + _RECURRENT[op.op] or len(op.args) <= _BIDIRECTIONAL:
-        raise ForgedTape("/ops", f"{op.op} is given {len(ids)} tensors and states")
+        raise InvalidTape("/ops", f"{op.op} is given {len(ids)} tensors and states")
     given, first, *others = [tensors.get(id_) for id_ in ids]
     if given.ndim < 2 or not first.ndim:
-        raise ForgedTape("/ops", f"{op.op} is given a tensor of {given.ndim} dimensions")
+        raise InvalidTape("/ops", f"{op.op} is given a tensor of {given.ndim} dimensions")
     width = first.shape[-1] * (2 if op.args[_BIDIRECTIONAL] else 1)
     made = given.new_empty((*given.shape[:-1], width))
     return [made, *(state.new_empty(state.shape) for state in (first, *others))]

@@ -12,7 +12,7 @@ from torch._decomp import decomposition_table
 
 from programs.replay.fused_cells import FUSED_CELLS
 from programs.replay.trusted_values import check_trusted
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.schema import (
     AtenOp,
     DeviceName,
@@ -49,13 +49,13 @@ GeneratorOf = Callable[[int], torch.Generator]
 
 @cache
 def overload(name: str) -> Any:
-    """Return ATen's overload of this name: `aten.mm.default`. Raises `ForgedTape`."""
+    """Return ATen's overload of this name: `aten.mm.default`. Raises `InvalidTape`."""
     parts = name.split(".")
     if len(parts) != 3 or parts[0] != "aten":
-        raise ForgedTape("/ops", f"{name} is no overload of ATen")
+        raise InvalidTape("/ops", f"{name} is no overload of ATen")
     packet = getattr(torch.ops.aten, parts[1], None)
     if packet is None or parts[2] not in packet.overloads():
-        raise ForgedTape("/ops", f"torch {torch.__version__} has no {name}")
+        raise InvalidTape("/ops", f"torch {torch.__version__} has no {name}")
     return getattr(packet, parts[2])
 
 
@@ -132,7 +132,7 @@ def called(
     """Call the overload of `op` on `device`; return its results flat, None for those of no tensor.
 
     `generator` None: nothing is drawn, as on the meta device.
-    Raises `ForgedTape`, and whatever ATen raises.
+    Raises `InvalidTape`, and whatever ATen raises.
     """
     decoded = _Decoding(tensor, device, generator)
     arguments = [decoded(value) for value in op.args]

@@ -27,7 +27,7 @@ from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes
 from programs.replay.stream_races import StreamRaces
 from programs.replay.written_storages import EMPTIES, WrittenStorages
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.output_paths import by_path
 from programs.tape.schema import (
     AtenOp,
@@ -145,7 +145,7 @@ class ProgramRun:
             made = self.tensors.make(id_)
             if len(content) != made.numel() * kind.itemsize:
                 what = f"{len(content)} bytes are no {meta.dtype} of shape {list(meta.shape)}"
-                raise ForgedTape(f"/constants/{id_}", what)
+                raise InvalidTape(f"/constants/{id_}", what)
             if content:
                 elements = torch.frombuffer(bytearray(content), dtype=torch.uint8).view(kind)
                 made.copy_(elements.reshape(meta.shape))
@@ -182,7 +182,7 @@ class ProgramRun:
         self.generators.make_ready(op)
         try:
             results = called(op, self.tensors.get, self._how.device, self.generators.get)
-        except ForgedTape:
+        except InvalidTape:
             raise
         except Exception as error:
             raise _stopped_by(op, error, self._how.device) from error
@@ -252,7 +252,7 @@ def _too_many_changed() -> ReplayStopped:
 
 def _present(id_: int | None) -> int:
     if id_ is None:
-        raise ForgedTape("/ops", "memory that was made belongs to no tensor")
+        raise InvalidTape("/ops", "memory that was made belongs to no tensor")
     return id_
 
 

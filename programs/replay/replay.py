@@ -44,7 +44,7 @@ from programs.replay.replay_order import (
     unwritten_stage,
 )
 from programs.replay.storage_lifetimes import lifetimes
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
 
@@ -62,7 +62,7 @@ def replay(order: ReplayOrder, body: bytes, send: Send) -> ReplayReport:
     try:
         with redirect_stdout(BoundedOutput(sys.stdout)):
             return _Replay(order, body, send).report()
-    except ForgedTape as error:
+    except InvalidTape as error:
         raise Failure("forged_tape", "request", str(error)) from error
     except NoMetaKernel as error:
         raise Failure("unsupported_op", "request", str(error)) from error

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from programs.replay.replay_order import CALLS
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.overload_effects import tensors_at, tensors_made, written_tensors
 from programs.tape.schema import PHASES, AtenOp, Op, Tape, tensors_of
 
@@ -31,7 +31,7 @@ class Lifetimes:
 
 
 def lifetimes(tape: Tape) -> Lifetimes:
-    """Return from when to when storages are needed. Raises `ForgedTape` for phases out of order."""
+    """Return when storages are needed. Raises `InvalidTape` for phases out of order."""
     ends = _ends(tape.ops)
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -58,7 +58,7 @@ def _ends(ops: Sequence[Op]) -> dict[str, int]:
         phase = PHASES.index(op.phase)
         if phase < reached:
             where = f"/ops/{index}/phase"
-            raise ForgedTape(where, f"{op.phase} comes after {PHASES[reached]}")
+            raise InvalidTape(where, f"{op.phase} comes after {PHASES[reached]}")
         reached = phase
         for later in PHASES[phase:]:
             ends[later] = index + 1

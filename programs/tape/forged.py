@@ -6,7 +6,7 @@ MAX_WHERE_CHARS = 200
 MAX_WHAT_CHARS = 500
 
 
-class ForgedTape(ValueError):
+class InvalidTape(ValueError):
     """No recorder sends such a tape: `where` is a JSON pointer into it, `what` says why."""
 
     slug = "forged_tape"

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.overload_effects import tensors_at, tensors_made
 from programs.tape.schema import (
     Launch,
@@ -33,11 +33,11 @@ _Number = Mapping[int, int]
 def inputs_only(tape: Tape) -> Tape:
     """Return a tape that makes the inputs of `tape`, and does nothing else.
 
-    Raises `ForgedTape` for one that is given inputs itself, or makes them with kernels.
+    Raises `InvalidTape` for one that is given inputs itself, or makes them with kernels.
     """
     ops = _ops(tape, _phases(tape))
     if any(isinstance(op, Launch) for op in ops):
-        raise ForgedTape("/inputs", "inputs are made with kernels: make them with torch alone")
+        raise InvalidTape("/inputs", "inputs are made with kernels: make them with torch alone")
     outputs = TupleOf(tuple(TensorRef(id_) for id_ in _inputs(tape)))
     apart = [op if isinstance(op, Seeding) else replace(op, stream=0, after=()) for op in ops]
     return replace(tape, ops=tuple(apart), outputs=outputs, outputs2=TupleOf(()), ends={})
@@ -92,7 +92,7 @@ def _phases(tape: Tape) -> Collection[Phase]:
     if made_alone and drawn_before.isdisjoint(_generators(ops)):
         return alone
     if not needed <= tensors_made(everything) | tape.constants.keys():
-        raise ForgedTape("/inputs", "no op makes some of the inputs")
+        raise InvalidTape("/inputs", "no op makes some of the inputs")
     return both
 
 

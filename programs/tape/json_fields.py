@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.tape_bounds import (
     LARGEST_INT,
     LEAST_INT,
@@ -25,9 +25,9 @@ _SHOWN_CHARS = 60
 
 
 def parsed(raw: bytes) -> Any:
-    """Return the JSON in `raw`. Raises `ForgedTape` for what is too large, or not strict JSON."""
+    """Return the JSON in `raw`. Raises `InvalidTape` for what is too large, or not strict JSON."""
     if len(raw) > MAX_TAPE_BYTES:
-        raise ForgedTape("", f"it takes {len(raw)} bytes; at most {MAX_TAPE_BYTES} are read")
+        raise InvalidTape("", f"it takes {len(raw)} bytes; at most {MAX_TAPE_BYTES} are read")
     objects, lists = raw.count(b"{"), raw.count(b"[")
     for count, most, what in (
         (objects, MAX_JSON_OBJECTS, "objects"),
@@ -35,16 +35,16 @@ def parsed(raw: bytes) -> Any:
         (raw.count(b",") + objects + lists, MAX_JSON_VALUES, "values"),
     ):
         if count > most:
-            raise ForgedTape("", f"it holds about {count} {what}; at most {most} are read")
+            raise InvalidTape("", f"it holds about {count} {what}; at most {most} are read")
     try:
         text = raw.decode("utf-8")
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
-    except ForgedTape:
+    except InvalidTape:
         raise
     except RecursionError:
-        raise ForgedTape("", "its JSON is nested too deeply") from None
+        raise InvalidTape("", "its JSON is nested too deeply") from None
     except ValueError as error:
-        raise ForgedTape("", f"it is not JSON: {error}") from None
+        raise InvalidTape("", f"it is not JSON: {error}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -52,12 +52,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         left = dict(found)
         twice = next(name for name, _ in pairs if left.pop(name, pairs) is pairs)
-        raise ForgedTape("", f"an object has the key {shown(twice)} twice")
+        raise InvalidTape("", f"an object has the key {shown(twice)} twice")
     return found
 
 
 def _constant(name: str) -> NoReturn:
-    raise ForgedTape("", f"{name} is not JSON")
+    raise InvalidTape("", f"{name} is not JSON")
 
 
 def shown(value: Any) -> str:
@@ -76,9 +76,9 @@ def shown(value: Any) -> str:
 def a_dict(value: Any, where: str, most: int) -> dict[str, Any]:
     """Return `value`, an object of at most `most` entries."""
     if not isinstance(value, dict):
-        raise ForgedTape(where, f"{shown(value)} is not an object")
+        raise InvalidTape(where, f"{shown(value)} is not an object")
     if len(value) > most:
-        raise ForgedTape(where, f"it has {len(value)} entries; at most {most} are read")
+        raise InvalidTape(where, f"it has {len(value)} entries; at most {most} are read")
     return value
 
 
@@ -89,28 +89,28 @@ def record(
     found = a_dict(value, where, len(fields) + len(optional))
     for name in fields:
         if name not in found:
-            raise ForgedTape(where, f"it has no {name!r}")
+            raise InvalidTape(where, f"it has no {name!r}")
     for name in found:
         if name not in fields and name not in optional:
-            raise ForgedTape(where, f"{shown(name)} is not a field here")
+            raise InvalidTape(where, f"{shown(name)} is not a field here")
     return found
 
 
 def a_list(value: Any, where: str, most: int) -> list[Any]:
     """Return `value`, a list of at most `most` items."""
     if not isinstance(value, list):
-        raise ForgedTape(where, f"{shown(value)} is not a list")
+        raise InvalidTape(where, f"{shown(value)} is not a list")
     if len(value) > most:
-        raise ForgedTape(where, f"it has {len(value)} items; at most {most} are read")
+        raise InvalidTape(where, f"it has {len(value)} items; at most {most} are read")
     return value
 
 
 def whole(value: Any, where: str, least: int = LEAST_INT, most: int = LARGEST_INT) -> int:
     """Return `value`, an integer within these bounds; true and false are none."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ForgedTape(where, f"{shown(value)} is not an integer")
+        raise InvalidTape(where, f"{shown(value)} is not an integer")
     if not least <= value <= most:
-        raise ForgedTape(where, f"{shown(value)} is not from {least} to {most}")
+        raise InvalidTape(where, f"{shown(value)} is not from {least} to {most}")
     return value
 
 
@@ -123,20 +123,20 @@ def wholes(value: Any, where: str, most_items: int, least: int, most: int) -> tu
 def boolean(value: Any, where: str) -> bool:
     """Return `value`, true or false."""
     if not isinstance(value, bool):
-        raise ForgedTape(where, f"{shown(value)} is neither true nor false")
+        raise InvalidTape(where, f"{shown(value)} is neither true nor false")
     return value
 
 
 def text(value: Any, where: str, most: int = MAX_TEXT_CHARS) -> str:
     """Return `value`, a text of at most `most` characters that UTF-8 can write, without NUL."""
     if not isinstance(value, str):
-        raise ForgedTape(where, f"{shown(value)} is not a text")
+        raise InvalidTape(where, f"{shown(value)} is not a text")
     if len(value) > most:
-        raise ForgedTape(where, f"it has {len(value)} characters; at most {most} are read")
+        raise InvalidTape(where, f"it has {len(value)} characters; at most {most} are read")
     if not value.isascii() and not _is_writable(value):
-        raise ForgedTape(where, f"{shown(value)} holds half of a surrogate pair")
+        raise InvalidTape(where, f"{shown(value)} holds half of a surrogate pair")
     if "\0" in value:
-        raise ForgedTape(where, f"{shown(value)} holds a NUL")
+        raise InvalidTape(where, f"{shown(value)} holds a NUL")
     return value
 
 
@@ -148,12 +148,12 @@ def name(value: Any, where: str) -> str:
     """Return `value`, a text of one line, not empty, of at most `MAX_NAME_CHARS` characters."""
     found = text(value, where, MAX_NAME_CHARS)
     if not found or not found.isprintable():
-        raise ForgedTape(where, f"{shown(value)} is not a name")
+        raise InvalidTape(where, f"{shown(value)} is not a name")
     return found
 
 
 def one_of(value: Any, where: str, known: Collection[str], what: str) -> str:
     """Return `value`, one of `known`; `what` says in the refusal what these are."""
     if not isinstance(value, str) or value not in known:
-        raise ForgedTape(where, f"{shown(value)} is no {what}")
+        raise InvalidTape(where, f"{shown(value)} is no {what}")
     return value

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from programs.tape import json_fields as fields
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.read_values import ValueReader, a_device, a_generator
 from programs.tape.schema import (
     PHASES,
@@ -43,7 +43,7 @@ _PLACE = re.compile(r"([^\x00-\x1f]{1,200}):(\d{1,8})", re.ASCII)
 
 
 def read_kernels(raw: Any, where: str) -> dict[str, TapeKernel]:
-    """Return a tape's kernels by name. Raises `ForgedTape`."""
+    """Return a tape's kernels by name. Raises `InvalidTape`."""
     found = fields.a_dict(raw, where, MAX_KERNELS)
     return {
         fields.name(key, where): _kernel(entry, f"{where}/{index}")
@@ -61,7 +61,7 @@ def _kernel(raw: Any, where: str) -> TapeKernel:
         name, constexpr = fields.name(one["name"], here), fields.boolean(one["constexpr"], here)
         parameters.append(KernelParameter(name, constexpr))
     if len({parameter.name for parameter in parameters}) != len(parameters):
-        raise ForgedTape(f"{where}/parameters", "two parameters have one name")
+        raise InvalidTape(f"{where}/parameters", "two parameters have one name")
     return TapeKernel(
         fields.name(found["file"], f"{where}/file"),
         fields.name(found["name"], f"{where}/name"),
@@ -71,7 +71,7 @@ def _kernel(raw: Any, where: str) -> TapeKernel:
 
 
 def read_op(raw: Any, where: str, values: ValueReader) -> Op:
-    """Return one entry of `ops`. Raises `ForgedTape`."""
+    """Return one entry of `ops`. Raises `InvalidTape`."""
     values.begin()
     kind = raw.get("op") if isinstance(raw, dict) else None
     if kind == "launch":
@@ -80,7 +80,7 @@ def read_op(raw: Any, where: str, values: ValueReader) -> Op:
         found = fields.record(raw, where, ("op", "seed", "phase"), ("generator", "device", "line"))
         own, device = found.get("generator"), found.get("device")
         if own is not None and device is not None:
-            raise ForgedTape(where, "one generator is seeded, the program's own or torch's")
+            raise InvalidTape(where, "one generator is seeded, the program's own or torch's")
         return Seeding(
             fields.whole(found["seed"], f"{where}/seed"),
             None if own is None else a_generator(own, f"{where}/generator").number,
@@ -95,7 +95,7 @@ def _aten(raw: Any, where: str, values: ValueReader) -> AtenOp:
     found = fields.record(raw, where, ("op", "a", "o", "phase"), ("k", "line", "stream", "after"))
     op = fields.text(found["op"], f"{where}/op", MAX_NAME_CHARS)
     if not _OVERLOAD.fullmatch(op):
-        raise ForgedTape(f"{where}/op", f"{fields.shown(op)} is not the name of an ATen overload")
+        raise InvalidTape(f"{where}/op", f"{fields.shown(op)} is not the name of an ATen overload")
     args = fields.a_list(found["a"], f"{where}/a", MAX_PARAMETERS)
     kwargs = fields.a_dict(found.get("k", {}), f"{where}/k", MAX_PARAMETERS)
     outputs = fields.a_list(found["o"], f"{where}/o", MAX_ARGUMENTS)
@@ -152,7 +152,7 @@ def _order(found: Mapping[str, Any], where: str) -> tuple[int, tuple[int, ...]]:
 
 
 def waited_for(raw: Any, where: str) -> tuple[int, ...]:
-    """Return the indices of ops: no more than there may be streams. Raises `ForgedTape`."""
+    """Return the indices of ops: no more than there may be streams. Raises `InvalidTape`."""
     return fields.wholes(raw, where, MAX_STREAMS, 0, MAX_OPS - 1)
 
 
@@ -169,7 +169,7 @@ def _variant(raw: Any, where: str, values: ValueReader) -> LaunchVariant:
 def _grid(raw: Any, where: str) -> tuple[int, int, int]:
     items = fields.a_list(raw, where, len(MAX_GRID))
     if len(items) != len(MAX_GRID):
-        raise ForgedTape(where, f"a grid has {len(MAX_GRID)} sizes, not {len(items)}")
+        raise InvalidTape(where, f"a grid has {len(MAX_GRID)} sizes, not {len(items)}")
     x, y, z = (
         fields.whole(item, f"{where}/{index}", 0, most)
         for index, (item, most) in enumerate(zip(items, MAX_GRID, strict=True))
@@ -203,15 +203,15 @@ def _names(raw: Any, where: str) -> tuple[str, ...]:
 
 
 def read_phase(raw: Any, where: str) -> Phase:
-    """Return a phase by its name. Raises `ForgedTape`."""
+    """Return a phase by its name. Raises `InvalidTape`."""
     return cast("Phase", fields.one_of(raw, f"{where}/phase", PHASES, "phase of a tape"))
 
 
 def read_place(raw: Any, where: str) -> Place | None:
-    """Return the line that `file:line` says, or None for null. Raises `ForgedTape`."""
+    """Return the line that `file:line` says, or None for null. Raises `InvalidTape`."""
     if raw is None:
         return None
     match = _PLACE.fullmatch(fields.text(raw, f"{where}/line", MAX_NAME_CHARS))
     if match is None:
-        raise ForgedTape(f"{where}/line", f"{fields.shown(raw)} is not a file and a line of it")
+        raise InvalidTape(f"{where}/line", f"{fields.shown(raw)} is not a file and a line of it")
     return Place(match[1], int(match[2]))

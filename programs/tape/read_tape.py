@@ -14,7 +14,7 @@ from typing import Any
 from programs.tape import json_fields as fields
 from programs.tape.checks.check_ops import check_ops
 from programs.tape.checks.check_order import check_order
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.read_ops import read_kernels, read_op, read_phase, waited_for
 from programs.tape.read_values import ValueReader, a_device
 from programs.tape.schema import PHASES, Phase, Structure, Tape, TensorMeta
@@ -42,14 +42,14 @@ _TENSOR_FIELDS = 6
 def read_tape(raw: bytes) -> Tape:
     """Return the tape that these bytes of JSON are.
 
-    Raises `ForgedTape`, which names the first thing that is wrong with them.
+    Raises `InvalidTape`, which names the first thing that is wrong with them.
     """
     found = fields.record(fields.parsed(raw), "", _FIELDS, ("init_inputs", "ends"))
     if fields.whole(found["tape"], "/tape") != VERSION:
-        raise ForgedTape("/tape", f"it is of version {found['tape']}; only {VERSION} is read")
+        raise InvalidTape("/tape", f"it is of version {found['tape']}; only {VERSION} is read")
     storages = fields.wholes(found["storages"], "/storages", MAX_TENSORS, 0, MAX_STORAGE_BYTES)
     if sum(storages) > MAX_TOTAL_BYTES:
-        raise ForgedTape("/storages", f"they take more than {MAX_TOTAL_BYTES} bytes together")
+        raise InvalidTape("/storages", f"they take more than {MAX_TOTAL_BYTES} bytes together")
     tensors = _tensors(found["tensors"], len(storages))
     kernels = read_kernels(found["kernels"], "/kernels")
     values = ValueReader(len(tensors), kernels)
@@ -85,7 +85,7 @@ def _tensors(raw: Any, storages: int) -> tuple[TensorMeta, ...]:
 def _tensor(raw: Any, where: str, storages: int) -> TensorMeta:
     entry = fields.a_list(raw, where, _TENSOR_FIELDS)
     if len(entry) != _TENSOR_FIELDS:
-        raise ForgedTape(where, "a tensor is [dtype, device, shape, strides, offset, storage]")
+        raise InvalidTape(where, "a tensor is [dtype, device, shape, strides, offset, storage]")
     return TensorMeta(
         fields.one_of(entry[0], f"{where}/0", ELEMENT_BYTES, "element type"),
         a_device(entry[1], f"{where}/1"),
@@ -102,11 +102,13 @@ def _constants(raw: Any, values: ValueReader) -> Mapping[int, bytes]:
     for key, content in fields.a_dict(raw, "/constants", MAX_TENSORS).items():
         where = f"/constants/{key[:20]}"
         if not key.isascii() or not key.isdigit() or str(int(key[:20])) != key:
-            raise ForgedTape("/constants", f"{fields.shown(key)} is not the index of a tensor")
+            raise InvalidTape("/constants", f"{fields.shown(key)} is not the index of a tensor")
         data = _base64(fields.text(content, where, MAX_CONSTANT_BYTES * 2), where)
         left -= len(data)
         if left < 0:
-            raise ForgedTape(where, f"constants take more than {MAX_CONSTANT_BYTES} bytes together")
+            raise InvalidTape(
+                where, f"constants take more than {MAX_CONSTANT_BYTES} bytes together"
+            )
         constants[values.tensor(int(key), where).id] = data
     return constants
 
@@ -115,7 +117,7 @@ def _base64(text: str, where: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise ForgedTape(where, "it is not base64") from None
+        raise InvalidTape(where, "it is not base64") from None
 
 
 def _params(raw: Any, values: ValueReader) -> tuple[tuple[str, int], ...]:
@@ -124,7 +126,7 @@ def _params(raw: Any, values: ValueReader) -> tuple[tuple[str, int], ...]:
         where = f"/params/{index}"
         pair = fields.a_list(entry, where, 2)
         if len(pair) != 2:
-            raise ForgedTape(where, "a parameter is its name and the index of its tensor")
+            raise InvalidTape(where, "a parameter is its name and the index of its tensor")
         params.append((fields.name(pair[0], where), values.tensor(pair[1], where).id))
     return tuple(params)
 

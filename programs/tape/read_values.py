@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from programs.tape import json_fields as fields
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.schema import (
     DescriptorArgument,
     DeviceName,
@@ -46,7 +46,7 @@ _LARGEST_SIZE = 2**62
 class ValueReader:
     """Reads the values of one tape, which has so many tensors and these kernels.
 
-    Tensors are checked to be there, not to be defined. Raises `ForgedTape`.
+    Tensors are checked to be there, not to be defined. Raises `InvalidTape`.
     """
 
     def __init__(self, tensors: int, kernels: Mapping[str, Any]) -> None:
@@ -98,7 +98,7 @@ class ValueReader:
             )
         read = self._argument_tags.get(tag)
         if read is None:
-            raise ForgedTape(where, f"{fields.shown(tag)} is no kind of argument of an op")
+            raise InvalidTape(where, f"{fields.shown(tag)} is no kind of argument of an op")
         return read(content, where)
 
     def launch_argument(self, raw: Any, where: str, depth: int = 0) -> LaunchValue:
@@ -116,7 +116,7 @@ class ValueReader:
             )
         read = self._launch_tags.get(tag)
         if read is None:
-            raise ForgedTape(where, f"{fields.shown(tag)} is no kind of argument of a kernel")
+            raise InvalidTape(where, f"{fields.shown(tag)} is no kind of argument of a kernel")
         return read(content, where)
 
     def structure(self, raw: Any, where: str, depth: int = 0) -> Structure:
@@ -124,11 +124,11 @@ class ValueReader:
         self._structure_values += 1
         if self._structure_values > MAX_STRUCTURE_VALUES:
             what = f"a program takes and returns no more than {MAX_STRUCTURE_VALUES} values"
-            raise ForgedTape(where[:MAX_NAME_CHARS], what)
+            raise InvalidTape(where[:MAX_NAME_CHARS], what)
         self._path_chars += len(where)
         if self._path_chars > MAX_PATH_CHARS:
             what = f"the paths of what it takes and returns have over {MAX_PATH_CHARS} characters"
-            raise ForgedTape(where[:MAX_NAME_CHARS], what)
+            raise InvalidTape(where[:MAX_NAME_CHARS], what)
         if not isinstance(raw, (dict, list)):
             return a_scalar(raw, where)
         tag, content = self._tagged(raw, where, depth)
@@ -160,7 +160,7 @@ class ValueReader:
             return _non_finite(content, where)
         if tag == "complex":
             return _complex(content, where)
-        raise ForgedTape(where, f"{fields.shown(tag)} is nothing that a program returns")
+        raise InvalidTape(where, f"{fields.shown(tag)} is nothing that a program returns")
 
     def begin(self) -> None:
         """Begin another op or structure: `MAX_ARGUMENTS` bounds each."""
@@ -168,9 +168,9 @@ class ValueReader:
 
     def _tagged(self, raw: Any, where: str, depth: int) -> tuple[str, Any]:
         if not isinstance(raw, dict) or len(raw) != 1:
-            raise ForgedTape(where, f"{fields.shown(raw)} is not one tagged value")
+            raise InvalidTape(where, f"{fields.shown(raw)} is not one tagged value")
         if depth > MAX_DEPTH:
-            raise ForgedTape(where, f"it is nested deeper than {MAX_DEPTH}")
+            raise InvalidTape(where, f"it is nested deeper than {MAX_DEPTH}")
         ((tag, content),) = raw.items()
         return tag, content
 
@@ -182,7 +182,7 @@ class ValueReader:
     def _count(self, number: int, where: str) -> None:
         self._left -= number
         if self._left < 0:
-            raise ForgedTape(where, f"it holds more than {MAX_ARGUMENTS} values")
+            raise InvalidTape(where, f"it holds more than {MAX_ARGUMENTS} values")
 
     def _kernel(self, raw: Any, where: str) -> KernelArgument:
         return KernelArgument(fields.one_of(raw, where, self._kernels, "kernel of this tape"))
@@ -194,7 +194,7 @@ class ValueReader:
             for name in ("shape", "strides", "block_shape")
         )
         if not len(shape) == len(strides) == len(block) > 0:
-            raise ForgedTape(where, "shape, strides and block_shape have different lengths, or 0")
+            raise InvalidTape(where, "shape, strides and block_shape have different lengths, or 0")
         return DescriptorArgument(self.tensor(found["t"], f"{where}/t"), shape, strides, block)
 
     def _reinterpreted(self, raw: Any, where: str) -> ReinterpretedArgument:
@@ -221,7 +221,7 @@ def a_scalar(raw: Any, where: str) -> Scalar:
         return fields.whole(raw, where)
     if isinstance(raw, float):
         if not math.isfinite(raw):
-            raise ForgedTape(where, "a number is beyond float64")
+            raise InvalidTape(where, "a number is beyond float64")
         return raw
     return fields.text(raw, where)
 
@@ -237,6 +237,6 @@ def _complex(raw: Any, where: str) -> complex:
         for part in parts
     ]
     if len(numbers) != 2 or not all(isinstance(part, (int, float)) for part in numbers):
-        raise ForgedTape(where, "a complex number is a list of two numbers")
+        raise InvalidTape(where, "a complex number is a list of two numbers")
     real, imaginary = (float(part) for part in numbers if isinstance(part, (int, float)))
     return complex(real, imaginary)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.schema import Tape, TensorMeta
 from programs.tape.tape_bounds import MAX_STORAGE_BYTES
 from programs.tape.tape_dtypes import ELEMENT_BYTES
@@ -37,37 +37,37 @@ def element_bytes(tensor: TensorMeta) -> int:
 
 
 def check_tensors(tape: Tape) -> None:
-    """Raise `ForgedTape` for a tensor beyond its storage, or a storage on two devices."""
+    """Raise `InvalidTape` for a tensor beyond its storage, or a storage on two devices."""
     devices: dict[int, str] = {}
     for index, tensor in enumerate(tape.tensors):
         where = f"/tensors/{index}"
         if len(tensor.shape) != len(tensor.strides):
             sizes, steps = len(tensor.shape), len(tensor.strides)
-            raise ForgedTape(where, f"it has {sizes} sizes and {steps} strides")
+            raise InvalidTape(where, f"it has {sizes} sizes and {steps} strides")
         size = element_bytes(tensor)
         if math.prod(tensor.shape) * size > MAX_STORAGE_BYTES:
-            raise ForgedTape(where, f"its elements take more than {MAX_STORAGE_BYTES} bytes")
+            raise InvalidTape(where, f"its elements take more than {MAX_STORAGE_BYTES} bytes")
         needed = spanned_bytes(tensor.shape, tensor.strides, tensor.offset, size)
         if needed > tape.storages[tensor.storage]:
             there = tape.storages[tensor.storage]
-            raise ForgedTape(
+            raise InvalidTape(
                 where, f"it reaches {needed} bytes into storage {tensor.storage} of {there}"
             )
         if devices.setdefault(tensor.storage, tensor.device) != tensor.device:
-            raise ForgedTape(where, f"storage {tensor.storage} is on two devices")
+            raise InvalidTape(where, f"storage {tensor.storage} is on two devices")
 
 
 def check_constants(tape: Tape) -> None:
-    """Raise `ForgedTape` for a constant whose bytes are not those of its tensor."""
+    """Raise `InvalidTape` for a constant whose bytes are not those of its tensor."""
     for index, data in tape.constants.items():
         tensor, where = tape.tensors[index], f"/constants/{index}"
         steps = zip(tensor.shape, tensor.strides, contiguous_strides(tensor.shape), strict=True)
         wrong = any(size > 1 and step != expected for size, step, expected in steps)
         if tensor.offset or (wrong and 0 not in tensor.shape):
-            raise ForgedTape(where, "its tensor is not contiguous from the start of its storage")
+            raise InvalidTape(where, "its tensor is not contiguous from the start of its storage")
         needed = math.prod(tensor.shape) * element_bytes(tensor)
         if not len(data) == needed == tape.storages[tensor.storage]:
             has = tape.storages[tensor.storage]
-            raise ForgedTape(
+            raise InvalidTape(
                 where, f"{len(data)} bytes for a tensor of {needed} in a storage of {has}"
             )

@@ -20,10 +20,10 @@ from compiler.request.resolution import resolve
 from jobs.core_kinds import COMPILATION
 from jobs.submission import JobOrder
 from launch.request.launch_request import MAX_DEADLINE_S
-from service.at_once import at_once
 from service.batches.batch import BatchRequest
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
+from service.gather_limited import gather_limited
 from service.http.body import parse_value
 from service.http.problems import RETRY_AFTER_S, ProblemRaised, as_raised, problem_of
 from service.owned_jobs import OwnedJobs
@@ -146,7 +146,7 @@ async def _submit_compilations(
     async def submit(items: _CompileItems) -> None:
         await _submit_compilation(state, batch_id, items, caller, known)
 
-    await at_once(AT_ONCE, by_key.values(), submit)
+    await gather_limited(AT_ONCE, by_key.values(), submit)
     return known
 
 
@@ -213,7 +213,7 @@ async def _submit_owned(
         except _REFUSALS as error:
             known.refuse([index], error)
 
-    await at_once(AT_ONCE, range(len(requests)), submit)
+    await gather_limited(AT_ONCE, range(len(requests)), submit)
     return known
 
 
@@ -243,7 +243,7 @@ async def cancel_batch(state: ServiceState, batch: StoredBatch, caller: Caller) 
         if done:
             cancelled.append(job_id)
 
-    await at_once(AT_ONCE, sorted(open_), cancel)
+    await gather_limited(AT_ONCE, sorted(open_), cancel)
     return bool(cancelled)
 
 

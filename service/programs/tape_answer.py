@@ -10,7 +10,7 @@ from fastapi import Request, Response
 
 from programs.program_record import Program, ProgramKernel
 from programs.tape.flow import KernelsEffects
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, either_effects
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
@@ -83,7 +83,7 @@ def _readable(data: bytes, record: bytes | None, which: WhichTape) -> bytes:
     """Return a tape as text; `record` is its program's, None: that is not over."""
     try:
         tape = read_tape(data)
-    except ForgedTape as forged:  # another version of tritond validated it otherwise
+    except InvalidTape as forged:  # another version of tritond validated it otherwise
         raise _not_told(str(forged)) from None
     kernels = () if record is None else _compiled(Program.model_validate_json(record), which)
     return tape_text(tape, _effects(tape, kernels)).encode()

@@ -11,15 +11,15 @@ from compiler.inspection import Inspection, InspectRequest, inspect_job
 from compiler.rejection import Fault, RequestRejected
 from compiler.request import limits
 from launch.request.request_part import read
-from service.at_once import at_once
 from service.caller import Caller
 from service.compilations.inspection import inspect
+from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
 from sweeps.autotune.autotuned_space import Context
 from sweeps.autotune.configurations import AT
-from sweeps.fault_place import BASE, COMPILATION
+from sweeps.error_location import BASE, COMPILATION
 from sweeps.variant import Kind
 
 WAIT_S = 60.0
@@ -46,7 +46,7 @@ async def read_autotuners(
     async def read_one(context: Context) -> AutotuneReading:
         return await _read_one(state, caller, compilation, context, offered, at)
 
-    found = await at_once(AT_ONCE, contexts, read_one)  # the first that is wrong says what
+    found = await gather_limited(AT_ONCE, contexts, read_one)  # the first that is wrong says what
     return dict(zip(contexts, found, strict=True))
 
 

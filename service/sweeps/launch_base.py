@@ -22,7 +22,7 @@ from service.caller import Caller
 from service.launches.launch_submission import prepare_launch
 from service.state import ServiceState
 from sweeps.axis import ARGUMENTS, Axis
-from sweeps.fault_place import BASE, placed
+from sweeps.error_location import BASE, placed
 from sweeps.space import PlannedSweep
 from sweeps.sweep_job import LaunchPlace
 from sweeps.sweep_plan import SweepPlan, SweptAxis

@@ -2,9 +2,9 @@
 
 from compiler.derivation import DeriveJob, cancelled_derivation
 from compiler.job import CompileJob
-from service.at_once import at_once
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
+from service.gather_limited import gather_limited
 from service.launches.launch_submission import LAUNCHES
 from service.state import ServiceState
 from store.jobs.types import Cancellation, interest_of_batch, kind_of
@@ -22,7 +22,7 @@ async def cancel_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> bo
     async def withdraw(job_id: str) -> None:
         await _withdraw(state, caller, sweep_id, job_id)
 
-    await at_once(AT_ONCE, sorted(set(waiting.values())), withdraw)
+    await gather_limited(AT_ONCE, sorted(set(waiting.values())), withdraw)
     return done is Cancellation.CANCELLED
 
 

@@ -26,9 +26,9 @@ from service.sweeps.refused_work import MeasuredWork
 from service.toolchains import ToolchainSet
 from store.errors import QueueFull
 from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
+from sweeps.axis_validation import check_axes, check_base, check_sources
 from sweeps.combinations import max_combinations
-from sweeps.fault_place import BASE, COMPILATION, placed
-from sweeps.fitting import check_axes, check_base, check_sources
+from sweeps.error_location import BASE, COMPILATION, placed
 from sweeps.search.search_request import read_search
 from sweeps.space import AT, PlannedSweep, Space, planned, read_space
 from sweeps.sweep_job import SweepJob

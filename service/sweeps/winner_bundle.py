@@ -11,8 +11,8 @@ import orjson
 
 from compiler.compilation import Compilation
 from compiler.derivation import Derivation
-from service.at_once import at_once
 from service.compilations.derivations import DerivationRequest, read_finished
+from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from service.sweeps.find_sweep import FoundSweep
@@ -79,7 +79,7 @@ async def bundle_of_all(asked: DerivationRequest, sweep: FoundSweep) -> list[Mem
     if not keys:
         raise ProblemRaised("no_winner", "No variant of the sweep has a finished compilation")
     read = partial(read_finished, asked.state, asked.caller)
-    compilations = await at_once(AT_ONCE, keys, read)
+    compilations = await gather_limited(AT_ONCE, keys, read)
     exported = await _exported(asked, compilations)
     if exported is None:
         return None

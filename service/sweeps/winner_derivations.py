@@ -13,8 +13,8 @@ import orjson
 from compiler.autotune import TunedResults
 from compiler.compilation import Compilation
 from compiler.derivation import Derivation
-from service.at_once import at_once
 from service.compilations.derivations import DerivationRequest, Found, derived, read_finished, tuned
+from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from service.sweeps.find_sweep import FoundSweep
@@ -82,7 +82,7 @@ async def compiled_winners(asked: DerivationRequest, sweep: FoundSweep) -> list[
         winner = usable_winner(said.model_dump(mode="json"), compilation.key, compilation.options)
         return CompiledWinner(winner, compilation)
 
-    return await at_once(AT_ONCE, found, read)
+    return await gather_limited(AT_ONCE, found, read)
 
 
 def _why_none(sweep: FoundSweep) -> str:
@@ -108,7 +108,7 @@ async def exports(
     async def one(compilation: Compilation) -> Derivation | Refusal | None:
         return await _outcome(asked, lambda again: derived(again, compilation, TRITON_CACHE))
 
-    return await at_once(AT_ONCE, compilations, one)
+    return await gather_limited(AT_ONCE, compilations, one)
 
 
 async def cache_files(
@@ -125,7 +125,7 @@ async def cache_files(
             return found
         return CacheFile(**orjson.loads(await blob(asked.state, found)))
 
-    return await at_once(AT_ONCE, winners, one)
+    return await gather_limited(AT_ONCE, winners, one)
 
 
 def sorted_out(

@@ -14,7 +14,7 @@ from compiler.diagnostic import Failure
 from programs.recorder.not_recordable import REASONS
 from programs.replay.operators import DTYPES
 from programs.replay.program_run import tensors_in
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.output_paths import by_path
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape, TensorRef
@@ -53,7 +53,7 @@ def compared(recorder: RecordingProcess, program: Program) -> Verdict:
             return _compared_replay(answer, eager)
         if "not_recordable" in answer:
             return _compared_refusal(answer["not_recordable"], eager)
-    except (_Disagreement, ForgedTape) as found:
+    except (_Disagreement, InvalidTape) as found:
         return Verdict(DISAGREES, str(found))
     return Verdict(DISAGREES, f"the recorder's child ended: {answer}")
 

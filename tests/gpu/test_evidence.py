@@ -102,7 +102,7 @@ PROGRAM = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-from worker.gpu.evidence.run_comparison import Piece, Poison, Tallies
+from worker.gpu.timing_integrity.run_comparison import Piece, Poison, Tallies
 from worker.gpu.launcher.device import open_device
 from worker.gpu.launcher.launcher_context import LauncherContext
 

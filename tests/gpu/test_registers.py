@@ -45,7 +45,7 @@ import ctypes, json, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 from cuda.bindings import driver as cu
-from worker.gpu.evidence.run_comparison import Piece, Tallies
+from worker.gpu.timing_integrity.run_comparison import Piece, Tallies
 from worker.gpu.launcher.device import check, open_device
 from worker.gpu.launcher.launcher_context import LauncherContext
 

@@ -13,10 +13,10 @@ import pytest
 from tests.gpu.program_tapes import program, t
 from tests.programs.stand_in_program_gpu import COUNT, Gpu, floats, kernel, scale, scaling
 from tests.unit.worker.gpu.fake_cuda import pointer
-from worker.gpu.evidence.module_globals import ModuleGlobal, ModuleGlobals
 from worker.gpu.program.program_order import (
     ProgramTimingOrder,
 )
+from worker.gpu.timing_integrity.module_globals import ModuleGlobal, ModuleGlobals
 
 
 def test_launches_run_over_the_tensors_of_each_call(gpu: Gpu) -> None:

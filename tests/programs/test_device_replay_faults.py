@@ -85,9 +85,9 @@ def test_memory_that_is_not_there_is_not_taken(gpu: Gpu) -> None:
 
 
 def test_a_tape_with_another_number_of_launches_than_kernels_is_refused(gpu: Gpu) -> None:
-    from programs.tape.forged import ForgedTape
+    from programs.tape.forged import InvalidTape
 
     order = program(scaling(), [[COUNT]])
 
-    with pytest.raises(ForgedTape, match="2 launches, but kernels came for 1"):
+    with pytest.raises(InvalidTape, match="2 launches, but kernels came for 1"):
         gpu.run(replace(order, launches=order.launches[:1]))

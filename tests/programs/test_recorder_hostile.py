@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.read_tape import read_tape
 from tests.programs.recording_process import RecordingProcess
 
@@ -131,7 +131,7 @@ def test_a_tape_that_a_program_forges_is_refused_where_it_is_read(
         " 'phase': 'run', 'line': None})\n"
     )
     answer = recorder.record(HONEST + forger)
-    with pytest.raises(ForgedTape):
+    with pytest.raises(InvalidTape):
         read_tape(json.dumps(answer).encode())
 
 

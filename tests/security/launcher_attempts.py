@@ -8,13 +8,13 @@ REFUSED = {errno.EPERM, errno.EACCES, errno.EFBIG}
 _BEFORE = """
 import ctypes, json, os, socket, sys, threading
 sys.path.insert(0, sys.argv[1])
-from worker.gpu.launcher import launcher_walls
-layers = launcher_walls.before_cuda(os.getppid(), largest_file_bytes=2 << 30)
+from worker.gpu.launcher import launcher_sandbox
+layers = launcher_sandbox.before_cuda(os.getppid(), largest_file_bytes=2 << 30)
 results, worker = socket.socketpair()
 """
 _AFTER = """
 from worker.gpu.launcher.output_memory import OutputMemory
-layers += launcher_walls.after_cuda(results.fileno())
+layers += launcher_sandbox.after_cuda(results.fileno())
 
 def open_for_writing(path):
     return lambda: open(path, "w")

@@ -19,7 +19,7 @@ from compiler.export.ptx import read_entry
 from compiler.front.diagnosis import wording
 from compiler.instructions import instruction_mix
 from compiler.lines import assembly, llvm_ir, mlir, sass
-from compiler.numpy_module import generic_form
+from compiler.ttir_to_numpy import generic_form
 from launch.checks import precision_causes
 from programs.tape.kernel_effects import kernel_effects
 

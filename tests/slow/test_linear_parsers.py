@@ -25,8 +25,8 @@ import store
 import sweeps
 import worker
 from compiler.export.exported_kernel import NotExportable
-from compiler.numpy_module.refusal import Untranslatable
 from compiler.rejection import RequestRejected
+from compiler.ttir_to_numpy.refusal import Untranslatable
 from service.http.problems import ProblemRaised
 from tests.slow.compiler_parsers import OF_COMPILERS
 from tests.slow.sent_parsers import SENT

@@ -10,7 +10,7 @@ import pytest
 
 from programs.tape import json_fields
 from programs.tape.flags import flags_of
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
@@ -34,7 +34,7 @@ def spent_s(call: Any) -> float:
 def test_a_key_that_is_there_twice_is_found_as_fast_as_any_is_read() -> None:
     def read(keys: int) -> None:
         text = "{" + ",".join(f'"{n}":0' for n in range(keys)) + f',"{keys - 1}":0}}'
-        with pytest.raises(ForgedTape, match="twice"):
+        with pytest.raises(InvalidTape, match="twice"):
             json_fields.parsed(text.encode())
 
     few = spent_s(lambda: read(1_000))

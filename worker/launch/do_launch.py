@@ -33,18 +33,18 @@ from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed
 from worker.consumer import Attempt
 from worker.launch.cases.case_context import CaseContext
-from worker.launch.cases.case_news import CaseNews
+from worker.launch.cases.case_events import CaseEvents
 from worker.launch.cases.case_pipeline import run_cases
 from worker.launch.cases.cases import Cases
 from worker.launch.fuzz.fuzzing import Fuzzing
 from worker.launch.gpu.gpu_run import GpuContext
-from worker.launch.kept_references import KeptReferences
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelSource, problem_of
 from worker.launch.launch_children import ChildPlace, Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 from worker.launch.reference_cache import ReferenceCache
+from worker.launch.stored_references import StoredReferences
 
 AT_ONCE_ON_GPU = 8
 """Cases of a launch that are prepared, run and compared at the same time."""
@@ -135,7 +135,7 @@ class _LaunchRun:
         self._context = context
         self._deadline = Deadline(request.deadline_s, attempt.queue_ms / 1000)
         self._files = LaunchFiles(job.id, context.blobs, has_cases=bool(request.cases))
-        kept = self.kept = KeptReferences(context.expected, job.caller, context.remembered)
+        kept = self.kept = StoredReferences(context.expected, job.caller, context.remembered)
         child_place = context.places(job, request) if context.places else nullcontext
         aside = context.gpu.aside if context.gpu is not None else nullcontext
         self._references = References(context.children, context.registry, kept, child_place, aside)
@@ -187,12 +187,12 @@ class _LaunchRun:
         return new_launch(self._job, "failed", problem=problem)
 
     async def _results(self, resolved: Resolved) -> list[CaseResult]:
-        async with CaseNews(self._context.events, self._claim) as news:
+        async with CaseEvents(self._context.events, self._claim) as news:
             return await run_cases(
                 resolved.cases,
                 self._result,
                 news.tell if self._request.cases else _tell_nobody,
-                at_once=AT_ONCE_ON_GPU if self._context.gpu is not None else 1,
+                gather_limited=AT_ONCE_ON_GPU if self._context.gpu is not None else 1,
                 stop_after=self._request.stop_after_failures,
             )
 

@@ -20,11 +20,11 @@ from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
-from worker.launch.kept_references import KeptReferences
 from worker.launch.launch_children import TORCH, ChildPlace, Children
 from worker.launch.launch_reports import LaunchFailure, read_message
 from worker.launch.reference_cache import ReferenceAnswer
 from worker.launch.run import PreparedRun, RunResult, inputs_of
+from worker.launch.stored_references import StoredReferences
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
@@ -68,7 +68,7 @@ class References:
         self,
         children: Children,
         registry: Workers,
-        kept: KeptReferences | None = None,
+        kept: StoredReferences | None = None,
         place: ChildPlace = nullcontext,
         aside: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:

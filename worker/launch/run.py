@@ -16,7 +16,7 @@ from launch.request.element import ITEM_BYTES
 from launch.request.launch_record import Timing
 from launch.request.launch_request import TraceRequest
 from launch.request.verdict import RunEnding
-from worker.gpu.evidence.timed_repeat import TimedRepeat
+from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
 from worker.pool.shared_bytes import Body
 
 

@@ -35,7 +35,7 @@ Task = Callable[[dict[str, Any], Any, Callable[[dict[str, Any], bytes], None]], 
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class ChildSpec:
     """What a new child needs: its walls, its zygote's pid, its pipes.
 
     The pipes are for jobs, result, stdout and stderr; behind them there may be files that hold
@@ -48,7 +48,7 @@ class Birth:
     paths: HiddenPaths
 
 
-def live(birth: Birth, tasks: ModuleType) -> NoReturn:
+def live(birth: ChildSpec, tasks: ModuleType) -> NoReturn:
     """Be the child.
 
     Never returns and never unwinds: no handler or finalizer of the zygote may run here.
@@ -105,7 +105,7 @@ def _map(descriptor: int) -> memoryview:
     return memoryview(mmap.mmap(descriptor, 0, mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ))
 
 
-def _arrange(birth: Birth) -> Walls:
+def _arrange(birth: ChildSpec) -> Walls:
     """Give every descriptor its fixed number and close all others."""
     import fcntl
     from dataclasses import replace

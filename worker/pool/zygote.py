@@ -56,7 +56,7 @@ class ForkServer:
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True
 
-    def serve(self) -> child.Birth | None:
+    def serve(self) -> child.ChildSpec | None:
         """Fork a child for each order.
 
         Returns None when the worker is gone, and in every forked child what it is to be.
@@ -79,11 +79,11 @@ class ForkServer:
                     return birth
         return None
 
-    def _fork(self, order: int, profile: str, descriptors: list[int]) -> child.Birth | None:
+    def _fork(self, order: int, profile: str, descriptors: list[int]) -> child.ChildSpec | None:
         assert_single_thread()
         slot = next(free for free in itertools.count() if free not in self._slots.values())
         walls = _walls_of(self._walls[profile], slot)
-        birth = child.Birth(walls, os.getpid(), descriptors, self._paths)
+        birth = child.ChildSpec(walls, os.getpid(), descriptors, self._paths)
         try:
             pid = os.fork()
         except OSError as error:

@@ -27,7 +27,7 @@ from worker.programs.gpu.known_references import KnownReferences
 from worker.programs.gpu.program_gpu_consumer import ProgramGpuConsumer
 from worker.programs.program_attempt import ProgramContext
 from worker.programs.program_children import ProgramChildren
-from worker.programs.recorder_test import recorder_fault
+from worker.programs.recorder_probe import recorder_fault
 from worker.programs.recording import ProgramTape
 from worker.replaced_toolchains import ReplacedToolchains, doing_programs
 from worker.worker_context import WorkerContext

@@ -23,7 +23,7 @@ from programs.program_job import (
 from programs.program_request import DEFAULT_SEED, InputsRequest, ProgramRequest
 from programs.recorder.record_order import RecordOrder
 from programs.tape.equal_inputs import gives_both_calls_the_same
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.inputs_tape import inputs_text
 from worker.compile.lru_cache import LRUCache
 from worker.pool.pool import Pool
@@ -52,7 +52,9 @@ class RecordedCase:
         """Whether both calls of its programs get the same: that a result is kept does not show."""
         try:
             return gives_both_calls_the_same((self.inputs or self.candidate).tape)
-        except ForgedTape:  # a program that nobody gives its inputs is refused where it is replayed
+        except (
+            InvalidTape
+        ):  # a program that nobody gives its inputs is refused where it is replayed
             return False
 
     def inputs_of(self, program: ProgramTape) -> bytes | None:
@@ -168,7 +170,7 @@ async def _inputs_text(program: ProgramTape) -> bytes:
     try:
         # in a thread: the tape may be long
         return await asyncio.to_thread(inputs_text, program.tape, program.text)
-    except ForgedTape as forged:
+    except InvalidTape as forged:
         detail = f"{forged.what[:1].upper()}{forged.what[1:]}."
         problem = program_problem("not_recordable", detail, program=REFERENCE, reason="bad_inputs")
         raise NotRecorded(problem) from None

@@ -16,7 +16,7 @@ from programs.program_job import program_problem
 from programs.program_record import ProgramProblem
 from programs.recorder.not_recordable import REASONS
 from programs.recorder.record_order import RecordOrder
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
 from programs.tape.tape_bounds import MAX_LINE
@@ -67,7 +67,7 @@ async def record_program(
     try:
         # in a thread: a long tape takes seconds to read
         tape = await asyncio.to_thread(read_tape, text)
-    except ForgedTape as forged:
+    except InvalidTape as forged:
         detail = f"The process that recorded the program sent no tape ({forged})."
         raise NotRecorded(program_problem("invalid_tape", detail, program=program)) from None
     return ProgramTape(tape, text, order.inputs_seed if draws_inputs else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.schema import (
     DescriptorArgument,
     Launch,
@@ -19,15 +19,15 @@ from programs.tape.tensor_extents import spanned_bytes
 
 
 def check_launch(launch: Launch, tape: Tape, where: str) -> None:
-    """Raise `ForgedTape` for a launch that does not fit its kernel; tensors are checked apart."""
+    """Raise `InvalidTape` for a launch that does not fit its kernel; tensors are checked apart."""
     kernel = tape.kernels.get(launch.kernel)
     if kernel is None:
-        raise ForgedTape(f"{where}/kernel", f"there is no kernel {launch.kernel!r} in this tape")
+        raise InvalidTape(f"{where}/kernel", f"there is no kernel {launch.kernel!r} in this tape")
     _check_parameters(launch, kernel, where)
     _check_variants(launch, where)
     for name, value in launch.constexprs.items():
         if tensors_of(value):
-            raise ForgedTape(f"{where}/constexprs/{name}", "a tensor is no constexpr")
+            raise InvalidTape(f"{where}/constexprs/{name}", "a tensor is no constexpr")
     for name, value in launch.args.items():
         _check_argument(value, tape, f"{where}/args/{name}")
 
@@ -37,17 +37,17 @@ def _check_parameters(launch: Launch, kernel: TapeKernel, where: str) -> None:
     given = (*launch.args, *launch.constexprs)
     for name in given:
         if name not in names:
-            raise ForgedTape(where, f"kernel {kernel.name} has no parameter {name!r}")
+            raise InvalidTape(where, f"kernel {kernel.name} has no parameter {name!r}")
     if len(set(given)) != len(given):
         twice = sorted(set(launch.args) & set(launch.constexprs))
-        raise ForgedTape(where, f"{twice[0]!r} is an argument and a constexpr")
+        raise InvalidTape(where, f"{twice[0]!r} is an argument and a constexpr")
     for name in sorted(names.difference(given)):
-        raise ForgedTape(where, f"parameter {name!r} of kernel {kernel.name} has no argument")
+        raise InvalidTape(where, f"parameter {name!r} of kernel {kernel.name} has no argument")
     for name in dict.fromkeys(
         (*launch.reset_to_zero, *launch.restore_value)
     ):  # some are there twice
         if not tensors_of(launch.args.get(name)):
-            raise ForgedTape(where, f"{name!r} is no tensor that an autotuner could put back")
+            raise InvalidTape(where, f"{name!r} is no tensor that an autotuner could put back")
 
 
 def _check_variants(launch: Launch, where: str) -> None:
@@ -56,9 +56,9 @@ def _check_variants(launch: Launch, where: str) -> None:
         here = f"{where}/variants/{index}"
         for name, value in variant.constexprs.items():
             if name not in known or tensors_of(value):
-                raise ForgedTape(here, f"{name!r} is no constexpr that can vary")
+                raise InvalidTape(here, f"{name!r} is no constexpr that can vary")
     if launch.variants and not _is_first(launch, known):
-        raise ForgedTape(f"{where}/variants/0", "the first variant is not the launch itself")
+        raise InvalidTape(f"{where}/variants/0", "the first variant is not the launch itself")
 
 
 def _is_first(launch: Launch, known: Mapping[str, LaunchValue]) -> bool:
@@ -84,6 +84,6 @@ def _check_argument(value: LaunchValue, tape: Tape, where: str) -> None:
         reach = spanned_bytes(value.shape, value.strides, tensor.offset, size)
         if reach > tape.storages[tensor.storage]:
             there = tape.storages[tensor.storage]
-            raise ForgedTape(where, f"the descriptor reaches {reach} bytes into {there}")
+            raise InvalidTape(where, f"the descriptor reaches {reach} bytes into {there}")
     elif isinstance(value, ReinterpretedArgument) and value.dtype not in ELEMENT_BYTES:
-        raise ForgedTape(where, f"memory cannot be seen as {value.dtype}")
+        raise InvalidTape(where, f"memory cannot be seen as {value.dtype}")

@@ -1,7 +1,7 @@
 """The ops of a tape, walked in order: what they name is there, and what they make follows.
 
 Every tensor is defined once before it is used, a storage is shared by views alone, and each shape
-that needs no torch is derived again. Raises `ForgedTape`; runs nothing.
+that needs no torch is derived again. Raises `InvalidTape`; runs nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from programs.tape.checks.derived_outputs import (
 )
 from programs.tape.checks.derived_views import VIEWS, Arguments, Geometry, NotDerivable
 from programs.tape.checks.fragile_arguments import check_fragile
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.overload_effects import (
     argument_tensors,
     kind_of,
@@ -51,7 +51,7 @@ _EARLIER: dict[Phase, tuple[Phase, ...]] = {
 
 
 def check_ops(tape: Tape) -> None:
-    """Raise `ForgedTape` for the first op, launch or structure that no program could have made."""
+    """Raise `InvalidTape` for the first op, launch or structure that no program could have made."""
     walk = _Walk(tape)
     made = tensors_made(tape.ops)
     walk.give(tape.constants, "/constants", may_share=False)
@@ -61,7 +61,7 @@ def check_ops(tape: Tape) -> None:
     for index, op in enumerate(tape.ops):
         where = f"/ops/{index}"
         if not seen <= set(_EARLIER[op.phase]):
-            raise ForgedTape(where, f"phase {op.phase} comes after {', '.join(sorted(seen))}")
+            raise InvalidTape(where, f"phase {op.phase} comes after {', '.join(sorted(seen))}")
         for phase in ("run", "run2"):
             if op.phase in ("run", "run2") and phase <= op.phase and phase in late:
                 walk.start(phase, _given(late.pop(phase), made))
@@ -97,7 +97,7 @@ class _Walk:
                 continue  # the same input twice, or in both calls
             storage = self._tensors[id_].storage
             if storage in self._storages and not (may_share and storage in given):
-                raise ForgedTape(where, f"tensor {id_} is given in a storage that is another's")
+                raise InvalidTape(where, f"tensor {id_} is given in a storage that is another's")
             self._storages.add(storage)
             given.add(storage)
             self._defined[id_] = "init"
@@ -119,13 +119,13 @@ class _Walk:
     def op(self, op: AtenOp, where: str) -> None:
         """Take one ATen op."""
         if op.op not in ALLOWED:
-            raise ForgedTape(f"{where}/op", f"{op.op} is not among the ATen overloads of tapes")
+            raise InvalidTape(f"{where}/op", f"{op.op} is not among the ATen overloads of tapes")
         self._need(argument_tensors(op), where)
         try:
             check_fragile(op, self._tensors)
             self._outputs(op, where)
         except NotDerivable as error:
-            raise ForgedTape(where, f"{op.op}: {error}") from None
+            raise InvalidTape(where, f"{op.op}: {error}") from None
 
     def launch(self, launch: Launch, where: str) -> None:
         """Take one launch: it makes no tensor."""
@@ -135,7 +135,7 @@ class _Walk:
     def _need(self, ids: Sequence[int], where: str, phases: Sequence[str] = PHASES) -> None:
         for id_ in ids:
             if self._defined.get(id_) not in phases:
-                raise ForgedTape(where, f"tensor {id_} is used before anything made it")
+                raise InvalidTape(where, f"tensor {id_} is used before anything made it")
 
     def _outputs(self, op: AtenOp, where: str) -> None:
         expected = self._expected(op, where)
@@ -145,16 +145,16 @@ class _Walk:
             here = f"{where}/o/{position}"
             if id_ is None:
                 if given.makes_views:
-                    raise ForgedTape(here, "a view is a tensor, not null")
+                    raise InvalidTape(here, "a view is a tensor, not null")
                 continue
             tensor = self._tensors[id_]
             if position < len(expected):
                 _compare(tensor, expected[position], op, here)
             self._define(id_, op, given, here)
             if dtype is not None and tensor.dtype != dtype and (position == 0 or given.makes_views):
-                raise ForgedTape(here, f"{op.op} makes {dtype}, the tape says {tensor.dtype}")
+                raise InvalidTape(here, f"{op.op} makes {dtype}, the tape says {tensor.dtype}")
             if tensor.device not in given.devices:
-                raise ForgedTape(here, f"{op.op} makes no tensor on {tensor.device} here")
+                raise InvalidTape(here, f"{op.op} makes no tensor on {tensor.device} here")
 
     def _expected(self, op: AtenOp, where: str) -> list[Geometry]:
         """Return what is known without torch of the op's outputs: of views all, else the first."""
@@ -163,11 +163,11 @@ class _Walk:
             shape = derived_shape(op, self._tensors)
             return [] if shape is None else [Geometry(shape, derived_strides(op), None)]
         if not op.args or not isinstance(op.args[0], TensorRef):
-            raise ForgedTape(where, f"{op.op} has no tensor as its first argument")
+            raise InvalidTape(where, f"{op.op} has no tensor as its first argument")
         expected = derive(self._tensors[op.args[0].id], Arguments(op))
         if len(expected) != len(op.outputs):
             made, said = len(expected), len(op.outputs)
-            raise ForgedTape(where, f"{op.op} makes {made} tensors, the tape says {said}")
+            raise InvalidTape(where, f"{op.op} makes {made} tensors, the tape says {said}")
         return expected
 
     def _define(self, id_: int, op: AtenOp, given: _Given, where: str) -> None:
@@ -175,16 +175,18 @@ class _Walk:
         tensor = self._tensors[id_]
         if id_ in self._defined:
             if id_ not in given.written and not (given.may_alias and id_ in given.tensors):
-                raise ForgedTape(where, f"tensor {id_} was made before, and is not what is written")
+                raise InvalidTape(
+                    where, f"tensor {id_} was made before, and is not what is written"
+                )
             return
         self._defined[id_] = op.phase
         if tensor.storage in self._storages:
             may_share = given.written or given.may_alias
             if not may_share or tensor.storage not in given.shared:
-                raise ForgedTape(where, f"{op.op} returns no part of storage {tensor.storage}")
+                raise InvalidTape(where, f"{op.op} returns no part of storage {tensor.storage}")
             return
         if given.makes_views:
-            raise ForgedTape(where, f"{op.op} returns a part of its argument, not new memory")
+            raise InvalidTape(where, f"{op.op} returns a part of its argument, not new memory")
         self._storages.add(tensor.storage)
         self._check_new(tensor, op, where)
 
@@ -195,7 +197,7 @@ class _Walk:
         needed = spanned_bytes(tensor.shape, tensor.strides, tensor.offset, size)
         has = self._tape.storages[tensor.storage]
         if tensor.offset or needed != has:
-            raise ForgedTape(where, f"{op.op} allocates {needed} bytes, its storage has {has}")
+            raise InvalidTape(where, f"{op.op} allocates {needed} bytes, its storage has {has}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +229,7 @@ class _Given:
 def _compare(tensor: TensorMeta, expected: Geometry, op: AtenOp, where: str) -> None:
     if tensor.shape != expected.shape:
         made = list(expected.shape)
-        raise ForgedTape(
+        raise InvalidTape(
             where, f"{op.op} makes the shape {made}, the tape says {list(tensor.shape)}"
         )
     if 0 in tensor.shape:
@@ -236,11 +238,11 @@ def _compare(tensor: TensorMeta, expected: Geometry, op: AtenOp, where: str) -> 
         expected.strides, tensor
     ):
         said = list(tensor.strides)
-        raise ForgedTape(
+        raise InvalidTape(
             where, f"{op.op} makes the strides {list(expected.strides)}, the tape says {said}"
         )
     if expected.offset not in (None, tensor.offset):
-        raise ForgedTape(
+        raise InvalidTape(
             where, f"{op.op} begins at element {expected.offset}, the tape says {tensor.offset}"
         )
 

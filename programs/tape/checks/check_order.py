@@ -6,12 +6,12 @@ tape says too little of is a race to whoever looks for races.
 
 from __future__ import annotations
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.schema import Seeding, Tape
 
 
 def check_order(tape: Tape) -> None:
-    """Raise `ForgedTape` for the first op that waited for what is not before it, or no op."""
+    """Raise `InvalidTape` for the first op that waited for what is not before it, or no op."""
     for index, op in enumerate(tape.ops):
         if not isinstance(op, Seeding):
             _check(op.after, index, tape, f"/ops/{index}/after")
@@ -22,6 +22,6 @@ def check_order(tape: Tape) -> None:
 def _check(ops: tuple[int, ...], end: int, tape: Tape, where: str) -> None:
     for index in ops:
         if index >= end:
-            raise ForgedTape(where, f"op {index} is not before it")
+            raise InvalidTape(where, f"op {index} is not before it")
         if isinstance(tape.ops[index], Seeding):
-            raise ForgedTape(where, f"op {index} is a seed, which nothing waits for")
+            raise InvalidTape(where, f"op {index} is a seed, which nothing waits for")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler.numpy_module import arithmetic
-from compiler.numpy_module.support import number_ops
+from compiler.ttir_to_numpy import arithmetic
+from compiler.ttir_to_numpy.runtime import number_ops
 from launch.cpu import atomic_updates, control_flow, kernel, tensor_ops
 from launch.cpu.memory import ProgramMemory
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from compiler.diagnostic import Failure
 from compiler.front import tasks
-from compiler.numpy_module.generic_form import loop_names, module_of
-from compiler.numpy_module.module_text import ToldKernel, module_text
-from compiler.numpy_module.run_form import RunForm, run_form
-from compiler.numpy_module.task import generic_form
 from compiler.target import Target
+from compiler.ttir_to_numpy.batched_codegen import RunForm, run_form
+from compiler.ttir_to_numpy.generic_form import loop_names, module_of
+from compiler.ttir_to_numpy.module_text import ToldKernel, module_text
+from compiler.ttir_to_numpy.task import generic_form
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import stored
 from launch.checks.kernel_run import RunOptions

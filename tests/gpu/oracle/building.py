@@ -18,7 +18,7 @@ from tests.gpu.oracle.guessed_launches import GuessedLaunch, launches
 from tests.gpu.oracle.watched import Undetermined, Watched, watched
 from tests.integration.compiler.children import Children, Ended
 from tests.integration.compiler.kernels import Compiled, Kernel, compile_kernel
-from tests.integration.compiler.numpy_module.translated import header
+from tests.integration.compiler.ttir_to_numpy.translated import header
 
 ARCH = 90
 COMPILER_S, RUN_S, SEARCH_S = 40, 2.0, 15.0

@@ -16,7 +16,7 @@ Buffers = dict[str, np.ndarray]
 
 def artifact(case: dict[str, Any], folder: Path) -> Buffers:
     """Run the artifact `numpy`, made anew of the stage `source`."""
-    from compiler.numpy_module.task import numpy
+    from compiler.ttir_to_numpy.task import numpy
 
     source = json.loads((folder / "request.json").read_text())["source"]
     parameters = list(case["guess"]["signature"])
@@ -36,8 +36,8 @@ def cpu(case: dict[str, Any], folder: Path, checks: Sequence[str] = (), **asked:
     Raises AssertionError with a finding, which no case should have.
     """
     from launch.checks.kernel_run import RunOptions
+    from launch.cpu.argument_arena import OrderedMemory
     from launch.cpu.grid_run import run_grid
-    from launch.cpu.launch_memory import OrderedMemory
     from launch.cpu.translation import translated
     from launch.messages import RunOrder
 

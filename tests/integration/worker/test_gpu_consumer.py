@@ -17,6 +17,7 @@ from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
 from tests.waiting import comes_true
 from worker.bytes_in_flight import BytesInFlight
 from worker.consumer import Queue
+from worker.fair_queue import FairQueue
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
@@ -25,7 +26,6 @@ from worker.launch.gpu.gpu_consumer import GpuConsumer, GpuShare
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.launch_children import Children
 from worker.launch.reference_cache import ReferenceCache
-from worker.turns import Turns
 
 FAKE = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}
 LANE = device_lane(FAKE["target"], FAKE["model"])
@@ -62,7 +62,7 @@ async def consumer(name, redis, blocking, **environment):
         gpus=SharedGpus(1 << 20),
     )
     desk = GpuContext(launchers, 0, JobClient(JobProducer(redis), None), None)
-    share = GpuShare(BytesInFlight(1 << 20), Turns(2))
+    share = GpuShare(BytesInFlight(1 << 20), FairQueue(2))
     running = asyncio.create_task(GpuConsumer(name, FAKE, desk, context, share).run())
     try:
         yield running

@@ -8,7 +8,7 @@ from struct import Struct
 
 import pytest
 
-from worker.gpu.evidence.module_globals import (
+from worker.gpu.timing_integrity.module_globals import (
     MOST_SYMBOLS,
     BadModule,
     ModuleGlobals,

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.recorded import Json, sent, vector_add
 
 pytestmark = pytest.mark.unit
 
 
-def refused(change: Callable[[Any], None]) -> ForgedTape:
+def refused(change: Callable[[Any], None]) -> InvalidTape:
     tape = vector_add()
     change(tape)
-    with pytest.raises(ForgedTape) as error:
+    with pytest.raises(InvalidTape) as error:
         read_tape(sent(tape))
     return error.value
 

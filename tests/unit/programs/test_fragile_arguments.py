@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.tape_maker import TapeMaker, t
 
@@ -111,7 +111,7 @@ LSTM_SHAPES = [[5, 2, 3], [1, 2, 4], [1, 2, 4], [16, 3], [16, 4]]
 def test_arguments_without_sense_are_refused(
     name: str, shapes: list[list[int]], args: tuple[Any, ...], what: str
 ) -> None:
-    with pytest.raises(ForgedTape, match=what):
+    with pytest.raises(InvalidTape, match=what):
         read(name, shapes, *args)
 
 
@@ -119,7 +119,7 @@ def test_arguments_are_not_hidden_by_their_names() -> None:
     """torch writes running statistics of any size, by the number of channels."""
     maker, output = with_shapes("native_batch_norm.default", [[2, 64], [1]], t(0), None, None)
     maker.ops[-1]["k"] = {"running_mean": t(1), "running_var": t(1), "training": True}
-    with pytest.raises(ForgedTape, match="its arguments have names"):
+    with pytest.raises(InvalidTape, match="its arguments have names"):
         read_tape(json.dumps(maker.json([0, 1], [output], [], [])).encode())
 
 
@@ -127,7 +127,7 @@ def test_norms_that_share_memory_are_refused() -> None:
     """torch makes as much memory as they take, and writes one behind the other."""
     maker, output = with_shapes("_weight_norm_interface.default", [[4, 3], [4, 1]], t(0), t(1))
     maker.tensors[1][3] = [0, 1]
-    with pytest.raises(ForgedTape, match="one behind the other"):
+    with pytest.raises(InvalidTape, match="one behind the other"):
         read_tape(json.dumps(maker.json([0, 1], [output], [], [])).encode())
 
 

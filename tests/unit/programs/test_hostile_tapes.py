@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.flags import flags_of
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.overload_effects import argument_tensors
 from programs.tape.read_tape import read_tape
@@ -161,7 +161,7 @@ def check_invariants(tape: Tape) -> None:
 def test_a_tape_is_read_or_refused_by_name(raw: bytes) -> None:
     try:
         tape = read_tape(raw)
-    except ForgedTape as error:
+    except InvalidTape as error:
         str(error).encode()
         return
     check_invariants(tape)
@@ -173,7 +173,7 @@ def test_a_tape_is_read_or_refused_by_name(raw: bytes) -> None:
 @EVERY
 @given(st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()))
 def test_what_is_no_tape_is_refused_by_name(raw: bytes) -> None:
-    with pytest.raises(ForgedTape):
+    with pytest.raises(InvalidTape):
         read_tape(raw)
 
 

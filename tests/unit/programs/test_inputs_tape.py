@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.inputs_tape import inputs_only, inputs_text
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.tape_maker import TapeMaker, t
@@ -99,7 +99,7 @@ def test_inputs_of_kernels_are_refused() -> None:
     maker.phase = "run"
     result = maker.op("mul.Tensor", t(made), t(made))
 
-    with pytest.raises(ForgedTape, match="made with kernels: make them with torch"):
+    with pytest.raises(InvalidTape, match="made with kernels: make them with torch"):
         cut(maker.json([made], [result], [], []))
 
 
@@ -108,5 +108,5 @@ def test_inputs_that_nobody_makes_are_refused() -> None:
     x = maker.tensor()
     result = maker.op("mul.Tensor", t(x), t(x))
 
-    with pytest.raises(ForgedTape, match="no op makes some of the inputs"):
+    with pytest.raises(InvalidTape, match="no op makes some of the inputs"):
         cut(maker.json([x], [result], [], []))

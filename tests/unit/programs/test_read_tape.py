@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Launch, Place, TensorMeta, TensorRef
 from tests.unit.programs.recorded import Json, sent, vector_add
@@ -73,7 +73,7 @@ def replaced(path: str, value: Any) -> Json:
 def test_what_no_recorder_sends_is_refused_with_its_place(
     path: str, value: Any, where: str, what: str
 ) -> None:
-    with pytest.raises(ForgedTape, match=what) as refused:
+    with pytest.raises(InvalidTape, match=what) as refused:
         read_tape(sent(replaced(path, value)))
 
     assert refused.value.where == where
@@ -95,7 +95,7 @@ def test_what_no_recorder_sends_is_refused_with_its_place(
     ids=["nothing", "utf-8", "nested", "nan", "twice", "digits", "list", "bytes", "values"],
 )
 def test_what_is_no_json_object_of_a_tape_s_size_is_refused(raw: bytes, what: str) -> None:
-    with pytest.raises(ForgedTape, match=what):
+    with pytest.raises(InvalidTape, match=what):
         read_tape(raw)
 
 
@@ -104,7 +104,7 @@ def test_values_nested_deeper_than_programs_nest_are_refused() -> None:
     for _ in range(20):
         value = {"list": [value]}
 
-    with pytest.raises(ForgedTape, match="nested deeper than 16"):
+    with pytest.raises(InvalidTape, match="nested deeper than 16"):
         read_tape(sent(replaced("outputs", value)))
 
 
@@ -112,7 +112,7 @@ def test_values_nested_deeper_than_programs_nest_are_refused() -> None:
 def test_a_generator_is_one_of_a_thousand(number: object) -> None:
     seed = {"op": "seed", "seed": 1, "generator": number, "phase": "run"}
     made = TapeMaker().json([], [], [], [])
-    with pytest.raises(ForgedTape, match="generator"):
+    with pytest.raises(InvalidTape, match="generator"):
         read_tape(json.dumps({**made, "ops": [seed]}).encode())
 
 
@@ -128,5 +128,5 @@ def test_a_seed_is_of_one_generator_or_of_torchs_for_a_device(
     more: dict[str, object], wrong: str
 ) -> None:
     seed = {"op": "seed", "seed": 1, "phase": "run", **more}
-    with pytest.raises(ForgedTape, match=wrong):
+    with pytest.raises(InvalidTape, match=wrong):
         read_tape(json.dumps({**vector_add(), "ops": [seed]}).encode())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.inputs_tape import inputs_only, inputs_text
 from programs.tape.read_tape import read_tape
 from programs.tape.stream_order import unordered
@@ -124,7 +124,7 @@ def test_a_forged_order_is_refused(order: dict[str, Any], wrong: str) -> None:
     maker.op("add.Scalar", t(x), 1.0)
     maker.order = order
     made = maker.op("add.Scalar", t(x), 1.0)
-    with pytest.raises(ForgedTape, match=wrong):
+    with pytest.raises(InvalidTape, match=wrong):
         maker.tape([x], [made])
 
 
@@ -136,7 +136,7 @@ def test_forged_ends_are_refused(ends: Any) -> None:
     x = maker.tensor()
     made = maker.op("add.Scalar", t(x), 1.0)
     tape = maker.json([x], [made], [], []) | {"ends": ends}
-    with pytest.raises(ForgedTape, match="ends"):
+    with pytest.raises(InvalidTape, match="ends"):
         read_tape(json.dumps(tape).encode())
 
 
@@ -146,7 +146,7 @@ def test_a_seed_is_nothing_to_wait_for() -> None:
     maker.ops.append({"op": "seed", "seed": 1, "phase": "run"})
     maker.order = {"after": [0]}
     made = maker.op("add.Scalar", t(x), 1.0)
-    with pytest.raises(ForgedTape, match="a seed"):
+    with pytest.raises(InvalidTape, match="a seed"):
         maker.tape([x], [made])
 
 

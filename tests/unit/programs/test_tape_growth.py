@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from programs.tape import json_fields, tape_text
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.tape_bounds import MAX_NAME_CHARS, MAX_STRUCTURE_VALUES
 from tests.unit.programs.recorded import vector_add
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 
 
 def refused(tape: dict[str, Any]) -> str:
-    with pytest.raises(ForgedTape) as raised:
+    with pytest.raises(InvalidTape) as raised:
         read_tape(json.dumps(tape).encode())
     return str(raised.value)
 
@@ -35,7 +35,7 @@ def of_dictionaries(name: str, value: dict[str, Any]) -> dict[str, Any]:
 )
 def test_many_small_objects_are_refused_before_they_are_made(item: bytes, what: str) -> None:
     text = b"[" + b",".join([item] * 1_500_000) + b"]"
-    with pytest.raises(ForgedTape, match=f"it holds about 1\\d+ {what}; at most"):
+    with pytest.raises(InvalidTape, match=f"it holds about 1\\d+ {what}; at most"):
         json_fields.parsed(text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from programs.replay.storage_lifetimes import START, lifetimes
-from programs.tape.forged import ForgedTape
+from programs.tape.forged import InvalidTape
 from programs.tape.schema import (
     AtenOp,
     Launch,
@@ -92,5 +92,5 @@ def test_a_program_without_ops_returns_what_it_was_given() -> None:
 
 
 def test_phases_out_of_order_are_refused() -> None:
-    with pytest.raises(ForgedTape, match="/ops/1/phase: inputs comes after run"):
+    with pytest.raises(InvalidTape, match="/ops/1/phase: inputs comes after run"):
         lifetimes(tape([op(0), op(1, phase="inputs")]))

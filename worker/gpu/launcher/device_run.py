@@ -10,10 +10,6 @@ from dataclasses import asdict
 from typing import Any
 
 from launch.messages import Finding
-from worker.gpu.evidence.fresh_values import TimedKernel
-from worker.gpu.evidence.module_state import ModuleState
-from worker.gpu.evidence.run_witness import Blocks
-from worker.gpu.evidence.timed_runs import FirstRun, TimedRuns, copies_of_first, send_repeats
 from worker.gpu.launcher.contents import (
     LONGEST_FIRST_RUN_MS,
     Contents,
@@ -42,6 +38,15 @@ from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel, load
 from worker.gpu.launcher.memory_checks import MemoryCheck
 from worker.gpu.launcher.run_outputs import Digests, RunOutputs, Send, digests_of, send_missing
+from worker.gpu.timing_integrity.fresh_values import TimedKernel
+from worker.gpu.timing_integrity.module_state import ModuleState
+from worker.gpu.timing_integrity.repeat_checker import Blocks
+from worker.gpu.timing_integrity.timed_runs import (
+    FirstRun,
+    TimedRuns,
+    copies_of_first,
+    send_repeats,
+)
 
 _LONG_STAGES = frozenset({"inputs", "run", "unwritten", "again", "timing"})
 

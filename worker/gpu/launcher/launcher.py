@@ -53,13 +53,13 @@ def main(arguments: list[str]) -> NoReturn:
 def _live(
     channel: ResultChannel, parent_pid: int, ordinal: int, kept_bytes: tuple[int, int]
 ) -> int:
-    from worker.gpu.launcher import launcher_walls
+    from worker.gpu.launcher import launcher_sandbox
     from worker.gpu.launcher.output_memory import MOST_SHARED_BYTES
 
     started = time.monotonic()
-    layers = launcher_walls.before_cuda(parent_pid, largest_file_bytes=MOST_SHARED_BYTES)
+    layers = launcher_sandbox.before_cuda(parent_pid, largest_file_bytes=MOST_SHARED_BYTES)
     context = _open(ordinal, kept_bytes)
-    layers += launcher_walls.after_cuda(channel.descriptor)
+    layers += launcher_sandbox.after_cuda(channel.descriptor)
     facts = context.device.facts() | {
         "driver": context.clocks.driver,
         "sandbox": layers,
@@ -81,10 +81,10 @@ def _open(ordinal: int, kept_bytes: tuple[int, int]) -> LauncherContext:
 
 
 def _serve(channel: ResultChannel, context: LauncherContext) -> int:
-    from worker.gpu.launcher.coming_orders import ComingOrders
+    from worker.gpu.launcher.prefetch import OrderPrefetch
 
     sys.setswitchinterval(_SWITCH_S)
-    orders = ComingOrders(0, context.inputs)
+    orders = OrderPrefetch(0, context.inputs)
     orders.start()
     while (order := orders.next()) is not None:
         last = _perform(channel, context, order)
@@ -124,10 +124,10 @@ def _perform(
 
 def _do(context: LauncherContext, order: frame.Frame, send: Send) -> dict[str, Any]:
     """Do what an order asks for. Raises KernelFault, JobFailed, CudaError, MemoryError."""
-    from worker.gpu.evidence.ceilings import measure_ceilings
     from worker.gpu.launcher.device_run import DeviceRun
     from worker.gpu.launcher.health import examine
     from worker.gpu.launcher.launcher_order import LauncherOrder
+    from worker.gpu.timing_integrity.ceilings import measure_ceilings
 
     match order.header.get("task"):
         case "health":

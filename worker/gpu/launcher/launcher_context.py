@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from worker.gpu.evidence.register_clearing import RegisterClearing
-from worker.gpu.evidence.run_comparison import RunComparison
 from worker.gpu.inputs.uniform_values import UniformValues
 from worker.gpu.launcher.device import GpuDevice
 from worker.gpu.launcher.guarded_memory import GuardedMemory
@@ -11,6 +9,8 @@ from worker.gpu.launcher.kept_inputs import KeptBudget, KeptInputs
 from worker.gpu.launcher.memory_checks import MemoryChecks
 from worker.gpu.launcher.tensor_map import TensorMaps
 from worker.gpu.launcher.timing import Clocks, Stopwatch
+from worker.gpu.timing_integrity.register_clearing import RegisterClearing
+from worker.gpu.timing_integrity.run_comparison import RunComparison
 
 _WARM_BLOCKS = 4
 

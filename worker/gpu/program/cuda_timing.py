@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from cuda.bindings import driver as cu
 
-from worker.gpu.evidence.register_clearing import RegisterClearing
 from worker.gpu.launcher.device import CudaError, GpuDevice, check
 from worker.gpu.launcher.memory_checks import MemoryChecks
 from worker.gpu.launcher.timing import Clocks
 from worker.gpu.program.memory_ranges import MemoryRange, to_overwrite
 from worker.gpu.program.repeat_outputs import octets_of
 from worker.gpu.program.timed_call import NotCapturable
+from worker.gpu.timing_integrity.register_clearing import RegisterClearing
 
 _FLUSHED_BY_L2 = 2
 """How many times the L2 cache is overwritten before each run, as before runs of one kernel."""

@@ -41,7 +41,7 @@ class DeviceLaunches:
     """Runs the launches of one tape; each module is loaded once."""
 
     def __init__(self, context: ProgramContext, order: ProgramOrder, tape: Tape) -> None:
-        """Raise `ForgedTape` where it has another number of launches than kernels came for."""
+        """Raise `InvalidTape` where it has another number of launches than kernels came for."""
         self._context, self._order, self._tape = context, order, tape
         self._names = kernels_by_op(tape, order.launches)
         self._modules: dict[str, LoadedKernel] = {}
@@ -69,7 +69,7 @@ class DeviceLaunches:
     def launch(self, index: int, variant: int, tensors: LiveTensors) -> None:
         """Queue one variant of a launch on torch's current stream.
 
-        Waits for nothing, and loads nothing where it ran before. Raises `ForgedTape`, KernelFault,
+        Waits for nothing, and loads nothing where it ran before. Raises `InvalidTape`, KernelFault,
         JobFailed, CudaError.
         """
         op, name = self._op(index), self._names[index][variant]

@@ -52,7 +52,7 @@ class DeviceReplay:
         send: Send,
         outputs: SentOutputs | KeptOutputs,
     ) -> None:
-        """Read the tape. Raises `ForgedTape`."""
+        """Read the tape. Raises `InvalidTape`."""
         self._context, self._order, self._send = context, order, send
         self._sink = outputs
         self.tape = read_tape(order.tape)
@@ -68,7 +68,7 @@ class DeviceReplay:
         """The op that is under way; `START` while all are timed."""
 
     def perform(self) -> dict[str, Any]:
-        """Return the result. Raises OpFault, KernelFault, JobFailed, `ForgedTape`, `NoMetaKernel`.
+        """Return the result. Raises OpFault, KernelFault, JobFailed, `InvalidTape`, `NoMetaKernel`.
 
         Also CudaError, where no op is under way.
         """

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver as cu
 
-from worker.gpu.evidence.module_globals import BadModule, ModuleGlobals, read_globals
 from worker.gpu.launcher.device import check
+from worker.gpu.timing_integrity.module_globals import BadModule, ModuleGlobals, read_globals
 
 _MOST_KEPT_BYTES = 16 << 20
 """Of all variables of a module; larger ones are told, but not compared."""
@@ -51,7 +51,7 @@ class ModuleVariables:
     def report(self) -> dict[str, Any] | None:
         """Return what could keep something between runs, as of a launch; None: nothing could.
 
-        See `worker.gpu.evidence.module_state.ModuleState.report`.
+        See `worker.gpu.timing_integrity.module_state.ModuleState.report`.
         """
         changed = {name: self._places[name].content() != was for name, was in self._before.items()}
         variables = [

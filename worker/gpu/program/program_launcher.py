@@ -50,14 +50,14 @@ def main(arguments: list[str]) -> NoReturn:
 
 
 def _live(channel: ResultChannel, parent_pid: int, ordinal: int) -> int:
-    from worker.gpu.launcher import launcher_walls
+    from worker.gpu.launcher import launcher_sandbox
     from worker.gpu.launcher.output_memory import MOST_SHARED_BYTES
 
     started = time.monotonic()
-    layers = launcher_walls.before_cuda(parent_pid, largest_file_bytes=MOST_SHARED_BYTES)
+    layers = launcher_sandbox.before_cuda(parent_pid, largest_file_bytes=MOST_SHARED_BYTES)
     os.environ |= _ENVIRONMENT | {_VISIBLE: visible(os.environ.get(_VISIBLE), ordinal)}
     context = _open()
-    layers += launcher_walls.after_cuda(channel.descriptor)
+    layers += launcher_sandbox.after_cuda(channel.descriptor)
     facts = context.facts() | {
         "sandbox": layers,
         "start_ms": round((time.monotonic() - started) * 1000, 1),
@@ -135,7 +135,7 @@ def _perform(channel: ResultChannel, context: ProgramContext, order: frame.Frame
 def _do(context: ProgramContext, order: frame.Frame, send: Send) -> dict[str, Any]:
     """Do what an order asks for. Raises OpFault, JobFailed, CudaError, MemoryError."""
     from programs.replay.meta_derivation import NoMetaKernel
-    from programs.tape.forged import ForgedTape
+    from programs.tape.forged import InvalidTape
     from worker.gpu.launcher.fault import JobFailed
     from worker.gpu.program.compared_replays import perform
     from worker.gpu.program.program_order import TASK, ProgramOrder
@@ -145,7 +145,7 @@ def _do(context: ProgramContext, order: frame.Frame, send: Send) -> dict[str, An
     asked = ProgramOrder.from_frame(order.header, order.body)
     try:
         return perform(context, asked, send)
-    except ForgedTape as error:
+    except InvalidTape as error:
         raise JobFailed("forged_tape", str(error)) from error
     except NoMetaKernel as error:
         raise JobFailed("unsupported_op", str(error)) from error

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from launch.checks.roofline import Ceilings
+from worker.fair_queue import FairQueue
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.encoded_order import EncodedOrder
-from worker.gpu.supervisor.examination import Examined, examine
 from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherPool, LauncherSettings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherProcess, SentOrder
 from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
+from worker.gpu.supervisor.sanitizer_run import SanitizerReport, examine
 from worker.gpu.tools.installed_tools import Tools, find_tools
-from worker.turns import Turns
 
 _UNWANTED_S = 1.0
 """What a job may take on the GPU that nobody waits for any more."""
@@ -53,7 +53,7 @@ class Gpu:
         self._settings = settings
         self._launchers = LauncherPool(ordinal, command, settings)
         self._programs = LauncherPool(ordinal, programs, PROGRAM_SETTINGS, "programs")
-        self._next = Turns()
+        self._next = FairQueue()
         """Whose job is the next one."""
         self._turn = asyncio.Lock()
         self._at_work: LauncherProcess | None = None
@@ -108,7 +108,7 @@ class Gpu:
             raise
         return await self._perform(job, caller, single_use, limit_s, ahead)
 
-    async def examine(self, job: LauncherOrder, tool: str, limit_s: float) -> Examined:
+    async def examine(self, job: LauncherOrder, tool: str, limit_s: float) -> SanitizerReport:
         """Have a tool watch one run of `job` when it is its turn; then see to the GPU's health.
 
         `limit_s` counts from its turn. Raises DeviceDrained, FrameError when the job is too big to

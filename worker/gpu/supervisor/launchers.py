@@ -13,11 +13,11 @@ from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.program.program_launcher import BOOTSTRAP
 from worker.gpu.program.program_order import ProgramOrder
 from worker.gpu.supervisor.encoded_order import encode
-from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.gpu import Gpu, LimitNow
 from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherSettings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError
 from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
+from worker.gpu.supervisor.sanitizer_run import SanitizerReport
 
 __all__ = [
     "DeviceDrained", "DeviceState", "LauncherCommand", "LauncherError", "LauncherSettings",
@@ -115,7 +115,7 @@ class Launchers:
 
     async def examine(
         self, ordinal: int, job: LauncherOrder, tool: str, *, limit_s: float
-    ) -> Examined:
+    ) -> SanitizerReport:
         """Have a tool (`DeviceState.tools`) watch one run of `job`, in processes of their own.
 
         It takes the GPU's turn, for at most `limit_s`. Raises DeviceDrained, FrameError.

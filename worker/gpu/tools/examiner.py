@@ -37,9 +37,9 @@ def main(root: str, descriptor: str, parent_pid: str, ordinal: str, folder: str)
     """Be an examiner. Never returns."""
     status = 1
     try:
-        from worker.gpu.launcher import launcher_walls
+        from worker.gpu.launcher import launcher_sandbox
 
-        launcher_walls.before_cuda(int(parent_pid), file_bytes=_FILE_BYTES)
+        launcher_sandbox.before_cuda(int(parent_pid), file_bytes=_FILE_BYTES)
         order = _read_order()
         answer, body = _examine(order, root, ordinal, Path(folder))
         _send(int(descriptor), frame.encode(order.nonce, answer, body))

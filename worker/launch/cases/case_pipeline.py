@@ -14,9 +14,9 @@ Tell = Callable[[CaseResult], Awaitable[None]]
 
 
 async def run_cases(
-    cases: Sequence[Case], run: RunCase, tell: Tell, *, at_once: int, stop_after: int | None
+    cases: Sequence[Case], run: RunCase, tell: Tell, *, gather_limited: int, stop_after: int | None
 ) -> list[CaseResult]:
-    """Return the results of `cases`, `at_once` of them under way at most.
+    """Return the results of `cases`, `gather_limited` of them under way at most.
 
     Each is told as soon as all before it are. After `stop_after` failures the rest is not run.
     Raises what `run` raises; whatever else is under way is cancelled then.
@@ -25,7 +25,7 @@ async def run_cases(
     results: list[CaseResult] = []
     try:
         for number in range(len(cases)):
-            for later in range(number, min(number + at_once, len(cases))):
+            for later in range(number, min(number + gather_limited, len(cases))):
                 if later not in under_way:
                     under_way[later] = asyncio.ensure_future(run(cases[later]))
             results.append(await under_way[number])

@@ -20,7 +20,7 @@ from launch.request.launch_record import CaseResult
 from launch.request.launch_request import LaunchRequest
 from launch.request.reference_request import Reference
 from worker.compile.progress import CompilationFailed
-from worker.gpu.evidence.repeat_selection import PLACES
+from worker.gpu.timing_integrity.repeat_selection import PLACES
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_order import CaseOrder
 from worker.launch.cases.judgement import Judgement, without_verdict

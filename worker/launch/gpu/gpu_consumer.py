@@ -26,7 +26,8 @@ from store.launches import Amendments, Launches
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.lru_cache import LRUCache
 from worker.consumer import Attempt, Consumer, Handler, run_until
-from worker.gpu.launcher.launcher_walls import LAYERS
+from worker.fair_queue import Places
+from worker.gpu.launcher.launcher_sandbox import LAYERS
 from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState
 from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.do_launch import LaunchContext, do_launch
@@ -40,7 +41,6 @@ from worker.launch.gpu.tool_reruns import (
 from worker.launch.kernel_source import KernelSource
 from worker.launch.launch_children import ChildPlace
 from worker.slots import every
-from worker.turns import Places
 from worker.worker_context import WorkerContext
 
 SLOTS_PER_GPU = 16

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from worker.bytes_in_flight import BytesInFlight
+from worker.fair_queue import Places
 from worker.gpu.supervisor.devices import NoDevices, find_devices
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.launch.gpu.compiled_kernels import CompiledKernels
 from worker.launch.gpu.gpu_consumer import GpuConsumer, GpuShare
 from worker.launch.gpu.gpu_run import GpuContext
-from worker.turns import Places
 from worker.worker_context import WorkerContext
 
 logger = logging.getLogger(__name__)

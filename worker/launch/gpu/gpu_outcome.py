@@ -13,9 +13,9 @@ from launch.messages import Finding
 from launch.request.launch_record import Timing
 from launch.request.launch_request import LaunchRequest, TimingRequest
 from launch.request.verdict import RunEnding
-from worker.gpu.evidence.timed_repeat import TimedRepeat
 from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
 from worker.launch.gpu.repeat_findings import NONDETERMINISTIC, is_changed, of_module
 from worker.launch.launch_reports import read_findings
 from worker.launch.run import PreparedRun, RunResult, SentRepeat

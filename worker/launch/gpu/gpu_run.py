@@ -23,7 +23,7 @@ from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.gpu.compiled_kernels import CompiledKernel, CompiledKernels
 from worker.launch.gpu.gpu_outcome import order_of, result_of
-from worker.launch.gpu.plausible_time import see_under_ceilings
+from worker.launch.gpu.plausible_time import check_roofline
 from worker.launch.gpu.repeat_findings import STATE_KEPT
 from worker.launch.gpu.tool_reruns import UnexplainedFaults, rerun_under_tools
 from worker.launch.run import PreparedRun, RunResult, not_run
@@ -109,7 +109,7 @@ class GpuLaunch:
         if plain:  # what a reference could keep between runs is worth nothing: it runs once
             result.findings = [one for one in result.findings if one.kind != STATE_KEPT]
         result.ir = kernel.ir
-        see_under_ceilings(result, request, run.bound, gpu.ceilings)
+        check_roofline(result, request, run.bound, gpu.ceilings)
         if result.problem is None and not plain:
             deadline = self.deadline
             await rerun_under_tools(gpu.launchers, gpu.ordinal, order, request, result, deadline)

@@ -12,7 +12,7 @@ from worker.launch.run import RunResult
 from worker.pool.shared_bytes import Body
 
 
-def see_under_ceilings(
+def check_roofline(
     result: RunResult, request: LaunchRequest, bound: BoundArguments, ceilings: Ceilings | None
 ) -> None:
     """Add to the times of a run which share of the device they are, and whether they can be."""

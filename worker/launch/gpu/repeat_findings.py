@@ -8,7 +8,7 @@ from typing import Any
 
 from launch.messages import Finding
 from launch.request.launch_record import Output
-from worker.gpu.evidence.timed_repeat import TimedRepeat
+from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
 
 STATE_KEPT = "state_kept"
 MISMATCH = "mismatch"

@@ -21,9 +21,9 @@ from store.jobs.producer import JobProducer
 from store.jobs.types import Claim
 from store.launches import Amendments
 from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.launcher_pool import DeviceDrained
 from worker.gpu.supervisor.launchers import Launchers
+from worker.gpu.supervisor.sanitizer_run import SanitizerReport
 from worker.gpu.tools.installed_tools import (
     MEMCHECK,
     PROFILE,
@@ -91,15 +91,15 @@ async def _examine(
     tool: str,
     result: RunResult,
     deadline: Deadline,
-) -> Examined:
+) -> SanitizerReport:
     if result.ending in _NEVER_ENDED:
-        return Examined(incomplete="the kernel alone did not get to its end")
+        return SanitizerReport(incomplete="the kernel alone did not get to its end")
     if tool in PROFILERS and result.ending is not RunEnding.FINISHED:
-        return Examined(incomplete="the kernel alone went wrong")
+        return SanitizerReport(incomplete="the kernel alone went wrong")
     try:
         limit_s = deadline.limit_s(CHECK_S)
     except DeadlinePassed:
-        return Examined(incomplete="deadline_s was over before it could begin")
+        return SanitizerReport(incomplete="deadline_s was over before it could begin")
     return await launchers.examine(ordinal, order, tool, limit_s=limit_s)
 
 
@@ -155,7 +155,7 @@ async def explain_fault(
     try:
         examined = await launchers.examine(ordinal, fault.order, MEMCHECK, limit_s=RERUN_S)
     except DeviceDrained as drained:
-        examined = Examined(incomplete=str(drained))
+        examined = SanitizerReport(incomplete=str(drained))
     await amend_launch(
         claim, fault.finding, findings_of_rerun(fault.finding, examined), jobs, amendments
     )
@@ -194,7 +194,7 @@ async def amend_launch(
     await amendments.amend(claim.id, claim.token, record, EVENT, data)
 
 
-def findings_of_rerun(first: Finding, examined: Examined) -> list[Finding]:
+def findings_of_rerun(first: Finding, examined: SanitizerReport) -> list[Finding]:
     """Return what a rerun found out about the finding `first`, at least why it found nothing."""
     found = read_findings(examined.findings)
     if found:

@@ -16,7 +16,7 @@ from worker.programs.gpu.gpu_replay import (
     replay_on,
 )
 from worker.programs.gpu.known_references import KnownReferences, key_of
-from worker.programs.gpu.replay_beside import is_too_large, replay_beside
+from worker.programs.gpu.paired_replay import is_too_large, replay_beside
 from worker.programs.output_tolerances import OutputTolerances
 from worker.programs.replayed import Replayed
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from compiler.numpy_module.generic_form import module_of
-from compiler.numpy_module.module_text import ToldKernel as Told
-from compiler.numpy_module.run_form import run_form
-from compiler.numpy_module.task import generic_form
 from compiler.target import Target
+from compiler.ttir_to_numpy.batched_codegen import run_form
+from compiler.ttir_to_numpy.generic_form import module_of
+from compiler.ttir_to_numpy.module_text import ToldKernel as Told
+from compiler.ttir_to_numpy.task import generic_form
 from launch.checks.kernel_run import RunOptions
+from launch.cpu.argument_arena import OrderedMemory
 from launch.cpu.grid_run import GridLaunch, run_grid
-from launch.cpu.launch_memory import OrderedMemory
 from launch.messages import RunOrder
 from tests.integration.compiler.kernels import Kernel, compile_kernel
 from tests.integration.launch.child_runs import KERNELS, Bound

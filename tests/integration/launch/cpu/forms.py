@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mix import Mix
-from compiler.numpy_module.generic_form import loop_names, module_of
-from compiler.numpy_module.module_text import ToldKernel as Told
-from compiler.numpy_module.module_text import module_text
-from compiler.numpy_module.run_form import KernelParameter, RunForm, run_form
-from compiler.numpy_module.support.launching import dtype_named
-from compiler.numpy_module.task import generic_form
 from compiler.target import Target
+from compiler.ttir_to_numpy.batched_codegen import KernelParameter, RunForm, run_form
+from compiler.ttir_to_numpy.generic_form import loop_names, module_of
+from compiler.ttir_to_numpy.module_text import ToldKernel as Told
+from compiler.ttir_to_numpy.module_text import module_text
+from compiler.ttir_to_numpy.runtime.launching import dtype_named
+from compiler.ttir_to_numpy.task import generic_form
 from launch.cpu.descriptors import TensorDescriptor
+from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.kernel import Kernel
 from launch.cpu.places import Places
 from launch.cpu.programs import Programs
-from launch.cpu.tells import Tells
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import Kernel as Source
 from tests.integration.compiler.kernels import compile_kernel
@@ -50,7 +50,7 @@ class Forms:
         exec(compile(self.artifact, "told.py", "exec"), module.__dict__)
         module.launch(module.__dict__[self.kernel], grid, *arguments)
 
-    def at_once(
+    def gather_limited(
         self, grid: Sequence[int], arguments: Sequence[Any], most_elements: int = ALL_AT_ONCE
     ) -> None:
         """Run the run form, as many programs at once as `most_elements` allows."""
@@ -69,7 +69,7 @@ class Forms:
             value_of(memory, parameter, argument)
             for parameter, argument in zip(form.parameters, arguments, strict=True)
         ]
-        tells = Tells(programs, Places(form.places))
+        tells = DevicePrints(programs, Places(form.places))
         kernel = Kernel(form, programs, memory.of(programs), tells)
         total, size = math.prod(grid), kernel.batch_size(most_elements)
         for first in range(0, total, size):

@@ -103,8 +103,8 @@ def test_findings(children, file, kernel, arguments, constexprs, check):
 def test_outcomes_do_not_depend_on_how_many_run_at_once(children, kernel):
     arguments, constexprs = RACING[kernel]
     launch = DeviceLaunch(children, "racing.py", kernel, arguments, (4,), **constexprs)
-    at_once, one_by_one = launch.run(), launch.run_one_by_one()
-    for quick, slow in zip(at_once.allocations, one_by_one.allocations, strict=True):
+    gather_limited, one_by_one = launch.run(), launch.run_one_by_one()
+    for quick, slow in zip(gather_limited.allocations, one_by_one.allocations, strict=True):
         assert np.array_equal(quick.memory, slow.memory)
 
 

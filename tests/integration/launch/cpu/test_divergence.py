@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compiler.numpy_module.refusal import Untranslatable
+from compiler.ttir_to_numpy.refusal import Untranslatable
 from tests.integration.launch.cpu.forms import ALL_AT_ONCE, Forms, forms_of
 
 PROGRAMS = 8
@@ -27,7 +27,7 @@ def results(forms: Forms, start: int = 0) -> list[int]:
     wanted = np.arange(start, start + PROGRAMS, dtype=np.int32)
     found = wanted.copy()
     forms.one_by_one((PROGRAMS, 1, 1), [wanted])
-    forms.at_once((PROGRAMS, 1, 1), [found], ALL_AT_ONCE)
+    forms.gather_limited((PROGRAMS, 1, 1), [found], ALL_AT_ONCE)
     assert list(found) == list(wanted)
     return found.tolist()
 
@@ -129,7 +129,7 @@ def test_pointers_come_out_of_conditions_and_loops() -> None:
     )
     found = np.arange(2 * PROGRAMS, dtype=np.int32)
 
-    forms.at_once((PROGRAMS, 1, 1), [found], ALL_AT_ONCE)
+    forms.gather_limited((PROGRAMS, 1, 1), [found], ALL_AT_ONCE)
 
     assert found[PROGRAMS:].tolist() == [100, 102, 103, 105, 100, 100, 100, 100]
 
@@ -275,7 +275,7 @@ def test_a_kernel_may_be_called_like_what_it_stands_on() -> None:
     )
     found = np.array([4], np.int32)
 
-    forms.at_once((1, 1, 1), [found])
+    forms.gather_limited((1, 1, 1), [found])
 
     assert found[0] == 8
 

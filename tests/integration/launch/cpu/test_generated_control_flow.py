@@ -23,7 +23,7 @@ def test_generated_kernels(seed: int) -> None:
 
     for most in (1, 4 * forms.run.largest_tile, ALL_AT_ONCE):
         found = memory.copy()
-        forms.at_once((PROGRAMS, 1, 1), [found, 5], most)
+        forms.gather_limited((PROGRAMS, 1, 1), [found, 5], most)
         np.testing.assert_array_equal(found, wanted)
     forms.at_once_checked((PROGRAMS, 1, 1), [memory.copy(), 5])
     assert forms.run.is_batchable

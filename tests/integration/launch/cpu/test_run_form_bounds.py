@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from compiler.numpy_module.refusal import Untranslatable
+from compiler.ttir_to_numpy.refusal import Untranslatable
 from launch.checks.finding import Stopped
 from tests.integration.launch.cpu.forms import forms_of
 
@@ -35,7 +35,7 @@ def test_values_are_forgotten_after_their_last_use() -> None:
     forms, memory = forms_of(chain(100)), np.zeros(TILE, np.float32)
 
     tracemalloc.start()
-    forms.at_once((1, 1, 1), [memory])
+    forms.gather_limited((1, 1, 1), [memory])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
@@ -64,9 +64,9 @@ def test_what_a_kernel_has_the_compiler_assume_must_hold() -> None:
     )
     memory = np.zeros(1, np.int32)
 
-    forms.at_once((1, 1, 1), [memory, 3])
+    forms.gather_limited((1, 1, 1), [memory, 3])
     with pytest.raises(Stopped, match="was given something that does not hold"):
-        forms.at_once((1, 1, 1), [memory, -3])
+        forms.gather_limited((1, 1, 1), [memory, -3])
 
     assert memory[0] == 3
 

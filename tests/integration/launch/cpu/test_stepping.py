@@ -11,8 +11,8 @@ import pytest
 from launch.checks.checked_memory import Trace
 from launch.checks.kernel_run import RunOptions
 from launch.checks.steps import Steps
+from launch.cpu.argument_arena import OrderedMemory
 from launch.cpu.grid_run import run_grid
-from launch.cpu.launch_memory import OrderedMemory
 from launch.cpu.translation import translated
 from launch.messages import RunOrder, TraceOrder
 from tests.integration.compiler.children import Children

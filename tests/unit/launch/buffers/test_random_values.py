@@ -30,7 +30,7 @@ inits = st.one_of(
 )  # fmt: skip
 
 
-def at_once(init, count, dtype):
+def gather_limited(init, count, dtype):
     """The definition."""
     generator = np.random.Generator(np.random.Philox(init["seed"]))
     match init["kind"]:
@@ -56,7 +56,9 @@ def test_pieces_are_of_one_stream(monkeypatch, init, seed, dtype, count):
     monkeypatch.setattr(random_values, "PIECE", 7)
     described = {**init, "seed": seed}
 
-    assert same_bits(random_elements(described, count, dtype), at_once(described, count, dtype))
+    assert same_bits(
+        random_elements(described, count, dtype), gather_limited(described, count, dtype)
+    )
 
 
 @settings(
@@ -70,7 +72,9 @@ def test_threads_begin_in_the_middle_of_the_stream(monkeypatch, init, seed, dtyp
     monkeypatch.setattr(random_values, "_threads", lambda: threads)
     described = {**init, "seed": seed}
 
-    assert same_bits(random_elements(described, count, dtype), at_once(described, count, dtype))
+    assert same_bits(
+        random_elements(described, count, dtype), gather_limited(described, count, dtype)
+    )
 
 
 @pytest.mark.parametrize("high", [2, 10, 2**31 + 7, 2**32, 2**32 + 1, 2**62 + 2**61, 2**63])
@@ -79,7 +83,7 @@ def test_integers_that_throw_draws_away_are_shared_all_the_same(monkeypatch, hig
     init = {"kind": "randint", "seed": 3, "low": 0, "high": high}
     count = 3 * random_values.SPAN + 17
 
-    assert same_bits(random_elements(init, count, "i64"), at_once(init, count, "i64"))
+    assert same_bits(random_elements(init, count, "i64"), gather_limited(init, count, "i64"))
 
 
 @pytest.mark.parametrize("count", [1, 100])
@@ -112,7 +116,7 @@ def test_large_ones_are_made_on_several_threads(monkeypatch, kind):
     made = random_elements(init, 3 * random_values.SPAN + 1, "fp32")
 
     assert ran - {threading.main_thread()}  # which of them make what is their own business
-    assert same_bits(made, at_once(init, made.size, "fp32"))
+    assert same_bits(made, gather_limited(init, made.size, "fp32"))
 
 
 def test_threads_that_are_out_of_step_leave_it_to_one(monkeypatch):
@@ -121,7 +125,7 @@ def test_threads_that_are_out_of_step_leave_it_to_one(monkeypatch):
     init = {"kind": "normal", "seed": 9}
     made = random_elements(init, 2 * random_values.SPAN, "fp32")
 
-    assert same_bits(made, at_once(init, made.size, "fp32"))
+    assert same_bits(made, gather_limited(init, made.size, "fp32"))
 
 
 @pytest.mark.parametrize("why", ["no thread", "no word of processors"])
@@ -137,4 +141,4 @@ def test_behind_walls_one_thread_makes_the_same(monkeypatch, why):
     init = {"kind": "uniform", "seed": 9}
     count = 2 * random_values.SPAN
 
-    assert same_bits(random_elements(init, count, "bf16"), at_once(init, count, "bf16"))
+    assert same_bits(random_elements(init, count, "bf16"), gather_limited(init, count, "bf16"))

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from compiler.numpy_module.support.launching import dtype_named
+from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from launch.buffers.allocation import Allocation, Leaf
 from launch.checks.addresses import AddressSpace
 from launch.checks.checked_memory import Watch
-from launch.checks.disturbance import Disturbance
 from launch.checks.finding import KernelPlace
 from launch.checks.modified_inputs import ModifiedInputs
-from launch.checks.suspicion import RaceSuspicion, Suspicion
+from launch.checks.order_dependence import OrderDependence
+from launch.checks.race_screen import OrderScreen, RaceScreen
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
@@ -50,15 +50,15 @@ class ArrayMemory:
         *,
         written: WrittenElements | None = None,
         written_bytes: WrittenBytes | None = None,
-        races: RaceSuspicion | None = None,
+        races: RaceScreen | None = None,
     ) -> ProgramMemory:
         """The memory of programs, once all pointers are made."""
         watch = Watch(self.space, self.allocations, lambda: KernelPlace(None, None, (0, 0, 0)))
         nothing = WrittenElements([], [])
-        suspicion = Suspicion(
+        suspicion = OrderScreen(
             ModifiedInputs(self.allocations),
             written or nothing,
             written_bytes,
-            races or Disturbance(self.allocations),
+            races or OrderDependence(self.allocations),
         )
         return ProgramMemory(programs, Locator(self.space, self.allocations), watch, suspicion)

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.numpy_module.support.memory import ATOMICS
+from compiler.ttir_to_numpy.runtime.memory import ATOMICS
 from launch.cpu import atomic_updates
 
 RANDOM = np.random.default_rng(7)

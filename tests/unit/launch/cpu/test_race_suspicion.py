@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from launch.checks.owner_table import Suspected
-from launch.checks.suspicion import RaceSuspicion
+from launch.checks.race_screen import RaceScreen
 from launch.cpu.programs import Programs
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
@@ -20,7 +20,7 @@ def made():
     x = arrays.pointer(np.zeros(16, np.float32), "fp32")
     programs = Programs((2,))
     programs.begin(np.arange(2))
-    return arrays.of(programs, races=RaceSuspicion(arrays.allocations)), x
+    return arrays.of(programs, races=RaceScreen(arrays.allocations)), x
 
 
 def load(memory, x, cells, mask=None):
@@ -165,7 +165,7 @@ def test_what_is_no_output_is_not_to_be_written():
     x = arrays.pointer(np.zeros(16, np.float32), "fp32", output=False)
     programs = Programs((2,))
     programs.begin(np.arange(2))
-    memory = arrays.of(programs, races=RaceSuspicion(arrays.allocations))
+    memory = arrays.of(programs, races=RaceScreen(arrays.allocations))
     load(memory, x, ALL)
     with pytest.raises(Suspected):
         store(memory, x, BLOCKS, NUMBERS)

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.numpy_module.support import tensor_ops as of_one
-from compiler.numpy_module.support.scaled_dot import dot_scaled
+from compiler.ttir_to_numpy.runtime import tensor_ops as of_one
+from compiler.ttir_to_numpy.runtime.scaled_dot import dot_scaled
 from launch.cpu import tensor_ops
 
 RANDOM = np.random.default_rng(2)

@@ -24,7 +24,7 @@ from tests.unit.worker.gpu.fake_gpu_kernels import (
 
 __all__ = ["draw_uniform", "pointer"]  # of kernels that tests write
 
-PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_walls",
+PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_sandbox",
         "result_channel", "statistics", "timing_plan", "module_globals", "peak_flops",
         "output_memory", "repeat_selection", "run_comparison_ptx", "timed_repeat",
         "memory_checks_ptx", "register_clearing_ptx", "program_order", "op_fault"}  # fmt: skip
@@ -272,7 +272,7 @@ def install(monkeypatch, kernels, **settings):
     nvml.init_v2 = refuse
     packages = (
         "worker.gpu.launcher.",
-        "worker.gpu.evidence.",
+        "worker.gpu.timing_integrity.",
         "worker.gpu.inputs.",
         "worker.gpu.program.",
     )

@@ -14,9 +14,9 @@ from compiler.compilation import Parameter
 from compiler.target import Target
 from tests.gpu.bound import Bound
 from tests.unit.worker.gpu import fake_cuda
-from worker.gpu.evidence import ceilings_ptx, register_clearing_ptx, run_comparison_ptx
 from worker.gpu.inputs import uniform_values_ptx
 from worker.gpu.launcher import memory_checks_ptx
+from worker.gpu.timing_integrity import ceilings_ptx, register_clearing_ptx, run_comparison_ptx
 
 LEAST_PARAMETER_BYTES = 16
 """Of every kernel: two pointers that Triton appends."""

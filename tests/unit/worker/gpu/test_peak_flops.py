@@ -2,7 +2,7 @@
 
 import pytest
 
-from worker.gpu.evidence.peak_flops import peak_flops
+from worker.gpu.timing_integrity.peak_flops import peak_flops
 
 
 @pytest.mark.parametrize(

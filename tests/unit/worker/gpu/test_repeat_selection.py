@@ -3,8 +3,8 @@
 from collections import Counter
 from random import Random
 
-from worker.gpu.evidence.repeat_selection import DRAWN, FARTHEST, RepeatSelection
-from worker.gpu.evidence.timed_repeat import TimedRepeat
+from worker.gpu.timing_integrity.repeat_selection import DRAWN, FARTHEST, RepeatSelection
+from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
 
 
 def chosen_of(repeats: list[TimedRepeat], seed: int = 0) -> list[int]:

@@ -31,8 +31,10 @@ class Cases:
     async def tell(self, result):
         self.told.append(result.index)
 
-    def start(self, at_once=3, stop_after=None):
-        running = run_cases(self.cases, self.run, self.tell, at_once=at_once, stop_after=stop_after)
+    def start(self, gather_limited=3, stop_after=None):
+        running = run_cases(
+            self.cases, self.run, self.tell, gather_limited=gather_limited, stop_after=stop_after
+        )
         return asyncio.create_task(running)
 
     async def end(self, *indices):
@@ -44,7 +46,7 @@ class Cases:
 
 async def test_so_many_are_under_way_and_the_next_begins_when_the_first_is_over():
     cases = Cases(5)
-    running = cases.start(at_once=3)
+    running = cases.start(gather_limited=3)
     await cases.end()
     assert cases.begun == [0, 1, 2]
 
@@ -65,7 +67,7 @@ async def test_cases_are_told_in_their_order_whichever_ends_first():
 
 async def test_after_so_many_failures_the_rest_is_not_run():
     cases = Cases(5, failing={1})
-    running = cases.start(at_once=3, stop_after=1)
+    running = cases.start(gather_limited=3, stop_after=1)
     await cases.end(0, 1)
 
     assert [result.index for result in await running] == [0, 1]
@@ -83,7 +85,7 @@ async def test_an_error_of_one_ends_all():
         return await cases.run(case)
 
     with pytest.raises(RuntimeError, match="away"):
-        await run_cases(cases.cases, run, cases.tell, at_once=2, stop_after=None)
+        await run_cases(cases.cases, run, cases.tell, gather_limited=2, stop_after=None)
     assert not cases.begun or cases.cancelled == [1]
 
 
@@ -145,7 +147,9 @@ async def test_no_case_runs_while_one_before_it_is_still_fuzzed():
     async def run(case):
         return await of_launch.run(case, fuzz if case.index == 0 else None)
 
-    running = asyncio.create_task(run_cases(cases.cases, run, cases.tell, at_once=2, stop_after=1))
+    running = asyncio.create_task(
+        run_cases(cases.cases, run, cases.tell, gather_limited=2, stop_after=1)
+    )
     await cases.end()
     assert of_launch.ran == [0]
 

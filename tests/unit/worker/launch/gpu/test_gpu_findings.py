@@ -11,8 +11,8 @@ from launch.request.launch_record import CaseResult, Launch
 from launch.request.launch_request import EXAMPLE, LaunchRequest
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.gpu.supervisor.sanitizer_run import SanitizerReport
 from worker.launch.gpu.gpu_outcome import result_of
 from worker.launch.gpu.tool_reruns import (
     UnexplainedFaults,
@@ -40,10 +40,12 @@ def request(**changes: Any) -> LaunchRequest:
 class FakeLaunchers:
     """Answers examinations from a list; a fake, the real one needs a GPU."""
 
-    answers: dict[str, Examined]
+    answers: dict[str, SanitizerReport]
     asked: list[str] = field(default_factory=list)
 
-    async def examine(self, _: int, __: LauncherOrder, tool: str, *, limit_s: float) -> Examined:
+    async def examine(
+        self, _: int, __: LauncherOrder, tool: str, *, limit_s: float
+    ) -> SanitizerReport:
         self.asked.append(tool)
         return self.answers[tool]
 
@@ -58,7 +60,7 @@ class FakeAmendments:
         self.expected.append(job_id)
 
 
-async def rerun(ran: RunResult, answers: dict[str, Examined], **asked: Any) -> FakeLaunchers:
+async def rerun(ran: RunResult, answers: dict[str, SanitizerReport], **asked: Any) -> FakeLaunchers:
     launchers = FakeLaunchers(answers)
     await rerun_under_tools(launchers, 0, JOB, request(**asked), ran, Deadline(60))  # type: ignore[arg-type]
     return launchers
@@ -114,14 +116,14 @@ def test_of_one_run_nothing_is_said_about_determinism() -> None:
 
 async def test_what_a_check_finds_comes_before_what_the_run_showed() -> None:
     ran = RunResult(findings=[FAULT])
-    await rerun(ran, {"memcheck": Examined([FOUND])}, checks=["memcheck"])
+    await rerun(ran, {"memcheck": SanitizerReport([FOUND])}, checks=["memcheck"])
 
     assert [one.kind for one in ran.findings] == ["out_of_bounds", "illegal_access"]
     assert ran.findings[0].line == 26
 
 
 async def test_each_check_is_a_run_of_its_own() -> None:
-    answers = {"memcheck": Examined(), "racecheck": Examined()}
+    answers = {"memcheck": SanitizerReport(), "racecheck": SanitizerReport()}
     launchers = await rerun(
         RunResult(outputs={"o": b""}), answers, checks=["racecheck", "memcheck", "determinism"]
     )
@@ -131,7 +133,7 @@ async def test_each_check_is_a_run_of_its_own() -> None:
 
 async def test_after_a_check_that_did_not_end_nothing_has_passed() -> None:
     ran = RunResult(outputs={"o": b""})
-    await rerun(ran, {"memcheck": Examined(incomplete="it broke")}, checks=["memcheck"])
+    await rerun(ran, {"memcheck": SanitizerReport(incomplete="it broke")}, checks=["memcheck"])
 
     assert ran.findings[0].kind == "check_incomplete"
     found = frozenset(one.kind for one in ran.findings)
@@ -148,7 +150,7 @@ async def test_a_kernel_that_never_ended_is_not_watched_for_ever() -> None:
 
 async def test_a_profile_that_cannot_be_made_says_why() -> None:
     ran = RunResult(outputs={"o": b""})
-    await rerun(ran, {"profile": Examined(incomplete="no counters")}, profile=True)
+    await rerun(ran, {"profile": SanitizerReport(incomplete="no counters")}, profile=True)
 
     assert ran.profile is None
     assert "no counters" in ran.findings[0].message
@@ -163,8 +165,8 @@ async def test_a_kernel_that_went_wrong_is_not_profiled() -> None:
 async def test_lines_are_one_run_more_under_the_profiler() -> None:
     ran = RunResult()
     answers = {
-        "profile": Examined(profile={"registers": 26}),
-        "source_counters": Examined(counters=b"[]"),
+        "profile": SanitizerReport(profile={"registers": 26}),
+        "source_counters": SanitizerReport(counters=b"[]"),
     }
     launchers = await rerun(ran, answers, profile="lines")
 
@@ -175,8 +177,8 @@ async def test_lines_are_one_run_more_under_the_profiler() -> None:
 async def test_a_profile_without_lines_says_why_it_has_none() -> None:
     ran = RunResult()
     answers = {
-        "profile": Examined(profile={"registers": 26}),
-        "source_counters": Examined(incomplete="no counters"),
+        "profile": SanitizerReport(profile={"registers": 26}),
+        "source_counters": SanitizerReport(incomplete="no counters"),
     }
     await rerun(ran, answers, profile="lines")
 
@@ -187,7 +189,7 @@ async def test_a_profile_without_lines_says_why_it_has_none() -> None:
 
 async def test_what_has_no_profile_has_no_lines_either() -> None:
     ran = RunResult()
-    launchers = await rerun(ran, {"profile": Examined(incomplete="locked")}, profile="lines")
+    launchers = await rerun(ran, {"profile": SanitizerReport(incomplete="locked")}, profile="lines")
 
     assert launchers.asked == ["profile"]
     assert len(ran.findings) == 1
@@ -195,7 +197,7 @@ async def test_what_has_no_profile_has_no_lines_either() -> None:
 
 async def test_a_kernel_without_outputs_can_be_profiled() -> None:
     ran = RunResult()
-    await rerun(ran, {"profile": Examined(profile={"registers": 26})}, profile=True)
+    await rerun(ran, {"profile": SanitizerReport(profile={"registers": 26})}, profile=True)
 
     assert ran.profile is not None
     assert ran.profile.registers == 26
@@ -216,7 +218,7 @@ async def test_only_the_first_fault_without_a_line_is_suspect() -> None:
 
 
 def test_a_fault_that_does_not_show_again_is_told() -> None:
-    (finding,) = findings_of_rerun(FAULT, Examined())
+    (finding,) = findings_of_rerun(FAULT, SanitizerReport())
 
     assert finding.kind == "illegal_access"
     assert "did not show again" in finding.message

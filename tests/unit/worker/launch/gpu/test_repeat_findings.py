@@ -6,7 +6,7 @@ import pytest
 
 from launch.messages import Finding
 from launch.request.launch_record import Comparison, Mismatch, Output
-from worker.gpu.evidence.timed_repeat import TimedRepeat
+from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
 from worker.launch.gpu.repeat_findings import is_changed, of_mismatch, of_module
 
 SEEDS = {"x_ptr": 11, "y_ptr": 12}

@@ -6,7 +6,7 @@ from launch.messages import Finding
 from launch.request.argument_binding import bind_arguments
 from launch.request.launch_record import Comparison, Output
 from launch.request.verdict import Evidence, Verdict, verdict_of
-from worker.gpu.evidence.timed_repeat import TimedRepeat
+from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
 from worker.launch.comparison import Actual, Compared
 from worker.launch.gpu.timed_repeats import JudgedRepeats, judge_repeats, on_seeds
 from worker.launch.reference import Expected, no_reference

@@ -1,0 +1,130 @@
+"""Loads, stores and atomics of a run form: each is told the shape of one program's tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from compiler.ttir_to_numpy import accesses, mlir_types
+from compiler.ttir_to_numpy.ir import Operation, Value
+from compiler.ttir_to_numpy.scope import NameScope, results_of
+
+_SEMANTICS = {1: "RELAXED", 2: "ACQUIRE", 3: "RELEASE", 4: "ACQUIRE_RELEASE"}
+"""Triton's names of an atomic operation's order, by its numbers."""
+ASSUMPTION = "llvm.intr.assume"
+
+
+def load(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.load`: pointer, mask and other, of which the last two may be missing."""
+    if accesses.is_of_block(operation):
+        accesses.load_block(scope, operation)
+        return
+    sizes = operation.integers("operandSegmentSizes") or [1] * len(operation.operands)
+    texts = (accesses.kept_text(scope, operand) for operand in operation.operands)
+    parts = [next(texts) if size else "None" for size in [*sizes, 0, 0][:3]]
+    parts[0] = accesses.pointer_text(scope, operation.operands[0], operation)
+    shape = mlir_types.shape_of(operation.operands[0].type)
+    text = accesses.loaded_text(operation, f"load({', '.join(parts)}, {shape})")
+    scope.emit(f"{results_of(scope, operation)}{text}", operation)
+
+
+def store(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.store`: pointer, value, and perhaps a mask."""
+    if accesses.is_of_block(operation):
+        accesses.store(scope, operation)
+        return
+    first, value, *mask = operation.operands
+    lanes = scope.value(mask[0]).text if mask else "None"
+    parts = [
+        accesses.pointer_text(scope, first, operation),
+        accesses.kept_text(scope, value),
+        lanes,
+    ]
+    scope.emit(f"store({', '.join(parts)}, {mlir_types.shape_of(first.type)})", operation)
+
+
+def atomic(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_rmw`."""
+    place, value, *mask = operation.operands
+    lanes = scope.value(mask[0]).text if mask else "None"
+    is_used = any(result in scope.analysis.uses for result in operation.results)
+    parts = [
+        repr(accesses.ATOMICS[operation.integer("atomic_rmw_op")]), scope.value(place).text,
+        scope.typed(value).text, lanes, str(mlir_types.shape_of(place.type)), str(is_used),
+        _order_of(operation),
+    ]  # fmt: skip
+    results = results_of(scope, operation) if is_used else ""
+    scope.emit(f"{results}atomic({', '.join(parts)})", operation)
+
+
+def compare_and_swap(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_cas`."""
+    parts = [scope.typed(operand).text for operand in operation.operands]
+    parts.append(str(mlir_types.shape_of(operation.operands[0].type)))
+    parts.append(_order_of(operation))
+    is_used = any(result in scope.analysis.uses for result in operation.results)
+    results = results_of(scope, operation) if is_used else ""
+    scope.emit(f"{results}compare_and_swap({', '.join(parts)})", operation)
+
+
+def atomic_store(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_store`: an exchange that nobody asks what was there."""
+    place, value, *mask = operation.operands
+    lanes = scope.value(mask[0]).text if mask else "None"
+    parts = [
+        "'xchg'", scope.value(place).text, scope.typed(value).text, lanes,
+        str(mlir_types.shape_of(place.type)), "False", _order_of(operation),
+    ]  # fmt: skip
+    scope.emit(f"atomic({', '.join(parts)})", operation)
+
+
+def atomic_load(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_load`."""
+    place, *mask = operation.operands
+    lanes = scope.value(mask[0]).text if mask else "None"
+    scope.emit(f"{results_of(scope, operation)}{_met(scope, operation, place, lanes)}", operation)
+
+
+def atomic_poll(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_poll`: without a timeout it goes on for as long as the launch may."""
+    place, expected, *timeout = operation.operands
+    text = f"{_met(scope, operation, place, 'None')} == {scope.exact(expected)}"
+    [name] = [scope.name_for(result) for result in operation.results]
+    scope.emit(f"{name} = {text}", operation)
+    if not timeout:
+        scope.emit(f"while not np.all({name}):", operation)
+        scope.depth += 1
+        scope.emit(f"{name} = {text}", operation)
+        scope.depth -= 1
+
+
+def _met(scope: NameScope, operation: Operation, place: Value, lanes: str) -> str:
+    """Return text for what is at `place`: an atomic operation that changes no bit."""
+    dtype = mlir_types.dtype_of(mlir_types.pointee_of(place.type) or "")
+    shape = mlir_types.shape_of(place.type)
+    width = f"np.dtype(f'i{{np.dtype({dtype}).itemsize}}')"
+    pointer = f"{scope.value(place).inner}.cast({width})"
+    given = f"np.zeros(1, {width})"
+    order = _order_of(operation)
+    return f"bits(atomic('or', {pointer}, {given}, {lanes}, {shape}, True, {order}), {dtype})"
+
+
+def _order_of(operation: Operation) -> str:
+    return f"semantics={_SEMANTICS.get(operation.integer('sem'), 'RELAXED')!r}"
+
+
+def assume(scope: NameScope, operation: Operation) -> None:
+    """Write `tl.assume`: what does not hold, the compiler may have built upon."""
+    scope.emit(f"assume({scope.typed(operation.operands[0]).text})", operation)
+
+
+STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
+    "tt.load": load,
+    "tt.store": store,
+    "tt.atomic_rmw": atomic,
+    "tt.atomic_cas": compare_and_swap,
+    ASSUMPTION: assume,
+    "tt.atomic_load": atomic_load,
+    "tt.atomic_store": atomic_store,
+    "tt.atomic_poll": atomic_poll,
+}
+"""By the operation's name."""

@@ -1,0 +1,39 @@
+"""The run form's writers: what the artifact's form has, but for what a leading axis changes."""
+
+from __future__ import annotations
+
+from compiler.ttir_to_numpy.batched import accesses, control_flow, conversions, reductions, shapes
+from compiler.ttir_to_numpy.batched.blocks import write_blocks
+from compiler.ttir_to_numpy.batched.constants import Constants
+from compiler.ttir_to_numpy.form import Form
+from compiler.ttir_to_numpy.readable_codegen import ARTIFACT
+
+NAMES = frozenset(
+    {
+        "BlockPointer", "Pointer", "TensorDescriptor", "assume", "atomic", "begin_if",
+        "begin_paths", "begin_while", "check", "check_extent", "compare_and_swap", "concatenate",
+        "descriptor_gather", "descriptor_load", "descriptor_reduce", "descriptor_scatter",
+        "descriptor_store", "dot", "elementwise", "full", "gather", "histogram", "join", "keep",
+        "load", "load_block", "loop", "map_elementwise", "map_packs", "num_programs", "numbers",
+        "program_id", "reduce", "reshape", "scan", "select", "show", "step", "store", "store_block",
+        "to_half", "transpose", "unsigned_loop",
+    }
+)  # fmt: skip
+"""What the text calls beside functions of numbers; who runs it has all of these."""
+
+
+def run_form_with(constants: Constants) -> Form:
+    """Return the form whose constants are kept by `constants`."""
+    return Form(
+        expressions={
+            **ARTIFACT.expressions,
+            **conversions.EXPRESSIONS,
+            **shapes.EXPRESSIONS,
+            **shapes.constants_with(constants),
+        },
+        statements={**ARTIFACT.statements, **accesses.STATEMENTS},
+        structures=control_flow.STRUCTURES,
+        with_regions={**ARTIFACT.with_regions, **reductions.WITH_REGIONS},
+        blocks=write_blocks,
+        effects=ARTIFACT.effects | {accesses.ASSUMPTION},
+    )

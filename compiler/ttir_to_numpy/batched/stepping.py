@@ -1,0 +1,86 @@
+"""Has a run form show each value of the user's own lines when it was just made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.lines.place import Spot
+from compiler.lines.step import Step
+from compiler.ttir_to_numpy import mlir_types
+from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
+from compiler.ttir_to_numpy.refusal import Untranslatable
+from compiler.ttir_to_numpy.scope import CONSTANTS, NameScope
+
+_STORES = frozenset({"tt.store", "tt.descriptor_store", "tt.experimental_descriptor_store"})
+_FOLLOWED = frozenset({"scf.for", "scf.while"})
+"""Shown as their rounds begin."""
+
+
+class Stepping:
+    """Writes the steps of functions that are not in `unfollowed`.
+
+    `spot_of` gives the user's own place of an operation, `None` for one of Triton's library.
+    """
+
+    def __init__(
+        self, spot_of: Callable[[Operation], Spot | None], unfollowed: set[Operation]
+    ) -> None:
+        self._spot_of, self._unfollowed = spot_of, unfollowed
+        self.steps: list[Step] = []
+
+    def follows(self, function: Operation) -> bool:
+        """Tell whether values of `function` are those of one program."""
+        return function not in self._unfollowed
+
+    def entered(self, scope: NameScope, block: IrBlock) -> None:
+        """Show what a round of a loop begins with."""
+        holder = scope.analysis.holders.get(block)
+        if holder is None or holder.name not in _FOLLOWED or holder.regions[-1][0] is not block:
+            return
+        for argument in block.arguments:
+            self._show(scope, holder, argument)
+
+    def made(self, scope: NameScope, operation: Operation) -> None:
+        """Show what an operation gave, or stored."""
+        if operation.name in _STORES:
+            self._show(scope, operation, operation.operands[1])
+        if operation.name in _FOLLOWED or operation.name in CONSTANTS:
+            return
+        for result in operation.results:
+            if result in scope.expressions:
+                self._show(scope, operation, result)
+
+    def _show(self, scope: NameScope, operation: Operation, value: Value) -> None:
+        spot = self._spot_of(operation)
+        dtype = _dtype_of(value.type)
+        if spot is None or dtype is None:
+            return
+        shape = mlir_types.shape_of(value.type)
+        is_whole = operation.name not in _STORES and not _is_part(scope, operation, value)
+        number = len(self.steps)
+        self.steps.append(Step(spot, operation.name, value.name if is_whole else "", dtype, shape))
+        scope.emit(f"step({number}, {scope.typed(value).text})", operation)
+
+
+def _is_part(scope: NameScope, operation: Operation, value: Value) -> bool:
+    """Tell whether `value` only goes into what has its name: IR calls all of an expression so."""
+    place = operation.chain[:1]
+    return any(
+        use.chain[:1] == place and any(result.name == value.name for result in use.results)
+        for use in scope.analysis.uses.get(value, [])
+    )
+
+
+def _dtype_of(type_: str) -> str | None:
+    """Return Triton's name of the elements; None for what has no elements to show."""
+    if (pointee := mlir_types.pointee_of(type_)) is not None:
+        inner = _dtype_of(pointee)
+        return None if inner is None else f"*{inner}"
+    element = mlir_types.element_of(type_)
+    if element == "index":
+        return "i64"
+    try:
+        mlir_types.dtype_of(element)
+    except Untranslatable:
+        return None
+    return mlir_types.TRITON_NAMES.get(element)

@@ -1,0 +1,128 @@
+"""The second form of a kernel in NumPy: what a CPU launch runs, many programs at once.
+
+It is the artifact's text, made of the same tables, but that every value has a leading axis: of as
+many programs as run at once, or of 1 where they all agree. It is no module of its own: what it
+calls is given to it by who runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from compiler.lines.place import Spot
+from compiler.lines.step import Step
+from compiler.ttir_to_numpy import runtime_text
+from compiler.ttir_to_numpy.batched.blocks import in_order
+from compiler.ttir_to_numpy.batched.constants import Constants
+from compiler.ttir_to_numpy.batched.extents import ExtentChecks
+from compiler.ttir_to_numpy.batched.form import NAMES, run_form_with
+from compiler.ttir_to_numpy.batched.lifetimes import with_deletions
+from compiler.ttir_to_numpy.batched.reachable import Reachable
+from compiler.ttir_to_numpy.batched.stepping import Stepping
+from compiler.ttir_to_numpy.batched.uniform import Uniformity
+from compiler.ttir_to_numpy.contraction import contract
+from compiler.ttir_to_numpy.function_text import Telling, kind_of
+from compiler.ttir_to_numpy.functions import Functions
+from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.module_text import ToldKernel, entry_of, written_functions
+from compiler.ttir_to_numpy.refusal import Untranslatable
+from compiler.ttir_to_numpy.scope import INDENT, Line
+from compiler.ttir_to_numpy.user_places import UserPlaces
+
+RUN_FILE = "<run form>"
+"""The file name that the text is compiled with, by which its frames are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    """One parameter of the kernel's IR, its type in Triton's spelling: `*fp32`, `i32`."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunForm:
+    """A kernel's text, and what who runs it has to know of it.
+
+    `places` has one for each line of the text, `None` where a line came from nowhere.
+    `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
+    Where it `has_uneven_loops`, some programs may go more rounds than others. One that `prints`
+    must not be run again from its start: what was told cannot be taken back.
+    `steps` are what `step(number, value)` shows, by its number.
+    """
+
+    text: str
+    entry: str
+    places: Sequence[Spot | None]
+    parameters: Sequence[KernelParameter]
+    is_batchable: bool
+    largest_tile: int
+    has_uneven_loops: bool
+    prints: bool
+    steps: Sequence[Step] = ()
+
+
+def run_form(
+    module: Operation,
+    kernel: ToldKernel,
+    files: Mapping[str, str],
+    *,
+    stepping: bool = False,
+    checks_extents: bool = False,
+) -> RunForm:
+    """Return the run form of `kernel`; `files` are the user's, by path. Raises `Untranslatable`.
+
+    With `stepping` each operation of the user's lines has a line, and shows what it made. One that
+    `checks_extents` raises `AssertionError` where a value is narrower or wider than it should be.
+    """
+    if kernel.is_cuda:
+        contract(module, fp_fusion=kernel.fp_fusion)
+    functions = Functions(module, _reserved(), kernel.symbol, _reserved())
+    entry = entry_of(functions, kernel)
+    places, constants = UserPlaces(files), Constants()
+    reachable = Reachable(functions, entry)
+    for function in reachable.inside_regions():
+        if in_order(function.regions[0]) is None:
+            message = "a function of a reduction, scan or map, with branches that go back"
+            raise Untranslatable(message, places.words_of(function))
+
+    uniformity = Uniformity(reachable)
+    form = run_form_with(constants)
+    follower = Stepping(places.users_own, reachable.inside_regions()) if stepping else None
+    extents = ExtentChecks(reachable.inside_regions()) if checks_extents else None
+    telling = Telling(
+        form, constants.spelling, places.words_of, uniformity.values, follower or extents
+    )
+    written = written_functions(functions, entry, telling)
+    lines = [line for function in written for line in with_deletions(function)]
+    head = constants.lines
+    text = "\n".join([*head, *(INDENT * line.depth + line.text for line in lines)]) + "\n"
+    return RunForm(
+        text,
+        functions.name_of(f"@{kernel.symbol}"),
+        [*[None] * len(head), *_spots(lines, places)],
+        _parameters(entry),
+        reachable.is_batchable() and not stepping,
+        reachable.largest_tile(),
+        uniformity.has_uneven_loops,
+        reachable.prints(),
+        follower.steps if follower is not None else (),
+    )
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    """Return the names that no function of a run form has; once, as each touches its page."""
+    return NAMES | runtime_text.names() | runtime_text.never()
+
+
+def _spots(lines: Sequence[Line], places: UserPlaces) -> list[Spot | None]:
+    return [places.place_of(o) if (o := line.operation) is not None else None for line in lines]
+
+
+def _parameters(entry: Operation) -> list[KernelParameter]:
+    arguments = entry.regions[0][0].arguments
+    return [KernelParameter(value.name, kind_of(value.type)) for value in arguments]

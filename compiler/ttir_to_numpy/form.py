@@ -1,0 +1,33 @@
+"""What differs between the two texts of a kernel: which writer stands for each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.ttir_to_numpy.analysis import EFFECTS
+from compiler.ttir_to_numpy.expression import Expression
+from compiler.ttir_to_numpy.ir import IrBlock, Operation
+from compiler.ttir_to_numpy.scope import NameScope
+
+Body = Callable[[NameScope, IrBlock], Operation]
+"""Writes the operations of a block but for its last one, which it returns."""
+Combination = Callable[[NameScope, Operation], None]
+"""Writes the region of an operation as the body of a function."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The writers by the operation's name, and the one of a function's blocks.
+
+    `expressions` give text for the only result, `statements` write lines, `structures` have
+    regions that run where they stand, `with_regions` such that are functions of their own.
+    Operations named in `effects` are told although nobody needs their results.
+    """
+
+    expressions: Mapping[str, Callable[[NameScope, Operation], Expression]]
+    statements: Mapping[str, Callable[[NameScope, Operation], None]]
+    structures: Mapping[str, Callable[[NameScope, Operation, Body], None]]
+    with_regions: Mapping[str, Callable[[NameScope, Operation, Combination], None]]
+    blocks: Callable[[NameScope, Sequence[IrBlock], Body], None]
+    effects: frozenset[str] = EFFECTS

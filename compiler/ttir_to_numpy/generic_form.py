@@ -1,0 +1,211 @@
+"""Reads what MLIR prints of a module in generic form: every operation alike, all attributes told.
+
+One pass over the text, in time linear in it. Must not know what any operation means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from compiler.lines.mlir import MlirLocations
+from compiler.ttir_to_numpy.cursor import Cursor
+from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
+from compiler.ttir_to_numpy.refusal import Untranslatable
+
+DEEPEST = 60
+"""Regions inside of regions; Python's own parser ends at 100 levels of indentation."""
+_START = '"builtin.module"'
+_NAMED = re.compile(r'^(#loc\w*) = loc\("([A-Za-z_]\w*)"\(', re.MULTILINE | re.ASCII)
+_NAME = re.compile(r'"([A-Za-z_]\w*)"\(', re.ASCII)
+_PRINTED = re.compile(r"%([A-Za-z_]\w*?)(?:_\d+)?(?:#\d+)?", re.ASCII)
+
+
+_LOOP = re.compile(r"^ *(?:%[^\s=]+ = )?scf\.for (?:unsigned )?%(\w+) =", re.MULTILINE | re.ASCII)
+_DEFINED = re.compile(r"%(\w+)(?::\d+)? =", re.ASCII)
+_NUMBERED = re.compile(r"(.+)_\d+", re.ASCII)
+
+
+def loop_names(text: str) -> list[str]:
+    """Return the user's name of the number of each `scf.for` of readable IR, "" where it has none.
+
+    MLIR prints these names, but what parses its text again has lost them.
+    """
+    defined = set(_DEFINED.findall(text))
+    found = []
+    for printed in _LOOP.findall(text):
+        numbered = _NUMBERED.fullmatch(printed)
+        name = numbered[1] if numbered and numbered[1] in defined else printed
+        is_name = name.isidentifier() and not _UNNAMED.fullmatch(name)
+        found.append(name if is_name else "")
+    return found
+
+
+def module_of(text: str, names: Sequence[str] = ()) -> Operation:
+    """Return the module that `text` prints. Raises `Untranslatable` for what it cannot read.
+
+    `names` are those of the numbers of its loops; other than one for each tell nothing.
+    """
+    start = text.find(_START)
+    if start < 0:
+        message = "its module was not printed in generic form"
+        raise Untranslatable(message)
+    reader = _ModuleReader(text, start)
+    module = reader.operation()
+    if len(reader.loops) == len(names):
+        for loop, name in zip(reader.loops, names, strict=True):
+            loop.regions[0][0].arguments[0].name = name
+    return module
+
+
+_UNNAMED = re.compile(r"arg\d+|c\d+_\w+|cst\w*|true\w*|false\w*")
+"""What MLIR calls values that have no name of their own."""
+
+
+class _ModuleReader:
+    def __init__(self, text: str, start: int) -> None:
+        self._cursor = Cursor(text, start)
+        self._locations = MlirLocations(text)
+        self._names = {match[1]: match[2] for match in _NAMED.finditer(text)}
+        self._scopes: list[dict[str, Value]] = [{}]
+        self.loops: list[Operation] = []
+
+    def operation(self) -> Operation:
+        """Read one operation with all that is inside of it."""
+        cursor = self._cursor
+        printed = self._results()
+        cursor.needs("")
+        name = cursor.string()
+        operation = Operation(name, self._values("(", ")"))
+        if name == "scf.for":
+            self.loops.append(operation)
+        if cursor.takes("["):
+            self._successors(operation)
+        if cursor.takes("<{"):
+            self._attributes(operation)
+            cursor.needs(">")
+        if cursor.takes("("):
+            self._regions(operation)
+        if cursor.takes("{"):
+            self._attributes(operation)
+        cursor.needs(":")
+        cursor.types()
+        cursor.needs("->")
+        types = cursor.types()
+        location = self._location()
+        operation.chain = self._locations.resolve(location)
+        operation.spots = self._locations.spots(location)
+        for key, type_ in zip(printed, types, strict=False):
+            value = self._defined(key, location, type_)
+            value.made_by = operation
+            operation.results.append(value)
+        return operation
+
+    def _results(self) -> list[str]:
+        cursor, found = self._cursor, []
+        while cursor.sees("%"):
+            name = cursor.identifier()
+            if cursor.takes(":"):
+                found += [f"{name}#{index}" for index in range(int(cursor.identifier()))]
+            else:
+                found.append(name)
+            if not cursor.takes(","):
+                cursor.needs("=")
+                break
+        return found
+
+    def _values(self, opening: str, closing: str) -> list[Value]:
+        self._cursor.needs(opening)
+        found = []
+        while not self._cursor.takes(closing):
+            found.append(self._value(self._cursor.identifier()))
+            self._cursor.takes(",")
+        return found
+
+    def _successors(self, operation: Operation) -> None:
+        cursor = self._cursor
+        while not cursor.takes("]"):
+            label, arguments = cursor.identifier(), []
+            if cursor.takes("("):
+                while not cursor.takes(":"):
+                    arguments.append(self._value(cursor.identifier()))
+                    cursor.takes(",")
+                cursor.until("")
+                cursor.needs(")")
+            operation.successors.append((label, arguments))
+            cursor.takes(",")
+
+    def _attributes(self, operation: Operation) -> None:
+        cursor = self._cursor
+        while not cursor.takes("}"):
+            name = cursor.until(",=}").strip('"')
+            operation.attributes[name] = cursor.until(",}") if cursor.takes("=") else ""
+            if not cursor.takes(","):
+                cursor.needs("}")
+                break
+
+    def _regions(self, operation: Operation) -> None:
+        if len(self._scopes) > DEEPEST:
+            message = f"regions are nested more than {DEEPEST} deep"
+            raise Untranslatable(message)
+        while not self._cursor.takes(")"):
+            self._scopes.append({})
+            operation.regions.append(self._region())
+            self._scopes.pop()
+            self._cursor.takes(",")
+
+    def _region(self) -> list[IrBlock]:
+        cursor, blocks = self._cursor, list[IrBlock]()
+        cursor.needs("{")
+        while not cursor.takes("}"):
+            if cursor.sees("^"):
+                blocks.append(IrBlock(cursor.identifier()))
+                if cursor.takes("("):
+                    self._arguments(blocks[-1])
+                cursor.needs(":")
+                continue
+            if not blocks:
+                blocks.append(IrBlock("^bb0"))
+            blocks[-1].operations.append(self.operation())
+        return blocks
+
+    def _arguments(self, block: IrBlock) -> None:
+        cursor = self._cursor
+        while not cursor.takes(")"):
+            key = cursor.identifier()
+            cursor.needs(":")
+            type_ = cursor.type()
+            block.arguments.append(self._defined(key, self._location(), type_))
+            cursor.takes(",")
+
+    def _location(self) -> str:
+        """Return the inside of the `loc(...)` that comes next, "" where there is none."""
+        if not self._cursor.takes("loc("):
+            return ""
+        inside = self._cursor.until("")
+        self._cursor.needs(")")
+        return inside
+
+    def _value(self, key: str) -> Value:
+        """Return the value that `key` names here; one that is defined further down is made now."""
+        for scope in reversed(self._scopes):
+            if key in scope:
+                return scope[key]
+        return self._scopes[-1].setdefault(key, Value(""))
+
+    def _defined(self, key: str, location: str, type_: str) -> Value:
+        scope = self._scopes[-1]
+        known = scope.get(key)
+        value = known if known is not None and not known.type else Value("")
+        scope[key] = value
+        value.name, value.type = self._name_of(key, location), type_
+        return value
+
+    def _name_of(self, key: str, location: str) -> str:
+        """Return the user's name of a value: what its location says, else what MLIR printed."""
+        if location in self._names:
+            return self._names[location]
+        if match := _NAME.match(location):
+            return match[1]
+        match = _PRINTED.fullmatch(key)
+        return match[1] if match and not _UNNAMED.fullmatch(match[1]) else ""

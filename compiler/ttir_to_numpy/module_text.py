@@ -1,0 +1,138 @@
+"""Puts a module together: its functions with the user's lines beside them, and its support."""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.ttir_to_numpy import runtime_text
+from compiler.ttir_to_numpy.contraction import contract
+from compiler.ttir_to_numpy.function_text import Telling, function_text
+from compiler.ttir_to_numpy.functions import Functions
+from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.readable_codegen import ARTIFACT, SPELLING
+from compiler.ttir_to_numpy.refusal import Untranslatable
+from compiler.ttir_to_numpy.scope import INDENT, Line
+from compiler.ttir_to_numpy.user_places import UserPlaces
+
+_COLUMN = 68
+MOST_BYTES = 32 << 20
+_SUPPORT = "support_"
+_LINE = "# " + "-" * 94
+_RULE = f"{_LINE}\n# What the kernel stands on; nothing below is of this kernel alone.\n{_LINE}"
+_PARAMETER = re.compile(r'(\w+): "')
+
+
+@dataclass(frozen=True, slots=True)
+class ToldKernel:
+    """What is told: a public function of a module, and which artifact that module is.
+
+    `parameters` are the user's names; one that went through a tuple has none. One for an NVIDIA GPU
+    `is_cuda`, and `fp_fusion` is its option `enable_fp_fusion`.
+    """
+
+    symbol: str
+    stage: str
+    parameters: Sequence[str]
+    is_cuda: bool = True
+    fp_fusion: bool = True
+
+
+def module_text(module: Operation, kernel: ToldKernel, files: Mapping[str, str]) -> str:
+    """Return the text of `kernel`; `files` are the user's, by path, for the comments.
+
+    Raises `Untranslatable`.
+    """
+    if kernel.is_cuda:
+        contract(module, fp_fusion=kernel.fp_fusion)
+    functions = Functions(module, runtime_text.names(), kernel.symbol, runtime_text.never())
+    entry = entry_of(functions, kernel)
+    places = UserPlaces(files)
+    telling = Telling(ARTIFACT, SPELLING, places.words_of)
+    written = written_functions(functions, entry, telling)
+    support = runtime_text.needed({line.text for lines in written for line in lines})
+    body = "\n\n\n".join("\n".join(_with_comments(lines, places)) for lines in written)
+    name = functions.name_of(f"@{kernel.symbol}")
+    if name in runtime_text.names():
+        body = _renamed(body, name, is_kernel=True)
+        support = _renamed(support, name, is_kernel=False)
+    title = _title(name, kernel.stage, _PARAMETER.findall(written[-1][0].text))
+    imports = runtime_text.imports(body + support)
+    parts = [title, "from __future__ import annotations", "", imports, "", "", body, "", "", _RULE]
+    return "\n".join([*parts, "", "", support])
+
+
+def entry_of(functions: Functions, kernel: ToldKernel) -> Operation:
+    """Return the kernel's function, its arguments named by the user. Raises `Untranslatable`."""
+    entry = functions.by_symbol.get(f"@{kernel.symbol}")
+    if entry is None or not entry.regions:
+        message = f"there is no function {kernel.symbol[:80]!r}"
+        raise Untranslatable(message)
+    circular = functions.in_circle()
+    if circular is not None:
+        message = f"the function {circular}, which calls itself"
+        raise Untranslatable(message)
+    arguments = entry.regions[0][0].arguments
+    if len(arguments) == len(kernel.parameters):
+        for argument, known in zip(arguments, kernel.parameters, strict=True):
+            argument.name = known
+    return entry
+
+
+def written_functions(functions: Functions, entry: Operation, telling: Telling) -> list[list[Line]]:
+    """Return the lines of every function: helpers first, the kernel last."""
+    found, size = [], 0
+    others = [function for function in functions.by_symbol.values() if function is not entry]
+    for function in (*reversed(others), entry):
+        found.append(function_text(function, functions, telling, is_kernel=function is entry))
+        size += sum(len(line.text) + _COLUMN for line in found[-1])
+        if size > MOST_BYTES:
+            message = f"its text is longer than {MOST_BYTES:,} bytes"
+            raise Untranslatable(message)
+    return found
+
+
+def _title(name: str, stage: str, parameters: Sequence[str]) -> str:
+    """Return the text's own docstring."""
+    launch = "launch" if name != "launch" else f"{_SUPPORT}launch"
+    return (
+        f'"""The kernel `{name}` in NumPy, made from the stage `{stage}` of its Triton IR.\n\n'
+        "Needs NumPy 2. Every function is one of the kernel's; the number at the end of a line is\n"
+        "that of the line it was made from. To run it:\n\n"
+        f"    {launch}({', '.join([name, 'grid', *parameters])})\n\n"
+        "with `grid` as a tuple and contiguous arrays for the pointers, which it changes.\n"
+        '"""\n'
+    )
+
+
+def _renamed(text: str, name: str, *, is_kernel: bool) -> str:
+    """Return `text` with the support's function `name` called otherwise: that name is the kernel's.
+
+    In the text of the kernel, which `is_kernel`, only its definition has the name for itself.
+    """
+    lines = text.splitlines(keepends=True)
+    found, previous = [], ""
+    for token in tokenize.generate_tokens(iter(lines).__next__):
+        is_name = token.type == tokenize.NAME and token.string == name
+        if is_name and not (is_kernel and previous == "def"):
+            found.append(token.start)
+        previous = token.string
+    for row, column in reversed(found):
+        line = lines[row - 1]
+        lines[row - 1] = f"{line[:column]}{_SUPPORT}{line[column:]}"
+    return "".join(lines)
+
+
+def _with_comments(lines: list[Line], places: UserPlaces) -> list[str]:
+    """Return the lines, each with the user's line where it is another one than before."""
+    found, last = [], ""
+    for line in lines:
+        text = INDENT * line.depth + line.text
+        comment = places.comment_on(line.operation) if line.operation is not None else ""
+        if comment and comment != last:
+            text = f"{text:<{_COLUMN}}  # {comment}"
+            last = comment
+        found.append(text)
+    return found

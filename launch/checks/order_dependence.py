@@ -1,0 +1,153 @@
+"""Whether programs that run at once leave something else than if they ran one after the other.
+
+They do where one of them touches what another one changes, in another access. Programs of one batch
+only are held against each other, and only where an argument is accessed more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from launch.buffers.allocation import Allocation
+from launch.buffers.element_types import Array
+from launch.checks.owner_table import Owners, OwnerTable, Suspected
+from launch.checks.written_memory import Cells
+
+_MOST_PENDING = 2
+"""Reads that are kept as they are, before they are entered into a table."""
+_MOST_OWNERS = (1 << 31) - 1
+
+_Pending = tuple[Cells, int, "Array | int"]
+"""Cells, their size, their owners."""
+
+
+@dataclass
+class _Touched:
+    """What this batch did to one allocation."""
+
+    first_write: _Pending | None = None
+    """While it is the only one, and nothing was entered into the table."""
+    reads: list[_Pending] = field(default_factory=list)
+    has_writes: bool = False
+    has_reads_in_table: bool = False
+    updates: str | None = None
+    """The kind of its atomic operations, which may change places among themselves."""
+
+
+class OrderDependence:
+    """Looks at the accesses of one batch after the other."""
+
+    checks_lanes = False
+
+    def __init__(self, allocations: Sequence[Allocation]) -> None:
+        self._allocations = allocations
+        self._writers: dict[int, OwnerTable] = {}
+        self._readers: dict[int, OwnerTable] = {}
+        self._touched: dict[int, _Touched] = {}
+        self._next = 0
+        self._owners: Owners | None = None
+
+    def begin(self, numbers: Array) -> Array | None:
+        """Begin a batch; return what stands for its programs, `None` where one is alone."""
+        self._touched.clear()
+        self._owners = None
+        if numbers.size == 1:
+            return None
+        if self._next + numbers.size + 2 > _MOST_OWNERS:
+            self._writers.clear()
+            self._readers.clear()
+            self._next = 0
+        self._owners = Owners(self._next, abs(numbers - numbers[0]))
+        self._next += numbers.size + 2
+        return self._owners.of_programs
+
+    def wants_reads(self, allocation: int) -> bool:
+        """Whether reads are to be told: to write what is no output is suspect anyway."""
+        return self._owners is not None and self._allocations[allocation].output
+
+    def read(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
+        """Remember a read. Raises `Suspected` where another program wrote."""
+        if self._owners is None:
+            return
+        touched = self._touched_of(allocation)
+        if touched.updates is not None:
+            raise Suspected
+        read = cells, size, self._owners.several if owner is None else owner
+        if touched.has_writes:
+            self._enter_first(allocation, touched)
+            self._check(self._writers, allocation, read)
+        touched.reads.append(read)
+        if len(touched.reads) > _MOST_PENDING:
+            self._enter_reads(allocation, touched)
+
+    def write(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
+        """Remember a write. Raises `Suspected` where another program wrote or read before."""
+        if self._owners is None:
+            return
+        touched = self._touched_of(allocation)
+        if touched.updates is not None or not self._allocations[allocation].output:
+            raise Suspected
+        write = cells, size, self._owners.several if owner is None else owner
+        if not touched.has_writes and not touched.reads and not touched.has_reads_in_table:
+            touched.first_write, touched.has_writes = write, True
+            return
+        self._enter_first(allocation, touched)
+        if touched.has_writes:
+            self._check(self._writers, allocation, write)
+        if touched.has_reads_in_table:
+            self._check(self._readers, allocation, write)
+        touched.has_writes = True
+        # one that reads an element and is the last to write it would hide those that wrote before
+        self._table(self._writers, allocation, size).put_all(cells(), write[2], self._owners)
+        for read in touched.reads:
+            self._check(self._writers, allocation, read)
+
+    def update(
+        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
+    ) -> None:
+        """Remember an atomic operation, by its `kind` where two of that kind may change places.
+
+        Raises `Suspected` beside other accesses to the same argument.
+        """
+        if kind is None:
+            self.write(allocation, cells, size, owner)
+            return
+        if self._owners is None:
+            return
+        touched = self._touched_of(allocation)
+        if touched.has_writes or touched.reads or touched.has_reads_in_table:
+            raise Suspected
+        if not self._allocations[allocation].output or touched.updates not in {None, kind}:
+            raise Suspected
+        touched.updates = kind
+
+    def _touched_of(self, allocation: int) -> _Touched:
+        return self._touched.setdefault(allocation, _Touched())
+
+    def _enter_first(self, allocation: int, touched: _Touched) -> None:
+        if touched.first_write is not None:
+            cells, size, owner = touched.first_write
+            self._table(self._writers, allocation, size).put(cells(), owner)
+            touched.first_write = None
+
+    def _enter_reads(self, allocation: int, touched: _Touched) -> None:
+        assert self._owners is not None
+        for cells, size, owner in touched.reads:
+            self._table(self._readers, allocation, size).share(cells(), owner, self._owners)
+        touched.reads.clear()
+        touched.has_reads_in_table = True
+
+    def _check(self, tables: dict[int, OwnerTable], allocation: int, access: _Pending) -> None:
+        assert self._owners is not None
+        cells, size, owner = access
+        self._table(tables, allocation, size).check(cells(), owner, self._owners)
+
+    def _table(self, tables: dict[int, OwnerTable], allocation: int, size: int) -> OwnerTable:
+        """Return the table of an allocation. Raises `Suspected` for cells that are no elements."""
+        memory = self._allocations[allocation].memory
+        if memory.itemsize != size:
+            raise Suspected
+        if allocation not in tables:
+            tables[allocation] = OwnerTable(memory.size)
+        return tables[allocation]

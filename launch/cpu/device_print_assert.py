@@ -1,0 +1,64 @@
+"""What a kernel says while it runs: its prints, and its assertions that do not hold."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from launch.buffers.element_types import Array
+from launch.checks import finding
+from launch.checks.finding import Stopped
+from launch.checks.owner_table import Suspected
+from launch.cpu.places import Places
+from launch.cpu.pointer import Pointer
+from launch.cpu.programs import Programs
+
+
+class DevicePrints:
+    """Prints to standard output, and ends a launch at an assertion."""
+
+    def __init__(self, programs: Programs, places: Places) -> None:
+        self._programs, self._places = programs, places
+
+    def show(self, prefix: str, hexadecimal: bool, *values: Any) -> None:
+        """Print a line for each value, the program's indices first.
+
+        One program is to run at a time.
+        """
+        program = self._programs.program_at(self._programs.first_active())
+        begin = f"{program} {prefix}" if prefix else f"{program}"
+        formatter: Any = {"all": _hexadecimal} if hexadecimal else None
+        for value in values:
+            lanes = value.address if isinstance(value, Pointer) else value
+            sys.stdout.write(f"{begin} {np.array2string(lanes[0], formatter=formatter)}\n")
+        if not values:
+            sys.stdout.write(f"{begin}\n")
+
+    def check(self, condition: Array | bool, message: str) -> None:
+        """End the launch unless `condition` holds for every lane of those that take part."""
+        words = f"tl.device_assert failed: {message}" if message else "tl.device_assert failed"
+        self._refuse(condition, words)
+
+    def assume(self, condition: Array | bool) -> None:
+        """End the launch unless what a kernel has the compiler assume holds."""
+        self._refuse(condition, "tl.assume was given something that does not hold")
+
+    def _refuse(self, condition: Array | bool, words: str) -> None:
+        holds = np.atleast_1d(condition)  # constants are no arrays
+        fails = ~holds.reshape(len(holds), -1).all(axis=1)
+        if self._programs.active is not None:
+            fails = fails & self._programs.active
+        if fails.any():
+            if self._programs.count > 1:
+                raise Suspected
+            first = self._programs.first_active() if fails.size == 1 else int(fails.argmax())
+            place = self._places.here(self._programs.program_at(first))
+            raise Stopped(finding.assertion_failed(words, place))
+
+
+def _hexadecimal(value: Any) -> str:
+    if isinstance(value, np.floating):
+        return float(value).hex()
+    return f"0x{int(value):0{value.dtype.itemsize * 2}x}"

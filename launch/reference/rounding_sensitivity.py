@@ -1,0 +1,197 @@
+"""A reference in float64, and which of its answers say nothing of a kernel in its own precision.
+
+An answer is doubtful where it would be another had the inputs been rounded a little differently: a
+right kernel, which rounds, may then be as far from it. Such elements are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from compiler.diagnostic import Failure
+from launch.buffers.allocation import Leaf
+from launch.buffers.element_types import Array, is_float, largest_finite, readable, stored
+from launch.messages import DoubtOrder, Tolerance
+
+Given = Callable[[Array, str], Array]
+"""Stored elements of a Triton type to what is calculated with."""
+Answer = dict[str, Array]
+"""What a reference answers, by output."""
+Ask = Callable[[Given | None], Answer]
+"""Asks a reference; without a `Given` it gets its inputs as ever."""
+_NUDGES = 4
+_SHARE = 0.25
+"""Of the tolerance: how far a nudge may move an answer, as the root of the mean square of all."""
+_NEAR = 0.02
+"""Of the largest finite number: so close to it, one is rounded to infinity and another is not."""
+_BEND, _BEND_OF_FP64 = 5e-7, 1e-15
+"""A few units in the last place of what kernels calculate in."""
+
+
+@dataclass(frozen=True)
+class RoundingSensitive:
+    """Expected elements by output, and bits for those of them that say nothing."""
+
+    expected: Answer
+    doubtful: Mapping[str, Array]
+    scales: Mapping[str, float]
+    """The root mean square of the finite elements of each."""
+
+
+def doubted(
+    order: DoubtOrder, ask: Ask, outputs: Sequence[Leaf], inputs: Sequence[Array]
+) -> RoundingSensitive:
+    """Return what a reference answers, in float64 mostly, and what of it is in doubt.
+
+    `ask` calls the reference with inputs made as it is told; `inputs` are widened. Raises `Failure`
+    where it cannot be called with float64.
+    """
+    wide = ask(widened if order.wide else None)
+    source = np.random.Generator(np.random.Philox(order.seed))
+    nudged = [_tried(ask, _nudging(order, source)) for _ in range(_NUDGES)]
+    are_exact = any(not is_float(leaf.dtype) for leaf in outputs)
+    as_ever = _tried(ask, None) if are_exact or order.only_copies else None
+    alike = [as_ever, _tried(ask, _bent)] if are_exact else []
+    if order.only_copies:
+        nudged.append(as_ever)  # what overflows on the way there does so in kernels
+    copies = _magnitudes(inputs) if order.only_copies else None
+    expected, doubtful, scales = {}, {}, {}
+    for leaf in outputs:
+        if leaf.name in wide:
+            answer, name = wide[leaf.name], leaf.name
+            tolerance = order.tolerances[name]
+            if is_float(leaf.dtype):
+                others = _named(nudged, name)
+                doubtful[name] = _in_doubt(answer, others, leaf.dtype, tolerance, copies)
+                answer = _overflowing(answer, leaf.dtype)
+            else:
+                doubtful[name] = _differing(answer, _named(alike, name))
+            expected[name], scales[name] = answer, _scale(answer)
+    return RoundingSensitive(expected, doubtful, scales)
+
+
+def _named(answers: Sequence[Answer | None], name: str) -> list[Array]:
+    return [each[name] for each in answers if each is not None and name in each]
+
+
+def _tried(ask: Ask, given: Given | None) -> Answer | None:
+    try:
+        return ask(given)
+    except Failure:
+        return None  # it answers float64 alone, or has an opinion on such inputs
+
+
+def widened(elements: Array, dtype: str) -> Array:
+    """Return stored elements as NumPy calculates with them, floats as float64."""
+    numbers = readable(elements, dtype)
+    return numbers.astype(np.float64) if is_float(dtype) else numbers
+
+
+def _nudging(order: DoubtOrder, source: np.random.Generator) -> Given:
+    """Return what makes inputs of which each element is a little off, at random.
+
+    What is below the least normal number of its type becomes 0, as GPUs may do.
+    """
+
+    def given(elements: Array, dtype: str) -> Array:
+        numbers = widened(elements, dtype)
+        if not is_float(dtype):
+            return numbers
+        limits: Any = ml_dtypes.finfo
+        least = limits(stored(dtype)).smallest_normal
+        amounts = source.choice([-1.0, 1.0], numbers.shape) * source.uniform(
+            0.5, 1.5, numbers.shape
+        )
+        nudged = numbers * (1.0 + order.relative * amounts)
+        nudged = np.where(np.abs(numbers) < float(least), 0.0, nudged)
+        return nudged if order.wide else nudged.astype(readable(elements, dtype).dtype)
+
+    return given
+
+
+def _bent(elements: Array, dtype: str) -> Array:
+    """Return inputs that are a few units in the last place off; equal and ordered as before."""
+    numbers = widened(elements, dtype)
+    if not is_float(dtype):
+        return numbers
+    amount = _BEND_OF_FP64 if dtype == "fp64" else _BEND
+    with np.errstate(all="ignore"):
+        phase = np.sin(3.7 * np.log(np.abs(numbers)))
+    return np.where(np.isfinite(phase), numbers * (1.0 + amount * phase), numbers)
+
+
+def _in_doubt(
+    answer: Array, nudged: Sequence[Array], dtype: str, tolerance: Tolerance, copies: Array | None
+) -> Array:
+    numbers = np.asarray(answer, np.float64)
+    size = np.abs(numbers)
+    largest = largest_finite(dtype)
+    doubt = np.isfinite(numbers) & (size > (1 - _NEAR) * largest)
+    if not dtype.startswith("fp8"):  # whose conversions saturate, or not
+        doubt &= (size < (1 + _NEAR) * largest) & (size != largest)
+    if not tolerance.equal_nan:
+        doubt |= np.isnan(numbers)
+    doubt |= _are_off(numbers, [np.asarray(other, np.float64) for other in nudged], tolerance)
+    if copies is not None:
+        doubt |= ~np.isin(size, copies)
+    return doubt
+
+
+def _are_off(numbers: Array, others: Sequence[Array], tolerance: Tolerance) -> Array:
+    """Return where answers to nudged inputs are too far from those to the inputs themselves."""
+    off = np.zeros(numbers.shape, np.bool_)
+    squares = np.zeros(numbers.shape)
+    for other in others:
+        if other.shape != numbers.shape:
+            return np.ones(numbers.shape, np.bool_)
+        finite = np.isfinite(numbers) & np.isfinite(other)
+        same = (numbers == other) | (np.isnan(numbers) & np.isnan(other))
+        off |= ~finite & ~same
+        with np.errstate(all="ignore"):
+            squares += np.where(finite, (numbers - other) ** 2, 0.0)
+    with np.errstate(all="ignore"):
+        allowed = _SHARE * (tolerance.atol + tolerance.rtol * np.abs(numbers))
+        is_far = np.sqrt(squares / max(1, len(others))) > allowed
+    off |= is_far & np.isfinite(numbers)
+    return off
+
+
+def _magnitudes(inputs: Sequence[Array]) -> Array:
+    """Return the magnitudes of all inputs of floats: what comes out as it went in has one.
+
+    But for 0, which many things come to.
+    """
+    found = [np.abs(each[each != 0]).reshape(-1) for each in inputs if each.dtype.kind == "f"]
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def _overflowing(answer: Array, dtype: str) -> Array:
+    """Return an answer with infinities where its own type, of float, has nothing so large."""
+    if answer.dtype.kind != "f" or dtype.startswith("fp8"):
+        return answer
+    with np.errstate(all="ignore"):
+        return np.where(np.abs(answer) > largest_finite(dtype), np.copysign(np.inf, answer), answer)
+
+
+def _differing(answer: Array, others: Sequence[Array]) -> Array:
+    """Return where exact answers are not the same in another precision."""
+    doubt = np.zeros(answer.shape, np.bool_)
+    for other in others:
+        doubt |= answer != other if other.shape == answer.shape else True
+    return doubt
+
+
+def _scale(answer: Array) -> float:
+    numbers = np.asarray(answer, np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    if not finite.size:
+        return 0.0
+    largest = float(np.abs(finite).max())
+    if not largest:
+        return 0.0
+    return min(float(np.sqrt(np.mean((finite / largest) ** 2))) * largest, 1e300)

@@ -1,0 +1,52 @@
+"""Where a request for a sweep says what is wrong with a variant: in its base, or in an axis."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from compiler.rejection import Fault, pointer
+from sweeps.axis import ARGUMENTS, Axis
+from sweeps.sweep_plan import ABSENT, SweepPlan
+from sweeps.variant import OF_COMPILATION
+
+BASE = "/base"
+COMPILATION = "/compilation"
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedErrors:
+    """Faults of the base, which all variants have, and of values; pointers into the body."""
+
+    of_base: list[Fault]
+    of_values: list[Fault]
+
+
+def placed(
+    faults: Iterable[Fault], plan: SweepPlan, axes: Sequence[Axis], index: int
+) -> LocatedErrors:
+    """Return the faults of variant `index`, whose pointers are into its own request, by origin."""
+    found = LocatedErrors([], [])
+    for fault in faults:
+        at = _of_axis(fault.pointer, plan, axes, index)
+        if at is None:
+            found.of_base.append(Fault(BASE + fault.pointer, fault.message))
+        else:
+            found.of_values.append(Fault(at, fault.message))
+    return found
+
+
+def _of_axis(at: str, plan: SweepPlan, axes: Sequence[Axis], index: int) -> str | None:
+    for axis, value in zip(axes, plan.chosen[index], strict=True):
+        if value == ABSENT:
+            continue
+        group, _, member = axis.name.partition(".")
+        is_inner = plan.kind == "launches" and group in OF_COMPILATION
+        path = (COMPILATION if is_inner else "") + pointer(group, *([member] if member else []))
+        if at != path and not at.startswith(path + "/"):
+            continue
+        rest = at.removeprefix(path)
+        content = axis.content(value)
+        named = rest.split("/")[1:2]
+        if axis.name == ARGUMENTS and isinstance(content, dict) and not content.keys() >= {*named}:
+            continue  # an argument that the label leaves as the base has it
+        return axis.pointer_of(value) + rest
+    return None

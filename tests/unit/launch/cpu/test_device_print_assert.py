@@ -1,0 +1,45 @@
+"""Assertions end a launch where they fail, for programs that take part."""
+
+import numpy as np
+import pytest
+
+from launch.checks.finding import Stopped
+from launch.checks.owner_table import Suspected
+from launch.cpu.device_print_assert import DevicePrints
+from launch.cpu.places import Places
+from launch.cpu.programs import Programs
+
+
+def tells_of(count):
+    programs = Programs((4,))
+    programs.begin(np.arange(count))
+    return programs, DevicePrints(programs, Places([]))
+
+
+@pytest.mark.parametrize("condition", [True, np.True_, np.array([True]), np.ones((1, 4), np.bool_)])
+def test_what_holds_goes_on(condition):
+    _, tells = tells_of(2)
+    tells.check(condition, "words")
+    tells.assume(condition)
+
+
+@pytest.mark.parametrize("condition", [False, np.False_, np.array([False]), np.eye(4)[:1] > 0])
+def test_what_fails_ends_the_launch_of_one_program(condition):
+    _, tells = tells_of(1)
+    with pytest.raises(Stopped) as stopped:
+        tells.check(condition, "words")
+    assert stopped.value.finding.program == [0, 0, 0]
+    assert "words" in stopped.value.finding.message
+
+
+@pytest.mark.parametrize("condition", [False, np.array([True, False])])
+def test_what_fails_among_several_is_suspected(condition):
+    _, tells = tells_of(2)
+    with pytest.raises(Suspected):
+        tells.check(condition, "words")
+
+
+def test_a_constant_that_fails_for_nobody_who_takes_part():
+    programs, tells = tells_of(2)
+    programs.active = np.zeros(2, np.bool_)
+    tells.check(False, "words")

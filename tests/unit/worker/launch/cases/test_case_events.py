@@ -1,0 +1,79 @@
+"""The events of a launch's cases: all of them, in order, and few commands."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+
+from launch.request.launch_record import CaseResult
+from store.events import Events
+from store.jobs.types import Claim
+from worker.launch.cases.case_events import CaseEvents
+
+
+class Written:
+    """Stands for the store: which cases each command told of."""
+
+    def __init__(self) -> None:
+        self.commands: list[list[int]] = []
+
+    async def append_all(
+        self, job_id: str, token: int, kind: str, data: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        await asyncio.sleep(0)
+        self.commands.append([item["index"] for item in data])
+        return True
+
+
+def case(index: int) -> CaseResult:
+    return CaseResult(index=index, name=None)
+
+
+@pytest.fixture
+def written() -> Written:
+    return Written()
+
+
+@pytest.fixture
+def news(written: Written) -> CaseEvents:
+    claim = Claim(
+        id="launch", lane="cpu", priority="normal", payload=b"", token=1, attempt=1, deliveries=1,
+        refresh=False, deadline_at_ms=0, submitted_at_ms=0, started_at_ms=0,
+    )  # fmt: skip
+    return CaseEvents(cast("Events", written), claim)
+
+
+async def test_cases_that_end_together_are_told_together(
+    written: Written, news: CaseEvents
+) -> None:
+    async with news:
+        for index in range(50):
+            await news.tell(case(index))
+
+    assert written.commands == [list(range(50))]
+
+
+async def test_a_case_is_told_while_the_next_one_runs(written: Written, news: CaseEvents) -> None:
+    async with news:
+        await news.tell(case(0))
+        async with asyncio.timeout(5):
+            while not written.commands:
+                await asyncio.sleep(0.005)
+        await news.tell(case(1))
+
+    assert written.commands == [[0], [1]]
+
+
+async def test_of_a_launch_that_is_broken_off_nothing_more_is_told(
+    written: Written, news: CaseEvents
+) -> None:
+    with contextlib.suppress(RuntimeError):
+        async with news:
+            await news.tell(case(0))
+            raise RuntimeError
+
+    assert written.commands == []

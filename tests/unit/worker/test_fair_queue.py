@@ -1,0 +1,132 @@
+"""Turns at the GPU: interactive work first, callers one after the other, nobody for ever behind."""
+
+import asyncio
+
+import pytest
+
+from worker.fair_queue import MOST_PASSED, FairQueue, Places
+
+
+class Line:
+    """Those who wait for a turn, and the order in which they got it."""
+
+    def __init__(self, turns):
+        self.turns, self.served, self.tasks = turns, [], []
+
+    async def join(self, caller, *, is_batch=False):
+        self.tasks.append(asyncio.create_task(self._take(caller, is_batch)))
+        await asyncio.sleep(0)
+
+    async def _take(self, caller, is_batch):
+        await self.turns.take(caller, is_batch=is_batch)
+        self.served.append(caller)
+
+    async def serve(self, count):
+        for _ in range(count):
+            self.turns.give_back()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        return self.served
+
+
+async def taken():
+    turns = FairQueue()
+    await turns.take("the one who has it")
+    return Line(turns)
+
+
+async def test_as_many_as_there_are_turns_have_one_at_once():
+    turns = FairQueue(2)
+    await turns.take("ada")
+    assert not turns.all_taken
+    await turns.take("bob")
+    assert turns.all_taken
+
+
+async def test_interactive_work_goes_before_work_that_came_earlier_in_the_background():
+    line = await taken()
+    await line.join("batch", is_batch=True)
+    await line.join("ada")
+
+    assert await line.serve(2) == ["ada", "batch"]
+
+
+async def test_a_caller_with_many_jobs_lets_others_in_between():
+    line = await taken()
+    for caller in ("ada", "ada", "ada", "bob"):
+        await line.join(caller)
+
+    assert await line.serve(4) == ["ada", "bob", "ada", "ada"]
+
+
+async def test_work_in_the_background_is_not_passed_over_for_ever():
+    line = await taken()
+    await line.join("batch", is_batch=True)
+    for _ in range(MOST_PASSED + 2):
+        await line.join("ada")
+
+    assert (await line.serve(MOST_PASSED + 1))[MOST_PASSED] == "batch"
+
+
+async def test_a_turn_of_one_who_is_cancelled_is_the_next_ones():
+    line = await taken()
+    await line.join("gone")
+    await line.join("ada")
+    line.tasks[0].cancel()
+    await asyncio.sleep(0)
+
+    assert await line.serve(1) == ["ada"]
+
+
+async def test_a_turn_that_is_granted_and_cancelled_at_once_is_not_lost():
+    line = await taken()
+    await line.join("gone")
+    await line.join("ada")
+    line.turns.give_back()  # to the first, who has not run since
+    line.tasks[0].cancel()
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    assert line.served == ["ada"]
+
+
+async def test_a_turn_ends_with_its_block_also_when_that_fails():
+    turns = FairQueue()
+    with pytest.raises(ValueError, match="wrong"):
+        async with turns.turn("ada"):
+            raise ValueError("wrong")
+
+    assert not turns.all_taken
+
+
+async def hold(places, caller, held):
+    async with places.turn(caller):
+        held.append(caller)
+        await asyncio.Event().wait()
+
+
+async def test_one_whose_work_hangs_leaves_a_place_for_the_others():
+    places, held = Places(3), []
+    hanging = [asyncio.create_task(hold(places, "ada", held)) for _ in range(9)]
+    await asyncio.sleep(0.01)
+
+    async with asyncio.timeout(5), places.turn("bob"):
+        assert held == ["ada", "ada"]
+
+    for task in hanging:
+        task.cancel()
+    await asyncio.gather(*hanging, return_exceptions=True)
+
+
+async def test_places_forget_callers_who_are_gone():
+    places, held = Places(2), []
+    hanging = asyncio.create_task(hold(places, "ada", held))
+    waiting = asyncio.create_task(hold(places, "ada", held))
+    await asyncio.sleep(0.01)
+    for task in (hanging, waiting):
+        task.cancel()
+    await asyncio.gather(hanging, waiting, return_exceptions=True)
+
+    assert not places._of_callers
+    async with asyncio.timeout(5), places.turn("ada"):
+        assert held == ["ada"]

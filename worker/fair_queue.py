@@ -1,0 +1,116 @@
+"""Turns at something that few can use at once: the GPU, the processors of this machine.
+
+Interactive work goes first, callers take turns, and work in the background is passed over so often
+and no oftener.
+"""
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+MOST_PASSED = 8
+"""Turns of interactive work that work in the background lets pass, one after the other."""
+
+
+class _Callers:
+    """Those who wait, by caller; each caller's in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    def add(self, caller: str, waiter: asyncio.Future[None]) -> None:
+        self._waiting.setdefault(caller, deque()).append(waiter)
+
+    def next(self) -> asyncio.Future[None] | None:
+        """Return who is next, taken out; whoever was cancelled is skipped."""
+        while self._waiting:
+            caller, waiters = self._waiting.popitem(last=False)
+            waiter = waiters.popleft()
+            if waiters:
+                self._waiting[caller] = waiters  # behind the other callers
+            if not waiter.done():
+                return waiter
+        return None
+
+
+class FairQueue:
+    """`count` can be at it at once; the others wait for their turn."""
+
+    def __init__(self, count: int = 1) -> None:
+        self._free = count
+        self._first, self._behind = _Callers(), _Callers()
+        self._passed = 0
+
+    @property
+    def all_taken(self) -> bool:
+        """Whether one who came now would have to wait."""
+        return self._free == 0
+
+    async def take(self, caller: str, *, is_batch: bool = False) -> None:
+        """Return when it is the turn of `caller`, who must `give_back` it."""
+        if self._free:
+            self._free -= 1
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        (self._behind if is_batch else self._first).add(caller, waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Let the next one have it."""
+        waiter = self._next()
+        if waiter is None:
+            self._free += 1
+        else:
+            waiter.set_result(None)
+
+    @asynccontextmanager
+    async def turn(self, caller: str, *, is_batch: bool = False) -> AsyncIterator[None]:
+        """Have a turn for as long as the block runs."""
+        await self.take(caller, is_batch=is_batch)
+        try:
+            yield
+        finally:
+            self.give_back()
+
+    def _next(self) -> asyncio.Future[None] | None:
+        if self._passed >= MOST_PASSED and (aged := self._behind.next()) is not None:
+            self._passed = 0
+            return aged
+        if (waiter := self._first.next()) is not None:
+            self._passed += 1
+            return waiter
+        self._passed = 0
+        return self._behind.next()
+
+
+class Places:
+    """Turns of which no caller has all: one whose work hangs leaves a place for the others."""
+
+    def __init__(self, count: int) -> None:
+        """`count` can be at it at once: two at least."""
+        self._all = FairQueue(max(2, count))
+        self._most_of_one = max(2, count) - 1
+        self._of_callers: dict[str, FairQueue] = {}
+        self._present: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def turn(self, caller: str, *, is_batch: bool = False) -> AsyncIterator[None]:
+        """Have a place for as long as the block runs."""
+        own = self._of_callers.setdefault(caller, FairQueue(self._most_of_one))
+        self._present[caller] += 1
+        try:
+            async with (
+                own.turn(caller, is_batch=is_batch),
+                self._all.turn(caller, is_batch=is_batch),
+            ):
+                yield
+        finally:
+            self._present[caller] -= 1
+            if not self._present[caller]:
+                del self._present[caller], self._of_callers[caller]

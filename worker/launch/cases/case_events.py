@@ -1,0 +1,78 @@
+"""Tells the followers of a launch how its cases ended: soon, and several in one command.
+
+News only: a launch does without what the store refuses, and never waits for it between two cases.
+"""
+
+import asyncio
+import contextlib
+import logging
+from types import TracebackType
+from typing import Any, Self
+
+from compiler.diagnostic import clipped
+from launch.request.launch_record import CaseResult
+from store.errors import StoreUnavailable
+from store.events import Events
+from store.jobs.types import Claim
+
+SOON_S = 0.02
+MOST_NAME_CHARS = 200
+"""Of a case, in an event."""
+
+logger = logging.getLogger(__name__)
+
+
+class CaseEvents:
+    """The events of the cases of one launch. Use it with `async with`: all are told at its end."""
+
+    def __init__(self, events: Events, claim: Claim) -> None:
+        self._events = events
+        self._claim = claim
+        self._untold: list[dict[str, Any]] = []
+        self._over = asyncio.Event()
+        self._telling: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Tell what is not told yet; of a launch that is broken off, nothing more."""
+        self._over.set()
+        telling = self._telling
+        if telling is None:
+            return
+        if kind is not None:
+            telling.cancel()
+        await asyncio.wait([telling])
+        if kind is None:
+            telling.result()
+
+    async def tell(self, result: CaseResult) -> None:
+        """Tell how a case ended, with those that end in the next moment; returns at once."""
+        data = result.model_dump(mode="json", include={"index", "name", "verdict"})
+        data["name"] = None if result.name is None else clipped(result.name, MOST_NAME_CHARS)
+        data["problem"] = result.problem.slug if result.problem else None
+        self._untold.append(data)
+        if self._telling is None:
+            self._telling = asyncio.create_task(self._tell_all())
+
+    async def _tell_all(self) -> None:
+        while self._untold:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SOON_S):
+                    await self._over.wait()
+            untold, self._untold = self._untold, []
+            await self._append(untold)
+        self._telling = None
+
+    async def _append(self, data: list[dict[str, Any]]) -> None:
+        try:
+            await self._events.append_all(self._claim.id, self._claim.token, "case", data)
+        except StoreUnavailable as error:
+            cases = ", ".join(str(each["index"]) for each in data)
+            logger.warning("followers of %s miss the cases %s: %s", self._claim.id, cases, error)
