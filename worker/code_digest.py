@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 """The folder that holds our packages: a checkout, or an environment's site-packages."""
-PACKAGES = ("compiler", "launch", "programs", "worker")
+PACKAGES = ("compiler", "jobs", "launch", "programs", "worker")
 BESIDE_COMPILING = (
     "launch", "programs", "worker/launch", "worker/gpu", "worker/programs", "worker/sweeps",
 )  # fmt: skip
