@@ -64,8 +64,9 @@ $(SUITES:%=test-%): test-%: $(STAMP)
 		$(addprefix --ignore=,$(filter $(addsuffix /%,$(FOLDERS_$*)),$(FOLDERS)))
 
 test-slow: $(STAMP) ## tests/slow, and more seeds for generated modules and jobs
-	TRITOND_FUZZ_MODULES=120 TRITOND_FUZZ_JOBS=12 $(PYTHON) -m pytest -q tests/slow \
-		tests/differential/test_deciding_modules.py tests/integration/store/test_job_invariants.py
+	TRITOND_FUZZ_MODULES=120 TRITOND_FUZZ_JOBS=12 TRITOND_FUZZ_SIGNATURES=60 \
+		$(PYTHON) -m pytest -q tests/slow tests/differential/test_deciding_modules.py \
+		tests/integration/store/test_job_invariants.py tests/integration/launch/request
 
 coverage: $(STAMP) ## which branches the tests of `make test` run, in every process (twice its time)
 	rm -rf $(COVERAGE)

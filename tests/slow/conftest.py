@@ -1,5 +1,6 @@
 """Fixtures of other folders."""
 
+from tests.integration.compiler.conftest import children
 from tests.integration.service.launches.conftest import launch
 
-__all__ = ["launch"]
+__all__ = ["children", "launch"]

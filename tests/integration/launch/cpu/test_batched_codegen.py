@@ -11,7 +11,7 @@ from compiler.ttir_to_numpy.batched_codegen import RunForm
 from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, Kernel, all_in
-from tests.integration.launch.cpu.forms import ALL_AT_ONCE, Forms, compiled, mix
+from tests.integration.launch.cpu.forms import ALL_AT_ONCE, Forms, compiled
 
 ELEMENTS = 1 << 19
 WIDE = ("attention", "matmul", "recurrence", "variance")
@@ -54,13 +54,6 @@ def check_equal(forms: Forms) -> None:
             assert one.tobytes() == other.tobytes()
     forms.at_once_checked(grid, [np.copy(argument) for argument in given])
     assert any((a != b).any() for a, b in zip(given, wanted, strict=True) if np.ndim(a))
-
-
-@pytest.mark.parametrize("name", mix())
-def test_kernels_of_the_mix(children: Children, name: str) -> None:
-    for forms in compiled(children, mix()[name]):
-        assert forms.run.is_batchable
-        check_equal(forms)
 
 
 @pytest.mark.parametrize("kernel", all_in("good"), ids=lambda kernel: kernel.path.stem)

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.compiler.children import Children
 from tests.integration.launch.request.generated import Launch, generate
 from tests.integration.launch.request.test_inference import (
+    GENERATED,
     inferred,
     source_of,
     specialized_by_triton,
@@ -25,7 +26,7 @@ def children() -> Iterator[Children]:
 
 
 def test_generated_launches_have_the_hash_of_the_jit(tmp_path: Path, children: Children) -> None:
-    source, launches = generate(seed=8, kernels=40, launches=3, plain=True)
+    source, launches = generate(seed=8, kernels=GENERATED, launches=3, plain=True)
 
     expected = specialized_by_triton(source, launches, CUDA, tmp_path)
 

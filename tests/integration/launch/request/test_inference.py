@@ -1,6 +1,7 @@
 """Specializations inferred from arguments are those of Triton's own JIT."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,11 +18,13 @@ from tests.integration.launch.request.generated import Launch, generate
 POINTER_RANGE = ["tt.pointer_range", 32]
 ATTRIBUTES = {"divisible_by_16": ["tt.divisibility", 16], "pointer_range_32": POINTER_RANGE}
 ROOT = Path(__file__).parents[4]
+GENERATED = int(os.environ.get("TRITOND_FUZZ_SIGNATURES", "12"))
+"""Kernels; `make test-slow` tries more of them."""
 
 
 @pytest.mark.parametrize("target", [("cuda", 90, 32), ("hip", "gfx942", 64)], ids=["cuda", "hip"])
 def test_inference_equals_the_jit(tmp_path: Path, target: tuple[Any, ...]) -> None:
-    source, launches = generate(seed=20, kernels=60, launches=8)
+    source, launches = generate(seed=20, kernels=GENERATED, launches=8)
 
     expected = specialized_by_triton(source, launches, target, tmp_path)
 
