@@ -314,7 +314,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "{o} = F.alpha_dropout({f}, 0.5, training=True)",
         "{o} = torch.rand_like({x}, dtype=torch.float64)",
         "{o} = torch.rand({n}, device='cuda', dtype={t})",
-        "{o} = nn.functional.rrelu({f}, training=True)",
+        "{o} = nn.functional.rrelu({f}, training=False)",
     ),
     "control flow": (
         "if {x}.shape[0] > {p}:\n    {o} = {x}[1:]\nelse:\n    {o} = {x} * 2",
