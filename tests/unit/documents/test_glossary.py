@@ -11,7 +11,7 @@ from typing import Any
 from service.composition import composed_app
 
 GLOSSARY = Path(__file__).parents[3] / "docs" / "glossary.md"
-ROW = re.compile(r"^\| ([^|]+) \| .* \| `([\w.]+)` \|$", re.MULTILINE)
+ROW = re.compile(r"^- \*\*([^*]+)\*\*\s+\(`([\w.]+)`\):", re.MULTILINE)
 TERMS = ROW.findall(GLOSSARY.read_text())
 
 
@@ -41,7 +41,7 @@ def test_every_term_names_something_that_exists() -> None:
 
 
 def test_every_row_has_a_name() -> None:
-    rows = re.findall(r"^\| (?!term |---)", GLOSSARY.read_text(), re.MULTILINE)
+    rows = re.findall(r"^- ", GLOSSARY.read_text(), re.MULTILINE)
 
     assert len(rows) == len(TERMS)
 
