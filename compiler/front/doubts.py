@@ -301,6 +301,7 @@ def _is_naming(statement: ast.stmt, namespace: Namespace) -> bool:
         parts = [*statement.decorator_list, *statement.bases]
         plain = all(_passes_on(part, namespace) for part in parts if part is not None)
         plain &= all(_is_of_library(d, namespace) for d in statement.decorator_list)
+        plain &= not statement.keywords and _are_plain(statement.bases, namespace)
         return plain and all(_is_naming(part, namespace) for part in statement.body)
     if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
         return statement.value is None or _passes_on(statement.value, namespace)

@@ -140,6 +140,7 @@ REFUSED = {
     "a decorator of its own": "V = [1.0]\ndef deco(f):\n    try:\n        V[0] = float(torch.randn(3))\n    except Exception:\n        pass\n    return f\n@deco\ndef g(): pass\nB = tl.constexpr(V[0])\n",
     "a function that its decorator calls": "c = min(2.0, torch.inf)\ndef now(f):\n    f()\n@now\ndef setup():\n    global c\n    c = 5.0 if hasattr(torch, 'nothing') else 6.0\nB = tl.constexpr(c)\n",
     "a method that its decorator calls": "c = min(2.0, torch.inf)\ndef now(f):\n    f()\nclass C:\n    @now\n    def setup():\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nB = tl.constexpr(c)\n",
+    "a method that its base calls": "c = min(2.0, torch.inf)\nclass A:\n    w = 1.0\n    def __init_subclass__(cls):\n        cls.setup()\nclass C(A):\n    @staticmethod\n    def setup():\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nB = tl.constexpr(c + C.w)\n",
     "a function that is gone": "c = min(2.0, torch.inf)\nfor _ in (1,):\n    def f():\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\n    f()\n    del f\nB = tl.constexpr(c)\n",
     "how it shows itself": "x = torch.randn(3)\nc = float(len(str(x)))\nB = tl.constexpr(c)\n",
     "how it is formatted": "x = torch.randn(3)\nc = 2.0\nif f'{x}' < 'z':\n    c = 3.0\nB = tl.constexpr(c)\n",
