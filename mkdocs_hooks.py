@@ -17,8 +17,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-DOCS = Path(__file__).parent
-ROOT = DOCS.parent
+ROOT = Path(__file__).parent
+DOCS = ROOT / "docs"
 OPENAPI = ROOT / ".cache" / "docs" / "openapi.json"  # `make docs` asks the service for it
 OUTSIDE = ("*.md", "client/*.md", "examples/**/*.md", "benchmarks/**/*.md")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:)([^)\s#]+)(#[^)\s]*)?\)")
