@@ -22,17 +22,19 @@ TRITONS := $(foreach version,3.6 3.7 3.8,.cache/toolchains/$(version)/bin/python
 OTHER_TRITON := .cache/toolchains/3.8/bin/python
 # Each suite is one process: it collects its own folders, and starts what its tests share once.
 # Those that take longest come first. A folder inside of another suite's is not run twice.
-SUITES := service launches compiler worker unit adapters
+SUITES := service launches compiler worker unit
+FEATURES := sweeps programs adapters
 FOLDERS_service := tests/integration/service tests/integration/client
 FOLDERS_launches := tests/integration/service/launches tests/integration/launch tests/security/cheats
-FOLDERS_compiler := tests/integration/compiler tests/differential
+FOLDERS_compiler := tests/integration/compiler
 FOLDERS_worker := tests/integration/worker tests/integration/store tests/integration/faults tests/security
 FOLDERS_unit := tests/unit
+FOLDERS_sweeps := tests/integration/service/sweeps
+FOLDERS_programs := tests/integration/service/programs
 FOLDERS_adapters := tests/adapters
-FOLDERS := $(foreach suite,$(SUITES),$(FOLDERS_$(suite)))
+FOLDERS := $(foreach suite,$(SUITES) $(FEATURES),$(FOLDERS_$(suite)))
 # Three at a time on two cores, since many tests wait for processes that start or for deadlines.
-ALL_SUITES = $(MAKE) --no-print-directory --keep-going --jobs 3 --output-sync=target \
-	$(SUITES:%=test-%)
+SIDE_BY_SIDE = $(MAKE) --no-print-directory --keep-going --jobs 3 --output-sync=target
 # What `make coverage` measures (docs/adr/0015-branches-are-counted-in-every-process.md).
 MEASURED := COVERAGE_PROCESS_START=$(abspath pyproject.toml)
 PAGE := service/page/built/index.html
@@ -57,20 +59,23 @@ run: $(STAMP) ## start tritond on this machine and compile a first kernel
 	@$(PYTHON) examples/first_run.py
 
 test: $(STAMP) ## the tests of every commit, which need no GPU; `make test-unit` is one suite of them
-	@$(ALL_SUITES)
+	@$(SIDE_BY_SIDE) $(SUITES:%=test-%)
 
-$(SUITES:%=test-%): test-%: $(STAMP)
+test-features: $(STAMP) ## the suites of sweeps, programs and adapters; `make test-sweeps` is one of them
+	@$(SIDE_BY_SIDE) $(FEATURES:%=test-%)
+
+$(patsubst %,test-%,$(SUITES) $(FEATURES)): test-%: $(STAMP)
 	$(PYTHON) -m pytest -q $(FOLDERS_$*) \
 		$(addprefix --ignore=,$(filter $(addsuffix /%,$(FOLDERS_$*)),$(FOLDERS)))
 
-test-slow: $(STAMP) ## tests/slow, and more seeds for generated modules and jobs
+test-slow: $(STAMP) ## tests/slow, tests/differential, and more seeds of generated tests
 	TRITOND_FUZZ_MODULES=120 TRITOND_FUZZ_JOBS=12 TRITOND_FUZZ_SIGNATURES=60 \
-		$(PYTHON) -m pytest -q tests/slow tests/differential/test_deciding_modules.py \
+		$(PYTHON) -m pytest -q tests/slow tests/differential \
 		tests/integration/store/test_job_invariants.py tests/integration/launch/request
 
-coverage: $(STAMP) ## which branches the tests of `make test` run, in every process (twice its time)
+coverage: $(STAMP) ## which branches `make test` and `make test-features` run, in every process (twice its time)
 	rm -rf $(COVERAGE)
-	@$(MEASURED) $(ALL_SUITES)
+	@$(MEASURED) $(SIDE_BY_SIDE) $(patsubst %,test-%,$(SUITES) $(FEATURES))
 	$(VENV)/bin/coverage combine --quiet
 	$(PYTHON) tests/coverage/table.py
 	$(VENV)/bin/coverage report --format=total --fail-under=$(FLOOR)
@@ -256,4 +261,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help docs page test-page run test $(SUITES:%=test-%) test-slow coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

@@ -9,9 +9,9 @@ FOLDERS = re.findall(r"(?m)^FOLDERS_\w+ := (.+)$", MAKEFILE)
 
 
 def test_every_suite_has_folders() -> None:
-    [suites] = re.findall(r"(?m)^SUITES := (.+)$", MAKEFILE)
+    suites = " ".join(re.findall(r"(?m)^(?:SUITES|FEATURES) := (.+)$", MAKEFILE)).split()
 
-    assert sorted(re.findall(r"(?m)^FOLDERS_(\w+)", MAKEFILE)) == sorted(suites.split())
+    assert sorted(re.findall(r"(?m)^FOLDERS_(\w+)", MAKEFILE)) == sorted(suites)
 
 
 def test_every_test_is_run_by_one_target() -> None:
