@@ -33,13 +33,10 @@ from service.routes import (
     program_bundle,
     programs,
     states,
-    sweeps,
     system,
     tensors,
-    winners,
 )
 from service.settings import ServiceSettings
-from sweeps.sweep_request import SweepRequest
 
 DESCRIPTION = """Compile, cache and run Triton GPU kernels over HTTP.
 
@@ -63,7 +60,6 @@ TAGS = [
         "name": "batches",
         "description": "Up to 1,000 compilations, launches or programs in one request.",
     },
-    {"name": "sweeps", "description": "One kernel, up to 10,000 variants, one table."},
     {"name": "page", "description": "What permalinks of the web page lead to."},
     {"name": "system", "description": "What the deployment has, and how it is."},
 ]
@@ -80,8 +76,6 @@ ROUTES = (
     programs,
     program_bundle,
     batches,
-    sweeps,
-    winners,
     states,
     system,
 )
@@ -92,7 +86,6 @@ BODIES: tuple[type[BaseModel], ...] = (
     launches.LaunchQuery,
     ProgramRequest,
     BatchRequest,
-    SweepRequest,
     PageState,
 )
 

@@ -11,8 +11,9 @@ from adapters.mcp.feature import MCP
 from service.application import create_app
 from service.feature import Feature
 from service.settings import ServiceSettings
+from sweeps.service.feature import SWEEPS
 
-FEATURES: tuple[Feature, ...] = (COMPILER_EXPLORER, EVALUATORS, MCP)
+FEATURES: tuple[Feature, ...] = (SWEEPS, COMPILER_EXPLORER, EVALUATORS, MCP)
 
 
 def composed_app(settings: ServiceSettings | None = None) -> FastAPI:

@@ -27,7 +27,6 @@ from service.owned_jobs import OwnedJobs
 from service.programs.program_submission import PROGRAMS
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
-from service.sweeps.refused_work import RefusedWork
 from service.toolchains import ToolchainCache
 from store import keys, workers
 from store.api_keys import ApiKeys
@@ -50,10 +49,9 @@ from store.subscription import Invalidations, Subscription, invalidate
 from store.sweeps import Sweeps
 from store.tensors import Tensors
 from store.workers import Counters
-from sweeps.sweep_kind import SWEEP
 
 FLUSH_S = 5.0
-KINDS = (*CORE_KINDS, SWEEP, PROGRAM)
+KINDS = (*CORE_KINDS, PROGRAM)
 OWNED = (LAUNCHES, PROGRAMS)
 Part = Callable[[], Coroutine[None, None, None]]
 logger = logging.getLogger(__name__)
@@ -155,7 +153,6 @@ def _service_state(
         derivations=Derived(cache, "derivation"),
         batches=Batches(redis),
         sweeps=Sweeps(redis),
-        refused_sweeps=RefusedWork(),
         blobs=Blobs(cache),
         jobs=JobProducer(redis, _queue_limits(settings)),
         results=results,

@@ -17,7 +17,6 @@ from jobs.submission import JobClient
 from service.caller import Callers
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.settings import ServiceSettings
-from service.sweeps.refused_work import RefusedWork
 from service.toolchains import ToolchainCache
 from store.batches import Batches
 from store.blobs import Blobs
@@ -84,7 +83,6 @@ class ServiceState:
     derivations: Derived
     batches: Batches
     sweeps: Sweeps
-    refused_sweeps: RefusedWork
     blobs: Blobs
     jobs: JobProducer
     results: ResultWaiter

@@ -13,13 +13,14 @@ from pydantic import ValidationError
 from launch.request.launch_job import MAX_OUTPUT_BYTES
 from store.errors import StoreUnavailable
 from worker.code_digest import ROOT
+from worker.composition import FEATURES
+from worker.feature import ChildSettings
 from worker.launch.launch_children import ENVIRONMENT, TORCH_ENVIRONMENT, Children, is_torch_here
 from worker.pool.child_outcome import Caps
 from worker.pool.idle_time import IdleTime
 from worker.pool.pool import Outdated, Pool
 from worker.pool.sandbox_report import SandboxReport, ToolchainContext, self_test
 from worker.pool.zygote_client import ZygoteError, ZygoteToolchain
-from worker.programs.program_children import program_children
 from worker.sandbox import cgroup
 from worker.sandbox.cgroup import Cgroup
 from worker.sandbox.profile import PROFILES
@@ -62,19 +63,19 @@ async def serve(settings: WorkerSettings) -> None:
     outdated, idle = _Outdated(stopped), IdleTime()
     launching = replace(compiling, limits=limits)
     children = _children(launching, settings, outdated, idle)
-    programs = program_children(launching, outdated, idle)
+    feature_children = ChildSettings(launching, outdated, idle)
     others = [replace(compiling, python=python) for python in settings.other_pythons]
     first = _pool(compiling, settings.slots, outdated, idle)
     pools = [first, *(_pool(other, 1, outdated, idle) for other in others)]
     try:
         await asyncio.gather(*(pool.start() for pool in [*pools, *children.pools]))
         branches = [await _branch(pool, group, unsafe=unsafe) for pool in pools]
-        async with WorkerProcess(settings, branches, children, programs) as worker:
+        async with WorkerProcess(
+            settings, branches, children, FEATURES, feature_children
+        ) as worker:
             await worker.run_until(stopped)
     finally:
         await asyncio.gather(*(pool.close() for pool in [*pools, *children.pools]))
-        if programs is not None:
-            await programs.close()
         if isinstance(group, Cgroup):
             group.remove()
     if outdated.found:

@@ -1,4 +1,4 @@
-"""One worker: its connections, and the consumers that it runs. The list of features is here.
+"""One worker: its connections, and the consumers that it runs.
 
 Nothing is kept in this process that cannot be lost: a job whose worker dies is done by another.
 """
@@ -9,13 +9,13 @@ import os
 import secrets
 import socket
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from functools import partial
-from typing import Final, Protocol, Self
+from typing import Self
 
 from jobs.core_kinds import CORE_KINDS
 from jobs.kind import by_name, expired
 from jobs.submission import JobClient
-from programs.program_kind import PROGRAM
 from store import workers
 from store.blobs import Blobs
 from store.budget import Budget
@@ -25,11 +25,11 @@ from store.expected_outputs import ExpectedOutputs
 from store.jobs.consumer import reap_for_all
 from store.jobs.producer import JobProducer
 from store.jobs.waiting import ResultWaiter
-from sweeps.sweep_kind import SWEEP
 from worker.compile.compile import CompileContext
 from worker.compile.compile_consumer import compile_consumer
 from worker.compile.toolchain_identity import identify
 from worker.consumer import Queue
+from worker.feature import ChildSettings, Part, RunningFeature, WorkerFeature
 from worker.gpu.supervisor.launcher_process import InputsBudget
 from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.cpu_consumer import cpu_consumer
@@ -37,26 +37,11 @@ from worker.launch.gpu.gpu_consumers import GpuConsumers
 from worker.launch.launch_children import Children
 from worker.launch.reference_cache import ReferenceCache
 from worker.pool.sandbox_report import ToolchainContext
-from worker.programs.program_children import ProgramChildren
-from worker.programs.program_consumers import ProgramConsumers
 from worker.settings import WorkerSettings
 from worker.slots import SWEEP_S, every, once_available
-from worker.sweeps.sweep_consumer import sweep_consumer
 from worker.worker_context import MemoryBudget, WorkerContext
 
 logger = logging.getLogger(__name__)
-
-KINDS: Final = by_name([*CORE_KINDS, SWEEP, PROGRAM])
-
-
-class Part(Protocol):
-    """A consumer, or several, that a worker runs."""
-
-    async def run(self) -> None:
-        """Do jobs until cancelled."""
-
-    async def drain(self) -> None:
-        """Take no further job, and return when those that run have ended."""
 
 
 class WorkerProcess:
@@ -70,13 +55,17 @@ class WorkerProcess:
         settings: WorkerSettings,
         branches: Sequence[ToolchainContext],
         children: Children,
-        programs: ProgramChildren | None = None,
+        features: Sequence[WorkerFeature],
+        feature_children: ChildSettings,
     ) -> None:
         self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._settings = settings
         self._branches = branches
         self._children = children
-        self._program_children = programs
+        self._features = features
+        self._feature_children = feature_children
+        of_features = (kind for feature in features for kind in feature.kinds)
+        self._kinds = by_name([*CORE_KINDS, *of_features])
         self._redis = connect(settings.redis_url)
         self._blocking = connect_blocking(settings.redis_url)
         self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
@@ -120,20 +109,37 @@ class WorkerProcess:
         self, stopped: asyncio.Event, toolchains: Sequence[CompileContext]
     ) -> None:
         context = self._context(toolchains[0])
-        programs = ProgramConsumers(context, self._program_children)
+        async with AsyncExitStack() as started:
+            running = [
+                await started.enter_async_context(feature.start(context, self._feature_children))
+                for feature in self._features
+            ]
+            await self._run_parts(stopped, context, toolchains, running)
+
+    async def _run_parts(
+        self,
+        stopped: asyncio.Event,
+        context: WorkerContext,
+        toolchains: Sequence[CompileContext],
+        running: Sequence[RunningFeature],
+    ) -> None:
+        def described(worker: workers.Worker) -> workers.Worker:
+            for feature in running:
+                worker = worker if feature.describe is None else feature.describe(worker)
+            return worker
+
         inspections = Derived(self._cache, "inspection", self._budget)
         parts: list[Part] = [
-            compile_consumer(context, toolchains, inspections, programs.describe),
+            compile_consumer(context, toolchains, inspections, described),
             cpu_consumer(context),
             GpuConsumers(context),
-            programs,
-            sweep_consumer(context),
+            *(feature.part for feature in running),
         ]
         reaper = context.queue.attempts(f"{self._name}.reaper")
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(context.client.results.run()),
-                group.create_task(reap_for_all(reaper, partial(expired, KINDS))),
+                group.create_task(reap_for_all(reaper, partial(expired, self._kinds))),
                 *(group.create_task(part.run()) for part in parts),
             ]
             if self._budget is not None:

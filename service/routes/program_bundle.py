@@ -8,6 +8,7 @@ from fastapi.responses import StreamingResponse
 
 from jobs.deadline import Deadline
 from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.compilations.bundle import size_bytes, tar_of
 from service.compilations.derivations import DerivationRequest
 from service.http.openapi import bytes_as, wait_parameter
 from service.http.query import requested_wait
@@ -16,7 +17,6 @@ from service.programs.kernel_bundle import bundle_of_kernels
 from service.programs.program_submission import PROGRAMS
 from service.routes.owned_job_routes import SCOPE
 from service.state import state_of
-from service.sweeps.winner_bundle import size_bytes, tar_of
 
 router = APIRouter(prefix="/v1/programs", tags=["programs"])
 

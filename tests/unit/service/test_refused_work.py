@@ -9,9 +9,9 @@ import pytest
 
 from service.caller import ANONYMOUS
 from service.http.problems import ProblemRaised
-from service.sweeps import sweep_submission
-from service.sweeps.refused_work import AT_ONCE_S, SHARE, MeasuredWork, RefusedWork
 from store.errors import QueueFull
+from sweeps.service import sweep_submission
+from sweeps.service.refused_work import AT_ONCE_S, SHARE, MeasuredWork, RefusedWork
 
 
 class Clock:
@@ -119,14 +119,13 @@ async def test_a_sweep_for_which_there_is_no_room_is_charged(monkeypatch, has_ro
     monkeypatch.setattr(sweep_submission, "_job", job)
     refused = RefusedWork()
     state = SimpleNamespace(
-        refused_sweeps=refused,
         settings=SimpleNamespace(max_sweeps_per_caller=1),
         sweeps=SimpleNamespace(begin=begin, forget=forget),
         client=SimpleNamespace(submit=submit),
     )
 
     with pytest.raises((ProblemRaised, QueueFull)):
-        await sweep_submission.submit_sweep(state, None, "compilations", ANONYMOUS)
+        await sweep_submission.submit_sweep(state, refused, None, "compilations", ANONYMOUS)
 
     with pytest.raises(ProblemRaised):
         refused.check(ANONYMOUS.id)

@@ -3,8 +3,8 @@
 from compiler.specialization import Specialization
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import resolve_launch
+from sweeps.worker.launch_compilation import launching
 from worker.launch.run import PreparedRun
-from worker.sweeps.launch_compilation import launching
 
 BUFFER = {"shape": [1000], "dtype": "fp32", "init": {"kind": "uniform", "seed": 1}}
 

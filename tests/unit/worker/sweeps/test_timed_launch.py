@@ -3,8 +3,8 @@
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Device
 from sweeps.search.candidate import TimedRun
+from sweeps.worker.timed_launch import timed_launch
 from tests.unit.compiler.vector_add import job
-from worker.sweeps.timed_launch import timed_launch
 
 REQUEST = {
     "grid": [1],

@@ -31,7 +31,7 @@ from store.launches import Launches
 from store.sweeps import Sweeps
 from sweeps.row import SweepRow
 from sweeps.sweep_job import SweepJob
-from worker.sweeps.launch_compilation import LaunchCompilations
+from sweeps.worker.launch_compilation import LaunchCompilations
 
 BUDGET_OVER: Final = "The budget of the sweep it belongs to is over."
 

@@ -27,13 +27,13 @@ from sweeps.search.variant_search import VariantSearch
 from sweeps.search.winning import Winner
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_record import SweepEnd
+from sweeps.worker.effort import EffortClock
+from sweeps.worker.launch_variants import launch_of
+from sweeps.worker.search_rows import SearchRows
+from sweeps.worker.sweep_run import BUDGET_OVER, Compiled, SweepRun
+from sweeps.worker.timed_launch import timed_launch
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import problem_of
-from worker.sweeps.effort import EffortClock
-from worker.sweeps.launch_variants import launch_of
-from worker.sweeps.search_rows import SearchRows
-from worker.sweeps.sweep_run import BUDGET_OVER, Compiled, SweepRun
-from worker.sweeps.timed_launch import timed_launch
 
 COMPILED_AT_ONCE = 64
 LAUNCHED_AT_ONCE = 16

@@ -9,11 +9,11 @@ from store.errors import CallerBytesFull, StoreUnavailable
 from store.launches import LIFE_S
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_record import SweepEnd
+from sweeps.worker.compile_variants import compile_variants
+from sweeps.worker.launch_variants import launch_variants
+from sweeps.worker.measuring import search_variants
+from sweeps.worker.sweep_run import NotOurs, SweepRun, SweepStores
 from worker.consumer import Attempt
-from worker.sweeps.compile_variants import compile_variants
-from worker.sweeps.launch_variants import launch_variants
-from worker.sweeps.measuring import search_variants
-from worker.sweeps.sweep_run import NotOurs, SweepRun, SweepStores
 
 NO_TIMES = "The CPU device has no times, so there is no winner: the rows have verdicts alone."
 

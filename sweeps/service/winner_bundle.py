@@ -3,7 +3,7 @@
 An export stays the file that it is; only one of them is in memory at a time.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,21 +11,18 @@ import orjson
 
 from compiler.compilation import Compilation
 from compiler.derivation import Derivation
+from service.compilations.bundle import INSTALL, Member, member_of
 from service.compilations.derivations import DerivationRequest, read_finished
+from service.compilations.exports import AT_ONCE, Refusal, exports
 from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
-from service.state import ServiceState
-from service.sweeps.find_sweep import FoundSweep
-from service.sweeps.winner_derivations import (
-    AT_ONCE,
+from sweeps.service.find_sweep import FoundSweep
+from sweeps.service.winner_derivations import (
     CompiledWinner,
-    Refusal,
     cache_files,
-    exports,
     sorted_out,
 )
 from sweeps.sweep_job import sweep_url
-from sweeps.winners.bundle import END, INSTALL, Member, member_of
 from sweeps.winners.triton_config import triton_config
 
 MOST_COMPILATIONS = 1_000
@@ -138,22 +135,3 @@ def _members(
         *more,
         *tars,
     ]
-
-
-def size_bytes(members: Sequence[Member]) -> int:
-    """Return the size of the tar."""
-    return sum(member.total_bytes for member in members) + len(END)
-
-
-async def tar_of(state: ServiceState, members: Sequence[Member]) -> AsyncIterator[bytes]:
-    """Yield the tar. Raises RuntimeError for a blob that left the cache while it was sent."""
-    for member in members:
-        data = member.data
-        if data is None:
-            data = await state.blobs.get(member.digest or "")
-        if data is None or len(data) != member.size_bytes:
-            # the length was promised: the client sees that the body ends early
-            message = f"{member.path} has left the cache while the bundle was sent"
-            raise RuntimeError(message)
-        yield member.header + data + member.padding
-    yield END

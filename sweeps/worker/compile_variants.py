@@ -16,9 +16,9 @@ from launch.request.request_part import read
 from sweeps.built_row import budget_row, compiled_row, refused_row
 from sweeps.row import SweepRow
 from sweeps.variant import Variant
-from worker.sweeps.instruction_mixes import is_wanted, with_mix
-from worker.sweeps.sweep_run import BUDGET_OVER, Compiled, SweepRun
-from worker.sweeps.under_way import UnderWay
+from sweeps.worker.instruction_mixes import is_wanted, with_mix
+from sweeps.worker.sweep_run import BUDGET_OVER, Compiled, SweepRun
+from sweeps.worker.under_way import UnderWay
 
 READ_AT_ONCE: Final = 64
 COMPILED_AT_ONCE: Final = 64

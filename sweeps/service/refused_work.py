@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
+from fastapi import Request
 
 from service.http.problems import ProblemRaised
 
@@ -85,3 +86,9 @@ class RefusedWork:
     def _owes(self, caller: str) -> float:
         cpu_s, at = self._owed.get(caller, (0.0, 0.0))
         return max(0.0, cpu_s - (self._clock() - at) * SHARE)
+
+
+def refused_of(request: Request) -> RefusedWork:
+    """Return what this process remembers of refused sweeps."""
+    refused: RefusedWork = request.app.state.refused_sweeps
+    return refused

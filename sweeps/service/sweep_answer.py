@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from service.http.problems import ProblemRaised
-from service.sweeps.find_sweep import FoundSweep
+from sweeps.service.find_sweep import FoundSweep
 from sweeps.sweep_job import sweep_url
 from sweeps.table import Page, TableQuery, WrongQuery, as_csv, page_of
 

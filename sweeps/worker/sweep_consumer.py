@@ -8,10 +8,10 @@ from store.jobs.types import SWEEPS_LANE
 from store.launches import Launches
 from store.sweeps import Sweeps
 from sweeps.sweep_kind import SWEEP
+from sweeps.worker.do_sweep import do_sweep
+from sweeps.worker.launch_compilation import LaunchCompilations
+from sweeps.worker.sweep_run import SweepStores
 from worker.consumer import Consumer, Handler
-from worker.sweeps.do_sweep import do_sweep
-from worker.sweeps.launch_compilation import LaunchCompilations
-from worker.sweeps.sweep_run import SweepStores
 from worker.worker_context import WorkerContext
 
 SWEEPS_AT_ONCE = 64

@@ -4,8 +4,8 @@ Each is a derivation like any other, made once and kept; here many are asked for
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -13,17 +13,15 @@ import orjson
 from compiler.autotune import TunedResults
 from compiler.compilation import Compilation
 from compiler.derivation import Derivation
-from service.compilations.derivations import DerivationRequest, Found, derived, read_finished, tuned
+from service.compilations.derivations import DerivationRequest, read_finished, tuned
+from service.compilations.exports import AT_ONCE, Refusal, outcome_of
 from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
-from service.sweeps.find_sweep import FoundSweep
 from sweeps.search.winning import Winner
+from sweeps.service.find_sweep import FoundSweep
 from sweeps.winners.tuned_results import tuned_results
 from sweeps.winners.winner import UsableWinner, usable_winner
-
-AT_ONCE = 16
-TRITON_CACHE = "exports/triton-cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +57,6 @@ class CacheFile:
         return orjson.loads(self.text)["configs_timings"][0][0]
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why something cannot be derived."""
-
-    slug: str
-    detail: str
-
-
 async def compiled_winners(asked: DerivationRequest, sweep: FoundSweep) -> list[CompiledWinner]:
     """Return the winners of a finished sweep.
 
@@ -100,17 +90,6 @@ def _why_none(sweep: FoundSweep) -> str:
     return f"The sweep has no winner: {said or 'no variant was timed'}"
 
 
-async def exports(
-    asked: DerivationRequest, compilations: Sequence[Compilation]
-) -> list[Derivation | Refusal | None]:
-    """Return the export for Triton's cache of each; None for one that is not there in time."""
-
-    async def one(compilation: Compilation) -> Derivation | Refusal | None:
-        return await _outcome(asked, lambda again: derived(again, compilation, TRITON_CACHE))
-
-    return await gather_limited(AT_ONCE, compilations, one)
-
-
 async def cache_files(
     asked: DerivationRequest, sweep: FoundSweep, winners: Sequence[CompiledWinner]
 ) -> list[CacheFile | Refusal | None]:
@@ -120,7 +99,7 @@ async def cache_files(
         results: TunedResults = await asyncio.to_thread(
             tuned_results, sweep.plan, sweep.rows, item.winner
         )
-        found = await _outcome(asked, lambda again: tuned(again, item.compilation, results))
+        found = await outcome_of(asked, lambda again: tuned(again, item.compilation, results))
         if not isinstance(found, Derivation):
             return found
         return CacheFile(**orjson.loads(await blob(asked.state, found)))
@@ -156,20 +135,3 @@ async def blob(state: ServiceState, made: Derivation) -> bytes:
         detail = f"What was derived ({made.what}) has left the cache; ask again"
         raise ProblemRaised("evicted", detail)
     return data
-
-
-async def _outcome(
-    asked: DerivationRequest, find: Callable[[DerivationRequest], Awaitable[Found]]
-) -> Derivation | Refusal | None:
-    for refresh in (False, True):
-        try:
-            outcome = (await find(replace(asked, refresh=refresh))).outcome
-        except ProblemRaised as raised:  # 404: the compilation lacks what is needed; 410: is gone
-            return Refusal(raised.slug, str(raised))
-        if outcome is None or outcome.problem is None:
-            there = outcome is None or await asked.state.blobs.exists(outcome.digest or "")
-            if there:
-                return outcome
-        elif outcome.problem.slug != "evicted":
-            return Refusal(outcome.problem.slug, outcome.problem.detail)
-    return Refusal("evicted", "An artifact of the compilation has left the cache; compile it again")

@@ -10,8 +10,8 @@ from sweeps.built_row import compiled_row, launched_row
 from sweeps.row import SweepRow
 from sweeps.search.variant_search import VariantSearch
 from sweeps.variant import Variant
-from worker.sweeps.instruction_mixes import is_wanted, with_mix
-from worker.sweeps.sweep_run import SweepRun
+from sweeps.worker.instruction_mixes import is_wanted, with_mix
+from sweeps.worker.sweep_run import SweepRun
 
 NOT_RUN: Final = "pruned"
 

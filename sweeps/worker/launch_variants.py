@@ -24,10 +24,10 @@ from sweeps.built_row import budget_row, launched_row, refused_row, with_compila
 from sweeps.row import SweepRow
 from sweeps.sweep_job import LaunchPlace
 from sweeps.variant import Variant
+from sweeps.worker.instruction_mixes import with_mix
+from sweeps.worker.sweep_run import BUDGET_OVER, SweepRun
+from sweeps.worker.under_way import UnderWay
 from worker.compile.progress import CompilationFailed
-from worker.sweeps.instruction_mixes import with_mix
-from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
-from worker.sweeps.under_way import UnderWay
 
 READ_AT_ONCE: Final = 16
 LAUNCHED_AT_ONCE: Final = 32

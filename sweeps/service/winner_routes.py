@@ -10,23 +10,23 @@ from fastapi.responses import StreamingResponse
 from jobs.deadline import Deadline
 from service.caller import Caller
 from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.compilations.bundle import END, member_of, size_bytes, tar_of
 from service.compilations.derivations import DerivationRequest
 from service.http.openapi import wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
-from service.routes.sweeps import SCOPE_OF_KIND, awaited_sweep
 from service.state import ServiceState, state_of
-from service.sweeps.find_sweep import FoundSweep
-from service.sweeps.sweep_examples import TRITON_CONFIG, WAITING, WINNERS
-from service.sweeps.winner_bundle import bundle_of_all, bundle_of_winners, size_bytes, tar_of
-from service.sweeps.winner_derivations import (
+from sweeps.service.find_sweep import FoundSweep
+from sweeps.service.sweep_examples import TRITON_CONFIG, WAITING, WINNERS
+from sweeps.service.sweep_routes import SCOPE_OF_KIND, awaited_sweep
+from sweeps.service.winner_bundle import bundle_of_all, bundle_of_winners
+from sweeps.service.winner_derivations import (
     CompiledWinner,
     cache_files,
     compiled_winners,
     sorted_out,
 )
 from sweeps.sweep_job import sweep_url
-from sweeps.winners.bundle import END, member_of
 from sweeps.winners.triton_config import triton_config
 
 MEDIA_TYPES = {

@@ -1,12 +1,15 @@
-"""A bundle: one tar of everything that winners are taken away as, with a program that installs it.
+"""A bundle: one tar of the exports of many compilations, with a program that installs it.
 
 What is in it are files of others (exports of compilations); here they only get names and headers,
 so that a large one can be sent without being in memory.
 """
 
 import tarfile
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from service.state import ServiceState
 
 _BLOCK: Final = 512
 END: Final = bytes(2 * _BLOCK)
@@ -43,6 +46,25 @@ class Member:
 def member_of(path: str, data: bytes) -> Member:
     """Return a file that is here."""
     return Member(path, len(data), data)
+
+
+def size_bytes(members: Sequence[Member]) -> int:
+    """Return the size of the tar."""
+    return sum(member.total_bytes for member in members) + len(END)
+
+
+async def tar_of(state: ServiceState, members: Sequence[Member]) -> AsyncIterator[bytes]:
+    """Yield the tar. Raises RuntimeError for a blob that left the cache while it was sent."""
+    for member in members:
+        data = member.data
+        if data is None:
+            data = await state.blobs.get(member.digest or "")
+        if data is None or len(data) != member.size_bytes:
+            # the length was promised: the client sees that the body ends early
+            message = f"{member.path} has left the cache while the bundle was sent"
+            raise RuntimeError(message)
+        yield member.header + data + member.padding
+    yield END
 
 
 INSTALL: Final = '''\

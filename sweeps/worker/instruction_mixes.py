@@ -8,7 +8,7 @@ import orjson
 from compiler.compilation import Compilation
 from compiler.derivation import KINDS, Derivation, DeriveJob, key_of
 from sweeps.row import SweepRow
-from worker.sweeps.sweep_run import SweepRun
+from sweeps.worker.sweep_run import SweepRun
 
 WHAT = "instructions"
 INCLUDED = "instruction_mix"

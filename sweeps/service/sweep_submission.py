@@ -20,9 +20,6 @@ from launch.request.request_part import read
 from service.caller import Caller
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
-from service.sweeps.autotune_reading import read_autotuners
-from service.sweeps.launch_base import LaunchBase, resolve_launch_base
-from service.sweeps.refused_work import MeasuredWork
 from service.toolchains import ToolchainSet
 from store.errors import QueueFull
 from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
@@ -30,6 +27,9 @@ from sweeps.axis_validation import check_axes, check_base, check_sources
 from sweeps.combinations import max_combinations
 from sweeps.error_location import BASE, COMPILATION, placed
 from sweeps.search.search_request import read_search
+from sweeps.service.autotune_reading import read_autotuners
+from sweeps.service.launch_base import LaunchBase, resolve_launch_base
+from sweeps.service.refused_work import MeasuredWork, RefusedWork
 from sweeps.space import AT, PlannedSweep, Space, planned, read_space
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_kind import SWEEP
@@ -41,18 +41,23 @@ from sweeps.where import read_where
 
 
 async def submit_sweep(
-    state: ServiceState, request: SweepRequest, kind: Kind, caller: Caller, sort: str = ""
+    state: ServiceState,
+    refused: RefusedWork,
+    request: SweepRequest,
+    kind: Kind,
+    caller: Caller,
+    sort: str = "",
 ) -> str:
     """Queue the sweep, whose rows are wanted in the order of `sort`, and return its id.
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
-    work = MeasuredWork(state.refused_sweeps, caller.id)
+    work = MeasuredWork(refused, caller.id)
     try:
         job = await _job(state, request, kind, caller, sort, work)
         await _enqueue(state, job)
     except (RequestRejected, ProblemRaised, QueueFull):
-        state.refused_sweeps.charge(caller.id, work.cpu_s)
+        refused.charge(caller.id, work.cpu_s)
         raise
     return job.id
 

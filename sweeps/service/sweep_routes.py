@@ -14,11 +14,12 @@ from service.http.problems import ProblemRaised
 from service.http.query import ANY_QUERY, check_query, known_parameters, requested_wait
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
-from service.sweeps.find_sweep import FoundSweep, find_sweep
-from service.sweeps.sweep_answer import sweep_csv, sweep_json
-from service.sweeps.sweep_cancelling import cancel_sweep
-from service.sweeps.sweep_examples import CANCELLED, CSV, OVER, UNDER_WAY
-from service.sweeps.sweep_submission import submit_sweep
+from sweeps.service.find_sweep import FoundSweep, find_sweep
+from sweeps.service.refused_work import refused_of
+from sweeps.service.sweep_answer import sweep_csv, sweep_json
+from sweeps.service.sweep_cancelling import cancel_sweep
+from sweeps.service.sweep_examples import CANCELLED, CSV, OVER, UNDER_WAY
+from sweeps.service.sweep_submission import submit_sweep
 from sweeps.sweep_job import sweep_url
 from sweeps.sweep_record import Sweep
 from sweeps.sweep_request import (
@@ -75,7 +76,7 @@ async def post_sweep(
     posted = parse_body(body, SweepRequest)
     kind = kind_of_base(posted.base)
     require(caller, SCOPE_OF_KIND[kind])
-    sweep_id = await submit_sweep(state, posted, kind, caller, sort)
+    sweep_id = await submit_sweep(state, refused_of(request), posted, kind, caller, sort)
     sweep = await awaited_sweep(state, caller, sweep_id, wait.seconds)
     headers = {"Location": sweep_url(sweep_id), "Server-Timing": server_timing(started)}
     if not sweep.is_finished:

@@ -1,0 +1,54 @@
+"""A part of the worker which its core does not know: the consumers of a feature's jobs.
+
+`worker.composition` lists them. Without one of them, everything else works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from jobs.kind import JobKind
+from worker.pool.idle_time import IdleTime
+from worker.pool.zygote_client import ZygoteToolchain
+from worker.worker_context import DescribeWorker, WorkerContext
+
+
+class Part(Protocol):
+    """A consumer, or several, that a worker runs."""
+
+    async def run(self) -> None:
+        """Do jobs until cancelled."""
+
+    async def drain(self) -> None:
+        """Take no further job, and return when those that run have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSettings:
+    """How a feature starts zygotes: as those of launches are."""
+
+    toolchain: ZygoteToolchain
+    on_outdated: Callable[[], None]
+    idle: IdleTime
+
+
+@dataclass(frozen=True, slots=True)
+class RunningFeature:
+    """A feature in one worker."""
+
+    part: Part
+    describe: DescribeWorker | None = None
+    """Adds to what the worker says of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFeature:
+    """What it adds to a worker."""
+
+    kinds: Sequence[JobKind[Any]]
+    """The kinds of its jobs."""
+    start: Callable[[WorkerContext, ChildSettings], AbstractAsyncContextManager[RunningFeature]]
+    """The context that it works in: children that it starts end with it."""
