@@ -137,7 +137,7 @@ FORGED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an expression that is none": (
         {"expression": "__import__('os').system('true')"},
-        "is no call of a function",
+        "there is no function",
     ),
     "an expression that is deep": ({"expression": "(" * 150 + "1" + ")" * 150}, "brackets deep"),
     "a text of half a megabyte": ({"why_not": "x" * (1 << 19)}, "more characters were not kept"),
