@@ -69,8 +69,15 @@ $(patsubst %,test-%,$(SUITES) $(FEATURES)): test-%: $(STAMP)
 		$(addprefix --ignore=,$(filter $(addsuffix /%,$(FOLDERS_$*)),$(FOLDERS)))
 
 test-slow: $(STAMP) ## tests/slow, tests/differential, and more seeds of generated tests
+	@$(SIDE_BY_SIDE) slow-crashes slow-others
+
+CRASHES := tests/slow/faults tests/slow/sweeps tests/slow/test_up.py
+slow-crashes: $(STAMP)
+	$(PYTHON) -m pytest -q $(CRASHES)
+
+slow-others: $(STAMP)
 	TRITOND_FUZZ_MODULES=120 TRITOND_FUZZ_JOBS=12 TRITOND_FUZZ_SIGNATURES=60 \
-		$(PYTHON) -m pytest -q tests/slow tests/differential \
+		$(PYTHON) -m pytest -q tests/slow $(addprefix --ignore=,$(CRASHES)) tests/differential \
 		tests/integration/store/test_job_invariants.py tests/integration/launch/request
 
 coverage: $(STAMP) ## which branches `make test` and `make test-features` run, in every process (twice its time)
@@ -261,4 +268,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
