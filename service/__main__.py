@@ -1,4 +1,4 @@
-"""`python -m service`: the HTTP service under uvicorn, until it is told to stop."""
+"""`python -m service`: the HTTP service under uvicorn, until it gets a signal to stop."""
 
 import asyncio
 import gc
@@ -29,27 +29,27 @@ async def prepare_keys(settings: ServiceSettings) -> bool:
 
 
 def main() -> None:
-    """Serve; exit status 2 when the settings do not allow it, 3 when the store is not there.
+    """Serve. Exit status 2: the settings do not allow it. 3: the store is not reachable.
 
-    Status 4: a part of the service ended that must not; the log says why.
+    4: an essential part of the service ended; the log says why.
     """
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     settings = ServiceSettings()
     try:
         has_keys = asyncio.run(prepare_keys(settings))
     except StoreUnavailable as error:
-        # the URL itself is not shown: it may hold a password
+        # never show the URL: it may hold a password
         logger.error("%s Is TRITOND_REDIS_URL right?", error)  # noqa: TRY400
         sys.exit(3)
     if not is_loopback(settings.host) and not has_keys:
         logger.error(
-            "refusing to listen on %s: no API key exists, so anybody could run code here. "
+            "refusing to listen on %s: no API key exists, so anyone could run code here. "
             "Make one with `tritond key create`, set TRITOND_ADMIN_KEY, or listen on 127.0.0.1.",
             settings.host,
         )
         sys.exit(2)
     app = composed_app(settings)
-    # what is here now stays: a crowd of requests must not make the collector walk it every time
+    # these objects live as long as the process: spare the collector from walking them
     gc.collect()
     gc.freeze()
     server = HttpServer(app, settings)

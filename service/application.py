@@ -1,4 +1,4 @@
-"""The FastAPI application: its routes, its documentation, and every error as a problem."""
+"""The FastAPI application: routes, documentation, and problems for all errors."""
 
 from collections.abc import Sequence
 
@@ -43,25 +43,29 @@ DESCRIPTION = """Compile, cache and run Triton GPU kernels over HTTP.
 Post a kernel with its signature, constexprs and a target; get its TTIR, TTGIR, LLVM IR, PTX and
 cubin, its registers and spills, and errors that point at your own line. No GPU is needed.
 
-Post a launch, and the kernel runs on a GPU, or on the CPU device, which runs a translation of the
-compiler's own TTIR. The answer is a verdict, findings at your own line, and on a GPU timing. A
-kernel that does not compile, or is not right, is a result and no HTTP error; errors are problems
-(RFC 9457) that name the field.
+Post a launch to run the kernel on a GPU, or on the CPU device, which executes a translation of the
+compiler's TTIR. The answer is a verdict, findings at your own line, and on a GPU timings.
+
+A kernel that does not compile, or computes wrong values, is a result with status 200. Errors are
+problems (RFC 9457) that name the field.
 """
 TAGS = [
-    {"name": "compilations", "description": "Kernels compiled, by the key of what was posted."},
-    {"name": "artifacts", "description": "What compilers made of them, and what is made of that."},
-    {"name": "launches", "description": "Kernels run, compared and timed; each its caller's own."},
+    {"name": "compilations", "description": "Compile kernels. A request's key names its result."},
+    {"name": "artifacts", "description": "Stages of a compilation, and files derived from them."},
+    {
+        "name": "launches",
+        "description": "Run, check and time kernels. A launch belongs to its caller.",
+    },
     {
         "name": "programs",
-        "description": "What launches kernels, recorded, replayed and compared; each its caller's.",
+        "description": "Record, replay and check host code that launches kernels.",
     },
     {
         "name": "batches",
         "description": "Up to 1,000 compilations, launches or programs in one request.",
     },
-    {"name": "page", "description": "What permalinks of the web page lead to."},
-    {"name": "system", "description": "What the deployment has, and how it is."},
+    {"name": "page", "description": "States of the web page, which permalinks name."},
+    {"name": "system", "description": "Targets, devices, workers, health and metrics."},
 ]
 
 ROUTES = (
@@ -98,12 +102,12 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
         description=DESCRIPTION,
         openapi_tags=[*TAGS, *(dict(f.tag) for f in features if f.tag)],
         lifespan=lifespan(settings, features),
-        openapi_url=None,  # made beside the event loop by `routes.pages`
-        docs_url=None,  # both come from elsewhere on the net; `routes.pages` does not
+        openapi_url=None,  # `routes.pages` makes it in a thread, off the event loop
+        docs_url=None,  # FastAPI's pages load a CDN's scripts; `routes.pages` serves its own
         redoc_url=None,
-        # each would be looked up for every request; GET /metrics is ours
+        # FastAPI would match each for every request; GET /metrics is ours
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        redirect_slashes=False,  # it would name the scheme and host that a proxy hides
+        redirect_slashes=False,  # it would reveal the scheme and host behind a proxy
         responses={422: {"model": Problem, "description": "What is wrong, field by field"}},
     )
     app.add_middleware(HeadMiddleware)

@@ -1,7 +1,7 @@
-"""Who is asking: API keys, their scopes, and the anonymous caller of a service without keys.
+"""Callers: API keys, their scopes, and the anonymous caller of a service without keys.
 
-An address that brings many unknown keys has to wait, so that guessing one takes for ever. All that
-is remembered of callers and addresses is bounded; those not seen for longest are forgotten first.
+An address that sends many unknown keys has to wait, which makes guessing a key infeasible. The
+number of remembered callers and addresses is bounded; the least recently seen go first.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ MAX_SECRETS = 10_000
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`."""
+    """Return True if only this machine can reach `host`."""
     if host == "localhost":
         return True
     try:
@@ -41,19 +41,19 @@ def is_loopback(host: str) -> bool:
 
 
 class FailedLogins:
-    """Each address may fail `FAILURES_AT_ONCE` times at once, and then once a second."""
+    """Limits failures per address: a burst of `FAILURES_AT_ONCE`, then one a second."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._failed: LRUCache[str, tuple[float, float]] = LRUCache(MAX_ADDRESSES)
 
     def note(self, address: str) -> None:
-        """Note that `address` brought a key that is not known."""
+        """Count an unknown key from `address`."""
         site = site_of(address)
         self._failed[site] = (self._count(site) + 1, self._clock())
 
     def wait_s(self, address: str) -> float:
-        """Return how long `address` must wait before another key is looked up; 0 for not at all."""
+        """Return how many seconds `address` must wait before its next key is read; 0 for none."""
         return max(0.0, (self._count(site_of(address)) - FAILURES_AT_ONCE + 1) / FAILURES_PER_S)
 
     def _count(self, site: str) -> float:
@@ -62,7 +62,7 @@ class FailedLogins:
 
 
 def site_of(address: str) -> str:
-    """Return what of `address` its owner cannot choose: all of it, or half of an IPv6 address."""
+    """Return the part of `address` that its owner cannot choose: for IPv6 the first half."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -74,7 +74,7 @@ def site_of(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose a request is: the owner of interests, launches, batches and tensors."""
+    """The owner of a request and of its interests, launches, batches and tensors."""
 
     id: str
     scopes: frozenset[str]
@@ -87,9 +87,10 @@ ANONYMOUS = Caller("anonymous", frozenset(SCOPES), "")
 class Callers:
     """Identifies callers, remembering each key for `REMEMBER_S`.
 
-    All are forgotten when a key is made or revoked, and nobody is remembered while the subscription
-    that tells of it is down: the first key ends anonymous access at once. Without any key, all who
-    reach a private service may do everything; a service whose last key was revoked serves nobody.
+    The cache is emptied whenever a key is created or revoked, and stays off while the subscription
+    to such changes is down. So the first key ends anonymous access at once. Without any key, every
+    caller of a private service may do everything. After the last key is revoked, no request is
+    served.
     """
 
     def __init__(self, api_keys: ApiKeys, *, is_private: bool) -> None:
@@ -104,10 +105,10 @@ class Callers:
         self.open_requests = OpenRequests(self._id_of)
 
     async def identify(self, request: Request, *scopes: str) -> Caller:
-        """Return the caller of `request`, who must have one of `scopes`.
+        """Return the caller of `request`, which must have one of `scopes`.
 
-        Raises ProblemRaised: 401 without a valid key where keys exist, 403 without a scope, 429 for
-        unknown keys from an address that brought too many of them.
+        Raises ProblemRaised: 401 without a valid key if keys exist, 403 without a scope, 429 for
+        another unknown key from an address that sent too many of them.
         """
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme and scheme.lower() != "bearer":
@@ -117,13 +118,15 @@ class Callers:
         self._refuse_guesses(address, secret)
         caller = await self._find(secret) if len(secret) <= MAX_SECRET_CHARS else None
         if caller is None and not secret:
-            raise _unauthorized("This service needs an API key")
+            raise _unauthorized(
+                "This service needs an API key; send `Authorization: Bearer <API key>`"
+            )
         if caller is None:
             self._proven.pop(secret, None)
             self._failed.note(address)
             raise _unauthorized("This API key is not known")
         if caller is not ANONYMOUS:
-            # who shares an address with a guesser is not slowed down
+            # known keys first: they may share an address with a guesser
             self._proven[secret] = True
         if (body := request.scope.get(IN_SCOPE)) is not None:
             body.belongs_to(site_of(address) if caller is ANONYMOUS else caller.id)
@@ -135,33 +138,33 @@ class Callers:
         """Raise ProblemRaised (429) when `address` has failed too often to try a new key."""
         wait_s = 0.0 if not secret or secret in self._proven else self._failed.wait_s(address)
         if wait_s > 0:
-            detail = "Too many API keys from this address were not known; wait before the next one"
+            detail = "This address sent too many unknown API keys; wait before the next one"
             headers = {"Retry-After": str(math.ceil(wait_s))}
             raise ProblemRaised("too_many_requests", detail, headers=headers)
 
     async def is_open(self) -> bool:
-        """Whether anybody is served without a key."""
+        """Return True if requests without a key are served."""
         return self._is_private and await self._find("") is not None
 
     def forget(self) -> None:
-        """Forget everybody: API keys have changed."""
+        """Forget all callers: API keys have changed."""
         self._generation += 1
         self._remembered.clear()
         self._reading.clear()
         self.open_requests.check()
 
     def start_remembering(self) -> None:
-        """Remember callers from now on: changes of API keys are published to this process."""
+        """Remember callers from now on: this process now hears of changes to API keys."""
         self.forget()
         self._is_subscribed = True
 
     def stop_remembering(self) -> None:
-        """Remember nobody: changes may be missed."""
+        """Stop remembering callers: this process may miss changes."""
         self._is_subscribed = False
         self.forget()
 
     async def end_revoked(self) -> None:
-        """End requests whose key was revoked, within a second, until cancelled."""
+        """End requests with a revoked key within a second. Runs until cancelled."""
         await self.open_requests.run(lambda: not self._is_subscribed)
 
     async def _id_of(self, secret: str) -> str | None:
@@ -179,7 +182,7 @@ class Callers:
         return caller
 
     async def _read_once(self, secret: str) -> Caller | None:
-        """Read one key once, however many requests bring it at the same time."""
+        """Read a key once for all requests that bring it at the same time."""
         reading = self._reading.get(secret)
         if reading is None:
             reading = self._reading[secret] = asyncio.create_task(self._read(secret))

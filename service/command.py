@@ -24,7 +24,7 @@ from store.workers import Toolchains, Workers
 
 
 def main() -> None:
-    """Run the command; exit status 0 when told to stop, 1 on failure, 2 on wrong usage."""
+    """Run the command. Exit status: 0 after a signal to stop, 1 on failure, 2 on wrong usage."""
     try:
         arguments = _parser().parse_args()
         arguments.run(arguments)
@@ -40,19 +40,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tritond {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    one = commands.add_parser("up", help="everything on this machine, with an embedded Valkey")
+    one = commands.add_parser("up", help="run everything on this machine, with an embedded Valkey")
     _add_address(one)
     one.add_argument("--data", type=Path, default=Path(".tritond"), help="default: ./.tritond")
     one.set_defaults(run=_up)
-    api = commands.add_parser("api", help="the HTTP service, on TRITOND_REDIS_URL")
+    api = commands.add_parser("api", help="run the HTTP service, on TRITOND_REDIS_URL")
     _add_address(api)
     api.set_defaults(run=_api)
     worker = commands.add_parser(
-        "worker", help="compiles, and launches on the CPU and the GPUs here"
+        "worker", help="run a worker: compiles, launches on this machine's CPU and GPUs"
     )
     worker.set_defaults(run=_worker)
-    _add_key_commands(commands.add_parser("key", help="API keys, on TRITOND_REDIS_URL"))
-    toolchain = commands.add_parser("toolchain", help="what is compiled with, on TRITOND_REDIS_URL")
+    _add_key_commands(commands.add_parser("key", help="manage API keys, on TRITOND_REDIS_URL"))
+    toolchain = commands.add_parser("toolchain", help="manage toolchains, on TRITOND_REDIS_URL")
     _add_toolchain_commands(toolchain)
     return parser
 
@@ -65,14 +65,16 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
 
 def _add_key_commands(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    create = commands.add_parser("create", help="make a key and print its secret, once")
+    create = commands.add_parser("create", help="create a key and print its secret, once")
     create.add_argument("--name", required=True)
     create.add_argument("--scope", action="append", choices=SCOPES, required=True)
-    create.add_argument("--namespace", default="", help="keys of a namespace share its cache only")
+    create.add_argument(
+        "--namespace", default="", help="keys share a cache only within a namespace"
+    )
     create.set_defaults(run=lambda arguments: asyncio.run(_create_key(arguments)))
-    listing = commands.add_parser("list", help="the keys there are, without their secrets")
+    listing = commands.add_parser("list", help="list keys, without their secrets")
     listing.set_defaults(run=lambda _: asyncio.run(_list_keys()))
-    revoke = commands.add_parser("revoke", help="make a key worthless")
+    revoke = commands.add_parser("revoke", help="revoke a key")
     revoke.add_argument("id")
     revoke.set_defaults(run=lambda arguments: asyncio.run(_revoke_key(arguments.id)))
 
@@ -92,7 +94,7 @@ def _worker(_: argparse.Namespace) -> None:
 
 def _become(module: str, environment: dict[str, str]) -> None:
     command = [sys.executable, "-P", "-m", module]
-    os.execve(sys.executable, command, environment)  # noqa: S606 - no shell is wanted
+    os.execve(sys.executable, command, environment)  # noqa: S606 - deliberately without a shell
 
 
 async def _create_key(arguments: argparse.Namespace) -> None:
@@ -111,18 +113,22 @@ async def _list_keys() -> None:
 async def _revoke_key(key_id: str) -> None:
     async with connect(ServiceSettings().redis_url) as redis:
         if not await ApiKeys(redis).revoke(key_id):
-            sys.exit(f"tritond: there is no API key with the id {key_id}")
+            sys.exit(f"tritond: no API key has the id {key_id}; `tritond key list` shows the ids")
 
 
 def _add_toolchain_commands(parser: argparse.ArgumentParser) -> None:
-    """Add list, default and forget."""
+    """Add the commands list, default and forget."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="those known; * is the default, - has no worker")
+    listing = commands.add_parser(
+        "list", help="list toolchains: * marks the default, - those without a worker"
+    )
     listing.set_defaults(run=lambda _: asyncio.run(_list_toolchains()))
-    default = commands.add_parser("default", help="compile with it when a request names no Triton")
+    default = commands.add_parser(
+        "default", help="set the toolchain of requests that name no Triton"
+    )
     default.add_argument("id")
     default.set_defaults(run=lambda arguments: asyncio.run(_set_default_toolchain(arguments.id)))
-    forget = commands.add_parser("forget", help="offer it no more")
+    forget = commands.add_parser("forget", help="stop offering a toolchain")
     forget.add_argument("id")
     forget.set_defaults(run=lambda arguments: asyncio.run(_forget_toolchain(arguments.id)))
 
@@ -148,13 +154,13 @@ async def _forget_toolchain(name: str) -> None:
     async with connect(ServiceSettings().redis_url) as redis:
         toolchains = Toolchains(redis)
         if name == await toolchains.default():
-            sys.exit(f"tritond: {name} is the default; make another one the default first")
+            sys.exit(f"tritond: {name} is the default; set another default first")
         if not await toolchains.forget(name):
             sys.exit(_unknown_toolchain(name))
 
 
 def _unknown_toolchain(name: str) -> str:
-    return f"tritond: there is no toolchain {name}; `tritond toolchain list` shows those there are"
+    return f"tritond: no toolchain is called {name}; `tritond toolchain list` shows all"
 
 
 if __name__ == "__main__":

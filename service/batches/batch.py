@@ -1,4 +1,4 @@
-"""A batch on the wire: the body of POST /v1/batches and what is answered."""
+"""A batch on the wire: the body of POST /v1/batches and its answer."""
 
 from typing import Annotated, Any, Literal
 
@@ -31,7 +31,7 @@ EXAMPLES: dict[str, Any] = {
 
 
 class BatchRequest(BaseModel):
-    """What to do. Items are looked at one by one, so a wrong one does not spoil the others."""
+    """Up to 1,000 requests of one kind. An invalid item does not affect the others."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -47,32 +47,32 @@ class BatchRequest(BaseModel):
 
 
 class BatchItem(BaseModel):
-    """One request of the batch: in the end it has a result or a problem."""
+    """One request of the batch. When it is over it has a result or a problem."""
 
     index: int
-    status: int = Field(description="HTTP status that it would have alone: 202 while not over")
+    status: int = Field(description="HTTP status of the item; 202 while it is not over")
     state: ItemState
     url: str | None = Field(
-        description="of the compilation, launch or program; null when it was refused"
+        description="URL of the compilation, launch or program; null if refused"
     )
     result: dict[str, Any] | None = Field(
-        description="once it is over: the compilation, launch or program as its URL answers it"
+        description="the compilation, launch or program once it is over, as its URL answers it"
     )
     problem: Problem | None = Field(
-        description="why there is no result; its pointers are into the item's own request"
+        description="why there is no result; pointers refer to the item's own request"
     )
 
 
 class Counts(BaseModel):
-    """Items by state; they add up to all items."""
+    """Number of items in each state; the sum is the number of items."""
 
     queued: int = 0
     running: int = 0
     succeeded: int = Field(default=0, description="compilations")
-    completed: int = Field(default=0, description="launches and programs, whatever their verdict")
+    completed: int = Field(default=0, description="launches and programs, with any verdict")
     failed: int = 0
     cancelled: int = 0
-    refused: int = Field(default=0, description="not valid, or no room in the queue")
+    refused: int = Field(default=0, description="invalid, or the queue was full")
 
 
 class Batch(BaseModel):

@@ -1,7 +1,7 @@
-"""A batch as bytes of an answer: every item with its result where it is over.
+"""Renders a batch as JSON: every item, with its result when it is over.
 
-Results are read where single ones are read, a few dozen in one round trip. What failed or was
-cancelled is kept with the batch; a success that the cache had to evict is a problem of its item.
+Results come from the same place as single ones, a few dozen per round trip. The batch itself keeps
+failed and cancelled records. A success whose artifacts were evicted becomes a problem of its item.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ LIVING = ("queued", "running")
 
 @dataclass(slots=True)
 class AnsweredItem:
-    """One item on its way into the answer; `result` and `problem` are JSON."""
+    """One item of the answer; `result` and `problem` are JSON."""
 
     index: int
     state: str
@@ -35,11 +35,11 @@ class AnsweredItem:
     problem: bytes = b"null"
 
     def refuse(self, error: ProblemRaised) -> None:
-        """Answer a problem in place of a result."""
+        """Replace the result with a problem."""
         self.status, self.result, self.problem = STATUS[error.slug], b"null", refusal(error)
 
     def to_json(self) -> bytes:
-        """Return the item as it is answered."""
+        """Return the item as JSON."""
         own = {"index": self.index, "status": self.status, "state": self.state, "url": self.url}
         parts = (orjson.dumps(own)[:-1], self.result, self.problem)
         return b'%b,"result":%b,"problem":%b}' % parts
@@ -47,7 +47,7 @@ class AnsweredItem:
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:
-    """What is answered, and whether every item is over."""
+    """A batch as JSON, and a flag that says if every item is over."""
 
     body: bytes
     is_finished: bool
@@ -56,7 +56,7 @@ class BatchAnswer:
 async def batch_answer(
     state: ServiceState, batch: StoredBatch, *, with_results: bool
 ) -> BatchAnswer:
-    """Return the batch as it is now; without results only states and problems."""
+    """Return the batch as it is now. Without results it has only states and problems."""
     items = await _items(state, batch)
     if with_results:
         await _add_results(state, batch, items)
@@ -96,7 +96,7 @@ async def _items(state: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
 
 
 def _not_queued() -> ProblemRaised:
-    return ProblemRaised("not_found", "This item was not queued, or was purged; post it again")
+    return ProblemRaised("not_found", "This item was not queued, or was purged; post it again.")
 
 
 async def _add_results(state: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
@@ -117,7 +117,7 @@ async def _add_owned(state: ServiceState, batch: StoredBatch, items: list[Answer
             item.result = record
         else:
             noun = state.owned[batch.kind].kind.noun
-            detail = f"The {noun} is not kept any more; post it again"
+            detail = f"This {noun} has expired; post it again"
             item.refuse(ProblemRaised("evicted", detail))
 
 
@@ -147,7 +147,7 @@ def _cache(batch: StoredBatch, index: int) -> Cache | None:
 
 
 async def _read(state: ServiceState, key: str, include: tuple[str, ...]) -> Hit | None:
-    """Return a success from the cache, or from its job, which is over just before it gets there."""
+    """Return a success from the cache, or from its job: a job ends just before the cache has it."""
     hit = await state.compilations.hit(key, include)
     if hit is not None:
         return hit
@@ -166,13 +166,13 @@ async def _read(state: ServiceState, key: str, include: tuple[str, ...]) -> Hit 
 
 
 def limit_results(items: list[AnsweredItem], limit_bytes: int) -> None:
-    """Leave out the results beyond `limit_bytes`; their problems say where they are."""
+    """Drop results beyond `limit_bytes`; a problem in their place names their URL."""
     size_bytes = 0
     for item in items:
         size_bytes += len(item.result)
         if size_bytes > limit_bytes and item.result != b"null":
             detail = (
-                f"The results of this batch take more than {limit_bytes} bytes together; "
+                f"The results of this batch exceed {limit_bytes} bytes in total; "
                 f"GET this one at {item.url}"
             )
             item.refuse(ProblemRaised("too_large", detail, limit=limit_bytes))

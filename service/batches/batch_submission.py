@@ -1,7 +1,7 @@
-"""From the body of a batch to its jobs, and what is left of them when it is cancelled.
+"""Submits and cancels the jobs of a batch.
 
-Each item is submitted, or refused with a problem of its own; equal compilations are one job. Items
-that name no priority go behind everybody's interactive work.
+Each item is submitted, or refused with its own problem. Equal compilations share one job. Items
+without a priority queue behind all interactive work.
 """
 
 import asyncio
@@ -33,17 +33,17 @@ from store.errors import QueueFull, StoreUnavailable
 from store.jobs.types import Membership, Priority, interest_of_batch
 
 COMPILATIONS = "compilations"
-"""The kind of batches whose items may share a job."""
+"""The only kind of batch whose items may share a job."""
 AT_ONCE = 32
 READ_AT_ONCE = 16
 MOST_FAULTS = 2_000
-"""Of all items together: each takes time to find, and bytes to tell."""
+"""For all items together: each error takes time to find and bytes to report."""
 _REFUSALS = (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable)
 
 
 @dataclass(slots=True)
 class _CompileItems:
-    """One compile job, and the items that ask for it."""
+    """One compile job, and the items that requested it."""
 
     job: CompileJob
     priority: Priority
@@ -52,7 +52,7 @@ class _CompileItems:
     indices: list[int] = field(default_factory=list)
 
     def add(self, index: int, request: CompileRequest) -> None:
-        """Add an item; the job serves the most urgent and the most patient of them."""
+        """Add an item. The job takes the highest priority and the longest timeout of its items."""
         self.indices.append(index)
         self.refresh |= request.refresh
         self.timeout_ms = max(self.timeout_ms, int(request.timeout_s * 1000))
@@ -62,29 +62,29 @@ class _CompileItems:
 
 @dataclass(slots=True)
 class _KnownAtOnce:
-    """What is known of items before any job ends: those that are over, and what the cache did."""
+    """Items that are over before any job ends, and the cache's answer for each item."""
 
     ended: list[EndedItems] = field(default_factory=list)
     caches: dict[int, str] = field(default_factory=dict)
     faults: int = 0
 
     def check(self) -> None:
-        """Raise ProblemRaised when too much is wrong already to look at another item."""
+        """Raise ProblemRaised when earlier items used up the limit on reported errors."""
         if self.faults >= MOST_FAULTS:
             detail = (
-                f"This item was not looked at: those before it have {self.faults} faults, and a "
-                f"batch tells about {MOST_FAULTS}; mend those, and post this one again"
+                f"This item was not checked: items before it have {self.faults} errors, and a "
+                f"batch reports at most {MOST_FAULTS}; fix those, then post this item again"
             )
             raise ProblemRaised("invalid_request", detail)
 
     def refuse(self, indices: Sequence[int], error: Exception) -> None:
-        """End items with the problem that `error` is."""
+        """End the items with the problem of `error`."""
         self.faults += len(error.faults) if isinstance(error, RequestRejected) else 0
         self.ended.append(EndedItems(indices, "refused", refusal(error)))
 
 
 def check_kind(state: ServiceState, kind: str) -> str:
-    """Return what an API key needs for batches of a kind. Raises RequestRejected for another."""
+    """Return the scope that batches of `kind` need. Raises RequestRejected for unknown kinds."""
     if kind == COMPILATIONS:
         return "compile"
     owned = state.owned.get(kind)
@@ -95,7 +95,7 @@ def check_kind(state: ServiceState, kind: str) -> str:
 
 
 async def submit_batch(state: ServiceState, request: BatchRequest, caller: Caller) -> str:
-    """Submit what can be submitted and return the id of the batch. Raises StoreUnavailable."""
+    """Submit all valid items and return the id of the batch. Raises StoreUnavailable."""
     batch_id = secrets.token_hex(16)
     if request.kind == COMPILATIONS:
         known = await _submit_compilations(state, batch_id, request.requests, caller)
@@ -108,7 +108,7 @@ async def submit_batch(state: ServiceState, request: BatchRequest, caller: Calle
 
 
 def refusal(error: Exception) -> bytes:
-    """Return the problem of an item as JSON, with when to try again where that helps."""
+    """Return the problem of an item as JSON, with `retry_after` where a retry can help."""
     raised = as_raised(error)
     if raised is None:
         raise error
@@ -128,7 +128,7 @@ async def _submit_compilations(
     by_key: dict[str, _CompileItems] = {}
     for index, body in enumerate(requests):
         if index % READ_AT_ONCE == 0:
-            await asyncio.sleep(0)  # a thousand sources take a while to hash
+            await asyncio.sleep(0)  # hashing a thousand sources must not block other requests
         try:
             known.check()
             request = parse_value(_with_defaults(body, priority="batch"), CompileRequest)
@@ -201,7 +201,7 @@ async def _submit_owned(
     await state.batches.create(
         batch_id, caller.id, owned.collection, [PlannedItem(id_) for id_ in ids]
     )
-    # one waits for the others of its batch: its deadline counts from when it is queued
+    # an item waits for the others: its deadline starts when it is queued
     defaults = {"priority": "batch", "deadline_s": float(MAX_DEADLINE_S)}
 
     async def submit(index: int) -> None:
@@ -222,12 +222,12 @@ def _membership(batch_id: str, indices: Sequence[int]) -> Membership:
 
 
 def _with_defaults(body: object, **defaults: object) -> object:
-    """Return the body of an item with what it does not name; what is no object is refused later."""
+    """Return the body with `defaults` for absent fields; only objects are changed."""
     return defaults | body if isinstance(body, dict) else body
 
 
 async def cancel_batch(state: ServiceState, batch: StoredBatch, caller: Caller) -> bool:
-    """Cancel what is left; False when all of it was over."""
+    """Cancel all items that are not over. Returns False when every item was over."""
     open_ = {
         planned.id
         for index, planned in enumerate(batch.items)
@@ -248,7 +248,7 @@ async def cancel_batch(state: ServiceState, batch: StoredBatch, caller: Caller) 
 
 
 async def _cancel_compilation(state: ServiceState, batch_id: str, key: str) -> bool:
-    """End the items of `key`; its job goes on for those that still want it."""
+    """End the items of `key`. Its job continues while other callers want it."""
     payload = await state.jobs.payload(key)
     if payload is None:
         return False

@@ -73,9 +73,9 @@ async def test_without_any_key_everybody_is_anonymous(authorization: str | None)
 @pytest.mark.parametrize(
     ("authorization", "detail"),
     [
-        (None, "This service needs an API key"),
-        ("", "This service needs an API key"),
-        ("Bearer", "This service needs an API key"),
+        (None, "This service needs an API key; send `Authorization: Bearer <API key>`"),
+        ("", "This service needs an API key; send `Authorization: Bearer <API key>`"),
+        ("Bearer", "This service needs an API key; send `Authorization: Bearer <API key>`"),
         ("Bearer wrong", "This API key is not known"),
         ("Basic czNjcmV0", "Write `Authorization: Bearer <API key>`"),
         ("s3cret", "Write `Authorization: Bearer <API key>`"),
