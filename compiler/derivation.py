@@ -15,6 +15,7 @@ from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.key import comparison_key, derivation_key
 from compiler.problem import Problem, failure_problem
+from compiler.stages import BY_NAME
 
 DERIVATION_VERSION = 2
 """Raise it with every change to what a derivation holds: kept ones are then left behind."""
@@ -23,8 +24,6 @@ EXPORTS = "exports/"
 AUTOTUNE_CACHE = "autotune-cache"
 """Of the winner of a sweep: the file that Triton's autotuner loads, with the folder it is in."""
 DIFF = "diff"
-DIFF_STAGES = ("source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn")
-"""What has a text to compare, in the order of the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,13 @@ class DerivationKind:
     needs_request: bool = False
 
 
+def _of_stage(name: str, *, suffix: str, needs_request: bool = False) -> DerivationKind:
+    stage = BY_NAME[name]
+    return DerivationKind(stage.media_type, suffix, stage.derived_from, needs_request)
+
+
 KINDS: Mapping[str, DerivationKind] = {
-    "sass": DerivationKind("text/x-sass", "sass", ("cubin",)),
+    "sass": _of_stage("sass", suffix="sass"),
     "lines": DerivationKind("application/json", "lines.json", ("source", "ttir", "ttgir")),
     "instructions": DerivationKind("application/json", "instructions.json", ("cubin", "amdgcn")),
     "passes": DerivationKind(
@@ -51,7 +55,7 @@ KINDS: Mapping[str, DerivationKind] = {
         "application/json", "autotune.json", ("source", "ttir", "ttgir"), needs_request=True
     ),
     DIFF: DerivationKind("application/json", "diff.json", (), needs_request=True),
-    "numpy": DerivationKind("text/x-python", "py", ("source", "ttir"), needs_request=True),
+    "numpy": _of_stage("numpy", suffix="py", needs_request=True),
     EXPORTS + "c": DerivationKind("text/x-c", "h", ("cubin",)),
     EXPORTS + "cuda-inline": DerivationKind("text/x-cuda", "cuh", ("ptx",)),
     EXPORTS + "rust": DerivationKind("text/rust", "rs", ("cubin",)),

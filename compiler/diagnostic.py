@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from compiler.stages import DiagnosticStage
+
 KERNEL_FOLDER = "/kernel/"
 USER_FILE = "user.py"
 LONGEST_EXCERPT_LINE = 400
@@ -25,9 +27,6 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,16}\b|\b0x[0-9a-fA-F]{9,16}(?=: )")
 """As Python's `repr` writes it (`<function g at 0x7f2a...>`), and LLVM before a node's text."""
 
 Severity = Literal["error", "warning", "note"]
-DiagnosticStage = Literal[
-    "request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"
-]
 
 
 @dataclass(frozen=True)

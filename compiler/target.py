@@ -1,7 +1,7 @@
 """A target: what a kernel is compiled for, written as Triton writes it (`cuda:90`, `hip:gfx942`).
 
-It lists the backends, their stages and the candidates for targets. A worker finds out for which of
-these its toolchain really compiles, by compiling for each.
+It lists the candidates for targets. A worker finds out for which of these its toolchain really
+compiles, by compiling for each. `compiler.stages` has the stages of each backend.
 """
 
 import re
@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from compiler.rejection import Fault, RequestRejected, shown
+from compiler.stages import pipeline
 
-STAGES = {
-    "cuda": ("source", "ttir", "ttgir", "llir", "ptx", "cubin"),
-    "hip": ("source", "ttir", "ttgir", "llir", "amdgcn", "hsaco"),
-}
 _CUDA = (60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
 _HIP = (
     "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1101", "gfx1102",
@@ -22,17 +19,7 @@ _HIP = (
 )  # fmt: skip
 CANDIDATES = (*(f"cuda:{capability}" for capability in _CUDA), *(f"hip:{gfx}" for gfx in _HIP))
 """Every target that a toolchain is asked to compile for when a worker starts."""
-MEDIA_TYPES = {
-    "source": "text/x-mlir",
-    "ttir": "text/x-mlir",
-    "ttgir": "text/x-mlir",
-    "llir": "text/x-llvm",
-    "ptx": "text/x-ptx",
-    "amdgcn": "text/x-asm",
-    "cubin": "application/x-elf",
-    "hsaco": "application/x-elf",
-}
-BINARY_STAGES = frozenset({"cubin", "hsaco"})
+_STAGES = {backend: pipeline(backend) for backend in ("cuda", "hip")}
 
 _WRITTEN = re.compile(r"(?:cuda:([0-9]{2,3})|hip:(gfx[0-9a-f]{3,5}))(?::(32|64))?")
 
@@ -51,7 +38,7 @@ class Target:
     @property
     def stages(self) -> tuple[str, ...]:
         """The stages of this target's pipeline, first to last."""
-        return STAGES[self.backend]
+        return _STAGES[self.backend]
 
 
 @lru_cache(maxsize=256)

@@ -9,15 +9,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.request.compile_request import MAX_TEXT_CHARS
+from compiler.stages import TextStage
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Source = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
 _Text = Annotated[str, Field(max_length=10_000)]
 _Texts = Annotated[dict[_Name, _Text], Field(max_length=256, fail_fast=True)]
-PaneKind = Literal[
-    "source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "numpy", "passes", "resources",
-    "comparison", "matrix", "run", "see",
-]  # fmt: skip
+PaneKind = Literal[TextStage, "passes", "resources", "comparison", "matrix", "run", "see"]
 
 EXAMPLE: dict[str, Any] = {
     "version": 1,

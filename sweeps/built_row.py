@@ -6,12 +6,12 @@ from compiler.compilation import Compilation, Resources, compilation_url
 from compiler.diagnostic import clipped
 from compiler.problem import FieldError, Problem, failure_problem
 from compiler.rejection import Fault, RequestRejected
+from compiler.stages import BINARY
 from launch.request.launch_record import Launch, launch_url
 from sweeps.row import SweepRow
 from sweeps.row_reason import verdict_reason
 from sweeps.variant import Variant
 
-BINARIES = ("cubin", "hsaco")
 MAX_DETAIL_CHARS = 500
 
 
@@ -23,7 +23,7 @@ def compiled_row(variant: Variant, made: Compilation, cache: str | None) -> Swee
 
 def with_compilation(row: SweepRow, made: Compilation) -> SweepRow:
     """Return the row with what its kernel takes; its state stays, a failure's problem is added."""
-    binary = next((made.artifacts[name] for name in BINARIES if name in made.artifacts), None)
+    binary = next((made.artifacts[name] for name in sorted(BINARY) if name in made.artifacts), None)
     row = replace(
         row,
         compilation_key=made.key,

@@ -7,16 +7,18 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from compiler.diagnostic import USER_FILE, Diagnostic
+from compiler.stages import BY_NAME, Syntax
 
 FAILED = "<Compilation failed>"
 _SEVERITY = {"note": 1, "warning": 2, "error": 3}
-_COMMENTS = {"ptx": "//", "sass": "//", "ttir": "//", "ttgir": "//", "llir": ";", "amdgcn": ";"}
-_DEBUG_DIRECTIVE = {
+COMMENTS: dict[Syntax, str] = {
+    "mlir": "//", "llvm": ";", "ptx": "//", "sass": "//", "amdgcn": ";", "python": "#"
+}  # fmt: skip
+DEBUG_DIRECTIVES: dict[Syntax, re.Pattern[str]] = {
     "ptx": re.compile(r"\s*\.(?:loc|file)\b"),
     "amdgcn": re.compile(r"\s*\.(?:loc|file|cfi_\w+|ident|addrsig)\b"),
-    "ttir": re.compile(r"#loc\d*(?:\b|\()"),
-    "ttgir": re.compile(r"#loc\d*(?:\b|\()"),
-    "llir": re.compile(r"!\d+ = "),
+    "mlir": re.compile(r"#loc\d*(?:\b|\()"),
+    "llvm": re.compile(r"!\d+ = "),
 }
 
 
@@ -125,8 +127,8 @@ def sources_of(rows: Sequence[Mapping[str, Any]], stage: str) -> dict[int, Sourc
 
 def _code(text: str, stage: str, filters: Mapping[str, Any]) -> Iterable[str | None]:
     """Yield each line, None for one that is left out."""
-    comment = _COMMENTS.get(stage) if filters.get("commentOnly") else None
-    debug = _DEBUG_DIRECTIVE.get(stage) if filters.get("directives") else None
+    comment = COMMENTS.get(BY_NAME[stage].syntax) if filters.get("commentOnly") else None
+    debug = DEBUG_DIRECTIVES.get(BY_NAME[stage].syntax) if filters.get("directives") else None
     in_debug_section = False
     for line in text.splitlines():
         if debug and stage == "ptx" and line.lstrip().startswith(".section"):

@@ -32,11 +32,12 @@ from adapters.compiler_explorer.user_arguments import (
 from compiler.compilation import CompilationAnswer
 from compiler.inspection import Inspection
 from compiler.request.compile_request import MAX_PATH_CHARS, Name, Text
-from compiler.target import BINARY_STAGES, parse_target
+from compiler.stages import BINARY, STAGES
+from compiler.target import parse_target
 from service.http.inner_request import InnerAnswer, ask_itself
 from service.http.problems import ProblemRaised
 
-_DERIVED = {"sass": "cubin", "numpy": "ttir"}
+_DERIVED = {stage.name: stage.derived_from[-1] for stage in STAGES if stage.is_derived}
 """Stages that are made on demand, and the one that each is made from."""
 
 
@@ -152,7 +153,7 @@ def _stage(
     Raises ArgumentsRefused for a stage that is no text of this target's.
     """
     target = parse_target(compiler.target)
-    texts = [stage for stage in target.stages if stage not in BINARY_STAGES]
+    texts = [stage for stage in target.stages if stage not in BINARY]
     default = texts[-1]
     texts += [stage for stage, made_from in _DERIVED.items() if made_from in target.stages]
     if arguments.stage is None:

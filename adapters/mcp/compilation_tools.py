@@ -15,7 +15,8 @@ from adapters.mcp.tool_arguments import (
     InspectArguments,
     TargetsArguments,
 )
-from compiler.target import BINARY_STAGES, parse_target
+from compiler.stages import BINARY
+from compiler.target import parse_target
 from service.http.inner_request import ask_itself
 from service.state import state_of
 
@@ -200,7 +201,7 @@ async def _compilation(request: Request, key: str) -> dict[str, Any] | ToolAnswe
 
 def _assembly_stage(compilation: Mapping[str, Any]) -> str:
     stages = parse_target(compilation["target"]).stages
-    texts = [s for s in stages if s not in BINARY_STAGES and s in compilation["artifacts"]]
+    texts = [s for s in stages if s not in BINARY and s in compilation["artifacts"]]
     return texts[-1] if texts else stages[0]
 
 

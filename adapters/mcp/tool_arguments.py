@@ -6,12 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.request.compile_request import MAX_OPTIONS, Name, Text
 from compiler.request.signature import MAX_PARAMETERS
+from compiler.stages import CompiledTextStage
 from launch.request.grid import MAX_CHARS as MAX_GRID_CHARS
 from launch.request.launch_request import MAX_ARGUMENTS, MAX_CHECKS
 
 _Formula = Annotated[str, Field(max_length=MAX_GRID_CHARS)]
-
-Stage = Literal["source", "ttir", "ttgir", "llir", "ptx", "amdgcn"]
 
 
 class ToolArguments(BaseModel):
@@ -53,7 +52,9 @@ class CompileArguments(KernelArguments):
     """A kernel, and what of it to show."""
 
     target: Name = Field(description="such as cuda:90 or hip:gfx942; `targets` lists them")
-    stage: Stage | None = Field(default=None, description="the text to show; default: none")
+    stage: CompiledTextStage | None = Field(
+        default=None, description="the text to show; default: none"
+    )
     first_line: int = Field(default=1, ge=1, description="of that text")
 
 
@@ -84,7 +85,7 @@ class CompareArguments(ToolArguments):
 
     first: Name = Field(description="key that `compile` answered")
     second: Name = Field(description="key that `compile` answered")
-    stage: Stage | Literal["sass"] | None = Field(
+    stage: CompiledTextStage | Literal["sass"] | None = Field(
         default=None, description="whose text diff is shown; default: the first that differs"
     )
 
@@ -94,4 +95,6 @@ class ExplainArguments(ToolArguments):
 
     key: Name = Field(description="key of a compilation, or id of a launch")
     line: int | None = Field(default=None, ge=1, description="of the source: what it became")
-    stage: Stage | None = Field(default=None, description="default: PTX or AMD assembly")
+    stage: CompiledTextStage | None = Field(
+        default=None, description="default: PTX or AMD assembly"
+    )

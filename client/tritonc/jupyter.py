@@ -32,7 +32,6 @@ _USAGE = (
     "write %%tritonc compile --target cuda:90 --signature x=*fp32 ... --emit ptx ttir, or "
     "%%tritonc launch --grid 4 --argument x=fp32[64]:ones ..., and the kernel below it"
 )
-_TEXTS = ("ptx", "amdgcn", "llir", "ttgir", "ttir")
 
 
 class Shell(Protocol):
@@ -101,7 +100,7 @@ def _compile(given: Namespace, cell: str, client: Client) -> Shown:
         **by_example(source, given, kernel_members(given), targets[0], client),
         **rare_members(given),
     )
-    shown = stages or [stage for stage in _TEXTS if stage in compilation.artifacts][:1]
+    shown = stages or _last_text(compilation)
     summary = _summary(compilation)
     lines = client.lines(compilation.key, wait_s=given.wait_s)["lines"]
     panes = [plain(summary, is_good=True)]
@@ -109,6 +108,16 @@ def _compile(given: Namespace, cell: str, client: Client) -> Shown:
         text = client.artifact(compilation.key, stage, wait_s=given.wait_s).decode(errors="replace")
         panes.append(pane(stage, text, _sources(lines, stage), is_open=index == 0))
     return Shown(summary, "".join(panes))
+
+
+def _last_text(compilation: Compilation) -> list[str]:
+    """Return the last stage that has a text: PTX or AMD assembly, where the kernel came so far."""
+    texts = [
+        stage
+        for stage, artifact in compilation.artifacts.items()
+        if artifact.media_type.startswith("text/")
+    ]
+    return texts[-1:]
 
 
 def _source(given: Namespace, cell: str) -> PostedFile:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from compiler.diagnostic import Diagnostic, Severity, Span, diagnostic, excerpt, file_in_kernel
+from compiler.stages import DiagnosticStage
 
 _RETURNS = "failed to legalize operation 'tt.return'"
 _MASK = re.compile(
@@ -93,9 +94,7 @@ def reworded(message: str) -> Reworded:
     return Reworded(message, hint)
 
 
-STAGES = frozenset(
-    {"request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}
-)
+STAGES = frozenset(get_args(DiagnosticStage))
 MOST_DIAGNOSTICS = 20
 MOST_READ = 200
 """Different complaints: a log that has more is not read to its end."""

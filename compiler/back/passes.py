@@ -19,6 +19,7 @@ from compiler.back import contexts, ir_module, locations, tool_process, triton_a
 from compiler.diagnostic import KERNEL_FOLDER, Failure
 from compiler.messages.orders import PassesOrder
 from compiler.messages.wire import Send
+from compiler.stages import BY_NAME
 
 _ANY = re.compile(r"^// -----// .*$\n?", re.MULTILINE)
 _BEFORE = re.compile(
@@ -127,7 +128,6 @@ class _Watched:
         return noting
 
 
-MLIR_STAGES = ("ttir", "ttgir", "llir")
 MOST_BYTES = 24 << 20
 """Of all bodies together; those after it are left out, and the answer says so."""
 
@@ -199,7 +199,7 @@ def _names(names: list[str], order: PassesOrder) -> list[str]:
     """Return the stages that passes of MLIR or LLVM make, up to `stop_after`."""
     start = names.index(order.language) if order.language in names else -1
     start += not order.canonicalize
-    known = [name for name in names[max(start, 0) :] if name in MLIR_STAGES]
+    known = [name for name in names[max(start, 0) :] if BY_NAME[name].has_passes]
     stop = order.stop_after
     return known[: known.index(stop) + 1] if stop in known else known
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from compiler.stages import BY_NAME, COMPARED, Syntax
+
 Numbered = tuple[int, str]
 
 _LOCATION = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)| loc\(')
@@ -133,13 +135,13 @@ def _numbered(text: str) -> Iterator[Numbered]:
             yield number, line.rstrip("\r")
 
 
-CLEANED: Mapping[str, Callable[[str], Iterator[Numbered]]] = {
-    "source": mlir_lines,
-    "ttir": mlir_lines,
-    "ttgir": mlir_lines,
-    "llir": llvm_lines,
+CLEANERS: Mapping[Syntax, Callable[[str], Iterator[Numbered]]] = {
+    "mlir": mlir_lines,
+    "llvm": llvm_lines,
     "ptx": ptx_lines,
     "sass": sass_lines,
     "amdgcn": amd_lines,
 }
-"""What reads the text of a stage, in the order of the pipeline."""
+"""The reader of a text whose lines are compared, by its syntax."""
+CLEANED = {name: CLEANERS[BY_NAME[name].syntax] for name in COMPARED}
+"""The same by the name of a stage, in the order of the pipeline."""

@@ -22,6 +22,7 @@ from compiler.diff.stage_text import (
     stage_lines,
     value_keys,
 )
+from compiler.stages import BY_NAME
 
 MOST_DIFF_BYTES = 128 << 10
 """Of one stage."""
@@ -76,7 +77,9 @@ def stage_diff(stage: str, text_a: str, text_b: str) -> StageDiff:
     moved = {pair for pair in pairs if a[pair[0]].exact != b[pair[1]].exact}
     differ_much = len(moved) > max(_FEW_MOVED_LINES, _FEW_MOVED_RATIO * len(pairs))
     naming = Naming(name.text for line in a for name in line.names)
-    walk = _Walk(a, b, set() if differ_much else moved, naming, LANGUAGES[stage].reuses_names)
+    walk = _Walk(
+        a, b, set() if differ_much else moved, naming, LANGUAGES[BY_NAME[stage].syntax].reuses_names
+    )
     shown = list(walk.rows(pairs))
     added = sum(row.sign == "+" for row in shown)
     removed = sum(row.sign == "-" for row in shown)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from compiler.diff.cleaning import CLEANED
+from compiler.stages import BY_NAME, Syntax
 
 _STRING = r'"(?:[^"\\]|\\.)*(?:"|\\?$)'
 
@@ -142,11 +143,9 @@ _AMD = StageLanguage(
     ),
     function=re.compile(r"[A-Za-z_]\w*:"),
 )
-LANGUAGES: Mapping[str, StageLanguage] = {
-    "source": _MLIR,
-    "ttir": _MLIR,
-    "ttgir": _MLIR,
-    "llir": _LLVM,
+LANGUAGES: Mapping[Syntax, StageLanguage] = {
+    "mlir": _MLIR,
+    "llvm": _LLVM,
     "ptx": _PTX,
     "sass": _SASS,
     "amdgcn": _AMD,
@@ -155,7 +154,7 @@ LANGUAGES: Mapping[str, StageLanguage] = {
 
 def stage_lines(stage: str, text: str) -> list[StageLine]:
     """Return the lines of the stage that are compared. Raises KeyError for a binary stage."""
-    language = LANGUAGES[stage]
+    language = LANGUAGES[BY_NAME[stage].syntax]
     cleaned = CLEANED[stage](text)
     return [language.line(number, line) for number, line in cleaned if line.strip()]
 

@@ -14,17 +14,19 @@ from compiler.lines.llvm_ir import map_llvm_ir
 from compiler.lines.mlir import map_mlir
 from compiler.lines.place import Chain, LineMap
 from compiler.lines.sass import map_sass
+from compiler.stages import BY_NAME, MAPPED, Syntax
 
 USER_FOLDER = "/kernel/"
-MAPS: Mapping[str, Callable[[str], LineMap]] = {
-    "ttir": map_mlir,
-    "ttgir": map_mlir,
-    "llir": map_llvm_ir,
+READERS: Mapping[Syntax, Callable[[str], LineMap]] = {
+    "mlir": map_mlir,
+    "llvm": map_llvm_ir,
     "ptx": map_assembly,
     "amdgcn": map_assembly,
     "sass": map_sass,
 }
-"""The artifacts that are mapped, in the order of the pipeline."""
+"""The reader of a text that has the lines of other files, by its syntax."""
+MAPS = {name: READERS[BY_NAME[name].syntax] for name in MAPPED}
+"""The same by the name of a stage, in the order of the pipeline."""
 
 
 def line_maps(artifacts: Mapping[str, str]) -> dict[str, LineMap]:

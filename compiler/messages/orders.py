@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from compiler.messages.reports import BlockLocations
+from compiler.stages import made_by
 from compiler.target import Target
 
 
@@ -63,7 +64,7 @@ class FrontOrder(Order):
 
     task = "front"
     profile = "front"
-    stages = frozenset({"source", "ttir"})
+    stages = made_by("front")
     kernel: str | None
     files: dict[str, str] = field(default_factory=dict)
     touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -113,7 +114,7 @@ class BackOrder(Order):
 
     task = "back"
     profile = "back"
-    stages = frozenset({"ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"})
+    stages = made_by("back")
     language: str = "ttir"
     locations: BlockLocations | None = None
     canonicalize: bool = False

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, mo
 
 from compiler.rejection import MAX_NAME_CHARS
 from compiler.request.signature import MAX_PARAMETERS
+from compiler.stages import CompiledStage
 
-Stage = Literal["source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"]
 MAX_TIMEOUT_S = 600
 MAX_TEXT_CHARS = 64 << 20
 """Of a source, a file or IR, whatever a deployment allows; its settings allow less."""
@@ -96,7 +96,7 @@ class IrText(BaseModel):
     )
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> CompiledStage:
         """The stage that the text is."""
         return "source" if self.canonicalize else self.language
 
@@ -165,8 +165,10 @@ class CompileRequest(BaseModel):
     triton: str | None = Field(
         default=None, max_length=64, description="a Triton version that the deployment offers"
     )
-    stop_after: Stage | None = Field(default=None, description="default: the target's last stage")
-    include: list[Stage] = Field(
+    stop_after: CompiledStage | None = Field(
+        default=None, description="default: the target's last stage"
+    )
+    include: list[CompiledStage] = Field(
         default_factory=list, max_length=8, description="artifacts to inline in the answer"
     )
     priority: Literal["interactive", "batch"] = Field(

@@ -10,9 +10,9 @@ import { languageOf } from "./languages";
 import { differencesOf, type StageDifference } from "./differences";
 import { tables } from "./difference_tables";
 import type { Content, Shown } from "./panes";
+import { STAGES } from "./stages";
 import { wordsOf } from "./text_pane";
 
-const STAGES = ["source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "numpy"];
 const SAME = "Both are the same.";
 const REGISTERS = "They differ in which registers they use alone, in most lines.";
 const NARROW = window.matchMedia("(max-width: 60rem)");
@@ -24,7 +24,7 @@ export function comparison(): Content {
 class ComparisonPane implements Content {
   readonly element: HTMLElement;
   private readonly said = element("p", { className: "faint" });
-  private readonly stages = menu(STAGES.map((name) => [name, name] as const), "ptx", { "aria-label": "Stage" });
+  private readonly stages = menu(STAGES.map(({ name }) => [name, name] as const), "ptx", { "aria-label": "Stage" });
   private readonly asIs = element("input", { type: "checkbox" });
   private readonly controls: HTMLElement;
   private readonly tables = element("div", { className: "differences scrolls", tabIndex: 0, role: "group", "aria-label": "What differs" });

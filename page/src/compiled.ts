@@ -4,9 +4,8 @@ import { ask, made, post } from "./api";
 import { huesOf, tableOf, tableOfMlir, tableOfNumpy, tableOfSource, type LineTable, type Place } from "./line_links";
 import type { RequestText } from "./page_state";
 import type { RequestBody } from "./request";
+import { BY_NAME } from "./stages";
 import type { Compilation, LinesEntry, Pass } from "./wire";
-
-const TEXT_STAGES = ["source", "ttir", "ttgir", "llir", "ptx", "amdgcn"];
 
 export class Compiled {
   private readonly texts = new Map<string, Promise<string>>();
@@ -23,9 +22,9 @@ export class Compiled {
   /** Whether the text `name` can be had of it. */
   has(name: string): boolean {
     const { artifacts } = this.compilation;
-    if (name === "sass") return "cubin" in artifacts;
-    if (name === "numpy") return "source" in artifacts || "ttir" in artifacts;
-    return TEXT_STAGES.includes(name) && name in artifacts;
+    const stage = BY_NAME.get(name);
+    if (!stage) return false;
+    return stage.derivedFrom.length ? stage.derivedFrom.some((from) => from in artifacts) : name in artifacts;
   }
 
   /** Return an artifact's text. Raises ProblemAnswered. */

@@ -3,6 +3,7 @@
 import { StreamLanguage, type StreamParser } from "@codemirror/language";
 import { python } from "@codemirror/lang-python";
 import type { Extension } from "@codemirror/state";
+import { BY_NAME } from "./stages";
 
 interface Nothing {}
 type Rule = readonly [RegExp, string | null];
@@ -103,11 +104,11 @@ const AMDGCN = words(
 );
 
 const PARSERS: Record<string, StreamParser<Nothing>> = {
-  source: MLIR, ttir: MLIR, ttgir: MLIR, llir: LLVM, ptx: PTX, sass: SASS, amdgcn: AMDGCN,
+  mlir: MLIR, llvm: LLVM, ptx: PTX, sass: SASS, amdgcn: AMDGCN,
 };
 
 /** Return the language of an artifact or of a source. */
 export function languageOf(name: string): Extension {
-  const parser = PARSERS[name];
+  const parser = PARSERS[BY_NAME.get(name)?.syntax ?? ""];
   return parser ? StreamLanguage.define(parser) : python();
 }

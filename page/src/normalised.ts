@@ -1,17 +1,17 @@
 // A module before and after a pass made comparable: without what differs though nothing does.
 
+import { BY_NAME } from "./stages";
+
 const LOCATION = / ?loc\((?:#loc\d*|"[^"]*"(?::\d+:\d+|\(#loc\d*\))?|unknown)\)/g;
 const DEFINITION = /^\s*(%[\w$.-]+)(?::\d+)? = (?:tail |musttail |notail )?"?([\w.]+)/;
 const VALUE = /%[\w$.-]+/g;
 
 /** Return an MLIR or LLVM module without places, and with values named after what makes them. */
 export function normalised(stage: string, text: string): string {
-  switch (stage) {
-    case "source":
-    case "ttir":
-    case "ttgir":
+  switch (BY_NAME.get(stage)?.syntax) {
+    case "mlir":
       return renamed(lines(text).filter((line) => !/^#loc\d* = /.test(line)).map((line) => line.replace(LOCATION, "")));
-    case "llir":
+    case "llvm":
       return renamed(
         lines(text)
           .filter((line) => !/^(?:!\d+ = |!llvm\.|; )/.test(line))

@@ -9,17 +9,11 @@ import { passes } from "./passes_pane";
 import { resources } from "./resources_pane";
 import { run, type RunContext } from "./run_pane";
 import { see, type SeeContext } from "./see_pane";
+import { STAGES } from "./stages";
 import { text } from "./text_pane";
 
 export const KINDS: readonly (readonly [string, string])[] = [
-  ["source", "Source IR"],
-  ["ttir", "TTIR"],
-  ["ttgir", "TTGIR"],
-  ["llir", "LLVM IR"],
-  ["ptx", "PTX"],
-  ["sass", "SASS"],
-  ["amdgcn", "AMD assembly"],
-  ["numpy", "NumPy form"],
+  ...STAGES.map(({ name, title }) => [name, title] as const),
   ["passes", "Passes"],
   ["resources", "Resources"],
   ["comparison", "Comparison"],

@@ -15,7 +15,7 @@ import orjson
 from fastapi import Response
 
 from compiler.compilation import compilation_url
-from compiler.target import BINARY_STAGES
+from compiler.stages import BINARY
 
 Cache = Literal["hit", "miss", "join"]
 FINISHED_STATES = frozenset({"succeeded", "failed", "cancelled"})
@@ -97,6 +97,6 @@ def server_timing(started: float) -> str:
 
 
 def _text(stage: str, data: bytes) -> str:
-    if stage in BINARY_STAGES:
+    if stage in BINARY:
         return base64.b64encode(data).decode()
     return data.decode(errors="replace")

@@ -5,7 +5,8 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, Request, Response
 
-from compiler.target import MEDIA_TYPES, Target, parse_target
+from compiler.stages import BY_NAME, COMPILED
+from compiler.target import Target, parse_target
 from service.compilations.retrieval import find_compilation, forget_evicted
 from service.http.content_coding import accepts
 from service.http.openapi import bytes_as, wait_parameter
@@ -20,15 +21,15 @@ router = APIRouter(prefix="/v1", tags=["artifacts"])
     "/compilations/{key}/artifacts/{stage}",
     summary="The bytes of one stage",
     response_class=Response,
-    responses=bytes_as(*dict.fromkeys(MEDIA_TYPES.values())),
+    responses=bytes_as(*dict.fromkeys(stage.media_type for stage in COMPILED.values())),
     openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_artifact(request: Request, key: str, stage: str) -> Response:
     """Answer the artifact; 404 names whether the stage does not exist or was not reached."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
-    if stage not in MEDIA_TYPES:
-        known = ", ".join([*MEDIA_TYPES, "sass", "numpy"])
+    if stage not in COMPILED:
+        known = ", ".join(BY_NAME)
         detail = f"There is no stage {stage!r}; there is {known}"
         raise ProblemRaised("no_such_stage", detail)
     wait = requested_wait(request, state.settings.max_wait_s)
@@ -43,7 +44,7 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
         raise _missing_stage(stage, answer.state, parse_target(compilation["target"]))
     headers = {"Cache-Control": "private, no-cache"} | wait.headers
     digest = artifact["digest"]
-    response = await blob_response(request, state, digest, MEDIA_TYPES[stage], headers)
+    response = await blob_response(request, state, digest, COMPILED[stage].media_type, headers)
     if response is None:
         raise await forget_evicted(state, key)
     return response

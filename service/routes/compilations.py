@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from compiler.compilation import CompilationAnswer
 from compiler.request.compile_request import EXAMPLE, CompileRequest
-from compiler.target import STAGES
+from compiler.stages import COMPILED
 from service.compilations.answer import answer_response, server_timing
 from service.compilations.retrieval import cancelled_record, find_compilation, read_compile_job
 from service.compilations.submission import CompilePost, answer_request
@@ -29,8 +29,7 @@ from store.jobs.types import Cancellation
 PATH = "/v1/compilations"
 _POST_PARAMETERS = frozenset({"wait"})
 router = APIRouter(prefix=PATH, tags=["compilations"])
-ALL_STAGES = tuple(dict.fromkeys(stage for stages in STAGES.values() for stage in stages))
-_STAGES = {"pattern": "^(({0})(,({0}))*)?$".format("|".join(ALL_STAGES))}
+_STAGES = {"pattern": "^(({0})(,({0}))*)?$".format("|".join(COMPILED))}
 Include = Annotated[
     Sequence[Annotated[str, Field(json_schema_extra=_STAGES)]],
     Query(description="artifacts to inline: by comma, or repeated"),
@@ -95,8 +94,8 @@ async def get_compilation(request: Request, key: str, include: Include = ()) -> 
 def _included_stages(include: Sequence[str]) -> list[str]:
     stages = [stage for stage in ",".join(include).split(",") if stage]
     for stage in stages:
-        if stage not in ALL_STAGES:
-            detail = f"include: there is no stage {stage!r}; there is {', '.join(ALL_STAGES)}"
+        if stage not in COMPILED:
+            detail = f"include: there is no stage {stage!r}; there is {', '.join(COMPILED)}"
             raise ProblemRaised("invalid_request", detail, parameter="include")
     return stages
 

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from compiler.compilation import Compilation
-from compiler.derivation import DIFF, DIFF_STAGES
+from compiler.derivation import DIFF
+from compiler.stages import COMPARED
 from compiler.target import parse_target
 from service.compilations.derivations import (
     DerivationRequest,
@@ -98,11 +99,11 @@ async def get_diff(
 def _wanted(stages: Sequence[str]) -> tuple[str, ...]:
     named = [stage for stage in ",".join(stages).split(",") if stage]
     for stage in named:
-        if stage not in DIFF_STAGES:
-            known = ", ".join(DIFF_STAGES)
+        if stage not in COMPARED:
+            known = ", ".join(COMPARED)
             detail = f"stages: {stage[:100]!r} has no text to compare; there is {known}"
             raise ProblemRaised("invalid_request", detail, parameter="stages")
-    return tuple(stage for stage in DIFF_STAGES if stage in named)
+    return tuple(stage for stage in COMPARED if stage in named)
 
 
 def _there(wanted: tuple[str, ...], first: Compilation, second: Compilation) -> tuple[str, ...]:
@@ -121,4 +122,4 @@ def _there(wanted: tuple[str, ...], first: Compilation, second: Compilation) -> 
                 raise ProblemRaised("no_such_stage", f"Neither {both} has a stage {stage!r}")
             detail = f"Neither compilation reached {stage!r}"
             raise ProblemRaised("stage_not_reached", detail)
-    return wanted or tuple(stage for stage in DIFF_STAGES if stage in reached)
+    return wanted or tuple(stage for stage in COMPARED if stage in reached)

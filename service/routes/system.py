@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from compiler.target import STAGES
+from compiler.stages import pipeline
 from service import VERSION
 from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
@@ -38,7 +38,7 @@ async def get_targets(request: Request) -> dict[str, Any]:
             "references": references.get(toolchain.id, []),
             "programs": toolchain.id in programs,
             "default": default is not None and toolchain.id == default.id,
-            "stages": {backend: STAGES[backend] for backend in toolchain.options},
+            "stages": {backend: pipeline(backend) for backend in toolchain.options},
         }
         for toolchain in await state.toolchains.all()
     ]

@@ -14,12 +14,12 @@ from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
 from compiler.request.resolution import specialized_job
+from compiler.stages import BINARY
 from jobs.deadline import Deadline
 from launch.request.case import Case
 from launch.request.grid import NUM_SMS, parse_grid
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_resolution import resolve_launch
-from sweeps.built_row import BINARIES
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.compile.reports import KernelFacts
@@ -43,7 +43,7 @@ class LaunchCompilation:
 
         Not the same are equal binaries in other grids: constexprs that only the grid names.
         """
-        digests = [made.artifacts[name].digest for name in BINARIES if name in made.artifacts]
+        digests = [made.artifacts[name].digest for name in BINARY if name in made.artifacts]
         called = made.abi.to_json() if made.abi is not None else made.key
         return json.dumps([digests, called, self.launching], sort_keys=True)
 

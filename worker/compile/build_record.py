@@ -11,7 +11,7 @@ from compiler.job import CompileJob
 from compiler.occupancy import Needs, occupancy, shared_limit_bytes
 from compiler.problem import failure_problem
 from compiler.resource_limits import CompiledWith, fits, warnings
-from compiler.target import MEDIA_TYPES
+from compiler.stages import COMPILED
 from compiler.toolchain import Toolchain
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.compile.progress import CompilationFailed, Progress
@@ -85,7 +85,7 @@ def _artifact(key: str, stage: str, digest: str, size_bytes: int) -> Artifact:
     return Artifact(
         digest=digest,
         size_bytes=size_bytes,
-        media_type=MEDIA_TYPES[stage],
+        media_type=COMPILED[stage].media_type,
         url=f"/v1/compilations/{key}/artifacts/{stage}",
     )
 

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from compiler.messages.orders import Order
 from compiler.messages.wire import header_of
-from compiler.target import BINARY_STAGES
+from compiler.stages import BINARY
 from worker.compile.reports import FailureReport, Malformed, Report, read_report
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import MoreTime, OnStage
@@ -63,7 +63,7 @@ def read_stages(order: Order, outcome: ChildOutcome) -> dict[str, bytes]:
     for stage in outcome.stages:
         if stage.name not in order.stages:
             raise Malformed(f"a {order.task} child does not make the stage {stage.name!r}")
-        if stage.name not in BINARY_STAGES and not _is_text(stage.body):
+        if stage.name not in BINARY and not _is_text(stage.body):
             raise Malformed(f"the stage {stage.name} is not UTF-8 text")
         stages[stage.name] = stage.body
     return stages

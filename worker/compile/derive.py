@@ -24,6 +24,7 @@ from compiler.messages.orders import (
     SassOrder,
     TritonCacheOrder,
 )
+from compiler.stages import COMPILED, MAPPED
 from compiler.target import parse_target
 from store.compilations import Derived
 from worker.compile.autotune_cache_order import autotune_cache_order_of
@@ -46,8 +47,6 @@ from worker.pool.child_outcome import ChildOutcome, Ending
 DEADLINE_S = 120.0
 MADE = "made"
 """The name of the one blob of a derivation."""
-_MAPPED = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
-_CACHED = ("source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco")
 _NEEDS_OF_EXPORT = {"c": "cubin", "cuda-inline": "ptx", "rust": "cubin", "python": "cubin"}
 _Report = TypeVar("_Report", bound=Report)
 
@@ -99,7 +98,7 @@ class _Derivation:
         return await self._made(SassOrder(sizes=_sizes(parts)), parts)
 
     async def lines(self) -> bytes:
-        parts = await self._artifacts([name for name in _MAPPED if self._has(name)])
+        parts = await self._artifacts([name for name in MAPPED if self._has(name)])
         if self._has("cubin"):
             sass = await self._kept_sass()
             parts |= await self._artifacts(["cubin"]) if sass is None else {"sass": sass}
@@ -175,7 +174,7 @@ class _Derivation:
         front, text = await self._front_order(request)
         hashed = CacheKeyOrder(front=front, sources=request.texts)
         _, key = await self._run(hashed, text, CacheKeyReport)
-        parts = await self._artifacts([stage for stage in _CACHED if self._has(stage)])
+        parts = await self._artifacts([stage for stage in COMPILED if self._has(stage)])
         order = TritonCacheOrder(
             name=key.name,
             source_hashes=key.source_hashes,

@@ -14,9 +14,10 @@ from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
-from compiler.request.compile_request import CompileRequest, Stage
+from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve, specialized_job
 from compiler.specialization import Specialization
+from compiler.stages import CompiledStage
 from compiler.toolchain import Toolchain
 from launch.request.inference import infer
 from programs.tape.schema import (
@@ -112,7 +113,7 @@ class KernelJobs:
     sources: KernelSources
     timeout_s: float
     target: str = TARGET
-    stop_after: Stage | None = TTIR
+    stop_after: CompiledStage | None = TTIR
 
     async def of(self, tape: Tape, *, all_variants: bool = False) -> KernelUses:
         """Return how the tape uses its kernels; `all_variants`: what autotuners try, too.

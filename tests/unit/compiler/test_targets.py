@@ -3,7 +3,7 @@
 import pytest
 
 from compiler.rejection import RequestRejected
-from compiler.target import BINARY_STAGES, MEDIA_TYPES, STAGES, Target, parse_target
+from compiler.target import Target, parse_target
 
 TARGETS = {
     "cuda:90": Target("cuda", 90, 32),
@@ -55,11 +55,3 @@ def test_a_warp_size_that_the_target_has_not_is_refused(written: str, message: s
         parse_target(written)
 
     assert str(rejected.value) == message
-
-
-def test_the_last_stage_of_every_backend_is_binary():
-    assert {stages[-1] for stages in STAGES.values()} == BINARY_STAGES
-
-
-def test_every_stage_has_a_media_type():
-    assert {stage for stages in STAGES.values() for stage in stages} == MEDIA_TYPES.keys()

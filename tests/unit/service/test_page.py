@@ -7,6 +7,7 @@ from typing import Any, get_args
 import httpx
 import pytest
 
+from compiler.stages import TextStage
 from service.page_files import FOLDER, page_files
 from service.page_state import ArgumentText, CaseText, LaunchText, PageState, PaneKind, RequestText
 from service.routes import pages
@@ -169,7 +170,9 @@ def test_every_pane_can_be_stored_in_a_state():
     source = (Path(__file__).parents[3] / "page/src/panes.ts").read_text()
     listed = source[source.index("KINDS") : source.index("];")]
 
-    assert re.findall(r'\["(\w+)", "', listed) == list(get_args(PaneKind))
+    others = re.findall(r'\["(\w+)", "', listed)
+    assert "...STAGES.map" in listed
+    assert [*get_args(TextStage), *others] == list(get_args(PaneKind))
 
 
 def test_the_page_and_the_service_have_one_shape_of_a_state():

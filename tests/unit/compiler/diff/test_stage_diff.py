@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.derivation import DIFF_STAGES
 from compiler.diff.stage_diff import (
     LONGEST_LINE_CHARS,
     MOST_DIFF_BYTES,
@@ -17,7 +16,6 @@ from compiler.diff.stage_diff import (
     stage_diff,
     stage_of_one,
 )
-from compiler.diff.stage_text import LANGUAGES
 from tests.unit.compiler.diff.stage_texts import LLIR, NAMES, PTX, SASS, TEXTS
 
 EACH = pytest.mark.parametrize("stage", TEXTS)
@@ -231,7 +229,3 @@ def test_of_a_huge_line_what_is_around_the_difference_is_shown() -> None:
 def test_what_one_alone_has_is_counted() -> None:
     assert stage_of_one("ptx", "a", PTX).removed == stage_of_one("ptx", "b", PTX).added > 10
     assert not stage_of_one("ptx", "a", PTX).same
-
-
-def test_every_stage_that_is_compared_has_a_language() -> None:
-    assert tuple(LANGUAGES) == DIFF_STAGES

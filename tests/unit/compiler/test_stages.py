@@ -1,0 +1,83 @@
+"""Each row of the table of stages is complete: whatever reads the table knows what it says."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from adapters.compiler_explorer.compile_result import COMMENTS, DEBUG_DIRECTIVES
+from compiler.derivation import KINDS
+from compiler.diff.cleaning import CLEANERS
+from compiler.diff.stage_text import LANGUAGES
+from compiler.lines.line_map import READERS
+from compiler.stages import (
+    BY_NAME,
+    STAGES,
+    CompiledStage,
+    CompiledTextStage,
+    DiagnosticStage,
+    Stage,
+    TextStage,
+    pipeline,
+)
+from page.stages import FILE, stages_ts
+
+
+def missing(stage: Stage) -> list[str]:
+    """Return what a row still lacks, in words."""
+    needed = {
+        "CompiledStage": stage.is_derived or stage.name in get_args(CompiledStage),
+        "CompiledTextStage": stage.is_derived
+        or stage.is_binary
+        or stage.name in get_args(CompiledTextStage),
+        "TextStage": stage.is_binary or stage.name in get_args(TextStage),
+        "DiagnosticStage": stage.is_derived
+        or stage.name == "source"
+        or stage.name in get_args(DiagnosticStage),
+        "a derivation": not stage.is_derived or stage.name in KINDS,
+        "a reader of lines": not stage.is_mapped or stage.syntax in READERS,
+        "a cleaner for diffs": not stage.is_compared or stage.syntax in CLEANERS,
+        "a language for diffs": not stage.is_compared or stage.syntax in LANGUAGES,
+        "comments for Compiler Explorer": stage.is_binary or stage.syntax in COMMENTS,
+        "debug directives for Compiler Explorer": not stage.is_mapped
+        or stage.name == "sass"  # it has none
+        or stage.syntax in DEBUG_DIRECTIVES,
+        "a stage to derive it from": stage.is_derived == bool(stage.derived_from)
+        and all(name in BY_NAME for name in stage.derived_from),
+        "a media type": stage.media_type.startswith("text/") != stage.is_binary,
+    }
+    return [name for name, is_there in needed.items() if not is_there]
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_a_row_is_complete(stage: Stage) -> None:
+    assert missing(stage) == []
+
+
+def test_a_new_stage_is_told_what_it_lacks() -> None:
+    new = replace(BY_NAME["ptx"], name="vptx", syntax="python")
+
+    assert missing(new) == [
+        "CompiledStage",
+        "CompiledTextStage",
+        "TextStage",
+        "DiagnosticStage",
+        "a reader of lines",
+        "a cleaner for diffs",
+        "a language for diffs",
+        "debug directives for Compiler Explorer",
+    ]
+
+
+def test_the_types_name_no_stage_without_a_row() -> None:
+    named = {*get_args(CompiledStage), *get_args(CompiledTextStage), *get_args(TextStage)}
+    assert named | set(get_args(DiagnosticStage)) == {*BY_NAME, "request", "frontend"}
+
+
+@pytest.mark.parametrize("backend", ["cuda", "hip"])
+def test_the_last_stage_of_a_backend_is_binary(backend: str) -> None:
+    assert [BY_NAME[name].is_binary for name in pipeline(backend)] == [False] * 5 + [True]
+
+
+def test_the_page_has_the_same_table() -> None:
+    assert FILE.read_text() == stages_ts(), "run `make page-stages`"
