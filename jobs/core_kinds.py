@@ -99,7 +99,7 @@ COMPILATION: Final = JobKind(
     id_of=lambda job: job.key,
     lane_of=lambda job: compile_lane(job.toolchain_id),
     keeps_payload=True,
-    cancelled="Everybody who asked for this compilation withdrew.",
+    cancelled="All callers of this compilation withdrew.",
 )
 INSPECTION: Final = JobKind(
     name="inspect",
@@ -119,7 +119,7 @@ DERIVATION: Final = JobKind(
     lane_of=lambda job: derive_lane(job.compilation.toolchain.id),
     failure_slug="derivation_failed",
     cancelled_slug="derivation_failed",
-    cancelled="Everybody who asked for it withdrew.",
+    cancelled="All callers withdrew.",
 )
 LAUNCH: Final = JobKind(
     name="launch",

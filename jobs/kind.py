@@ -79,7 +79,7 @@ class JobKind(Generic[Job]):
         return _json(self.record(job_id, self._readable(payload), state, queue_position=position))
 
     def cancelled_record(self, job_id: str, payload: bytes) -> bytes:
-        """Return the record of a job that nobody wants any more."""
+        """Return the record of a job whose callers all withdrew."""
         return self._cancelled(job_id, self._readable(payload), self.cancelled)
 
     def cancelled_of(self, job: Job, why: str = "") -> bytes:

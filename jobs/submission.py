@@ -22,7 +22,7 @@ from store.jobs.waiting import ResultWaiter
 
 IsGone = Callable[[], Awaitable[bool]]
 MAX_QUEUED_MS: Final = 3_600_000
-"""How long a job may wait for a worker before it expires, where nobody says less."""
+"""How long a job may wait for a worker before it expires, by default."""
 MAX_LOSSES: Final = 3
 HANG_UP_CHECK_S: Final = 2.0
 """How often a wait checks that its client is still connected."""
@@ -38,7 +38,7 @@ class Submit(Protocol):
     """Submits a job."""
 
     def __call__(self, *, waiting: Waiting | None) -> Awaitable[Submitted]:
-        """Submit it; `waiting` is the interest of whoever is going to wait for it."""
+        """Submit it; `waiting` is the interest of the request that will wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class JobOrder(Generic[Job]):
         return self.kind.id_of(self.job)
 
     def cancelled_record(self) -> bytes:
-        """Return the record of the job when nobody wants it any more."""
+        """Return the job's record after its last caller withdrew."""
         return self.kind.cancelled_of(self.job)
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingClient:
-    """A client whose wait keeps its job alive, whoever else withdraws.
+    """A client whose wait keeps its job alive even if all others withdraw.
 
     A client that is answered before there is a record is expected to ask again, so its caller's
     standing interest replaces the one of its wait; that of a client that has hung up is withdrawn.
@@ -75,7 +75,7 @@ class WaitingClient:
 
     caller: str
     cancelled_record: Callable[[], bytes]
-    """Makes the record of the job when nobody is left who wants it."""
+    """Makes the job's record after its last caller withdrew."""
     is_gone: IsGone | None = None
     only_for: str = ""
     """The id of the job where the caller wants it for this wait alone: the interest in it ends with
@@ -126,7 +126,7 @@ class JobClient:
             except CallerBytesFull:
                 raise
             except QueueFull as error:
-                logger.info("a driver waits: %s", error)
+                logger.info("waiting for room in the queue: %s", error)
                 await asyncio.sleep(backoff.next_s())
 
     async def done_within(self, deadline: Deadline, order: JobOrder[Job]) -> bytes:
@@ -222,4 +222,4 @@ class JobClient:
         try:
             await asyncio.shield(self.jobs.withdraw(job_id, waiting.interest, record))
         except StoreUnavailable as error:  # it ends by itself, with the time of its wait
-            logger.warning("the interest in %s is not withdrawn: %s", job_id, error)
+            logger.warning("cannot withdraw the interest in %s: %s", job_id, error)

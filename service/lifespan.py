@@ -1,6 +1,6 @@
-"""Starts and stops what a service process needs: connections, shared state, subscriptions.
+"""Starts and stops the parts of a service process: connections, shared state, subscriptions.
 
-A part that ends by itself ends the service: it would answer what is not true any more.
+If a part ends by itself, the service stops: its answers would go stale.
 """
 
 import asyncio
@@ -60,14 +60,14 @@ logger = logging.getLogger(__name__)
 def lifespan(
     settings: ServiceSettings, features: Sequence[Feature]
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Return the context that an application serves in: the core's, and each feature's."""
+    """Return the application's lifespan context: the core's, then each feature's."""
 
     @asynccontextmanager
     async def serve(app: FastAPI) -> AsyncIterator[None]:
         redis = connect(settings.redis_url)
         cache = connect(settings.cache_url) if settings.cache_url else redis
         blocking = connect_blocking(settings.redis_url)
-        # only to note uses: the workers keep the cache within its budget
+        # only notes uses: workers keep the cache within its budget
         budget = None if settings.cache_url else Budget(cache, 0)
         callers = Callers(ApiKeys(redis), is_private=is_loopback(settings.host))
         key_changes = _key_changes(blocking, callers)
@@ -109,11 +109,11 @@ def lifespan(
 
 
 async def _run(part: Part, app: FastAPI) -> None:
-    """Run what must run for as long as the service does; without it the service ends, too."""
+    """Run an essential part; if it fails, stop the service."""
     try:
         await part()
     except Exception:
-        logger.critical("the service ends, as a part of it has", exc_info=True)
+        logger.critical("the service stops because an essential part of it failed", exc_info=True)
         app.state.failed = True
         app.state.stop()
 
@@ -186,7 +186,7 @@ def _service_state(
 
 
 def _key_changes(blocking: Redis, callers: Callers) -> Subscription:
-    """Return the subscription to API keys that are made or revoked."""
+    """Return the subscription to changes of API keys."""
     return Subscription(
         blocking,
         keys.API_KEYS_CHANGED,
@@ -197,10 +197,10 @@ def _key_changes(blocking: Redis, callers: Callers) -> Subscription:
 
 
 async def _flush_regularly(flush: Callable[[], Awaitable[None]]) -> None:
-    """Write every few seconds what was noted in memory: uses, and request aliases."""
+    """Write uses and request aliases noted in memory to the store, every few seconds."""
     while True:
         await asyncio.sleep(FLUSH_S)
         try:
             await flush()
         except StoreUnavailable as error:
-            logger.warning("not written: %s", error)
+            logger.warning("uses and aliases were not written to the store: %s", error)

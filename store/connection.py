@@ -26,7 +26,7 @@ ANSWER_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
 LOST_S: Final = 0.1
 MAX_CONNECTIONS = 64
-MAX_BLOCKING_CONNECTIONS = 10_000  # redis-py allows 100 if it is not told
+MAX_BLOCKING_CONNECTIONS = 10_000  # redis-py's default is 100
 RETRIES = 2
 _OUR_MISTAKES: Final = frozenset(
     {"ERR", "WRONGTYPE", "NOSCRIPT", "NOGROUP", "BUSYGROUP", "CROSSSLOT"}
@@ -173,7 +173,7 @@ async def probe(redis: Redis, within_s: float, *, writes: bool) -> None:
 
 
 class EssentialWrites:
-    """Small writes that a server whose memory is full must take, too: who works, and with what."""
+    """Registers workers and toolchains by writes that a server with full memory accepts."""
 
     def __init__(self, redis: Redis) -> None:
         self._write = scripts.load(redis, "write_essential")

@@ -24,7 +24,7 @@ from urllib.parse import quote
 from store.connection import StoreClient, connect
 from store.errors import DataFolderInUse, EmbeddedServerError, NoServerBinary, StoreUnavailable
 
-# Run between fork and exec in a process of its own: a preexec_fn is not safe beside threads.
+# Runs between fork and exec in its own process: a preexec_fn is not safe beside threads.
 _DIE_WITH_PARENT = """
 import ctypes, os, sys
 PR_SET_PDEATHSIG, SIGTERM = 1, 15
@@ -157,7 +157,7 @@ class EmbeddedValkey:
         await self.stop()
 
     async def _lock(self) -> int:
-        """Return a locked descriptor; the lock is shared with whoever inherits it (flock(2))."""
+        """Return a locked descriptor. Processes that inherit it share the lock (flock(2))."""
         path = self._folder / "lock"
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + LOCK_TIMEOUT_S

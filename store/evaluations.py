@@ -36,7 +36,7 @@ class Evaluations:
         await self._redis.set(_name(caller, kind, task_id), data, ex=LIFE_S)
 
     async def seed(self, *parts: str) -> int:
-        """Return 63 bits that follow from `parts`, and that nobody can know outside the store.
+        """Return 63 bits derived from `parts` that cannot be predicted outside the store.
 
         Raises StoreUnavailable.
         """

@@ -248,7 +248,7 @@ class EventFollowers:
             alive = bool(lives) or int(left or 0) > 0
             stream.extend(self._events.parse(entries), alive=alive)
             if not alive and self._streams.get(id_) is stream:
-                del self._streams[id_]  # its followers have it; who comes now looks anew
+                del self._streams[id_]  # its followers have the event; later ones open a new stream
 
 
 async def _is_set_within(changed: asyncio.Event, timeout_s: float) -> bool:

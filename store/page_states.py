@@ -13,7 +13,7 @@ from store import keys, scripts
 from store.blobs import LEVEL, digest_of, unpack_frame
 
 LIFE_S: Final = 366 * 24 * 3600
-"""Of a state that nobody stores again or looks at."""
+"""Lifetime of a state after it was last stored or read."""
 KEYS_BYTES: Final = 1024
 """What the names and books of a state take beside it, so that small ones are no way round."""
 

@@ -112,7 +112,7 @@ class Subscription:
         except (
             Exception
         ):  # of another version, or not ours: the next one must be heard all the same
-            logger.exception("a message on %s cannot be read: %.200r", self._channel, message)
+            logger.exception("cannot read a message on %s: %.200r", self._channel, message)
 
 
 async def invalidate(redis: Redis, key: str) -> None:

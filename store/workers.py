@@ -174,7 +174,7 @@ class Toolchains:
         return cast("bytes | None", await self._redis.hget(keys.TOOLCHAINS, toolchain_id))
 
     async def tried(self, what: str) -> Sequence[str] | None:
-        """Return the targets that `what` was found to compile for, None when nobody tried."""
+        """Return the targets that `what` was found to compile for, None if that is unknown."""
         found: Any = await self._redis.get(keys.TARGETS_TRIED + what)
         return None if found is None else found.decode().split()
 
@@ -209,7 +209,7 @@ class Toolchains:
         return True
 
     async def forget(self, toolchain_id: str) -> bool:
-        """Remove a toolchain that nobody offers any more; False when it is unknown."""
+        """Remove a toolchain that no worker offers. Returns False when it is unknown."""
         pipeline = self._redis.pipeline(transaction=True)
         pipeline.hdel(keys.TOOLCHAINS, toolchain_id)
         pipeline.zrem(keys.TOOLCHAINS_OFFERED, toolchain_id)

@@ -139,15 +139,15 @@ async def _branch(pool: Pool, group: Cgroup | str, *, unsafe: bool) -> Toolchain
 def check_sandbox(report: SandboxReport, *, unsafe: bool) -> None:
     """Log what the sandbox is worth. Raises SandboxTooWeak unless `unsafe` was asked for."""
     if unsafe:
-        logger.warning("TRITOND_SANDBOX=unsafe: SOURCES RUN WITH THE RIGHTS OF THIS PROCESS")
+        logger.warning("TRITOND_SANDBOX=unsafe: USER CODE RUNS WITH ALL RIGHTS OF THIS PROCESS")
     elif report.level == "weak":
         raise SandboxTooWeak(
-            f"the sandbox does not hold here ({'; '.join(report.failed)}), so no job is taken. "
+            f"the sandbox is too weak ({'; '.join(report.failed)}); this worker takes no jobs. "
             "Run where seccomp and Landlock work, or set TRITOND_SANDBOX=unsafe on a machine "
             "where every source is trusted."
         )
     else:
-        logger.info("sandbox: %s, %d attempts to get out failed", report.level, report.passed)
+        logger.info("sandbox: %s, %d escape attempts were blocked", report.level, report.passed)
 
 
 def _allow_files() -> None:
@@ -162,7 +162,7 @@ def _allow_files() -> None:
 
 
 def main() -> None:
-    """Run until told to stop; exit status 1 when it cannot begin."""
+    """Run until a signal to stop. Exit status 1: the worker could not start."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     _allow_files()
     try:

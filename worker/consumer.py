@@ -164,8 +164,8 @@ class Consumer:
         except (StoreUnavailable, ZygoteError):
             raise
         except Exception:
-            # a mistake of ours must be an answer too, not a job that nobody can finish
-            logger.exception("%s %s", handler.kind.noun, claim.id)
+            # our own bug must end the job too, or every worker would retry it
+            logger.exception("%s %s failed with an internal error", handler.kind.noun, claim.id)
             end = handler.kind.mistake(job)
             await attempt.finish(end.record, reusable=end.reusable, keep_s=end.keep_s)
 

@@ -42,7 +42,7 @@ async def once_available(act: Callable[[], Awaitable[_T]]) -> _T:
         try:
             return await act()
         except StoreUnavailable as error:
-            logger.warning("waiting for the store: %s", error)
+            logger.warning("the store is unavailable; retrying: %s", error)
             await asyncio.sleep(backoff.next_s())
 
 
@@ -51,7 +51,7 @@ async def leave(registry: Workers, name: str) -> None:
     try:
         await registry.unregister(name)
     except StoreUnavailable as error:
-        logger.warning("%s could not take leave: %s", name, error)
+        logger.warning("cannot unregister worker %s: %s", name, error)
 
 
 WAIT_S = 10.0
@@ -154,7 +154,7 @@ class Slots:
                     await self._attempts.wait_for_work(WAIT_S)
                 backoff.reset()
             except StoreUnavailable as error:
-                logger.warning("no job is taken: %s", error)
+                logger.warning("cannot claim a job; retrying: %s", error)
                 await asyncio.sleep(backoff.next_s())
 
     async def _claim(self) -> Claim | None:
@@ -227,17 +227,17 @@ class Slots:
             return
         error = task.exception()
         if isinstance(error, StoreUnavailable):
-            logger.warning("job %s could not be handed in: %s", claim.id, error)
+            logger.warning("cannot store the result of job %s: %s", claim.id, error)
             await asyncio.sleep(STORE_PAUSE_S)
             await self._give_back(claim)
         elif error is not None:
             # three such ends are its error
             if isinstance(error, ZygoteError):
-                logger.warning("job %s could not be done yet: %s", claim.id, error)
+                logger.warning("job %s needs another attempt: %s", claim.id, error)
             elif isinstance(error, ValidationError):
-                logger.error("job %s cannot be read here: %d faults", claim.id, error.error_count())
+                logger.error("cannot read job %s: %d errors", claim.id, error.error_count())
             else:
-                logger.error("job %s could not be done", claim.id, exc_info=error)
+                logger.error("job %s failed with an internal error", claim.id, exc_info=error)
             await self._abandon(claim)
 
     async def _renew_while_running(self, task: asyncio.Task[None], claim: Claim) -> None:
@@ -248,7 +248,7 @@ class Slots:
             try:
                 answer = await self._attempts.renew(claim.id, claim.token)
             except StoreUnavailable as error:
-                logger.warning("lease of %s not renewed: %s", claim.id, error)
+                logger.warning("cannot renew the lease of job %s: %s", claim.id, error)
                 continue
             if answer is not Heartbeat.OK:
                 task.cancel()
@@ -258,10 +258,10 @@ class Slots:
             await self._attempts.release(claim.id, claim.token)
         except StoreUnavailable as error:
             # then the end of its lease gives it back
-            logger.warning("job %s not given back: %s", claim.id, error)
+            logger.warning("cannot give job %s back to the queue: %s", claim.id, error)
 
     async def _abandon(self, claim: Claim) -> None:
         try:
             await self._attempts.abandon(claim.id, claim.token)
         except StoreUnavailable as error:
-            logger.warning("job %s not given up: %s", claim.id, error)
+            logger.warning("cannot abandon job %s: %s", claim.id, error)

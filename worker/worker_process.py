@@ -157,7 +157,7 @@ class WorkerProcess:
             async with asyncio.timeout(drain_s):
                 await asyncio.gather(*(part.drain() for part in parts))
         except TimeoutError:
-            logger.info("jobs that are not done after %g s are given back", drain_s)
+            logger.info("stopping; unfinished jobs go back to the queue after %g s", drain_s)
 
     def _context(self, compiling: CompileContext) -> WorkerContext:
         settings = self._settings

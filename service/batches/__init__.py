@@ -1,1 +1,12 @@
-"""Batches: compilations, launches or programs posted together, each as if it had come alone."""
+"""Batches: up to 1,000 compilations, launches or programs in one request.
+
+Start here: `batch_submission.py` submits each item in the same way as a single request.
+
+1. `batch.py` has the models of the request and the answer.
+2. `batch_submission.py` resolves each item. It answers hits at once, merges equal compilations into
+   one job, and turns an invalid item into a problem.
+3. The store counts items as their jobs end (`store/batches.py`). No process waits for a batch.
+4. `batch_answer.py` reads the results and renders the batch.
+
+A batch is cancelled in `batch_submission.py` as well. Compile jobs that others want continue.
+"""

@@ -1,6 +1,6 @@
 """The workers' and reapers' side of the job protocol: take a job, keep it, end it, give it back.
 
-A reaper ends what nobody else will end, also where no worker is left: services and workers all
+A reaper ends abandoned jobs, even if no worker is left: all services and workers
 offer to reap, and one of them does. What the record of such a job says is its caller's knowledge.
 """
 
@@ -97,7 +97,7 @@ class JobConsumer:
             raise StoreUnavailable("The store did not end a blocking read in time.") from error
 
     async def timeout_ms(self, job_id: str) -> int:
-        """Return how long the most patient of those who wait for the job allows it to run."""
+        """Return the longest time that any waiting caller allows the job to run."""
         found = await self._redis.hget(keys.JOB + job_id, "timeout_ms")
         return int(found or 0)
 
@@ -191,7 +191,7 @@ async def reap_for_all(consumer: JobConsumer, end_of: Callable[[Claim], JobEnd])
                 logger.info("job %s ended: %s", claim.id, claim.dead_letter)
         except StoreUnavailable as error:
             claims = None
-            logger.warning("nothing is reaped: %s", error)
+            logger.warning("expired jobs were not reaped: %s", error)
         # another process reaps: enough to see each term whether it is still there
         await asyncio.sleep(REAP_S if claims is not None else max(REAP_S, consumer.term_ms / 1000))
 

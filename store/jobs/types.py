@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-# How long a result that must not be reused is still answered to those who ask for it.
+# How long a result that must not be reused stays available to its callers.
 KEPT_S: Final = 600
 LAUNCH_LANES: Final = "launch:"
 """What the names of the lanes of launches begin with."""
@@ -38,7 +38,7 @@ class State(StrEnum):
 
 
 class Heartbeat(StrEnum):
-    """The answer to a heartbeat: go on; this attempt no longer counts; nobody wants the job."""
+    """The answer to a heartbeat: continue; the attempt lost its claim; the job was cancelled."""
 
     OK = "ok"
     LOST = "lost"
@@ -55,7 +55,7 @@ class Cancellation(StrEnum):
 
 
 class DeadLetter(StrEnum):
-    """Why a reaper holds a claim: its workers died too often, or nobody claimed it in time."""
+    """Why a reaper holds a claim: workers died too often on it, or none claimed it in time."""
 
     EXHAUSTED = "exhausted"
     OVERDUE = "overdue"
@@ -86,12 +86,12 @@ class Membership:
     batch_id: str
     indices: str
     of_batch_alone: bool = False
-    """Whether nobody else can have asked for the job, as for a launch."""
+    """True if no other caller can have requested the job, as for a launch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request that waits for a job: an interest of its own, for as long as it waits."""
+    """The interest of one request in a job, for as long as the request waits."""
 
     name: str
     wait_ms: int
@@ -145,7 +145,7 @@ class Claim:
     submitted_at_ms: int
     started_at_ms: int
     timeout_ms: int = 0
-    """Of the execution, as the most patient of its callers wants it; 0: nobody said."""
+    """The longest execution timeout of its callers; 0: none given."""
     dead_letter: DeadLetter | None = None
 
 

@@ -48,7 +48,7 @@ class ResultWaiter:
         return self._closed
 
     def close(self) -> None:
-        """Answer None to all who wait, now and from now on: this process ends."""
+        """Answer None to all current and future waiters, because this process stops."""
         self._closed = True
         awaited, self._awaited = self._awaited, {}
         for each in awaited.values():

@@ -61,7 +61,7 @@ async def _announce_all(claim: Claim, events: Events, stages: asyncio.Queue[Stag
             if reached_now:
                 await events.append_all(claim.id, claim.token, "stage", reached_now)
         except StoreUnavailable as error:
-            logger.warning("%d stages of %s not announced: %s", len(reached_now), claim.id, error)
+            logger.warning("cannot announce %d stages of %s: %s", len(reached_now), claim.id, error)
 
 
 REPLACED_KEPT_S = 24 * 3600
@@ -72,7 +72,7 @@ SUCCESS_KEPT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class CompileStores:
-    """Where compilations are kept, and who learns of them."""
+    """Stores of compilations, and the channels that announce them."""
 
     compilations: Compilations
     events: Events
@@ -86,7 +86,7 @@ async def do_compilation(
     """Do a compile job and finish it. Raises StoreUnavailable."""
     claim, job = attempt.claim, attempt.job
     is_own = job.toolchain_id == compiling.toolchain.id
-    if not is_own:  # nobody serves that toolchain any more: this one has the same Triton
+    if not is_own:  # no worker serves that toolchain now; ours has the same Triton
         job = job_for(job, compiling.toolchain)
     keep_s = success_kept_s(is_own=is_own)
     if not claim.refresh and (record := await stores.compilations.read(job.key)):
@@ -99,13 +99,13 @@ async def do_compilation(
         await attempt.finish(record, reusable=reusable, keep_s=KEPT_S)
     else:
         if claim.refresh:
-            # whoever learns of the new record must not find the old one afterwards
+            # a reader notified of the new record must not see the old one
             await stores.compilations.forget(job.key)
             await stores.invalidate(job.key)
         if await attempt.finish(record, reusable=is_own, keep_s=keep_s):
             payload = claim.payload if is_own else job.model_dump_json().encode()
             await stores.compilations.write(job.key, record, payload, digests)
-    # nobody waits for these any more
+    # no request waits for these writes
     if progress.overruled:
         await stores.counters.add(OVERRULED)
     await leave_for_others(progress, digests)

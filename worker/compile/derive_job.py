@@ -33,7 +33,7 @@ async def do_derivation(
     try:
         data = await derive(job, context, kept)
     except DerivationFailed as failure:
-        logger.info("deriving %s of %s: %s", job.what, job.compilation.key, failure)
+        logger.info("cannot derive %s of %s: %s", job.what, job.compilation.key, failure)
         reusable = failure.slug == "not_derivable"
         await attempt.finish(_failed(job.what, failure), reusable=reusable, keep_s=KEPT_S)
         return

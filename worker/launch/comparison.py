@@ -143,7 +143,7 @@ async def body_of(parts: Sequence[Body]) -> AsyncIterator[Body | SharedParts]:
         try:
             copied = await SharedBytes.of(map(bytes, rest))
         except OSError as error:
-            logger.warning("outputs are compared through a pipe: %s", error)
+            logger.warning("cannot share outputs as memory; sending them through a pipe: %s", error)
         else:
             with copied:
                 yield SharedParts((*shared, copied))

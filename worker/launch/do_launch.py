@@ -98,7 +98,7 @@ async def do_launch(attempt: Attempt[LaunchJob], context: LaunchContext) -> None
         "total": attempt.queue_ms + run_ms,
     }
     launch = amended(launch, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
-    # reusable: who submits the same launch a moment late, with the same key, gets this one
+    # reusable: a late retry with the same idempotency key gets this result
     await attempt.finish(launch, reusable=True, keep_s=LIFE_S)
     await _keep(run, attempt.claim)
 
@@ -110,16 +110,16 @@ def _refused(job: LaunchJob, rejected: RequestRejected) -> Launch:
 
 
 async def _tell_nobody(_: CaseResult) -> None:
-    """Tell nobody: a launch without cases ends with its only one."""
+    """Send no event: a launch without `cases` ends with its only case."""
 
 
 async def _keep(run: "_LaunchRun", claim: Claim) -> None:
-    """Leave for others what was found out: nobody waits for it, and whoever lacks it makes it."""
+    """Cache the kernels for other jobs. Losing them costs time, so a failure is only logged."""
     await run.kept.write()
     try:
         await run.cases.keep()
     except StoreUnavailable as error:
-        logger.warning("what %s compiled is not kept: %s", claim.id, error)
+        logger.warning("cannot cache the kernels compiled for launch %s: %s", claim.id, error)
 
 
 class _LaunchRun:

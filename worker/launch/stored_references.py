@@ -70,7 +70,7 @@ class StoredReferences:
         try:
             data = await self._store.get(self._caller, key)
         except StoreUnavailable as error:
-            logger.warning("what a reference answered could not be looked up: %s", error)
+            logger.warning("cannot read reference outputs from the store: %s", error)
             return None
         answer = _read(data) if data is not None else None
         return None if answer is None else self._memory.keep(self._caller, key, answer)
@@ -105,7 +105,7 @@ class StoredReferences:
             try:
                 await self._store.put(self._caller, key, _written(answer))
             except StoreUnavailable as error:
-                logger.warning("what a reference answered could not be kept: %s", error)
+                logger.warning("cannot write reference outputs to the store: %s", error)
 
 
 def _written(answer: ReferenceAnswer) -> bytes:

@@ -58,7 +58,7 @@ async def run_task(
         harmed = killed_from_outside(outcome, profile)
         if number == MAX_TRIES or not (harmed or (is_fragile and outcome.ending is Ending.SIGNAL)):
             break
-        logger.warning("a %s child ended: %s; trying another", profile, outcome.detail)
+        logger.warning("a %s child died (%s); retrying in another", profile, outcome.detail)
     return outcome
 
 

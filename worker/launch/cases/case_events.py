@@ -1,4 +1,4 @@
-"""Tells the followers of a launch how its cases ended: soon, and several in one command.
+"""Sends events of finished cases to followers of a launch: soon, and several per command.
 
 News only: a launch does without what the store refuses, and never waits for it between two cases.
 """
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class CaseEvents:
-    """The events of the cases of one launch. Use it with `async with`: all are told at its end."""
+    """The events of one launch's cases. Use it with `async with`: leaving it sends all events."""
 
     def __init__(self, events: Events, claim: Claim) -> None:
         self._events = events
@@ -41,7 +41,7 @@ class CaseEvents:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Tell what is not told yet; of a launch that is broken off, nothing more."""
+        """Send pending events, unless the launch was aborted."""
         self._over.set()
         telling = self._telling
         if telling is None:
@@ -75,4 +75,4 @@ class CaseEvents:
             await self._events.append_all(self._claim.id, self._claim.token, "case", data)
         except StoreUnavailable as error:
             cases = ", ".join(str(each["index"]) for each in data)
-            logger.warning("followers of %s miss the cases %s: %s", self._claim.id, cases, error)
+            logger.warning("cannot send events of %s, cases %s: %s", self._claim.id, cases, error)

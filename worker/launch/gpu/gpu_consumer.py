@@ -44,7 +44,7 @@ from worker.slots import every
 from worker.worker_context import WorkerContext
 
 SLOTS_PER_GPU = 16
-"""Launches that need nobody else: they wait for the GPU, are on it, or are being compared."""
+"""Launches that wait for the GPU, run on it, or are being compared."""
 MOST_ASIDE = 240
 """Beside them, those that wait for a compile job, or for a child that reads or calculates."""
 MOST_RERUNS = 2
@@ -206,7 +206,7 @@ class GpuConsumer:
 
     async def _let_finish(self, why: str) -> None:
         """Wait for the launches that are past the GPU; the others wait for us."""
-        logger.error("GPU %d is drained: %s", self._gpu.ordinal, why)
+        logger.error("GPU %d takes no more jobs: %s", self._gpu.ordinal, why)
         with contextlib.suppress(TimeoutError):  # then they are given back as well
             async with asyncio.timeout(GRACE_S):
                 await self._idle.wait()
@@ -253,4 +253,4 @@ async def _log_refusals(rerun: Coroutine[Any, Any, None]) -> None:
     try:
         await rerun
     except StoreUnavailable as error:
-        logger.warning("what a rerun under memcheck found is not in the launch: %s", error)
+        logger.warning("cannot add the findings of a memcheck rerun to the launch: %s", error)

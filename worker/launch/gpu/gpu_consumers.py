@@ -24,7 +24,7 @@ async def gpus_here() -> list[dict[str, Any]]:
         return await find_devices(LauncherCommand())
     except NoDevices as error:
         last_line = str(error).strip().rpartition("\n")[2]
-        logger.info("launches run on the CPU device only, not on a GPU: %s", last_line)
+        logger.info("no usable GPU; launches run on the CPU device only: %s", last_line)
         return []
 
 

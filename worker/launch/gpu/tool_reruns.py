@@ -137,7 +137,9 @@ class UnexplainedFaults:
             try:
                 await self.amendments.expect(self.launch_id)
             except StoreUnavailable as error:
-                logger.warning("followers of %s will not wait: %s", self.launch_id, error)
+                logger.warning(
+                    "followers of %s will not wait for its rerun: %s", self.launch_id, error
+                )
 
 
 async def explain_fault(
