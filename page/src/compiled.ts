@@ -4,7 +4,7 @@ import { ask, made, post } from "./api";
 import { huesOf, tableOf, tableOfMlir, tableOfNumpy, tableOfSource, type LineTable, type Place } from "./line_links";
 import type { RequestText } from "./page_state";
 import type { RequestBody } from "./request";
-import { BY_NAME } from "./stages";
+import { BY_NAME, STAGES } from "./stages";
 import type { Compilation, LinesEntry, Pass } from "./wire";
 
 export class Compiled {
@@ -62,7 +62,7 @@ export class Compiled {
   }
 
   private lines(): Promise<LinesEntry[]> {
-    const hasText = TEXT_STAGES.some((stage) => stage in this.compilation.artifacts);
+    const hasText = STAGES.some(({ name }) => name in this.compilation.artifacts);
     if (!hasText) return Promise.resolve([]);
     this.entries ??= made(`${this.compilation.url}/lines`)
       .then((answer) => answer.json() as Promise<{ lines: LinesEntry[] }>)
