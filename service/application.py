@@ -9,7 +9,6 @@ from compiler.inspection import InspectRequest
 from compiler.problem import Problem
 from compiler.request.compile_request import CompileRequest
 from launch.request.launch_request import LaunchRequest
-from programs.program_request import ProgramRequest
 from service import VERSION
 from service.batches.batch import BatchRequest
 from service.feature import Feature
@@ -30,8 +29,6 @@ from service.routes import (
     inspect,
     launches,
     pages,
-    program_bundle,
-    programs,
     states,
     system,
     tensors,
@@ -57,10 +54,6 @@ TAGS = [
         "description": "Run, check and time kernels. A launch belongs to its caller.",
     },
     {
-        "name": "programs",
-        "description": "Record, replay and check host code that launches kernels.",
-    },
-    {
         "name": "batches",
         "description": "Up to 1,000 compilations, launches or programs in one request.",
     },
@@ -77,8 +70,6 @@ ROUTES = (
     inspect,
     launches,
     tensors,
-    programs,
-    program_bundle,
     batches,
     states,
     system,
@@ -88,7 +79,6 @@ BODIES: tuple[type[BaseModel], ...] = (
     InspectRequest,
     LaunchRequest,
     launches.LaunchQuery,
-    ProgramRequest,
     BatchRequest,
     PageState,
 )

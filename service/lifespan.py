@@ -18,13 +18,11 @@ from redis.asyncio import Redis
 
 from jobs.core_kinds import CORE_KINDS
 from jobs.kind import by_name, expired
-from programs.program_kind import PROGRAM
 from service.caller import Callers, is_loopback
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.feature import Feature
 from service.launches.launch_submission import LAUNCHES
 from service.owned_jobs import OwnedJobs
-from service.programs.program_submission import PROGRAMS
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
 from service.toolchains import ToolchainCache
@@ -51,8 +49,7 @@ from store.tensors import Tensors
 from store.workers import Counters
 
 FLUSH_S = 5.0
-KINDS = (*CORE_KINDS, PROGRAM)
-OWNED = (LAUNCHES, PROGRAMS)
+OWNED = (LAUNCHES,)
 Part = Callable[[], Coroutine[None, None, None]]
 logger = logging.getLogger(__name__)
 
@@ -75,7 +72,7 @@ def lifespan(
             *OWNED,
             *(jobs for feature in features for jobs in feature.owned),
         ]
-        kinds = by_name([*KINDS, *(kind for feature in features for kind in feature.kinds)])
+        kinds = by_name([*CORE_KINDS, *(kind for feature in features for kind in feature.kinds)])
         state = _service_state(
             settings, redis, cache, blocking, budget, callers, key_changes, owned
         )

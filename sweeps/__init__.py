@@ -1,4 +1,5 @@
-"""What a sweep is: one base, a space of variants, and one row for each.
+"""Sweeps, whole: one base, a space of variants, and one row for each.
 
-Pure: no HTTP, no Redis, no processes.
+`service` has the routes, and `worker` drives sweeps. The rest is pure: no HTTP, no Redis, no
+processes.
 """

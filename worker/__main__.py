@@ -5,6 +5,7 @@ import logging
 import resource
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from launch.request.launch_job import MAX_OUTPUT_BYTES
 from store.errors import StoreUnavailable
 from worker.code_digest import ROOT
 from worker.composition import FEATURES
-from worker.feature import ChildSettings
+from worker.feature import ChildSettings, WorkerFeature
 from worker.launch.launch_children import ENVIRONMENT, TORCH_ENVIRONMENT, Children, is_torch_here
 from worker.pool.child_outcome import Caps
 from worker.pool.idle_time import IdleTime
@@ -38,8 +39,8 @@ class SandboxTooWeak(Exception):
     """A layer of the sandbox does not hold here, and the settings do not allow that."""
 
 
-async def serve(settings: WorkerSettings) -> None:
-    """Be a worker until SIGTERM or SIGINT.
+async def serve(settings: WorkerSettings, features: Sequence[WorkerFeature]) -> None:
+    """Be a worker with `features` until SIGTERM or SIGINT.
 
     Raises SandboxTooWeak, ZygoteError, StoreUnavailable when it cannot begin, Outdated when it
     cannot go on.
@@ -71,7 +72,7 @@ async def serve(settings: WorkerSettings) -> None:
         await asyncio.gather(*(pool.start() for pool in [*pools, *children.pools]))
         branches = [await _branch(pool, group, unsafe=unsafe) for pool in pools]
         async with WorkerProcess(
-            settings, branches, children, FEATURES, feature_children
+            settings, branches, children, features, feature_children
         ) as worker:
             await worker.run_until(stopped)
     finally:
@@ -166,7 +167,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     _allow_files()
     try:
-        asyncio.run(serve(WorkerSettings()))
+        asyncio.run(serve(WorkerSettings(), FEATURES))
     except ValidationError as error:
         sys.exit(f"tritond worker: {wrong_settings(error)}")
     except (SandboxTooWeak, ZygoteError, StoreUnavailable) as error:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 """The folder that holds our packages: a checkout, or an environment's site-packages."""
 PACKAGES = ("compiler", "jobs", "launch", "programs", "worker")
 BESIDE_COMPILING = (
-    "launch", "programs", "worker/launch", "worker/gpu", "worker/programs",
+    "launch", "programs", "worker/launch", "worker/gpu",
 )  # fmt: skip
 """What runs kernels, programs or sweeps: no artifact or record of a compilation passes it."""
 

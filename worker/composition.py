@@ -3,8 +3,8 @@
 Only this module imports features.
 """
 
+from programs.worker.feature import PROGRAMS
 from sweeps.worker.feature import SWEEPS
 from worker.feature import WorkerFeature
-from worker.programs.feature import PROGRAMS
 
 FEATURES: tuple[WorkerFeature, ...] = (PROGRAMS, SWEEPS)

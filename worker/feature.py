@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jobs.kind import JobKind
+from worker.gpu.supervisor.launcher_process import LauncherCommand
 from worker.pool.idle_time import IdleTime
 from worker.pool.zygote_client import ZygoteToolchain
 from worker.worker_context import DescribeWorker, WorkerContext
@@ -52,3 +53,5 @@ class WorkerFeature:
     """The kinds of its jobs."""
     start: Callable[[WorkerContext, ChildSettings], AbstractAsyncContextManager[RunningFeature]]
     """The context that it works in: children that it starts end with it."""
+    program_launcher: LauncherCommand | None = None
+    """How the processes are started in which it runs programs on a GPU."""

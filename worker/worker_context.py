@@ -9,7 +9,7 @@ from store.expected_outputs import ExpectedOutputs
 from store.workers import Worker
 from worker.compile.compile import CompileContext
 from worker.consumer import Queue
-from worker.gpu.supervisor.launcher_process import InputsBudget
+from worker.gpu.supervisor.launcher_process import InputsBudget, LauncherCommand
 from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.launch_children import Children
 from worker.launch.reference_cache import ReferenceCache
@@ -49,3 +49,5 @@ class WorkerContext:
     expected: ExpectedOutputs
     memory: MemoryBudget
     gpus: SharedGpus
+    program_launcher: LauncherCommand | None = None
+    """How the launchers of programs are started; None where no feature runs programs."""

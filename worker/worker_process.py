@@ -178,6 +178,9 @@ class WorkerProcess:
                 InputsBudget(settings.inputs_gpu_bytes, settings.inputs_host_bytes),
             ),
             gpus=SharedGpus(settings.launch_memory_bytes),
+            program_launcher=next(
+                filter(None, (feature.program_launcher for feature in self._features)), None
+            ),
         )
 
     async def _toolchain_of(self, branch: ToolchainContext) -> CompileContext:

@@ -8,7 +8,6 @@ from compiler.problem import Problem
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request.compile_request import Json
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
-from programs.program_request import EXAMPLE as PROGRAM_EXAMPLE
 
 MAX_REQUESTS = 1000
 Kind = Annotated[
@@ -26,7 +25,6 @@ EXAMPLES: dict[str, Any] = {
         ],
     },
     "one launch": {"kind": "launches", "requests": [LAUNCH_EXAMPLE]},
-    "one program": {"kind": "programs", "requests": [PROGRAM_EXAMPLE]},
 }
 
 

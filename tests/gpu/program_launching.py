@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 
+from programs.gpu.program_launcher import BOOTSTRAP
 from tests.gpu.program_tapes import t
-from worker.gpu.program.program_launcher import BOOTSTRAP
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherProcess
 
 COUNT = 98_432

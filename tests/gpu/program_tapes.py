@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from programs.gpu.program_order import DeviceKernel, ProgramOrder
 from tests.gpu.builds import read_build
-from worker.gpu.program.program_order import DeviceKernel, ProgramOrder
 
 GIB = 1 << 30
 SIZES = {"fp32": 4, "fp16": 2, "i32": 4, "i64": 8, "fp64": 8}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from programs.gpu.program_order import ProgramTimingOrder
 from tests.gpu.program_launching import floats
 from tests.gpu.program_tapes import program, t
-from worker.gpu.program.program_order import ProgramTimingOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 
 pytest.importorskip("torch")

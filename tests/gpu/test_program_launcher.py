@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from launch.messages import Tolerance
+from programs.gpu.program_order import ProgramTimingOrder
 from tests.gpu.program_launching import COUNT, adding, floats
 from tests.gpu.program_tapes import program, t
-from worker.gpu.program.program_order import ProgramTimingOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 
 pytest.importorskip("torch")

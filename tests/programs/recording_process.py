@@ -14,7 +14,7 @@ from typing import Any
 
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
-from worker.programs.program_children import ENVIRONMENT
+from programs.worker.program_children import ENVIRONMENT
 
 
 class RecordingProcess:

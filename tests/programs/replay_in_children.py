@@ -15,15 +15,15 @@ from compiler.target import Target
 from jobs.deadline import Deadline
 from programs.program_request import ToleranceRequest
 from programs.tape.read_tape import read_tape
+from programs.worker.output_tolerances import OutputTolerances
+from programs.worker.program_comparison import ComparedProgram, compare, judged
+from programs.worker.replay_child import ProgramToReplay, ReplaySettings, replay
+from programs.worker.replayed import Replayed
 from tests.programs.eager_recording import SEED, recorded
 from tests.programs.test_replay_kernels import NAMES, doubling
 from worker.launch.kernel_ir import KernelIr
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
-from worker.programs.output_tolerances import OutputTolerances
-from worker.programs.program_comparison import ComparedProgram, compare, judged
-from worker.programs.replay_child import ProgramToReplay, ReplaySettings, replay
-from worker.programs.replayed import Replayed
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20

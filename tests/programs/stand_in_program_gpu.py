@@ -17,14 +17,14 @@ import torch
 from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.target import Target
+from programs.gpu.program_order import (
+    DeviceKernel,
+    ProgramOrder,
+)
 from tests.gpu.program_tapes import t
 from tests.programs.timed_programs import StandInDevice
 from tests.unit.worker.gpu import fake_cuda
 from tests.unit.worker.gpu.fake_cuda import pointer
-from worker.gpu.program.program_order import (
-    DeviceKernel,
-    ProgramOrder,
-)
 
 COUNT = 64
 
@@ -64,8 +64,8 @@ class Gpu:
         self.driver.kernels[name.encode()] = lambda _gpu, pointers, _grid: function(pointers)
 
     def run(self, order: ProgramOrder) -> dict[str, Any]:
+        from programs.gpu.compared_replays import perform
         from worker.gpu.launcher.loaded_kernel import load
-        from worker.gpu.program.compared_replays import perform
 
         device = SimpleNamespace(stream=0, shared_bytes=1 << 16, name="none", target="cuda:90")
         context = SimpleNamespace(

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from programs.gpu.program_order import (
+    ProgramTimingOrder,
+)
 from tests.gpu.program_tapes import program, t
 from tests.programs.stand_in_program_gpu import COUNT, Gpu, floats, kernel, scale, scaling
 from tests.unit.worker.gpu.fake_cuda import pointer
-from worker.gpu.program.program_order import (
-    ProgramTimingOrder,
-)
 from worker.gpu.timing_integrity.module_globals import ModuleGlobal, ModuleGlobals
 
 
@@ -139,8 +139,8 @@ def test_a_variable_of_a_kernels_module_is_told_and_whether_it_changed(
 
     gpu.kernel("scale", counting)
     gpu.driver.variables[b"runs"] = (ctypes.addressof(runs), 4)
-    importlib.import_module("worker.gpu.program.device_launches")
-    module = sys.modules["worker.gpu.program.module_variables"]
+    importlib.import_module("programs.gpu.device_launches")
+    module = sys.modules["programs.gpu.module_variables"]
     variables = ModuleGlobals((ModuleGlobal("runs", 4, False),), 0, uses_heap=False)
     monkeypatch.setattr(module, "read_globals", lambda _: variables)
 

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from launch.messages import Tolerance
-from tests.gpu.program_tapes import program, t
-from tests.programs import stand_in_program_gpu
-from tests.programs.stand_in_program_gpu import COUNT, Gpu, floats, kernel, scale, scaling
-from tests.programs.timed_programs import StandInDevice
-from tests.unit.worker.gpu.fake_cuda import pointer
-from worker.gpu.program.program_order import (
+from programs.gpu.program_order import (
     BESIDE,
     COMPARE,
     ProgramOrder,
     ProgramTimingOrder,
 )
+from tests.gpu.program_tapes import program, t
+from tests.programs import stand_in_program_gpu
+from tests.programs.stand_in_program_gpu import COUNT, Gpu, floats, kernel, scale, scaling
+from tests.programs.timed_programs import StandInDevice
+from tests.unit.worker.gpu.fake_cuda import pointer
 
 
 class WaitingDevice(StandInDevice):
@@ -123,7 +123,7 @@ def test_what_a_program_beside_its_reference_left_unwritten_is_no_match(gpu: Gpu
 
 
 def test_a_fault_of_the_reference_is_told_as_its_own(gpu: Gpu) -> None:
-    from worker.gpu.program.op_fault import OpFault
+    from programs.gpu.op_fault import OpFault
 
     def illegal(_: Any) -> None:
         raise MemoryError
@@ -138,7 +138,7 @@ def test_a_fault_of_the_reference_is_told_as_its_own(gpu: Gpu) -> None:
 
 
 def test_a_fault_of_a_program_is_told_before_its_reference_begins(gpu: Gpu) -> None:
-    from worker.gpu.program.op_fault import OpFault
+    from programs.gpu.op_fault import OpFault
 
     def illegal(_: Any) -> None:
         raise MemoryError

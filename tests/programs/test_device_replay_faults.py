@@ -14,7 +14,7 @@ from worker.gpu.launcher.fault import JobFailed
 
 
 def test_a_fault_ends_the_replay_with_the_op_that_was_under_way(gpu: Gpu) -> None:
-    from worker.gpu.program.op_fault import OpFault
+    from programs.gpu.op_fault import OpFault
 
     def illegal(_: Any) -> None:
         raise MemoryError  # the stand-in's illegal access
@@ -31,7 +31,7 @@ def test_a_fault_ends_the_replay_with_the_op_that_was_under_way(gpu: Gpu) -> Non
 
 
 def test_an_error_behind_an_op_of_torch_is_that_ops(gpu: Gpu) -> None:
-    from worker.gpu.program.op_fault import OpFault
+    from programs.gpu.op_fault import OpFault
 
     def call(tape: Any, inputs: list[int]) -> list[int]:
         return [tape.made("add.Scalar", [COUNT], t(inputs[0]), 1.0)]
@@ -53,7 +53,7 @@ def test_an_error_that_no_kernel_makes_is_no_fault_of_the_program(gpu: Gpu) -> N
 
 
 def test_a_kernel_that_does_not_fit_leaves_the_context(gpu: Gpu) -> None:
-    from worker.gpu.program.op_fault import OpFault
+    from programs.gpu.op_fault import OpFault
 
     gpu.kernel("scale", scale)
     order = program(scaling(), [[COUNT]])

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from worker.programs.program_children import ENVIRONMENT, RECORDER_TASKS, REPLAY_TASKS
+from programs.worker.program_children import ENVIRONMENT, RECORDER_TASKS, REPLAY_TASKS
 
 _ASKED = """
 import importlib, os, sys, torch

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 import torch
 
+from programs.gpu import call_runs
+from programs.gpu.program_order import ProgramTimingOrder
+from programs.gpu.program_timing import TimedProgram, timed
+from programs.gpu.timed_call import NotCapturable
 from programs.replay.live_tensors import LiveTensors
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Launch, tensors_of
 from tests.programs.eager_recording import recorded
 from tests.programs.timed_programs import SentTensors, StandInDevice, prepared
 from tests.unit.programs.tape_maker import TapeMaker
-from worker.gpu.program import call_runs
-from worker.gpu.program.program_order import ProgramTimingOrder
-from worker.gpu.program.program_timing import TimedProgram, timed
-from worker.gpu.program.timed_call import NotCapturable
 
 QUICK = ProgramTimingOrder(warmup_repeats=2, min_repeats=8, max_repeats=8, max_ms=2000)
 CPU = torch.device("cpu")

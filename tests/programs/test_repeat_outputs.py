@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
+from programs.gpu import repeat_outputs
+from programs.gpu.repeat_outputs import RepeatOutputs
 from tests.programs.timed_programs import SentTensors, digests
-from worker.gpu.program import repeat_outputs
-from worker.gpu.program.repeat_outputs import RepeatOutputs
 
 
 @dataclass

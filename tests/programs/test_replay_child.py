@@ -12,6 +12,7 @@ import torch
 
 from launch.request.verdict import RunEnding
 from programs.program_request import ToleranceRequest
+from programs.worker.program_comparison import compare, judged
 from tests.programs.eager_recording import recorded
 from tests.programs.replay_in_children import (
     MIB,
@@ -27,7 +28,6 @@ from worker.launch.kernel_ir import KernelIr
 from worker.launch.launch_children import ENVIRONMENT, TORCH_ENVIRONMENT
 from worker.pool.child_outcome import Caps
 from worker.pool.pool import Pool
-from worker.programs.program_comparison import compare, judged
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.unit
 def context(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what sends outputs, without a GPU: tensors lie on the CPU."""
     fake_cuda.install(monkeypatch, {})
+    from programs.gpu.program_context import ProgramContext
     from worker.gpu.launcher.output_memory import OutputMemory
-    from worker.gpu.program.program_context import ProgramContext
 
     made = object.__new__(ProgramContext)
     made.device = SimpleNamespace(stream=0)  # type: ignore[assignment]
@@ -55,7 +55,7 @@ def test_memory_is_let_go_of_where_the_worker_is_gone(context: Any) -> None:
 
 
 def test_thousands_of_outputs_of_repeats_are_held_by_few_descriptors(context: Any) -> None:
-    from worker.gpu.program.replay_outputs import SentOutputs
+    from programs.gpu.replay_outputs import SentOutputs
 
     sent: dict[str, bytes] = {}
 

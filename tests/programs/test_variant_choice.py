@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from programs.gpu.variant_choice import VariantChoice
 from programs.replay.live_tensors import LiveTensors
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Launch, Tape
 from tests.programs.timed_programs import StandInDevice
 from tests.unit.programs.tape_maker import TapeMaker
 from worker.gpu.launcher.fault import GpuFault, KernelFault
-from worker.gpu.program.variant_choice import VariantChoice
 
 
 class Kernels:

@@ -15,6 +15,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
+from programs.gpu.memory_ranges import MemoryRange
+from programs.gpu.program_timing import TimedProgram
+from programs.gpu.repeat_outputs import octets_of
+from programs.gpu.timed_call import CallLaunches, NotCapturable, TimedCall
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
 from programs.replay.program_run import seed_of, tensors_in
@@ -22,10 +26,6 @@ from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import AtenOp, Phase, Tape
 from tests.programs.eager_recording import SEED
-from worker.gpu.program.memory_ranges import MemoryRange
-from worker.gpu.program.program_timing import TimedProgram
-from worker.gpu.program.repeat_outputs import octets_of
-from worker.gpu.program.timed_call import CallLaunches, NotCapturable, TimedCall
 
 
 class NoLaunches:

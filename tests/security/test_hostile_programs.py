@@ -7,10 +7,10 @@ import pytest_asyncio
 
 from jobs.deadline import Deadline, DeadlinePassed
 from programs.recorder.record_order import RecordOrder
+from programs.worker.recording import NotRecorded, record_program
 from tests.unit.programs.recorded import sent, vector_add
 from worker.pool.child_outcome import Caps
 from worker.pool.pool import Pool
-from worker.programs.recording import NotRecorded, record_program
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -10,7 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from worker.gpu.program.program_order import BESIDE, TASK
+from programs.gpu.program_order import TASK
+from worker.gpu.launcher.launcher_order import BESIDE
 from worker.pool import frame
 
 FACTS = {"target": "cuda:90", "model": "Fake", "uuid": "GPU-0", "num_sms": 132, "l2_bytes": 1,

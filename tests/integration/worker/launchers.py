@@ -8,9 +8,9 @@ import pytest
 
 from compiler.abi import abi_of
 from compiler.target import Target
+from programs.gpu.program_order import ProgramOrder
 from tests.integration.worker.fake_launcher import BOOTSTRAP, HOLD, SICK
 from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.program.program_order import ProgramOrder
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers, LauncherSettings
 
 GOOD, SHORT_S, LONG_S = "good", 0.5, 20.0

@@ -11,15 +11,15 @@ import pytest_asyncio
 
 from jobs.deadline import Deadline, DeadlinePassed
 from programs.tape.read_tape import read_tape
+from programs.worker import kernel_jobs
+from programs.worker.kernel_jobs import KernelJobs, TooManyKernels
+from programs.worker.program_texts import ProgramTexts
 from tests.unit.compiler.vector_add import TOOLCHAIN
 from tests.unit.programs.recorded import sent, vector_add
 from worker.compile.compile import CompileContext
 from worker.launch.kernel_source import KernelSources
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
-from worker.programs import kernel_jobs
-from worker.programs.kernel_jobs import KernelJobs, TooManyKernels
-from worker.programs.program_texts import ProgramTexts
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from programs.worker import program_consumers
+from programs.worker.program_consumers import ProgramConsumers
 from store.connection import connect_blocking
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SLOW
 from tests.waiting import comes_true
 from worker.consumer import Queue
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
-from worker.programs import program_consumers
-from worker.programs.program_consumers import ProgramConsumers
 
 TOOLCHAIN = "worker-triton"
 FACTS = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}

@@ -9,6 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from programs.worker.gpu import program_gpu_consumer
+from programs.worker.gpu.gpu_replay import ProgramGpu
+from programs.worker.gpu.program_gpu_consumer import ProgramGpuConsumer
 from service.toolchains import reconcile_default
 from store.jobs.producer import JobProducer
 from store.jobs.types import program_device_lane
@@ -21,9 +24,6 @@ from worker import consumer as worker_consumer
 from worker.consumer import Queue
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.gpu.supervisor.shared_gpus import SharedGpus
-from worker.programs.gpu import program_gpu_consumer
-from worker.programs.gpu.gpu_replay import ProgramGpu
-from worker.programs.gpu.program_gpu_consumer import ProgramGpuConsumer
 
 TOOLCHAIN = "station-triton"
 DESCRIPTION = (

@@ -19,7 +19,7 @@ from tests.integration.worker.launchers import (
     sick,
 )
 from tests.waiting import comes_true
-from worker.gpu.program.program_order import BESIDE
+from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.pool import frame

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from programs.tape.schema import TensorMeta
+from programs.worker.gpu.program_repeats import compare_repeats
+from programs.worker.output_tolerances import OutputTolerances
+from programs.worker.replayed import Replayed, ReplayedTensor, TimedCall
 from worker.launch.launch_children import ENVIRONMENT
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
-from worker.programs.gpu.program_repeats import compare_repeats
-from worker.programs.output_tolerances import OutputTolerances
-from worker.programs.replayed import Replayed, ReplayedTensor, TimedCall
 
 ROOT = Path(__file__).parents[3]
 META = TensorMeta("fp32", "cuda", (64,), (1,), 0, 0)

@@ -8,9 +8,9 @@ import pytest
 
 from programs.program_record import Program
 from programs.program_request import ProgramRequest
+from programs.service.program_examples import TAPE
+from programs.service.tape_answer import prefers_text
 from programs.tape.read_tape import read_tape
-from service.programs.program_examples import TAPE
-from service.programs.tape_answer import prefers_text
 from tests.unit.service.applications import document
 
 PATHS: dict[str, Any] = document()["paths"]

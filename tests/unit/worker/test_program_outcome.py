@@ -7,10 +7,10 @@ import pytest
 from launch.request.verdict import Verdict
 from programs.program_job import ProgramJob, program_problem
 from programs.program_record import ProgramFlag
+from programs.worker.program_outcome import CaseOutcome, with_cases
+from programs.worker.program_recordings import RecordedCase
+from programs.worker.recording import ProgramTape
 from tests.unit.programs.tape_maker import TapeMaker
-from worker.programs.program_outcome import CaseOutcome, with_cases
-from worker.programs.program_recordings import RecordedCase
-from worker.programs.recording import ProgramTape
 
 pytestmark = pytest.mark.unit
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from programs.tape.schema import Launch, LaunchVariant, Tape
+from programs.worker.gpu.program_times import ProgramTimes, speedup_of, times_of
 from tests.unit.programs.tape_maker import TapeMaker, t
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.statistics import summarise
-from worker.programs.gpu.program_times import ProgramTimes, speedup_of, times_of
 
 
 def tape_of_a_launch_and_an_op() -> Tape:

@@ -11,6 +11,8 @@ from compiler.abi import Abi
 from worker.gpu.launcher.fault import JobFailed
 
 MAX_ALLOCATIONS = 1024
+BESIDE = "beside"
+"""The stage with which a second run begins, of an order that has one; its limit starts anew."""
 _MEMBERS = {"abi", "grid", "allocations", "arguments", "timing", "determinism", "cubin"} | {
     "task",  # that it is a launch, which the launcher has read
     "examine",  # the tool of an examination, which the examiner has read

@@ -2,11 +2,16 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.program.program_order import ProgramOrder
 from worker.pool import frame
+
+
+class Order(Protocol):
+    """What a launcher is to do."""
+
+    def to_frame(self) -> tuple[dict[str, Any], bytes]:
+        """Return the header and the body of its frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +22,7 @@ class EncodedOrder:
     data: bytes
 
 
-def encode(job: LauncherOrder | ProgramOrder) -> EncodedOrder:
+def encode(job: Order) -> EncodedOrder:
     """Return a job as it is sent. Raises FrameError when it is too big."""
     return framed(*job.to_frame())
 

@@ -14,9 +14,7 @@ from pathlib import Path
 
 from worker.code_digest import ROOT
 from worker.gpu.launcher.launcher import BOOTSTRAP
-from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.program.program_order import ProgramOrder
-from worker.gpu.supervisor.encoded_order import EncodedOrder, encode, framed
+from worker.gpu.supervisor.encoded_order import EncodedOrder, Order, encode, framed
 from worker.gpu.supervisor.launcher_protocol import (
     LaunchEnding,
     LauncherFacts,
@@ -150,7 +148,7 @@ class LauncherProcess:
                 pass_fds=[theirs.fileno()],
             )
 
-    async def run(self, job: LauncherOrder | ProgramOrder, deadline_s: float) -> LaunchOutcome:
+    async def run(self, job: Order, deadline_s: float) -> LaunchOutcome:
         """Run one job and return how it ended; never raises for anything the launcher does.
 
         Raises FrameError when the job is too big to send. When the caller is cancelled the
@@ -166,7 +164,7 @@ class LauncherProcess:
         """Measure the GPU's `ceilings`, which are in the result."""
         return await self.outcome_of(self._send(framed({"task": "ceilings"})), deadline_s)
 
-    def send(self, job: LauncherOrder | ProgramOrder | EncodedOrder) -> SentOrder:
+    def send(self, job: Order | EncodedOrder) -> SentOrder:
         """Send a job, which it begins when it is done with the one before; see `outcome_of`.
 
         Raises FrameError when it is too big.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from worker.gpu.program.program_order import BESIDE
+from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.supervisor.result_channel import Received
 from worker.pool import frame
 from worker.pool.shared_bytes import Body, SharedBytes
@@ -46,8 +46,8 @@ class LaunchOutcome:
     failure: dict[str, Any] | None = None
     """slug (malformed_job, module_not_loadable, device_error), message."""
     stages: tuple[str, ...] = ()
-    """What it had begun that may take long: inputs, run, unwritten, again, timing; of a program
-    its ops (`op-<index>`), where that was asked for, and `BESIDE` and `COMPARE`."""
+    """What it had begun that may take long: inputs, run, unwritten, again, timing; and what
+    else an order of a feature has, such as `BESIDE`."""
     outputs: Mapping[str, Body] = field(default_factory=dict)
     """By name, elements in C order, of the first run."""
     unwritten: Mapping[str, Body] = field(default_factory=dict)

@@ -10,9 +10,7 @@ from typing import Literal
 
 from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.program.program_launcher import BOOTSTRAP
-from worker.gpu.program.program_order import ProgramOrder
-from worker.gpu.supervisor.encoded_order import encode
+from worker.gpu.supervisor.encoded_order import Order, encode
 from worker.gpu.supervisor.gpu import Gpu, LimitNow
 from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherSettings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError
@@ -25,13 +23,6 @@ __all__ = [
 ]  # fmt: skip
 
 Isolation = Literal["caller", "process"]
-PROGRAM_START_S = 120.0
-"""What a launcher with torch in it may take to start."""
-
-
-def program_command() -> LauncherCommand:
-    """Return how program launchers are started."""
-    return LauncherCommand(bootstrap=BOOTSTRAP, start_s=PROGRAM_START_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +51,9 @@ class Launchers:
         settings: LauncherSettings | None = None,
         programs: LauncherCommand | None = None,
     ) -> None:
-        """`programs` is how program launchers are started."""
+        """`programs` is how program launchers are started, where programs are run."""
         command, settings = command or LauncherCommand(), settings or LauncherSettings()
-        programs = programs or program_command()
+        programs = programs or LauncherCommand()  # never started where programs are not run
         self._gpus = {ordinal: Gpu(ordinal, command, settings, programs) for ordinal in ordinals}
 
     @property
@@ -133,7 +124,7 @@ class Launchers:
     async def replay(
         self,
         ordinal: int,
-        order: ProgramOrder,
+        order: Order,
         *,
         caller: str,
         deadline_s: float | LimitNow,

@@ -46,7 +46,9 @@ class GpuConsumers:
         """Do launches until cancelled; return at once where there is no GPU."""
         if gpus := await gpus_here():
             command = LauncherCommand(inputs=self._context.memory.inputs)
-            await self.serve(gpus, Launchers([gpu["ordinal"] for gpu in gpus], command))
+            ordinals = [gpu["ordinal"] for gpu in gpus]
+            launchers = Launchers(ordinals, command, programs=self._context.program_launcher)
+            await self.serve(gpus, launchers)
         else:
             self._context.gpus.have_none()
 

@@ -12,7 +12,7 @@ import pytest
 from tritonc import Client
 from tritonc.cli.main import main
 
-from service.programs.program_examples import TAPE, TAPE_TEXT
+from programs.service.program_examples import TAPE, TAPE_TEXT
 from tests.integration.service.programs.conftest import GPU, TIMED, ScriptedRecorder
 from tests.integration.service.programs.ended_programs import (
     NOT_RECORDABLE,

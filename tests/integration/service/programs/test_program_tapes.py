@@ -10,8 +10,8 @@ import pytest
 from compiler.problem import failure_problem
 from programs.program_record import ProgramKernel
 from programs.program_request import EXAMPLE
-from service.programs.program_examples import TAPE, TAPE_TEXT
-from service.programs.tape_answer import MAX_TOLD_BYTES
+from programs.service.program_examples import TAPE, TAPE_TEXT
+from programs.service.tape_answer import MAX_TOLD_BYTES
 from tests.integration.service.programs.conftest import PROGRAMS, ScriptedRecorder
 
 OF_REFERENCE = TAPE | {"torch": "2.13.0+reference"}

@@ -274,7 +274,7 @@ def install(monkeypatch, kernels, **settings):
         "worker.gpu.launcher.",
         "worker.gpu.timing_integrity.",
         "worker.gpu.inputs.",
-        "worker.gpu.program.",
+        "programs.gpu.",
     )
     for name in [name for name in sys.modules if name.startswith(packages)]:
         if name.rpartition(".")[2] not in PURE:  # it has, or imports, the driver before this one

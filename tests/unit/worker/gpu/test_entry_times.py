@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from worker.gpu.program.entry_times import (
+from programs.gpu.entry_times import (
     MOST_MARKER_US,
     entry_medians,
     marker_us,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.launcher.output_memory import is_shared
-from worker.gpu.program.program_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import (
     LEAST_SHARED_BYTES,
     MAX_NAMES_CHARS,

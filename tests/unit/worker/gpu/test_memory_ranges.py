@@ -1,6 +1,6 @@
 """What is overwritten before a run of a program's call."""
 
-from worker.gpu.program.memory_ranges import MemoryRange, to_overwrite
+from programs.gpu.memory_ranges import MemoryRange, to_overwrite
 
 
 def block(address: int, size: int, state: str, requested: int = 0) -> dict[str, object]:

@@ -9,8 +9,8 @@ from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.target import Target
 from launch.messages import Tolerance
+from programs.gpu.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 from worker.gpu.launcher.fault import JobFailed
-from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 
 
 def _kernel(name, cubin):

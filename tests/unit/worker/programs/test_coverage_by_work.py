@@ -9,12 +9,12 @@ from launch.request.verdict import Verdict
 from programs.program_job import ProgramJob
 from programs.tape.kernel_effects import KernelEffects
 from programs.tape.program_work import WorkShares
+from programs.worker.kernel_compiles import BuiltKernel
+from programs.worker.kernel_jobs import KernelUse
+from programs.worker.launches_work import coverage_by_work, launches_work
+from programs.worker.program_kernels import ProgramKernels
+from programs.worker.program_outcome import CaseOutcome, with_cases, with_run
 from tests.unit.programs.tape_maker import TapeMaker, t
-from worker.programs.kernel_compiles import BuiltKernel
-from worker.programs.kernel_jobs import KernelUse
-from worker.programs.launches_work import coverage_by_work, launches_work
-from worker.programs.program_kernels import ProgramKernels
-from worker.programs.program_outcome import CaseOutcome, with_cases, with_run
 
 pytestmark = pytest.mark.unit
 
@@ -115,7 +115,7 @@ def test_launches_behind_too_much_text_have_no_number(monkeypatch: pytest.Monkey
     program = kernels(1, launches=True)
     assert list(launches_work(program).values()) == [2 * 64]
 
-    monkeypatch.setattr("worker.programs.launches_work._MOST_STEPS", 9)
+    monkeypatch.setattr("programs.worker.launches_work._MOST_STEPS", 9)
     assert launches_work(program) == {}
 
 

@@ -8,10 +8,10 @@ import pytest
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.tape.read_tape import read_tape
+from programs.worker.gpu.device_outcome import replayed_of
 from tests.unit.programs.recorded import sent, vector_add
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.repeat_findings import of_module
-from worker.programs.gpu.device_outcome import replayed_of
 
 pytestmark = pytest.mark.unit
 

@@ -8,20 +8,20 @@ from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.problem import failure_problem
 from compiler.target import Target
+from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
 from programs.program_request import ProgramRequest
 from programs.tape.read_tape import read_tape
-from tests.unit.programs.recorded import sent, vector_add
-from worker.gpu.program.program_order import ProgramOrder, ProgramTimingOrder
-from worker.programs.gpu.device_kernels import scalars_of
-from worker.programs.gpu.gpu_replay import (
+from programs.worker.gpu.device_kernels import scalars_of
+from programs.worker.gpu.gpu_replay import (
     DeviceProgram,
     ReplayTurn,
     order_of,
     timing_order,
 )
-from worker.programs.kernel_compiles import BuiltKernel
-from worker.programs.kernel_jobs import KernelUse
-from worker.programs.program_kernels import ProgramKernels
+from programs.worker.kernel_compiles import BuiltKernel
+from programs.worker.kernel_jobs import KernelUse
+from programs.worker.program_kernels import ProgramKernels
+from tests.unit.programs.recorded import sent, vector_add
 
 pytestmark = pytest.mark.unit
 

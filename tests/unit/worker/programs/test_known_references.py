@@ -7,11 +7,11 @@ import pytest
 
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
+from programs.gpu.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 from programs.tape.schema import TensorMeta
-from worker.gpu.program.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
-from worker.programs.gpu import known_references
-from worker.programs.gpu.known_references import LIFE_S, KnownReferences, key_of
-from worker.programs.replayed import Replayed, ReplayedTensor
+from programs.worker.gpu import known_references
+from programs.worker.gpu.known_references import LIFE_S, KnownReferences, key_of
+from programs.worker.replayed import Replayed, ReplayedTensor
 
 pytestmark = pytest.mark.unit
 

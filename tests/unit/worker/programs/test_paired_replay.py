@@ -6,17 +6,18 @@ import pytest
 
 from launch.request.tolerance import default_tolerance
 from launch.request.verdict import RunEnding
+from programs.gpu.program_order import COMPARE
 from programs.program_request import ToleranceRequest
 from programs.tape.read_tape import read_tape
 from programs.tape.roundings import Rounding
 from programs.tape.schema import tensors_of
+from programs.worker.gpu.device_outcome import both_of
+from programs.worker.gpu.paired_replay import is_too_large, tolerances_of
+from programs.worker.output_tolerances import OutputTolerances
+from programs.worker.program_comparison import compare, judged
 from tests.unit.programs.recorded import sent, vector_add
-from worker.gpu.program.program_order import BESIDE, COMPARE
+from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
-from worker.programs.gpu.device_outcome import both_of
-from worker.programs.gpu.paired_replay import is_too_large, tolerances_of
-from worker.programs.output_tolerances import OutputTolerances
-from worker.programs.program_comparison import compare, judged
 
 pytestmark = pytest.mark.unit
 

@@ -8,17 +8,18 @@ from types import SimpleNamespace
 import pytest
 
 from jobs.deadline import Deadline
+from programs.gpu.program_order import ProgramTimingOrder
 from programs.tape.read_tape import read_tape
+from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
+from programs.worker.gpu.known_references import KnownReferences
+from programs.worker.gpu.program_replays import ProgramReplays
+from programs.worker.kernel_jobs import KernelUse
+from programs.worker.output_tolerances import OutputTolerances
+from programs.worker.program_kernels import ProgramKernels
 from tests.unit.programs.recorded import sent, vector_add
 from worker.bytes_in_flight import BytesInFlight
-from worker.gpu.program.program_order import BESIDE, ProgramTimingOrder
+from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
-from worker.programs.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
-from worker.programs.gpu.known_references import KnownReferences
-from worker.programs.gpu.program_replays import ProgramReplays
-from worker.programs.kernel_jobs import KernelUse
-from worker.programs.output_tolerances import OutputTolerances
-from worker.programs.program_kernels import ProgramKernels
 
 pytestmark = pytest.mark.unit
 

@@ -6,8 +6,8 @@ from launch.request.launch_record import Device
 from launch.request.verdict import Verdict
 from programs.program_job import ProgramJob
 from programs.timing_record import EntryTime, ProgramTiming
-from worker.programs.gpu.program_times import ProgramTimes
-from worker.programs.program_outcome import CaseOutcome, with_cases, with_run
+from programs.worker.gpu.program_times import ProgramTimes
+from programs.worker.program_outcome import CaseOutcome, with_cases, with_run
 
 pytestmark = pytest.mark.unit
 

@@ -8,10 +8,10 @@ import pytest
 from jobs.deadline import Deadline
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.tape.read_tape import read_tape
+from programs.worker.gpu.gpu_replay import ProgramGpu, returned_bytes
 from tests.unit.programs.recorded import sent, vector_add
 from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.supervisor.launchers import Launchers
-from worker.programs.gpu.gpu_replay import ProgramGpu, returned_bytes
 
 pytestmark = pytest.mark.unit
 

@@ -6,10 +6,10 @@ import pytest
 
 from programs.tape.kernel_effects import KernelEffects
 from programs.tape.read_tape import read_tape
+from programs.worker.kernel_compiles import BuiltKernel
+from programs.worker.kernel_jobs import KernelUse
+from programs.worker.program_kernels import ProgramKernels
 from tests.unit.programs.recorded import sent, vector_add
-from worker.programs.kernel_compiles import BuiltKernel
-from worker.programs.kernel_jobs import KernelUse
-from worker.programs.program_kernels import ProgramKernels
 
 COPY = KernelEffects(frozenset({"y", "x"}), frozenset({"out"}))
 LONG = KernelEffects(frozenset({"x" * 5000}), frozenset({"out"}))

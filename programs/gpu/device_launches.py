@@ -1,0 +1,179 @@
+"""The launches of a tape on a GPU: cubins over a program's tensors, queued on torch's stream.
+
+Addresses are those of tensors as they are at that moment; nothing is kept of them. Imported in
+program launchers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import torch
+from cuda.bindings import driver as cu
+
+from compiler.json_number import tagged_float
+from programs.gpu.module_variables import ModuleVariables
+from programs.gpu.program_context import ProgramContext
+from programs.gpu.program_order import DeviceKernel, ProgramOrder
+from programs.replay.launches import LaunchReport, kernels_by_op
+from programs.replay.live_tensors import LiveTensors
+from programs.tape.schema import (
+    DescriptorArgument,
+    Launch,
+    LaunchValue,
+    ReinterpretedArgument,
+    Tape,
+    TensorRef,
+)
+from worker.gpu.launcher.kernel_parameters import Packer, ParameterBlock, ScratchAddresses
+from worker.gpu.launcher.loaded_kernel import LoadedKernel
+
+_Grid = tuple[int, int, int]
+
+
+Choice = Callable[[int, LiveTensors], int]
+"""Tells which variant of an autotuned launch is run, by the index of its op."""
+
+
+class DeviceLaunches:
+    """Runs the launches of one tape; each module is loaded once."""
+
+    def __init__(self, context: ProgramContext, order: ProgramOrder, tape: Tape) -> None:
+        """Raise `InvalidTape` where it has another number of launches than kernels came for."""
+        self._context, self._order, self._tape = context, order, tape
+        self._names = kernels_by_op(tape, order.launches)
+        self._modules: dict[str, LoadedKernel] = {}
+        self._loaded: dict[tuple[str, _Grid], LoadedKernel] = {}
+        self._variables: dict[str, ModuleVariables] = {}
+        self.choice: Choice | None = None
+        """None: the first variant that was compiled."""
+        self.chosen: dict[int, int] = {}
+        """By op, the variant that an autotuned launch runs."""
+
+    def run(self, index: int, tensors: LiveTensors, /, *_: object) -> LaunchReport:
+        """Queue the launch that is the op `index`; see `launch`."""
+        self.launch(index, self._variant(index, tensors), tensors)
+        return LaunchReport()
+
+    def variants(self, index: int) -> Sequence[str]:
+        """Return the kernels of a launch's variants, "" for one that is never run."""
+        return self._names[index]
+
+    def module_state(self) -> dict[str, Any]:
+        """Return what of each kernel could keep something between runs. Raises CudaError."""
+        reports = {name: one.report() for name, one in self._variables.items()}
+        return {name: report for name, report in reports.items() if report is not None}
+
+    def launch(self, index: int, variant: int, tensors: LiveTensors) -> None:
+        """Queue one variant of a launch on torch's current stream.
+
+        Waits for nothing, and loads nothing where it ran before. Raises `InvalidTape`, KernelFault,
+        JobFailed, CudaError.
+        """
+        op, name = self._op(index), self._names[index][variant]
+        grid = op.variants[variant].grid if op.variants else op.grid
+        kernel = self._order.kernels[name]
+        loaded = self._load(name, kernel, grid)
+        if loaded.empty:
+            return
+        described = _Described(tensors, kernel.scalars)
+        arguments = {path: described.argument(path, value) for path, value in op.args.items()}
+        scratch, kept = self._scratch(kernel, grid)
+        packer = Packer(described.addresses, scratch, self._context.maps.encode)
+        parameters = ParameterBlock(packer.pack(kernel.abi, arguments))
+        loaded.config.hStream = cu.CUstream(torch.cuda.current_stream().cuda_stream)
+        loaded.launch(parameters.address)
+        del kept  # torch reuses it for what is queued behind the launch
+
+    def _variant(self, index: int, tensors: LiveTensors) -> int:
+        names = self._names[index]
+        if len(names) == 1:
+            return 0
+        if index not in self.chosen:
+            first = next(number for number, name in enumerate(names) if name)
+            self.chosen[index] = self.choice(index, tensors) if self.choice else first
+        return self.chosen[index]
+
+    def _op(self, index: int) -> Launch:
+        op = self._tape.ops[index]
+        assert isinstance(op, Launch)
+        return op
+
+    def _load(self, name: str, kernel: DeviceKernel, grid: _Grid) -> LoadedKernel:
+        if (found := self._loaded.get((name, grid))) is not None:
+            return found
+        device = self._context.device
+        if name in self._modules:
+            found = self._modules[name].at(device, kernel.abi, grid)
+        else:
+            found = self._modules[name] = self._context.load(kernel.cubin, kernel.abi, grid)
+            self._variables[name] = ModuleVariables(found.module, kernel.cubin)
+        self._loaded[name, grid] = found
+        return found
+
+    def _scratch(
+        self, kernel: DeviceKernel, grid: _Grid
+    ) -> tuple[ScratchAddresses, list[torch.Tensor]]:
+        """Return zeroed scratch of every program; address 0 where the kernel wants none."""
+        kept, addresses = [], []
+        for wanted in (kernel.abi.global_scratch, kernel.abi.profile_scratch):
+            size_bytes = wanted.size_bytes * prod(grid) * kernel.abi.cluster[0]
+            if size_bytes:
+                device = self._context.torch_device
+                kept.append(torch.zeros(size_bytes, dtype=torch.uint8, device=device))
+            addresses.append(kept[-1].data_ptr() if size_bytes else 0)
+        return ScratchAddresses(*addresses), kept
+
+
+class ChosenLaunches:
+    """The launches of a tape once the variant of each is chosen."""
+
+    def __init__(self, launches: DeviceLaunches) -> None:
+        self._launches = launches
+
+    def launch(self, index: int, tensors: LiveTensors) -> None:
+        """Queue a launch as it was chosen; see `DeviceLaunches.launch`."""
+        self._launches.launch(index, self._launches.chosen.get(index, 0), tensors)
+
+
+class _Described:
+    """Arguments in the form that launches have; each tensor is an allocation of its own."""
+
+    def __init__(self, tensors: LiveTensors, scalars: Mapping[str, str]) -> None:
+        self._tensors, self._scalars = tensors, scalars
+        self.addresses: list[int] = []
+
+    def argument(self, path: str, value: LaunchValue) -> dict[str, Any]:
+        match value:
+            case TensorRef():
+                return self._buffer(value.id)
+            case ReinterpretedArgument():
+                return self._buffer(value.base.id)
+            case DescriptorArgument():
+                base = self._buffer(value.base.id)
+                base |= {"shape": list(value.shape), "strides": list(value.strides)}
+                return {"kind": "descriptor", "base": base, "padding": "zero"}
+            case tuple():
+                items = [self.argument(f"{path}.{n}", item) for n, item in enumerate(value)]
+                return {"kind": "tuple", "items": items}
+            case None:
+                return {"kind": "none"}
+            case bool():
+                return self._scalar(path, value)
+            case int():
+                return self._scalar(path, {"int": str(value)})
+            case float():
+                return self._scalar(path, tagged_float(value))
+        return {"kind": "constexpr"}
+
+    def _buffer(self, id_: int) -> dict[str, Any]:
+        """Describe a pointer: where the tensor begins, whatever type it is taken for."""
+        self.addresses.append(self._tensors.get(id_).data_ptr())
+        number = len(self.addresses) - 1
+        return {"kind": "buffer", "allocation": number, "offset": 0, "dtype": "u8"}
+
+    def _scalar(self, path: str, value: Any) -> dict[str, Any]:
+        """Describe a number; one without a type is a constant of its kernel's."""
+        return {"kind": "scalar", "value": value, "dtype": self._scalars.get(path, "")}

@@ -1,0 +1,294 @@
+"""One program from its order to its result: both calls on the GPU, outputs, faults, timing.
+
+The checked replay waits for the GPU behind each op, so that what went wrong is known by its op.
+Imported in program launchers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+import torch
+
+from launch.buffers.element_types import Array
+from launch.messages import Finding
+from programs.gpu.device_launches import ChosenLaunches, DeviceLaunches
+from programs.gpu.op_fault import OpFault, op_fault
+from programs.gpu.program_context import ProgramContext
+from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
+from programs.gpu.program_timing import TimedProgram, timed
+from programs.gpu.repeat_outputs import Checked
+from programs.gpu.replay_outputs import KeptOutputs, Place, SentOutputs, named
+from programs.gpu.variant_choice import VariantChoice
+from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
+from programs.replay.given_inputs import given_inputs
+from programs.replay.live_tensors import LiveTensors
+from programs.replay.program_run import (
+    Ending,
+    ProgramRun,
+    ReplayOptions,
+    ReplayStopped,
+    tensors_in,
+)
+from programs.replay.replay_order import CALLS
+from programs.replay.storage_lifetimes import START, lifetimes
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import Launch, Tape
+from worker.gpu.launcher.device import CudaError
+from worker.gpu.launcher.fault import JobFailed, KernelFault, leaves_context
+from worker.gpu.launcher.run_outputs import Send
+
+
+class DeviceReplay:
+    """One order in a program launcher. `send` takes frames, `outputs` what calls return."""
+
+    def __init__(
+        self,
+        context: ProgramContext,
+        order: ProgramOrder,
+        send: Send,
+        outputs: SentOutputs | KeptOutputs,
+    ) -> None:
+        """Read the tape. Raises `InvalidTape`."""
+        self._context, self._order, self._send = context, order, send
+        self._sink = outputs
+        self.tape = read_tape(order.tape)
+        self._needed = lifetimes(self.tape)
+        self._launches = DeviceLaunches(context, order, self.tape)
+        self._launches.choice = self._choose
+        self._timing = context.timing
+        self._variants = VariantChoice(self.tape, self._timing)
+        self._findings: list[Finding] = []
+        self._parameters: list[str | None] = []
+        self._inputs_left: list[str] = []
+        self._op: int | None = None
+        """The op that is under way; `START` while all are timed."""
+
+    def perform(self) -> dict[str, Any]:
+        """Return the result. Raises OpFault, KernelFault, JobFailed, `InvalidTape`, `NoMetaKernel`.
+
+        Also CudaError, where no op is under way.
+        """
+        ending: Ending = "finished"
+        found: dict[str, Any] = {}
+        try:
+            with out_of_memory(), self._faults():
+                self._source = self._checked()
+                found = self._replays()
+        except ReplayStopped as stopped:
+            self._findings.append(stopped.finding)
+            ending = stopped.ending
+        self._timing.close()
+        report: dict[str, Any] = {
+            "ending": ending,
+            "findings": [asdict(one) for one in self._findings],
+            "peak_bytes": self._needed.peak_bytes,
+            "parameters": self._parameters,
+            "inputs_left": self._inputs_left,
+            "module_state": self._launches.module_state(),
+            "variants": {str(op): number for op, number in self._launches.chosen.items()},
+        }
+        return report | {"deterministic": None, "timing": None} | found
+
+    def _checked(self) -> Tape | None:
+        most_bytes = min(self._order.memory_bytes, self._context.free_up())
+        return check_tapes(
+            self.tape, self._order.inputs_tape, most_bytes, "the GPU", self._sink.most_bytes
+        )
+
+    def _replays(self) -> dict[str, Any]:
+        """Replay as often as is asked for, first of all for what is sent."""
+        self._stage("run")
+        checked, suspects = self._first()
+        self._unwritten(suspects)
+        if self._findings:
+            return {}
+        found: dict[str, Any] = {}
+        if self._order.determinism:
+            self._stage("again")
+            found["deterministic"] = self._repeats(checked)
+        if self._order.timing is not None and not self._findings:
+            self._stage("timing")
+            found |= self._timed(checked, self._order.timing)
+            if isinstance(self._sink, KeptOutputs):
+                _doubt(found["timing"], self._keep(self._sink, checked))
+        return found
+
+    def _keep(self, sink: KeptOutputs, checked: Checked) -> int:
+        """Replay for what is kept, of which no copy may be there before.
+
+        Return how many calls left something else than the checked ones did.
+        """
+        self._stage("again")
+        differing = 0
+        for run, call in self._calls():
+            differing += self._digests(run, call) != checked[call]
+            for place, id_ in self._outputs(call):
+                sink.keep(place, run.tensors.get(id_))
+        return differing
+
+    def _timed(self, checked: Checked, order: ProgramTimingOrder) -> dict[str, Any]:
+        """Return the members of the result that times are in."""
+        run = self._begun()
+        self._op = START
+        program = TimedProgram(
+            tape=self.tape,
+            tensors=run.tensors,
+            launches=ChosenLaunches(self._launches),
+            checked=checked,
+            seed=self._order.seed,
+            device=self._context.torch_device,
+        )
+        return timed(program, order, self._sink.hold_repeat, self._timing)
+
+    def _first(self) -> tuple[Checked, dict[Place, Array]]:
+        """Pass outputs on; return their digests, and which elements may be unwritten."""
+        digests: dict[int, Sequence[int]] = {}
+        suspects: dict[Place, Array] = {}
+        for run, call in self._calls():
+            digests[call] = self._digests(run, call)
+            for place, id_ in self._outputs(call):
+                self._sink.take(place, run.tensors.get(id_))
+                if isinstance(self._sink, KeptOutputs) and self._order.timing is None:
+                    self._sink.keep(place, run.tensors.get(id_))
+                if (missing := run.written.unwritten(id_)) is not None:
+                    suspects[place] = missing
+            for position, data in run.inputs_left.items():
+                self._sink.take_input((call, position), data)
+                self._inputs_left.append(named((call, position)))
+        return digests, suspects
+
+    def _digests(self, run: ProgramRun, call: int) -> Sequence[int]:
+        outputs = [run.tensors.get(id_) for _, id_ in self._outputs(call)]
+        return self._timing.digests(outputs)
+
+    def _choose(self, index: int, tensors: LiveTensors) -> int:
+        op, names = self.tape.ops[index], self._launches.variants(index)
+        assert isinstance(op, Launch)
+        return self._variants.variant_of(
+            op, names, tensors, lambda variant: self._launches.launch(index, variant, tensors)
+        )
+
+    def _unwritten(self, suspects: dict[Place, Array]) -> None:
+        """Pass on what nobody wrote: what holds the other poison, too, where that was there."""
+        if not suspects:
+            return
+        self._stage("unwritten")
+        for run, call in self._calls(other_poison=True):
+            for place, id_ in self._outputs(call):
+                missing = run.written.unwritten(id_)
+                if missing is None or place not in suspects:
+                    continue
+                if (both := suspects[place] & missing).any():
+                    self._sink.take_unwritten(place, both)
+
+    def _repeats(self, checked: Checked) -> bool:
+        """Replay again; say where outputs differ, and return whether they do not."""
+        same = True
+        for run, call in self._calls():
+            pairs = zip(self._digests(run, call), checked[call], strict=True)
+            for path, (one, other) in zip(self._paths(call), pairs, strict=True):
+                if one != other:
+                    same = False
+                    self._findings.append(_nondeterministic(path, call))
+        return same
+
+    def _calls(self, *, other_poison: bool = False) -> Iterator[tuple[ProgramRun, int]]:
+        """Yield a replay at the end of each of its calls."""
+        run = self._begun(other_poison=other_poison)
+        for call, phase in enumerate(CALLS):
+            run.run(phase)
+            self._op = None
+            yield run, call
+
+    def _begun(self, *, other_poison: bool = False) -> ProgramRun:
+        """Return a replay that stands before its first call."""
+        how = ReplayOptions(
+            self._order.seed,
+            device=self._context.torch_device,
+            sees_accesses=False,
+            other_poison=other_poison,
+            digest=lambda octets: self._timing.digests([octets]),
+        )
+        given = {} if self._source is None else self._given(self._source, how)
+        how = replace(how, before_op=self._begin, after_op=self._end)
+        run = ProgramRun(self.tape, self._needed, self._launches, how, given)
+        del given  # what the program does not need any more is to be free
+        run.run("init")
+        self._parameters = parameter_digests(self.tape, run.tensors)
+        run.run("inputs")
+        return run
+
+    def _given(self, source: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
+        given = given_inputs(self.tape, source, how)
+        self._context.wait()
+        return given
+
+    def _begin(self, index: int) -> None:
+        self._op = index
+        if self._order.announce:
+            self._stage(f"op-{index}")
+
+    def _end(self, _: int) -> None:
+        self._context.wait()
+
+    def _outputs(self, call: int) -> list[tuple[Place, int]]:
+        ids = [id_ for _, id_ in tensors_in(outputs_of(self.tape, call))]
+        return [((call, position), id_) for position, id_ in enumerate(ids)]
+
+    def _paths(self, call: int) -> list[str]:
+        return [path for path, _ in tensors_in(outputs_of(self.tape, call))]
+
+    def _stage(self, name: str) -> None:
+        """Tell the worker what is being done, so that it knows where a deadline struck."""
+        self._send({"kind": "stage", "stage": name, "ms": 0.0}, b"")
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Turn CUDA's errors into the faults of the op under way that they are."""
+        try:
+            yield
+        except CudaError as error:
+            raise self._fault(error) from error
+        except KernelFault as fault:
+            index = self._op if self._op is not None else START
+            left = leaves_context(fault.fault)
+            raise OpFault(fault, index, leaves_context=left) from fault
+        except ReplayStopped:
+            try:  # torch's words for an error of the GPU say less than the driver's name of it
+                self._context.wait()
+            except CudaError as error:
+                raise self._fault(error) from error
+            raise
+
+    def _fault(self, error: CudaError) -> OpFault | CudaError:
+        if self._op is None:
+            return error
+        return op_fault(error, self._op, self.tape.ops[self._op] if self._op >= 0 else None)
+
+
+@contextmanager
+def out_of_memory() -> Iterator[None]:
+    """Turn torch's error into one of the order. Raises JobFailed."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        said = str(error).split("\n", maxsplit=1)[0]
+        message = "The GPU has too little memory for the program and copies of its outputs"
+        raise JobFailed("out_of_memory", f"{message}: {said}") from error
+
+
+def _doubt(timing: dict[str, Any] | None, differing: int) -> None:
+    """Count calls that are compared, and left something else than the timed ones, among those."""
+    if timing is not None and differing:
+        timing["checked_repeats"] += len(CALLS)
+        timing["differing_repeats"] += differing
+
+
+def _nondeterministic(path: str, call: int) -> Finding:
+    which = ("first", "second")[call]
+    message = f"Output {path} of the {which} call differs between two replays with equal inputs."
+    return Finding(kind="nondeterministic", argument=path, message=message)

@@ -1,0 +1,205 @@
+"""One call of a program as it is timed: its ops alone, again and again on the same inputs.
+
+Among the ops is no poison and no bookkeeping; before each run what the call writes of what was
+there before is put back. Knows torch, and no CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import torch
+
+from programs.gpu.memory_ranges import MemoryRange
+from programs.replay.live_tensors import LiveTensors
+from programs.replay.operators import STATISTICS, called
+from programs.replay.program_run import tensors_in
+from programs.replay.random_generators import RandomGenerators
+from programs.replay.replay_order import CALLS
+from programs.replay.storage_lifetimes import Lifetimes, changed_tensors
+from programs.tape.allowed_overloads import ALLOWED
+from programs.tape.overload_effects import drawing_device
+from programs.tape.schema import (
+    AtenOp,
+    Device,
+    Launch,
+    Op,
+    Seeding,
+    Tape,
+    TensorRef,
+    generators_of,
+    tensors_of,
+)
+
+_QUEUE_NOTHING = frozenset({"view", "metadata", "uninitialized"})
+"""Kinds of overloads that give a GPU nothing to do."""
+AfterOp = Callable[[int], None]
+
+
+class NotCapturable(Exception):
+    """A call that no graph can hold; the message says why."""
+
+
+class CallLaunches(Protocol):
+    """Queues launches of a tape on the current stream; what it does can be captured."""
+
+    def launch(self, index: int, tensors: LiveTensors) -> None:
+        """Queue the launch that is the op `index`. Raises KernelFault, CudaError."""
+        ...
+
+
+class TimedCall:
+    """One call: `tensors` are those that are there when it begins, of which none is freed."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        needed: Lifetimes,
+        call: int,
+        tensors: LiveTensors,
+        launches: CallLaunches,
+        device: torch.device,
+    ) -> None:
+        self.call = call
+        self._tape, self._needed, self._tensors = tape, needed, tensors
+        self._launches, self.device = launches, device
+        draws_for: Device = next(iter(devices_drawn_on(tape, call)), "cuda")
+        self._generators = RandomGenerators(tape, device, draws_for)
+        self.ops = ops_of(tape, call)
+        self._there = frozenset(i for i in range(len(tape.storages)) if tensors.has(i))
+        self._before: Mapping[int, torch.Tensor] = {}
+        structure = (tape.outputs, tape.outputs2)[call]
+        self._output_ids = [id_ for _, id_ in tensors_in(structure)]
+        self.made: list[MemoryRange] = []
+        """Where all that the last run made lay."""
+
+    @property
+    def written(self) -> frozenset[int]:
+        """The storages that the call may write."""
+        ids = (id_ for index in self.ops for id_ in changed_tensors(self._tape.ops[index]))
+        return frozenset([self._tape.tensors[id_].storage for id_ in ids])
+
+    def keep(self, storages: frozenset[int]) -> None:
+        """Copy what is in these storages now, of those that are there, for `restore`."""
+        kept = storages & self._there
+        self._before = {storage: self._tensors.octets(storage).clone() for storage in kept}
+
+    def restore(self) -> None:
+        """Put what the call may write back as it was at `keep`."""
+        for storage, content in self._before.items():
+            self._tensors.octets(storage).copy_(content)
+
+    def run(self, after: AfterOp | None = None) -> None:
+        """Queue all ops; `after` is told of each that gives the device something to do.
+
+        Of what it made its outputs stay until `release`, and what a later call needs.
+        """
+        self.made = []
+        for index in self.ops:
+            op = self._tape.ops[index]
+            self._step(index, op)
+            if after is not None and queues_work(op):
+                after(index)
+            if index != self.ops[-1]:
+                self._free(self._needed.freed_after.get(index, ()))
+
+    def outputs(self) -> list[torch.Tensor]:
+        """Return what the last run returned, in the order of its positions."""
+        return [self._tensors.get(id_) for id_ in self._output_ids]
+
+    def release(self) -> None:
+        """Let go of what the last run made."""
+        self._free(range(len(self._tape.storages)))
+
+    def free_unneeded(self) -> None:
+        """Let go of what the last run made, but for what a later call needs or returns."""
+        later = {self._tape.tensors[id_].storage for id_ in tensors_of(self._tape.outputs2)}
+        if self.ops:
+            unneeded = self._needed.freed_after.get(self.ops[-1], ())
+            self._free([storage for storage in unneeded if storage not in later])
+
+    def _free(self, storages: Sequence[int]) -> None:
+        for storage in storages:
+            if storage not in self._there:
+                self._tensors.free(storage)
+
+    def _step(self, index: int, op: Op) -> None:
+        match op:
+            case AtenOp():
+                results = called(op, self._tensors.get, self.device, self._generators.get)
+                for id_, found in zip(op.outputs, results, strict=True):
+                    if id_ is not None and found is not None:
+                        self._bind(id_, found, may_round=op.op in STATISTICS)
+            case Launch():
+                for name in op.reset_to_zero:
+                    value = op.args.get(name)
+                    if isinstance(value, TensorRef):
+                        self._tensors.get(value.id).zero_()
+                self._launches.launch(index, self._tensors)
+            case Seeding():
+                self._generators.seed(op)
+
+    def _bind(self, id_: int, found: torch.Tensor, *, may_round: bool) -> None:
+        storage = self._tape.tensors[id_].storage
+        is_new = not self._tensors.has(storage)
+        self._tensors.bind(id_, found, may_copy=True, may_round=may_round)
+        if is_new:
+            octets = self._tensors.octets(storage)
+            if octets.numel():
+                self.made.append(MemoryRange(octets.data_ptr(), octets.numel()))
+
+
+def draws_on(tape: Tape) -> bool:
+    """Whether a call draws from a generator that was seeded before it: no two runs are alike."""
+    for phase in CALLS:
+        seeded = set[int]()
+        for op in tape.ops:
+            if op.phase != phase:
+                continue
+            if isinstance(op, Seeding):
+                seeded.update(generators_of(op))
+            elif not seeded.issuperset(generators_of(op)):
+                return True
+    return False
+
+
+def devices_drawn_on(tape: Tape, call: int) -> frozenset[Device]:
+    """Return the kinds of devices whose generators of torch's a call draws from."""
+    ops = [tape.ops[index] for index in ops_of(tape, call)]
+    found = (drawing_device(op, tape) for op in ops if not generators_of(op))
+    return frozenset(device for device in found if device is not None)
+
+
+def ops_of(tape: Tape, call: int) -> range:
+    """Return the indices of a call's ops."""
+    phases = [op.phase for op in tape.ops]
+    phase = CALLS[call]
+    first = phases.index(phase) if phase in phases else len(phases)
+    return range(first, first + phases.count(phase))
+
+
+def queues_work(op: Op) -> bool:
+    """Whether an op gives a device something to do: a view does not."""
+    if isinstance(op, AtenOp):
+        return ALLOWED[op.op].kind not in _QUEUE_NOTHING
+    return isinstance(op, Launch)
+
+
+def calls_are_alike(tape: Tape) -> bool:
+    """Whether both calls do the same ops on tensors of the same shapes."""
+    first, second = ([_told(tape, tape.ops[at]) for at in ops_of(tape, n)] for n in (0, 1))
+    return first == second
+
+
+def _told(tape: Tape, op: Op) -> object:
+    if isinstance(op, Seeding):
+        return Seeding
+    if isinstance(op, Launch):
+        ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
+        what: object = (op.kernel, op.grid, op.constexprs, op.options)
+    else:
+        ids = [id_ for id_ in op.outputs if id_ is not None]
+        what = op.op
+    metas = [tape.tensors[id_] for id_ in ids]
+    return what, [(meta.dtype, meta.shape, meta.strides) for meta in metas]

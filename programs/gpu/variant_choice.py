@@ -1,0 +1,124 @@
+"""Which variant of an autotuned launch runs: the fastest, as Triton's autotuner chooses.
+
+Each is timed at the launch's first use, on its own arguments; what it may write is put back. Knows
+torch, and no CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Protocol
+
+from programs.gpu.call_runs import Marks
+from programs.replay.live_tensors import LiveTensors
+from programs.tape.schema import Launch, Tape, TensorRef, tensors_of
+from worker.gpu.launcher.fault import GpuFault, JobFailed, KernelFault
+
+LaunchVariant = Callable[[int], None]
+_RUNS = 7
+"""Of each variant, after one that is not timed."""
+_MOST_MS = 50.0
+"""Of a variant's runs: a slow one is known by fewer."""
+_HEAD_START_US = 100.0
+
+
+class VariantDevice(Protocol):
+    """What variants are timed on: `cuda_timing.CudaTiming`."""
+
+    def marks(self) -> Marks:
+        """Return marks for runs on the current stream."""
+        ...
+
+    def head_start(self, duration_us: float, *, flush_l2: bool) -> None:
+        """Keep the device busy for so long, then overwrite its L2 cache."""
+        ...
+
+
+class VariantChoice:
+    """Chooses once for each kernel and what it is given. To be asked at each use of a launch."""
+
+    def __init__(self, tape: Tape, device: VariantDevice) -> None:
+        self._tape, self._device = tape, device
+        self._known: dict[object, int] = {}
+
+    def variant_of(
+        self, op: Launch, names: Sequence[str], tensors: LiveTensors, launch: LaunchVariant
+    ) -> int:
+        """Return the variant that a launch is to run; `names` are the kernels of its variants.
+
+        One without a name cannot run. `launch` queues a variant on the current stream. Raises
+        KernelFault where none can run, CudaError.
+        """
+        usable = [at for at, name in enumerate(names) if name]
+        if len(usable) == 1:
+            return usable[0]
+        key = (op.kernel, op.grid, tuple(names), self._told(op))
+        if key not in self._known:
+            self._known[key] = self._fastest(op, usable, tensors, launch)
+        return self._known[key]
+
+    def _fastest(
+        self, op: Launch, usable: Sequence[int], tensors: LiveTensors, launch: LaunchVariant
+    ) -> int:
+        arguments = _Arguments(self._tape, op, tensors)
+        times_us: dict[int, float] = {}
+        fault: KernelFault | None = None
+        for variant in usable:
+            try:
+                times_us[variant] = self._time_us(variant, launch, arguments)
+            except KernelFault as error:
+                if error.fault is not GpuFault.DOES_NOT_FIT:
+                    raise
+                fault = error  # Triton's autotuner leaves these out, too
+        arguments.restore()
+        if not times_us:
+            raise fault or JobFailed("malformed_job", f"a launch of {op.kernel} has no variant")
+        return min(times_us, key=lambda one: times_us[one])
+
+    def _time_us(self, variant: int, launch: LaunchVariant, arguments: _Arguments) -> float:
+        found: list[float] = []
+        marks = self._device.marks()
+        try:
+            for run in range(_RUNS + 1):
+                arguments.restore()
+                self._device.head_start(_HEAD_START_US, flush_l2=True)
+                marks.begin()
+                marks.mark()
+                launch(variant)
+                marks.mark()
+                times_us = marks.intervals_us()
+                found += times_us if run else ()
+                if sum(found) + times_us[0] > _MOST_MS * 1000:
+                    return median(found or times_us)
+        finally:
+            marks.close()
+        return median(found)
+
+    def _told(self, op: Launch) -> object:
+        """Return what a choice holds for: all that Triton's keys can tell apart."""
+        told: list[object] = []
+        for name, value in op.args.items():
+            metas = [self._tape.tensors[id_] for id_ in tensors_of(value)]
+            tensors = tuple([(meta.dtype, meta.shape, meta.strides) for meta in metas])
+            told.append((name, tensors) if metas else (name, type(value), value))
+        return tuple(told)
+
+
+class _Arguments:
+    """What a launch may write, as it was before."""
+
+    def __init__(self, tape: Tape, op: Launch, tensors: LiveTensors) -> None:
+        ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
+        storages = {tape.tensors[id_].storage for id_ in ids}
+        self._places = [tensors.octets(storage) for storage in sorted(storages)]
+        self._contents = [place.clone() for place in self._places]
+        zeroed = (op.args.get(name) for name in op.reset_to_zero)
+        self._zeroed = [tensors.get(one.id) for one in zeroed if isinstance(one, TensorRef)]
+
+    def restore(self) -> None:
+        """Put it back, and zero what the autotuner zeroes before each run."""
+        for place, content in zip(self._places, self._contents, strict=True):
+            place.copy_(content)
+        for tensor in self._zeroed:
+            tensor.zero_()

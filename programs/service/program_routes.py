@@ -1,0 +1,118 @@
+"""Programs: POST, GET, DELETE, their tapes and events. A program belongs to its caller."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from programs.program_record import Program
+from programs.program_request import (
+    EXAMPLE,
+    FUNCTION_EXAMPLE,
+    TIMED_EXAMPLE,
+    WARMING_EXAMPLE,
+    ProgramRequest,
+)
+from programs.service.program_examples import ANSWERS, CANCELLED, TAPE, TAPE_TEXT, UNDER_WAY
+from programs.service.program_submission import PROGRAMS
+from programs.service.tape_answer import WhichTape, tape_answer
+from programs.tape.json_schema import TAPE_SCHEMA
+from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
+from service.routes.events import RESUMED, event_stream
+from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
+from service.state import state_of
+
+EXAMPLES = {
+    "a model and its reference": EXAMPLE,
+    "a function on inputs of the request": FUNCTION_EXAMPLE,
+    "on a GPU, and timed there": TIMED_EXAMPLE,
+    "what it launches, compiled only": WARMING_EXAMPLE,
+}
+_ACCEPT = header("Accept", "`text/plain` for the readable form")
+
+router = APIRouter(prefix="/v1/programs", tags=["programs"])
+
+
+@router.post(
+    "",
+    summary="Run a program that launches kernels, and say whether it is right",
+    responses=answer_of(Program, ANSWERS) | answer_of(Program, UNDER_WAY, status=202),
+    openapi_extra={
+        "requestBody": body_of(ProgramRequest, EXAMPLES),
+        "parameters": [
+            wait_parameter(),
+            header("Idempotency-Key", "names this program for 24 hours"),
+        ],
+    },
+)
+async def post_program(request: Request) -> Response:
+    """Answer 200 with a program that is over, 202 with one under way.
+
+    It is recorded in a sandboxed process without data, and what was recorded is run by another
+    one, which never sees its Python. A program that is wrong, or cannot be recorded, is a result.
+    """
+    return await post_owned(request, PROGRAMS)
+
+
+@router.get(
+    "/{program_id}",
+    summary="A program, by id",
+    responses=answer_of(Program, ANSWERS | UNDER_WAY),
+    openapi_extra={"parameters": [wait_parameter()]},
+)
+async def get_program(request: Request, program_id: str) -> Response:
+    """Answer 200 whatever the state."""
+    return await get_owned(request, PROGRAMS, program_id)
+
+
+@router.delete(
+    "/{program_id}",
+    summary="Cancel a program",
+    responses=answer_of(Program, ANSWERS) | answer_of(Program, CANCELLED, status=202),
+)
+async def delete_program(request: Request, program_id: str) -> Response:
+    """Answer 202, or 200 when it was over."""
+    return await delete_owned(request, PROGRAMS, program_id)
+
+
+@router.get(
+    "/{program_id}/tape",
+    summary="What was recorded of a program: its ops and launches",
+    response_class=Response,
+    responses={
+        200: {
+            "content": {
+                "application/json": {"schema": TAPE_SCHEMA, "example": TAPE},
+                "text/plain": {"schema": {"type": "string"}, "example": TAPE_TEXT},
+            }
+        }
+    },
+    openapi_extra={"parameters": [_ACCEPT]},
+)
+async def get_tape(
+    request: Request,
+    program_id: str,
+    program: Annotated[WhichTape, Query(description="whose tape")] = "candidate",
+) -> Response:
+    """Answer the tape as JSON, or told as text to who accepts that."""
+    state = state_of(request)
+    caller = await state.callers.identify(request, SCOPE)
+    stored = await PROGRAMS.find_owned(state, caller, program_id)
+    return await tape_answer(request, state, program_id, stored, program)
+
+
+@router.get(
+    "/{program_id}/events",
+    summary="queued, started, recorded, compiled, replayed, case and finished, as they happen",
+    response_class=Response,
+    responses=events_of(
+        "queued", "started", "recorded", "compiled", "replayed", "case", "finished"
+    ),
+    openapi_extra=RESUMED,
+)
+async def get_program_events(request: Request, program_id: str) -> StreamingResponse:
+    """Stream the events later than `Last-Event-ID`, until the program is over."""
+    state = state_of(request)
+    caller = await state.callers.identify(request, SCOPE)
+    await PROGRAMS.find_owned(state, caller, program_id)
+    return await event_stream(request, state, program_id)

@@ -1,0 +1,68 @@
+"""From a program request to its job, and what its caller is told before a worker has done it.
+
+Nothing here parses, compiles or runs what was posted.
+"""
+
+import asyncio
+
+from jobs.submission import JobOrder
+from programs.program_job import ProgramJob
+from programs.program_kind import PROGRAM
+from programs.program_request import ProgramRequest
+from programs.request_checks import check_program
+from programs.service.program_device import choose_place
+from service.caller import Caller
+from service.owned_jobs import OwnedJobs
+from service.state import ServiceState
+from store.jobs.types import (
+    Membership,
+    Priority,
+    Submitted,
+    Waiting,
+)
+from store.programs import StoredProgram
+
+
+async def _find(state: ServiceState, program_id: str, caller: str) -> StoredProgram | None:
+    return await state.programs.find(program_id, caller)
+
+
+async def submit_program(
+    state: ServiceState,
+    request: ProgramRequest,
+    caller: Caller,
+    program_id: str,
+    *,
+    waiting: Waiting | None = None,
+    membership: Membership | None = None,
+) -> Submitted:
+    """Check all that can be checked without a worker, and queue the program.
+
+    Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
+    """
+    # in a thread: megabytes of sources take longer than other requests should wait
+    await asyncio.to_thread(check_program, request, state.settings.request_limits)
+    place = await choose_place(state, request)
+    job = ProgramJob(
+        id=program_id,
+        caller=caller.id,
+        namespace=caller.namespace,
+        request=request.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        toolchain_id=place.toolchain_id,
+        device=place.device,
+        lane=place.lane,
+    )
+    order = JobOrder(
+        PROGRAM,
+        job,
+        caller.id,
+        Priority(request.priority),
+        queued_ms=int(request.deadline_s * 1000),
+        membership=membership,
+    )
+    submitted = await state.client.submit(order, waiting=waiting)
+    await state.programs.create(program_id, caller.id)
+    return submitted
+
+
+PROGRAMS = OwnedJobs(PROGRAM, "programs", submit_program, _find)

@@ -1,0 +1,89 @@
+"""One claimed program: from its request to its record.
+
+Runs in the worker parent: whatever touches the program's code, or what it calculates, is a child;
+this only moves what they report from one to the next, and judges.
+"""
+
+import time
+
+from compiler.compilation import amended
+from jobs.deadline import Deadline, DeadlinePassed
+from launch.request.verdict import GOOD
+from programs.program_job import ProgramJob, new_program, program_problem
+from programs.program_record import Program
+from programs.program_request import InputsRequest
+from programs.worker.program_attempt import ProgramAttempt, ProgramContext
+from programs.worker.program_case import do_case
+from programs.worker.program_outcome import CaseOutcome, with_cases, with_run
+from programs.worker.program_recordings import Recordings
+from store.errors import CallerBytesFull
+from store.launches import LIFE_S
+from worker.consumer import Attempt
+from worker.spent_time import SpentTime
+
+
+async def do_program(attempt: Attempt[ProgramJob], context: ProgramContext) -> None:
+    """Do a program and finish it.
+
+    Raises StoreUnavailable, ZygoteError, DeviceDrained: another attempt may have more luck.
+    """
+    started = time.monotonic()
+    spent = SpentTime()
+    program = await _done(attempt, context, spent)
+    run_ms = (time.monotonic() - started) * 1000
+    if context.gpu is not None and context.gpu.device is not None:
+        program = amended(program, device=context.gpu.device)
+    queue_ms = attempt.queue_ms
+    timings_ms = {"queue": queue_ms, **spent.ms, "run": run_ms, "total": queue_ms + run_ms}
+    program = amended(program, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
+    # reusable: who submits the same program a moment late, with the same key, gets this one
+    await attempt.finish(program, reusable=True, keep_s=LIFE_S)
+
+
+async def _done(attempt: Attempt[ProgramJob], context: ProgramContext, spent: SpentTime) -> Program:
+    try:
+        return await _program(attempt, context, spent)
+    except DeadlinePassed as passed:
+        problem = program_problem("deadline_exceeded", str(passed))
+    except CallerBytesFull as full:
+        problem = program_problem("too_many_requests", str(full))
+    return new_program(attempt.job, "failed", problem=problem)
+
+
+async def _program(
+    attempt: Attempt[ProgramJob], context: ProgramContext, spent: SpentTime
+) -> Program:
+    job = attempt.job
+    request = job.read_request()
+    deadline = Deadline(request.deadline_s, attempt.queue_ms / 1000, what="program")
+    children = context.children
+    if context.gpu is None:
+        pool, _ = await children.started()
+    else:
+        context.gpu.launchers.warm_programs(context.gpu.ordinal, job.caller)
+        pool = await children.recorder.started()
+    recordings = Recordings(job, request, pool, deadline, context.tapes)
+    run = ProgramAttempt(attempt.claim, job, request, context, deadline, recordings, spent)
+    if not request.cases:
+        return with_run(job, await _case(run, request.inputs, 0, None))
+    runs = [
+        await _case(run, case.inputs, index, case.name) for index, case in enumerate(request.cases)
+    ]
+    return with_cases(job, [case.name for case in request.cases], runs)
+
+
+async def _case(
+    attempt: ProgramAttempt, inputs: InputsRequest | None, index: int, name: str | None
+) -> CaseOutcome:
+    run = await do_case(attempt, inputs)
+    for trial in range(1, attempt.request.trials):
+        if run.verdict not in GOOD:
+            break
+        again = attempt.again(trial)
+        run.take_trial(await do_case(again, inputs), trial, again.seed)
+    if attempt.request.cases:
+        verdict = None if run.verdict is None else str(run.verdict)
+        problem = None if run.problem is None else run.problem.slug
+        told = {"index": index, "name": name, "verdict": verdict, "problem": problem}
+        await attempt.tell("case", told)
+    return run

@@ -1,0 +1,261 @@
+"""What the outcome of a program's launcher amounts to. Pure.
+
+No user Python runs in a launcher, but a tape is its author's: what is told is checked before it is
+believed.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from launch.messages import Finding
+from launch.request.verdict import RunEnding
+from programs.gpu.program_order import COMPARE
+from programs.program_job import CANDIDATE, REFERENCE, program_problem
+from programs.program_record import ProgramProblem
+from programs.tape.schema import Op, Tape
+from programs.worker.gpu.device_reports import (
+    BesideReport,
+    DeviceReport,
+    FaultReport,
+    ReferenceReport,
+)
+from programs.worker.gpu.program_times import ProgramTimes, note_of, times_of
+from programs.worker.replay_child import ReplayFailure, take_failure
+from programs.worker.replayed import Replayed, TimedCall
+from programs.worker.replayed_calls import (
+    SentPlace,
+    SentTensors,
+    call_of,
+    calls_left_on_gpu,
+    calls_of,
+    uncompared,
+    uncompared_input,
+)
+from worker.compile.child_failure import misreported
+from worker.compile.reports import Malformed, read_report
+from worker.gpu.launcher.fault import JobFailed
+from worker.gpu.launcher.launcher_order import BESIDE
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
+from worker.pool.shared_bytes import Body
+
+_Sent = TypeVar("_Sent")
+_INPUT, _OP = "input:", "op-"
+
+
+def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float) -> Replayed:
+    """Return what came of a replay that had `timeout_s`; `role` is whose a problem is."""
+    replayed = Replayed(stdout=outcome.stdout.decode(errors="replace"))
+    try:
+        _take(replayed, outcome, tape, role, timeout_s)
+    except Malformed as error:
+        detail = misreported(str(error))
+        replayed = Replayed()
+        replayed.fail(program_problem("replay_crashed", detail, program=role))
+    return replayed
+
+
+def both_of(
+    outcome: LaunchOutcome, tape: Tape, reference: Tape, timeout_s: float
+) -> tuple[Replayed, Replayed]:
+    """Return what came of a program and its reference, which were compared on the GPU.
+
+    What ended an order is of whichever was under way: of neither, where they were compared.
+    """
+    ours, theirs = Replayed(), Replayed()
+    if outcome.ending is not LaunchEnding.OK:
+        if COMPARE in outcome.stages:
+            ours.fail(_not_compared(outcome))
+        elif BESIDE in outcome.stages:
+            theirs = replayed_of(outcome, reference, REFERENCE, timeout_s)
+        else:
+            ours = replayed_of(outcome, tape, CANDIDATE, timeout_s)
+        return ours, theirs
+    ours.stdout = outcome.stdout.decode(errors="replace")
+    try:
+        _take_both(ours, theirs, outcome, tape, reference)
+    except Malformed as error:
+        ours = Replayed()
+        detail = misreported(str(error))
+        ours.fail(program_problem("replay_crashed", detail, program=CANDIDATE))
+    return ours, theirs
+
+
+def _not_compared(outcome: LaunchOutcome) -> ProgramProblem:
+    """Return why there is no verdict, though both programs ran to their end."""
+    failed = outcome.failure or {}
+    why = str(failed.get("message") or outcome.detail or outcome.ending)
+    detail = f"The outputs were not compared on the GPU, where both programs had ended: {why}"
+    if failed.get("slug") == "out_of_memory":  # so it would be the next time, too
+        return program_problem("invalid_argument", f"{detail} Make the inputs smaller.")
+    return program_problem("worker_lost", detail)
+
+
+def _take_both(
+    ours: Replayed, theirs: Replayed, outcome: LaunchOutcome, tape: Tape, reference: Tape
+) -> None:
+    """Take what an outcome says of both. Raises Malformed."""
+    said = outcome.result or {}
+    _take_numbers(ours, read_report(DeviceReport, said), tape, said)
+    _doubt_times(ours)
+    if said.get("compared") is None:
+        if ours.ending is RunEnding.FINISHED and not ours.findings:
+            raise Malformed("it ended well, but nothing was compared")
+        return
+    beside = read_report(BesideReport, said["compared"])
+    report = read_report(ReferenceReport, beside.reference)
+    _take_numbers(theirs, report, reference, beside.reference)
+    _, _, changed = _by_place(outcome)
+    ours.calls += calls_left_on_gpu(tape, _placed(beside.outputs), changed)
+    if theirs.ending is RunEnding.FINISHED:
+        left: dict[SentPlace, Body | None] = _placed(dict.fromkeys(report.inputs_left))
+        theirs.calls += calls_left_on_gpu(reference, {}, left)
+    if not theirs.findings and (path := uncompared(ours.calls, theirs.calls)) is not None:
+        detail = f"Output {path} is too large to be sent, and not where the reference has it: it "
+        detail += "was not compared. Return outputs in the reference's order."
+        ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
+    elif not theirs.findings and (path := uncompared_input(tape, ours.calls, theirs.calls)):
+        detail = f"The program and its reference both change {path} in place, and what they leave "
+        detail += "there is not compared where outputs are too large to be sent: return it, too."
+        ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
+
+
+def _doubt_times(replayed: Replayed) -> None:
+    """Forget the times of runs that returned something else, of which nothing was compared."""
+    timing = replayed.times.timing if replayed.times is not None else None
+    if timing is not None and timing.differing_repeats:
+        replayed.times = None
+        replayed.untimed = (
+            f"{timing.differing_repeats} of {timing.checked_repeats} timed runs "
+            "returned something else than the checked ones, too large to leave the GPU and be "
+            "compared with the reference."
+        )
+
+
+def _take(
+    replayed: Replayed, outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float
+) -> None:
+    """Take what an outcome says. Raises Malformed."""
+    match outcome.ending:
+        case LaunchEnding.OK:
+            _take_report(replayed, outcome, tape)
+        case LaunchEnding.FAULT:
+            _take_fault(replayed, read_report(FaultReport, outcome.fault or {}), tape)
+        case LaunchEnding.DEADLINE:
+            message = f"The replay did not end within timeout_s = {timeout_s:g} s."
+            replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=message))
+        case LaunchEnding.FAILURE:
+            _take_failure(replayed, read_report(ReplayFailure, outcome.failure or {}), role)
+        case _:
+            op = _last_op(outcome, tape)
+            message = f"The launcher of the program ended unexpectedly ({outcome.detail})"
+            where = f", in {getattr(op, 'op', 'a launch')}." if op is not None else "."
+            replayed.end(RunEnding.CRASHED, _finding("crashed", message + where, op))
+
+
+def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None:
+    said = outcome.result or {}
+    report = read_report(DeviceReport, said)
+    sent = SentTensors(*_by_place(outcome))
+    replayed.calls += calls_of(tape, sent)
+    _take_numbers(replayed, report, tape, said)
+    for number, repeat in enumerate(report.repeats):
+        data: dict[SentPlace, Body] = {
+            (repeat.call, at): body for at, body in _positions(outcome.repeats.get(number, {}))
+        }
+        returned = call_of(tape, repeat.call, SentTensors(data))
+        if returned is None:
+            raise Malformed(f"outputs of the timed repeat {repeat.repeat} are missing")
+        replayed.repeats.append(TimedCall(repeat.repeat, repeat.call, returned))
+    if report.ending == "finished" and not report.findings and not replayed.is_whole:
+        raise Malformed("it ended well, but some outputs are missing")
+
+
+def _take_numbers(
+    replayed: Replayed, report: DeviceReport, tape: Tape, said: Mapping[str, Any]
+) -> None:
+    replayed.ending = RunEnding(report.ending)
+    replayed.findings = list(report.findings)
+    replayed.peak_bytes = report.peak_bytes
+    replayed.deterministic = report.deterministic
+    replayed.parameters = report.parameters
+    replayed.variants = {_number(op): number for op, number in report.variants.items()}
+    replayed.module_states = [state.model_dump() for state in report.module_state.values()]
+    replayed.times = _times(tape, said)
+    replayed.untimed = note_of(said) if replayed.times is None else ""
+
+
+def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:
+    try:
+        return times_of(tape, said)
+    except JobFailed as error:
+        raise Malformed(str(error)) from error
+
+
+def _by_place(
+    outcome: LaunchOutcome,
+) -> tuple[dict[SentPlace, Body], dict[SentPlace, Body], dict[SentPlace, Body]]:
+    """Return outputs, which of their elements nobody wrote, and changed inputs. Raises Malformed.
+
+    They came as `0:1`, of the first call's second output, and `input:0:1`.
+    """
+    outputs = {name: body for name, body in outcome.outputs.items() if not name.startswith(_INPUT)}
+    inputs = {
+        name.removeprefix(_INPUT): body
+        for name, body in outcome.outputs.items()
+        if name.startswith(_INPUT)
+    }
+    return _placed(outputs), _placed(outcome.unwritten), _placed(inputs)
+
+
+def _placed(sent: Mapping[str, _Sent]) -> dict[SentPlace, _Sent]:
+    found = {}
+    for name, body in sent.items():
+        call, _, position = name.partition(":")
+        found[_number(call), _number(position)] = body
+    return found
+
+
+def _positions(sent: Mapping[str, Body]) -> list[tuple[int, Body]]:
+    return [(_number(name), body) for name, body in sent.items()]
+
+
+def _number(written: str) -> int:
+    if not (written.isascii() and written.isdigit() and len(written) < 10):
+        raise Malformed("an output of a name that says no place")
+    return int(written)
+
+
+def _take_fault(replayed: Replayed, fault: FaultReport, tape: Tape) -> None:
+    replayed.ending = ENDINGS.get(fault.kind, RunEnding.CRASHED)
+    op = tape.ops[fault.op] if fault.op is not None and fault.op < len(tape.ops) else None
+    finding = _finding(fault.kind, fault.message, op)
+    if fault.kind == "assertion_failed":
+        finding = find_assertion(replayed.stdout, 1) or finding
+    replayed.findings.append(finding)
+
+
+def _take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None:
+    match failure.slug:
+        case "out_of_memory":
+            finding = Finding(kind="out_of_memory", message=failure.message)
+            replayed.end(RunEnding.OUT_OF_MEMORY, finding)
+        case "malformed_job":
+            replayed.fail(program_problem("invalid_argument", failure.message, program=role))
+        case "device_error" | "module_not_loadable":
+            replayed.fail(program_problem("worker_lost", failure.message, program=role))
+        case _:
+            take_failure(replayed, failure, role)
+
+
+def _last_op(outcome: LaunchOutcome, tape: Tape) -> Op | None:
+    """Return the op that a launcher said to begin last."""
+    told = [stage.removeprefix(_OP) for stage in outcome.stages if stage.startswith(_OP)]
+    index = _number(told[-1]) if told else len(tape.ops)
+    return tape.ops[index] if index < len(tape.ops) else None
+
+
+def _finding(kind: str, message: str, op: Op | None) -> Finding:
+    place = op.place if op is not None else None
+    file, line = (place.file, place.line) if place is not None else (None, None)
+    return Finding(kind=kind, file=file, line=line, message=message)

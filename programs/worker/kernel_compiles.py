@@ -1,0 +1,151 @@
+"""The kernels of a program compiled: by ordinary jobs as its caller's, or found in the cache.
+
+Interest in a job ends with the program that waits for it, however that ends.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from compiler.compilation import Compilation
+from compiler.diagnostic import Diagnostic
+from compiler.job import CompileJob
+from compiler.problem import Problem, failure_problem
+from compiler.specialization import plain_type
+from jobs.core_kinds import COMPILATION
+from jobs.deadline import Deadline
+from jobs.submission import JobClient, JobOrder
+from programs.tape.kernel_effects import KernelEffects, kernel_effects
+from programs.worker.kernel_jobs import TTIR, KernelUse
+from store.blobs import Blobs
+from store.compilations import Compilations
+from store.jobs.types import Priority
+from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
+
+SOURCE: Final = "source"
+CUBIN: Final = "cubin"
+COMPILED_AT_ONCE: Final = 64
+_GONE = "What was made of a kernel left the cache before the program could be run; post it again."
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltKernel:
+    """A compilation that is over; `problem` says why there is nothing of a kernel to run.
+
+    `ttir` is the stage after Triton's first passes.
+    """
+
+    compilation: Compilation
+    ir: KernelIr | None = None
+    """What the CPU device runs."""
+    ttir: str = ""
+    effects: KernelEffects | None = None
+    """What it may do to its parameters; None: that is not known."""
+    problem: Problem | None = None
+    cubin: bytes | None = None
+    """What a GPU runs, where that was asked for."""
+
+    @property
+    def warnings(self) -> Sequence[Diagnostic]:
+        """What its compiler warned of."""
+        return [item for item in self.compilation.diagnostics if item.is_warning]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCompiles:
+    """Compiles for one caller's program."""
+
+    client: JobClient
+    compilations: Compilations
+    blobs: Blobs
+    caller: str
+    priority: Priority
+    deadline: Deadline
+    for_gpu: bool = False
+    """Whether cubins are to be run, and no IR."""
+
+    async def all(self, wanted: Mapping[str, KernelUse]) -> dict[str, BuiltKernel]:
+        """Return what became of each use's job, by key. Raises DeadlinePassed, CallerBytesFull."""
+        room = asyncio.Semaphore(COMPILED_AT_ONCE)
+
+        async def one(use: KernelUse) -> BuiltKernel:
+            async with room:
+                return await self._compiled(use)
+
+        tasks = [asyncio.create_task(one(use)) for use in wanted.values()]
+        try:
+            return dict(zip(wanted, await asyncio.gather(*tasks), strict=True))
+        finally:  # the first that raises ends the others
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _compiled(self, use: KernelUse) -> BuiltKernel:
+        job = use.job
+        assert job is not None
+        record = await self.compilations.read(job.key) or await self._made(job)
+        compilation = Compilation.model_validate_json(record)
+        if compilation.state != "succeeded":
+            problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
+            return BuiltKernel(compilation, problem=problem)
+        if self.for_gpu:
+            return await self._with_cubin(compilation)
+        if SOURCE not in compilation.artifacts:  # Gluon says what each thread of a GPU does
+            return BuiltKernel(compilation)
+        return await self._with_ir(job, use.parameters, compilation)
+
+    async def _with_cubin(self, compilation: Compilation) -> BuiltKernel:
+        cubin, ttir = [
+            await self._text(compilation, stage) if stage in compilation.artifacts else None
+            for stage in (CUBIN, TTIR)
+        ]
+        if cubin is None or compilation.abi is None:
+            return BuiltKernel(compilation, problem=failure_problem("worker_lost", _GONE))
+        text = (ttir or b"").decode(errors="replace")
+        return BuiltKernel(compilation, ttir=text, effects=await _effects(text), cubin=cubin)
+
+    async def _text(self, compilation: Compilation, stage: str) -> bytes | None:
+        return await self.blobs.get(compilation.artifacts[stage].digest)
+
+    async def _with_ir(
+        self, job: CompileJob, names: Sequence[str], compilation: Compilation
+    ) -> BuiltKernel:
+        stages = {SOURCE, TTIR} & compilation.artifacts.keys()
+        texts = {stage: await self._text(compilation, stage) for stage in stages}
+        source, ttir = texts.get(SOURCE), texts.get(TTIR)
+        if source is None or (TTIR in texts and ttir is None):
+            return BuiltKernel(compilation, problem=failure_problem("worker_lost", _GONE))
+        runtime = [item for item in compilation.parameters if item.role == "runtime"]
+        runtime.sort(key=lambda item: names.index(item.name))
+        ir = KernelIr(
+            key=job.key,
+            stage=SOURCE,
+            text=source,
+            files=list(job.texts),
+            parameters=[
+                path for item in runtime for path in runtime_paths(item.name, plain_type(item.type))
+            ],
+            stdout=compilation.stdout,
+            fp_fusion=fuses(job),
+        )
+        text = (ttir or b"").decode(errors="replace")
+        return BuiltKernel(compilation, ir, text, await _effects(text))
+
+    async def _made(self, job: CompileJob) -> bytes:
+        """Return the record of `job`, which is submitted and waited for."""
+        self.deadline.check()
+        order = JobOrder(
+            COMPILATION,
+            job,
+            self.caller,
+            self.priority,
+            queued_ms=self.deadline.left_ms,
+            timeout_ms=int(job.timeout_s * 1000),
+        )
+        return await self.client.done_within(self.deadline, order)
+
+
+async def _effects(ttir: str) -> KernelEffects | None:
+    # in a thread: the text may be long
+    return await asyncio.to_thread(kernel_effects, ttir) if ttir else None

@@ -1,0 +1,237 @@
+"""The compile jobs of a recorded program: what Triton's JIT would compile for each of its launches.
+
+Launches that give their kernel the same to compile share a job. Nothing is compiled here; what a
+source says of a kernel's parameters is found out in children.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from compiler.job import CompileJob
+from compiler.parameter_binding import BindingFailed
+from compiler.problem import Problem, failure_problem
+from compiler.rejection import RequestRejected
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve, specialized_job
+from compiler.specialization import Specialization
+from compiler.stages import CompiledStage
+from compiler.toolchain import Toolchain
+from launch.request.inference import infer
+from programs.tape.schema import (
+    Launch,
+    LaunchValue,
+    LaunchVariant,
+    Tape,
+    variant_on_cpu,
+)
+from programs.worker.alike_launches import AlikeLaunches, ReadKernel, kind_of
+from programs.worker.launch_arguments import RecordedArguments, launch_arguments
+from programs.worker.program_texts import PostedKernel, ProgramTexts
+from worker.compile.progress import CompilationFailed
+from worker.launch.kernel_source import KernelSources, detail_of
+
+TARGET = "cuda:90"
+"""What the recorder stands in for."""
+TTIR: Final = "ttir"
+MOST_USES = 512
+"""Kernels in all the ways in which one tape has them compiled."""
+_AT_ONCE = 1_000
+"""Arguments looked at until others of this process may go on."""
+
+
+@dataclass(eq=False, slots=True)
+class KernelUse:
+    """A kernel as launches of a tape use it: one for each way in which it is compiled.
+
+    `job` None: `problem` says why there is none.
+    """
+
+    kernel: str
+    """Its name in the tape."""
+    job: CompileJob | None
+    problem: Problem | None = None
+    is_own: bool = True
+    """Whether the job's own source is the program's."""
+    parameters: Sequence[str] = ()
+    """The names of the kernel's parameters, in its order."""
+    launches: int = 0
+    """In one call."""
+
+
+class TooManyKernels(Exception):
+    """A tape has more compiled than one program may."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"The program launches its kernels in more than {MOST_USES} ways that each have to be "
+            "compiled: pass what changes from launch to launch as a run-time argument, or name it "
+            "in do_not_specialize."
+        )
+
+
+@dataclass(slots=True)
+class KernelUses:
+    """All of them, and which one each launch of the tape is, by its index among the ops."""
+
+    of_launch: dict[int, KernelUse] = field(default_factory=dict)
+    variants: dict[int, list[KernelUse]] = field(default_factory=dict)
+    """Of each launch, as far as they were asked for: of one that is not autotuned there is one."""
+    by_asked: dict[bytes, KernelUse] = field(default_factory=dict)
+    """By what `AlikeLaunches` says of a launch."""
+    _by_job: dict[tuple[str, str], KernelUse] = field(default_factory=dict)
+    _made: Counter[tuple[KernelUse, str]] = field(default_factory=Counter)
+
+    @property
+    def all(self) -> Sequence[KernelUse]:
+        """Each of them once, in the order of the first launches."""
+        return list(self._by_job.values())
+
+    def count(self, use: KernelUse, phase: str) -> None:
+        """Count a launch; the two calls of a program may use a kernel in different ways."""
+        self._made[use, phase] += 1
+        use.launches = max(self._made[use, "run"], self._made[use, "run2"])
+
+    def same(self, use: KernelUse) -> KernelUse:
+        """Return the one that is known already and is the same. Raises TooManyKernels."""
+        said = use.job.key if use.job is not None else str(use.problem)
+        known = self._by_job.setdefault((use.kernel, said), use)
+        if len(self._by_job) > MOST_USES:
+            raise TooManyKernels
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class KernelJobs:
+    """Finds the jobs of one program."""
+
+    texts: ProgramTexts
+    toolchain: Toolchain
+    namespace: str
+    sources: KernelSources
+    timeout_s: float
+    target: str = TARGET
+    stop_after: CompiledStage | None = TTIR
+
+    async def of(self, tape: Tape, *, all_variants: bool = False) -> KernelUses:
+        """Return how the tape uses its kernels; `all_variants`: what autotuners try, too.
+
+        Raises TooManyKernels, DeadlinePassed.
+        """
+        found, alike = KernelUses(), AlikeLaunches()
+        launches = [(at, op) for at, op in enumerate(tape.ops) if isinstance(op, Launch)]
+        looked_at = _AT_ONCE
+        for index, launch in launches:
+            values = _number_of_values(launch)
+            variants = _variants(launch)
+            runs = variant_on_cpu(launch)
+            for number in range(len(variants)) if all_variants else (runs,):
+                looked_at += values
+                if looked_at >= _AT_ONCE:
+                    looked_at = 0
+                    self.sources.deadline.check()
+                    await asyncio.sleep(0)
+                use = await self._use(tape, launch, variants[number], found, alike)
+                found.variants.setdefault(index, []).append(use)
+                if number == runs:
+                    found.of_launch[index] = use
+                if number == (0 if all_variants else runs):
+                    found.count(use, launch.phase)
+        return found
+
+    async def _use(
+        self,
+        tape: Tape,
+        launch: Launch,
+        variant: LaunchVariant,
+        found: KernelUses,
+        alike: AlikeLaunches,
+    ) -> KernelUse:
+        asked = alike.asked(tape, launch, variant)
+        if asked not in found.by_asked:
+            use = found.same(await self._found(tape, launch, variant, alike))
+            found.by_asked[asked] = use
+            # what its kernel looks at may be known only now
+            found.by_asked[alike.asked(tape, launch, variant)] = use
+        return found.by_asked[asked]
+
+    async def _found(
+        self, tape: Tape, launch: Launch, variant: LaunchVariant, alike: AlikeLaunches
+    ) -> KernelUse:
+        name, is_own = launch.kernel, True
+        try:
+            arguments = launch_arguments(tape, launch, variant.constexprs)
+            text = self.texts.of(tape.kernels[name])
+            is_own = text.is_own
+            read = await self._read(text, arguments, variant, launch, alike)
+            if read.problem is not None or read.posted is None:
+                return KernelUse(name, None, read.problem, is_own)
+            inferred = infer(
+                read.name, read.parameters, arguments.bound, dict(arguments.constexprs)
+            )
+            job = specialized_job(read.posted, inferred.specialization)
+        except BindingFailed as failed:
+            return KernelUse(name, None, _binding_problem(failed), is_own)
+        except RequestRejected as rejected:
+            problem = failure_problem("invalid_argument", str(rejected))
+            return KernelUse(name, None, problem, is_own)
+        return KernelUse(name, job, None, is_own, [one["name"] for one in read.parameters])
+
+    async def _read(
+        self,
+        text: PostedKernel,
+        arguments: RecordedArguments,
+        variant: LaunchVariant,
+        launch: Launch,
+        alike: AlikeLaunches,
+    ) -> ReadKernel:
+        """Return what a source says of a kernel, read once for all arguments at run time."""
+        kind = kind_of(launch, variant)
+        if kind not in alike.kernels:
+            alike.kernels[kind] = await self._read_anew(text, arguments, variant)
+        return alike.kernels[kind]
+
+    async def _read_anew(
+        self, text: PostedKernel, arguments: RecordedArguments, variant: LaunchVariant
+    ) -> ReadKernel:
+        try:
+            request = CompileRequest(
+                source=text.source,
+                files=dict(text.files),
+                kernel=text.name,
+                target=self.target,
+                options=dict(variant.options),
+                stop_after=self.stop_after,
+                timeout_s=self.timeout_s,
+            )
+            constants = Specialization(dict(arguments.constexprs))
+            posted = await asyncio.to_thread(resolve, request, self.toolchain, self.namespace)
+            facts = (await self.sources.read(specialized_job(posted, constants))).facts
+        except RequestRejected as rejected:
+            return ReadKernel(problem=failure_problem("invalid_argument", str(rejected)))
+        except CompilationFailed as failure:
+            problem = failure_problem(failure.slug, detail_of(failure), failure.parameter)
+            return ReadKernel(problem=problem)
+        parameters = [item.model_dump() for item in facts.parameters]
+        return ReadKernel(posted, facts.name, parameters)
+
+
+def _variants(launch: Launch) -> Sequence[LaunchVariant]:
+    """Return the configurations of a launch, that which the CPU device runs first."""
+    own = LaunchVariant(launch.grid, launch.constexprs, launch.options)
+    return launch.variants or (own,)
+
+
+def _number_of_values(launch: Launch) -> int:
+    """Return how much there is to look at in one variant of a launch."""
+    return 1 + sum(map(_size, (*launch.args.values(), *launch.constexprs.values())))
+
+
+def _size(value: LaunchValue) -> int:
+    return sum(map(_size, value)) + 1 if isinstance(value, tuple) else 1
+
+
+def _binding_problem(failed: BindingFailed) -> Problem:
+    return failure_problem(failed.slug, str(failed), failed.parameter)

@@ -1,0 +1,217 @@
+"""One attempt at a program: what it is done with, and what is told and kept of it on the way."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from compiler.target import parse_target
+from jobs.deadline import Deadline
+from jobs.submission import JobClient
+from launch.request.initializer import MAX_SEED
+from programs.program_job import CANDIDATE, REFERENCE, ProgramJob
+from programs.program_request import (
+    CALLS_OF_A_TRIAL,
+    InputsRequest,
+    ProgramRequest,
+    cpu_checks,
+)
+from programs.worker.gpu.gpu_replay import ProgramGpu, ReplayTurn, timing_order
+from programs.worker.gpu.known_references import KnownReferences
+from programs.worker.gpu.program_replays import ProgramReplays
+from programs.worker.kernel_compiles import KernelCompiles
+from programs.worker.kernel_jobs import TARGET, TTIR, KernelJobs
+from programs.worker.output_tolerances import OutputTolerances
+from programs.worker.program_children import ProgramChildren
+from programs.worker.program_kernels import ProgramKernels
+from programs.worker.program_outcome import launches_of
+from programs.worker.program_recordings import RecordedCase, Recordings
+from programs.worker.program_texts import ProgramTexts
+from programs.worker.recording import ProgramTape
+from programs.worker.replay_child import ProgramToReplay, ReplaySettings, replay
+from programs.worker.replayed import Replayed
+from store.compilations import Compilations
+from store.errors import StoreUnavailable
+from store.events import Events
+from store.jobs.types import Claim, Priority
+from store.programs import Programs
+from worker.compile.compile import CompileContext
+from worker.compile.lru_cache import LRUCache
+from worker.launch.kernel_source import KernelSource, KernelSources
+from worker.pool.pool import Pool
+from worker.spent_time import SpentTime
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramContext:
+    """What programs are done with."""
+
+    programs: Programs
+    events: Events
+    client: JobClient
+    compilations: Compilations
+    compiling: CompileContext
+    children: ProgramChildren
+    comparing: Pool
+    """Whose children compare outputs."""
+    batch_elements: int
+    sources: LRUCache[KernelSource]
+    tapes: LRUCache[ProgramTape]
+    references: KnownReferences
+    gpu: ProgramGpu | None = None
+    """What programs run on; None: the CPU device."""
+
+
+@dataclass(slots=True)
+class ProgramAttempt:
+    """An attempt; `recordings` are its program's."""
+
+    claim: Claim
+    job: ProgramJob
+    request: ProgramRequest
+    context: ProgramContext
+    deadline: Deadline
+    recordings: Recordings
+    spent: SpentTime
+    trial: int = 0
+    """How often the case was compared before, on values of other seeds."""
+    _kept: bool = False
+    """Whether tapes are kept already."""
+    _recorded: dict[InputsRequest | None, RecordedCase] = field(default_factory=dict)
+
+    def again(self, trial: int) -> "ProgramAttempt":
+        """Return the attempt at another trial of what was recorded already."""
+        return replace(self, trial=trial)
+
+    @property
+    def seed(self) -> int:
+        """The seed of this trial's first call; the second's is the next."""
+        return (self.request.seed + CALLS_OF_A_TRIAL * self.trial) % (MAX_SEED + 1)
+
+    async def record(self, inputs: InputsRequest | None) -> RecordedCase:
+        """Record one case once, and tell of its tapes; those of the first are kept.
+
+        Raises as `Recordings.case`.
+        """
+        if inputs not in self._recorded:
+            with self.spent.on("record"):
+                self._recorded[inputs] = await self._record(inputs)
+        return self._recorded[inputs]
+
+    async def _record(self, inputs: InputsRequest | None) -> RecordedCase:
+        recorded = await self.recordings.case(inputs)
+        found = {CANDIDATE: recorded.candidate, REFERENCE: recorded.reference}
+        tapes = {whose: tape for whose, tape in found.items() if tape is not None}
+        if not self._kept:
+            self._kept = True
+            digests = await self._put([tape.text for tape in tapes.values()])
+            kept = dict(zip(tapes, digests, strict=True))
+            await self.context.programs.keep_tapes(self.job.id, kept)
+        for whose, tape in tapes.items():
+            told = {"ops": len(tape.tape.ops), "launches": launches_of(tape.tape)}
+            await self.tell("recorded", {"program": whose, **told})
+        return recorded
+
+    async def _put(self, texts: list[bytes]) -> Sequence[str]:
+        return await self.context.compiling.blobs.put_many(texts)
+
+    def kernel_jobs(self, texts: ProgramTexts) -> KernelJobs:
+        """Return what finds the compile jobs of the kernels in `texts`."""
+        context, gpu = self.context, self.runs_on
+        is_whole = gpu is not None or self.request.stop_after == "kernels"
+        target = TARGET if gpu is None else gpu.target
+        return KernelJobs(
+            texts=texts,
+            toolchain=context.compiling.toolchain,
+            namespace=self.job.namespace,
+            sources=KernelSources(context.compiling, self.deadline, context.sources),
+            timeout_s=self.request.timeout_s,
+            target=self.request.target or target,
+            stop_after=None if is_whole else TTIR,
+        )
+
+    async def replay(
+        self,
+        program: ProgramTape,
+        kernels: ProgramKernels,
+        inputs_text: bytes | None,
+        role: str,
+    ) -> Replayed:
+        """Replay a program on the inputs that another tape makes, None: its own.
+
+        Raises DeadlinePassed, ZygoteError.
+        """
+        context, request = self.context, self.request
+        pool = await context.children.replay.started()
+        irs = kernels.irs
+        replayed = await replay(
+            pool,
+            ProgramToReplay(
+                tape=program.tape,
+                text=program.text,
+                kernels=irs,
+                inputs_text=inputs_text,
+                files=sorted({path for ir in irs.values() for path in ir.files}),
+                variants=kernels.numbers,
+                role=role,
+            ),
+            ReplaySettings(
+                target=parse_target(TARGET),
+                seed=self.seed,
+                memory_bytes=context.children.tensor_bytes,
+                checks=cpu_checks(request, has_atomics=role == CANDIDATE and kernels.has_atomics),
+                batch_elements=context.batch_elements,
+                ir_bounds=context.compiling.ir_bounds,
+            ),
+            request.timeout_s,
+            self.deadline,
+        )
+        await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
+        return replayed
+
+    def replays_on(self, gpu: ProgramGpu, tolerances: OutputTolerances) -> ProgramReplays:
+        """Return what replays this program and its reference on a GPU."""
+        request = self.request
+
+        async def tell(role: str, replayed: Replayed) -> None:
+            await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
+
+        turn = ReplayTurn(
+            seed=self.seed,
+            determinism="determinism" in (request.checks or ()),
+            timing=timing_order(request) if not self.trial else None,
+            caller=self.job.caller,
+            is_batch=Priority(request.priority) is Priority.BATCH,
+            timeout_s=request.timeout_s,
+            turn_s=request.deadline_s,
+            spent=self.spent,
+        )
+        return ProgramReplays(gpu, turn, tolerances, self.deadline, self.context.references, tell)
+
+    @property
+    def runs_on(self) -> ProgramGpu | None:
+        """The GPU that this program runs on; None: the CPU device, or it does not run."""
+        return self.context.gpu if self.request.stop_after is None else None
+
+    @property
+    def compiles(self) -> KernelCompiles:
+        """What compiles for this program."""
+        context = self.context
+        return KernelCompiles(
+            client=context.client,
+            compilations=context.compilations,
+            blobs=context.compiling.blobs,
+            caller=self.job.caller,
+            priority=Priority(self.request.priority),
+            deadline=self.deadline,
+            for_gpu=self.runs_on is not None,
+        )
+
+    async def tell(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Tell the followers of this program: news only, which a refusing store may cost them."""
+        try:
+            await self.context.events.append(self.claim.id, self.claim.token, kind, data)
+        except StoreUnavailable as error:
+            logger.warning("followers of %s miss %s: %s", self.job.id, kind, error)

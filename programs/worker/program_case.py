@@ -1,0 +1,327 @@
+"""One case of a program: recorded, its kernels compiled, replayed beside its reference, judged."""
+
+from asyncio import to_thread
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from compiler.compilation import amended
+from compiler.diagnostic import USER_FILE
+from launch.messages import Finding
+from launch.request.verdict import RunEnding, Verdict
+from programs.program_job import CANDIDATE, REFERENCE, program_problem
+from programs.program_record import FlagKind, ProgramFlag, ProgramProblem
+from programs.program_request import InputsRequest, cpu_checks
+from programs.tape.cuda_draws import drawn_on_cuda
+from programs.tape.stream_warnings import stream_warnings
+from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
+from programs.worker.gpu.program_repeats import compare_repeats
+from programs.worker.kernel_jobs import TooManyKernels
+from programs.worker.launches_work import coverage_by_work
+from programs.worker.output_tolerances import OutputTolerances, output_tolerances
+from programs.worker.parameter_values import differing_parameters
+from programs.worker.program_attempt import ProgramAttempt
+from programs.worker.program_comparison import ComparedProgram, compare, is_sound, judged
+from programs.worker.program_kernels import ProgramKernels, compile_kernels
+from programs.worker.program_outcome import CaseOutcome
+from programs.worker.program_recordings import RecordedCase, is_script
+from programs.worker.program_texts import ProgramTexts
+from programs.worker.recording import NotRecorded, ProgramTape
+from programs.worker.replayed import Replayed
+from programs.worker.tape_flags import tape_flags
+from programs.worker.tuned_kernels import tuned_warnings
+from worker.launch.comparison import NotCompared
+from worker.launch.gpu.repeat_findings import of_module
+
+VALUE_DEPENDENT: Final = "value_dependent"
+_FLAGS: Final[dict[str, FlagKind]] = {
+    "precision_downgrade": "precision_downgrade",
+    "zeros_match": "zeros_match",
+}
+"""Findings of a comparison that say how the program came to its result."""
+_EQUAL_INPUTS = (
+    "Both calls get the same inputs, as what makes them draws no other numbers for the second: a "
+    "result that is kept from the first would not show. Draw them, as with torch.randn, unseeded."
+)
+_MOST_KEPT = 20
+"""Findings of kernels that could keep something."""
+
+
+async def do_case(attempt: ProgramAttempt, inputs: InputsRequest | None) -> CaseOutcome:
+    """Return what comes of the program on `inputs`, or on those that it comes with.
+
+    Raises DeadlinePassed, CallerBytesFull, ZygoteError.
+    """
+    case = _Case(attempt)
+    try:
+        await case.do(inputs)
+    except NotRecorded as refused:
+        case.outcome.problem = refused.problem
+        case.outcome.flags += _flags_of_refusal(refused.problem)
+    except TooManyKernels as many:
+        case.outcome.problem = program_problem("invalid_argument", str(many))
+    except NotCompared as failed:
+        case.outcome.problem = program_problem("worker_lost", str(failed))
+    return case.outcome
+
+
+def _flags_of_refusal(problem: ProgramProblem) -> list[ProgramFlag]:
+    if problem.reason != VALUE_DEPENDENT or problem.program != CANDIDATE:
+        return []
+    message = "What it does depends on values of tensors, which it asks for."
+    return [
+        ProgramFlag(kind=VALUE_DEPENDENT, message=message, file=problem.file, line=problem.line)
+    ]
+
+
+class _Case:
+    def __init__(self, attempt: ProgramAttempt) -> None:
+        self._attempt = attempt
+        self._tolerances = OutputTolerances(attempt.request.tolerance)
+        self.outcome = CaseOutcome()
+
+    async def do(self, inputs: InputsRequest | None) -> None:
+        attempt, outcome = self._attempt, self.outcome
+        recorded = outcome.recorded = await attempt.record(inputs)
+        if attempt.request.stop_after == "tape":
+            return
+        compiled = await self._compiled(recorded.candidate, attempt.recordings.texts)
+        outcome.kernels = compiled.answered
+        outcome.problem = compiled.problem(CANDIDATE)
+        outcome.is_compiled = outcome.problem is None
+        outcome.flags += await tape_flags(recorded, compiled)
+        if attempt.request.stop_after == "kernels" or not outcome.is_compiled:
+            return
+        # in a thread: the tape may be long
+        if recorded.reference is not None and await to_thread(recorded.makes_equal_inputs):
+            outcome.warnings.append(_EQUAL_INPUTS)
+        gpu = attempt.runs_on
+        outcome.warnings += await to_thread(
+            stream_warnings,
+            recorded.candidate.tape,
+            compiled.effects(),
+            on_gpu=gpu is not None,
+        )
+        if gpu is None:
+            await self._run(recorded, compiled)
+        else:
+            await self._run_on(gpu, recorded, compiled)
+
+    async def _compiled(self, recorded: ProgramTape, texts: ProgramTexts) -> ProgramKernels:
+        attempt = self._attempt
+        with_variants = attempt.request.stop_after == "kernels" or attempt.runs_on is not None
+        with attempt.spent.on("compile"):
+            compiled = await compile_kernels(
+                recorded.tape,
+                attempt.kernel_jobs(texts),
+                attempt.compiles,
+                all_variants=with_variants,
+                on_cpu=not with_variants,
+            )
+        for kernel in compiled.answered if not attempt.trial else ():
+            state = "succeeded" if kernel.problem is None else "failed"
+            key = kernel.compilation_key
+            told = {"kernel": kernel.name, "state": state, "compilation_key": key}
+            await attempt.tell("compiled", told)
+        return compiled
+
+    async def _run(self, recorded: RecordedCase, compiled: ProgramKernels) -> None:
+        """Replay the program, and where there is one its reference; judge."""
+        attempt, outcome, reference, kernels = self._attempt, self.outcome, None, None
+        if (program := recorded.reference) is not None:
+            if (kernels := await self._reference_kernels(program)) is None:
+                return
+            reference = await self._reference(recorded, program, kernels)
+            if outcome.problem is not None:
+                return
+        given = recorded.inputs_of(recorded.candidate)
+        replayed = await attempt.replay(recorded.candidate, compiled, given, CANDIDATE)
+        outcome.warnings += tuned_warnings(compiled.tape, compiled.numbers)
+        if replayed.ending is RunEnding.FINISHED:
+            # in a thread: the tapes may be long
+            outcome.work, unknown = await to_thread(coverage_by_work, compiled, kernels)
+            outcome.warnings += [unknown] if unknown is not None else []
+            drawn = await to_thread(drawn_on_cuda, compiled.tape, compiled.effects())
+            outcome.warnings += [drawn] if drawn is not None else []
+        await self._take(recorded, compiled, replayed, reference)
+
+    async def _run_on(
+        self, gpu: ProgramGpu, recorded: RecordedCase, compiled: ProgramKernels
+    ) -> None:
+        """Replay the program on a GPU, and its reference; judge."""
+        attempt, program, kernels = self._attempt, recorded.reference, None
+        if program is not None and (kernels := await self._reference_kernels(program)) is None:
+            return
+        caller, deadline = attempt.job.caller, attempt.deadline
+        reference = program.tape if program is not None else None
+        async with gpu.room_for(recorded.candidate.tape, reference, caller, deadline):
+            await self._run_in_turn(gpu, recorded, compiled, kernels)
+
+    async def _run_in_turn(
+        self,
+        gpu: ProgramGpu,
+        recorded: RecordedCase,
+        compiled: ProgramKernels,
+        kernels: ProgramKernels | None,
+    ) -> None:
+        """Replay the program, and its reference with its `kernels`, where there is one; judge."""
+        attempt, outcome, program = self._attempt, self.outcome, recorded.reference
+        given = recorded.inputs_of(recorded.candidate)
+        candidate = device_program(recorded.candidate, compiled, given, CANDIDATE)
+        beside = None
+        if program is not None and kernels is not None:
+            beside = device_program(program, kernels, recorded.inputs_of(program), REFERENCE)
+        replayed, reference = await attempt.replays_on(gpu, self._tolerances).both(
+            candidate, beside
+        )
+        outcome.kernels = compiled.answered_with(replayed.variants)
+        outcome.times = replayed.times
+        outcome.warnings += compiled.left_out_warnings + _untimed("The program", replayed)
+        outcome.findings += _kept_by_modules(replayed, attempt.recordings.texts)
+        if reference is not None and kernels is not None:
+            self._take_reference(reference)
+            outcome.reference_kernels = kernels.answered_with(reference.variants)
+            outcome.reference_times = reference.times
+            outcome.warnings += _untimed("The reference", reference)
+            if outcome.problem is not None:
+                return
+        with attempt.spent.on("compare"):
+            await self._take(recorded, compiled, replayed, reference)
+
+    async def _take(
+        self,
+        recorded: RecordedCase,
+        compiled: ProgramKernels,
+        replayed: Replayed,
+        reference: Replayed | None,
+    ) -> None:
+        """Judge what came of both."""
+        outcome = self.outcome
+        outcome.peak_bytes = replayed.peak_bytes
+        outcome.findings += [*replayed.findings, *compiled.warnings]
+        outcome.problem = replayed.problem
+        if outcome.problem is None:
+            await self._judge(replayed, reference, compiled.questionable_ir)
+            self._look_at_parameters(recorded, replayed, reference)
+
+    async def _reference(
+        self, recorded: RecordedCase, program: ProgramTape, kernels: ProgramKernels
+    ) -> Replayed:
+        """Return what came of the reference."""
+        given = recorded.inputs_of(program)
+        replayed = await self._attempt.replay(program, kernels, given, REFERENCE)
+        self._take_reference(replayed)
+        return replayed
+
+    async def _reference_kernels(self, program: ProgramTape) -> ProgramKernels | None:
+        """Return the kernels of the reference; None: the outcome's problem says why not."""
+        texts = self._attempt.recordings.reference_texts
+        assert texts is not None
+        compiled = await self._compiled(program, texts)
+        self.outcome.reference_kernels = compiled.answered
+        self.outcome.problem = compiled.problem(REFERENCE)
+        # in a thread: the tape may be long
+        self._tolerances = await to_thread(
+            output_tolerances, self._attempt.request.tolerance, program.tape, compiled.effects()
+        )
+        return compiled if self.outcome.problem is None else None
+
+    def _take_reference(self, replayed: Replayed) -> None:
+        self.outcome.reference_peak_bytes = replayed.peak_bytes
+        self.outcome.problem = replayed.problem
+
+    async def _judge(self, replayed: Replayed, reference: Replayed | None, ir: bytes) -> None:
+        outcome, request = self.outcome, self._attempt.request
+        believed = reference
+        if reference is not None and not is_sound(reference):
+            outcome.findings.append(_failure_of_reference(reference))
+            believed = None
+        pool = self._attempt.context.comparing
+        compared = await compare(
+            pool, replayed, believed, self._tolerances, ir, devices=not is_script(request)
+        )
+        outcome.warnings += self._tolerances.warnings(
+            (path, output.summary.dtype)
+            for path, output in compared.outputs.items()
+            if output.summary is not None and output.comparison is not None
+        )
+        if believed is not None and all(compared.matches):
+            await self._compare_repeats(replayed, believed, compared)
+        outcome.outputs = compared.outputs
+        outcome.findings += compared.findings
+        outcome.flags += _flags_of_findings(compared.findings)
+        is_on_gpu = self._attempt.runs_on is not None
+        checks = request.checks or () if is_on_gpu else cpu_checks(request)
+        outcome.verdict = judged(replayed, reference, compared, checks)
+
+    async def _compare_repeats(
+        self, replayed: Replayed, reference: Replayed, compared: ComparedProgram
+    ) -> None:
+        """Compare the timed repeats that came of a GPU, too."""
+        if not replayed.repeats or replayed.times is None:
+            return
+        pool = self._attempt.context.comparing
+        found = await compare_repeats(pool, replayed.repeats, reference, self._tolerances)
+        compared.matches += found.matches
+        compared.findings += found.findings
+        timing = amended(replayed.times.timing, compared_repeats=found.compared)
+        self.outcome.times = replace(replayed.times, timing=timing)
+
+    def _look_at_parameters(
+        self, recorded: RecordedCase, replayed: Replayed, reference: Replayed | None
+    ) -> None:
+        """Say of a mismatch whether parameters differ already."""
+        if self.outcome.verdict is not Verdict.MISMATCH:
+            return
+        if reference is None or recorded.reference is None:
+            return
+        tapes = recorded.candidate.tape, recorded.reference.tape
+        found = differing_parameters(replayed, tapes[0], reference, tapes[1])
+        if found is not None:
+            self.outcome.findings.append(found)
+
+
+def device_program(
+    program: ProgramTape, kernels: ProgramKernels, inputs_text: bytes | None, role: str
+) -> DeviceProgram:
+    """Return a program as a GPU takes it, on what another tape makes, None: its own inputs."""
+    return DeviceProgram(
+        tape=program.tape,
+        text=program.text,
+        kernels=kernels,
+        inputs_text=inputs_text,
+        role=role,
+    )
+
+
+def _untimed(whose: str, replayed: Replayed) -> list[str]:
+    why = replayed.untimed.removeprefix("It was not timed: ")
+    return [f"{whose} has no time: {why}"] if why else []
+
+
+def _kept_by_modules(replayed: Replayed, texts: ProgramTexts) -> list[Finding]:
+    """Return what the program's kernels could keep from one run to the next."""
+    sources = {USER_FILE: texts.source, **texts.files}
+    found = (one for state in replayed.module_states for one in of_module(state, sources))
+    return list(islice(found, _MOST_KEPT))
+
+
+def _flags_of_findings(findings: Sequence[Finding]) -> list[ProgramFlag]:
+    return [
+        ProgramFlag(kind=_FLAGS[one.kind], message=one.message, file=one.file, line=one.line)
+        for one in findings
+        if one.kind in _FLAGS
+    ]
+
+
+def _failure_of_reference(reference: Replayed) -> Finding:
+    """Return why nothing is compared with what came of a reference."""
+    first = next(iter(reference.findings), None)
+    why = first.message if first is not None else f"its run ended as {reference.ending}."
+    return Finding(
+        kind=str(Verdict.INVALID_REFERENCE),
+        message=f"The reference is nothing to compare with: {why}",
+        file=first.file if first is not None else None,
+        line=first.line if first is not None else None,
+    )

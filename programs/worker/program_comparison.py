@@ -1,0 +1,309 @@
+"""What a program returned, held against what its reference did: both calls, output by output.
+
+Elements are compared in a child that runs no user code and parses nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler.compilation import amended
+from launch.messages import CompareOrder, Finding, OutputOrder
+from launch.request.launch_record import Comparison
+from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
+from programs.program_record import ProgramOutput
+from programs.replay.replay_order import ORDER_DEPENDENT
+from programs.tape.schema import Scalar, TensorMeta
+from programs.worker.comparing_child import Bodies, compare_outputs
+from programs.worker.output_tolerances import OutputTolerances
+from programs.worker.replayed import (
+    Replayed,
+    ReplayedCall,
+    ReplayedTensor,
+    are_equal,
+    is_input_path,
+    returns_tensors,
+    told,
+)
+from worker.launch.launch_reports import ComparedOutput, CompareReport
+from worker.launch.mismatch_explanation import annotated
+from worker.launch.weak_comparison import weak_comparison
+from worker.pool.pool import Pool
+
+WRONG_SHAPE = "wrong_shape"
+WRONG_DTYPE = "wrong_dtype"
+WRONG_DEVICE = "wrong_device"
+WRONG_STRUCTURE = "wrong_structure"
+WARNING = "warning"
+INPUT_MODIFIED = str(Verdict.INPUT_MODIFIED)
+_CALLS = ("first", "second")
+_CHANGES_INPUT = (
+    "The {call} call changes {path} in place, and the reference leaves it as it was: compute in "
+    "memory of the program's own."
+)
+_LEAVES_INPUT = "The {call} call leaves {path} as it was, and the reference changes it in place."
+_MOST_FINDINGS = 20
+_PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
+_DEFAULT_TOLERANCES = OutputTolerances()
+
+
+@dataclass(slots=True)
+class ComparedProgram:
+    """The outputs in numbers, by path: of the first call, or of the one that does not match."""
+
+    outputs: dict[str, ProgramOutput] = field(default_factory=dict)
+    matches: list[bool] = field(default_factory=list)
+    """Of each output of each call that has anything to compare."""
+    findings: list[Finding] = field(default_factory=list)
+    """Outputs that cannot be held against each other, and precision that was lost."""
+
+
+async def compare(
+    pool: Pool,
+    candidate: Replayed,
+    reference: Replayed | None,
+    tolerances: OutputTolerances = _DEFAULT_TOLERANCES,
+    ir: bytes = b"",
+    *,
+    devices: bool = True,
+) -> ComparedProgram:
+    """Compare all that `candidate` returned. Raises NotCompared.
+
+    `ir` is the TTIR of its kernels, where it is to be found out whether their precision shows;
+    `devices`: an output on another device than the reference's does not match, as with torch.
+    """
+    compared = ComparedProgram()
+    for call, returned in enumerate(candidate.calls):
+        expected: ReplayedCall | None = None
+        if reference is not None:
+            expected = reference.calls[call] if call < len(reference.calls) else {}
+        comparison = _Comparison(pool, compared, call, tolerances, ir, devices)
+        await comparison.compare(returned, expected)
+    return compared
+
+
+def judged(
+    candidate: Replayed,
+    reference: Replayed | None,
+    compared: ComparedProgram,
+    checks: Sequence[str] = (),
+) -> Verdict:
+    """Return what one word says of it, by the rules of launches.
+
+    Where the order of programs decides, `determinism` counts though nobody asked for it; bits that
+    differ as rounding makes them are a finding only, then.
+    """
+    findings = [*candidate.findings, *compared.findings]
+    if any(finding.kind == ORDER_DEPENDENT for finding in findings):
+        checks = (*checks, "determinism")
+    return verdict_of(
+        Evidence(
+            ending=candidate.ending,
+            findings=frozenset(finding.kind for finding in findings),
+            matches=tuple(compared.matches),
+            deterministic=candidate.deterministic,
+            checks=frozenset(checks),
+            reference_failed=reference is not None and not is_sound(reference),
+        )
+    )
+
+
+def is_sound(reference: Replayed) -> bool:
+    """Whether a reference ran to its end, and nothing was found that forbids to believe it."""
+    return reference.is_whole and reference.ending is RunEnding.FINISHED and not reference.findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Of one call."""
+
+    pool: Pool
+    compared: ComparedProgram
+    call: int
+    tolerances: OutputTolerances
+    ir: bytes
+    devices: bool
+
+    async def compare(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
+        bodies = Bodies()
+        ir = bodies.add(self.ir) if self.ir and expected is not None else None
+        orders, dtypes, known = {}, {}, dict[str, ComparedOutput]()
+        for path, item in returned.items():
+            if not isinstance(item, ReplayedTensor):
+                continue
+            dtypes[path] = compared_dtype(item.meta.dtype)
+            other = self._expected(path, item, expected)
+            if item.compared is not None:
+                known[path] = item.compared
+            elif item.data is not None and (other is None or other.data is not None):
+                orders[path] = self._order(bodies, path, item, other)
+        self._check_structure(returned, expected)
+        order = CompareOrder(outputs=orders, ir=ir)
+        report = (
+            await compare_outputs(self.pool, order, bodies.parts)
+            if orders
+            else CompareReport(outputs={})
+        )
+        for path, found in (known | report.outputs).items():
+            comparison = found.comparison
+            if comparison is not None:
+                given = self.tolerances.of(path, dtypes[path])
+                comparison = amended(comparison, rtol=given.rtol, atol=given.atol)
+                is_downgraded = found.downgrade is not None
+                comparison = annotated(
+                    comparison, found.summary, dtypes[path], is_downgraded=is_downgraded
+                )
+                if comparison.compared or _is_empty(returned[path]):
+                    self.compared.matches.append(comparison.matches)
+            self._put(path, ProgramOutput(summary=found.summary, comparison=comparison))
+            weak = weak_comparison(f"output {path}", comparison)
+            if weak is not None and not self.call:
+                self.compared.findings.append(replace(weak, argument=None))
+            if found.downgrade is not None and not self.call:
+                message = f"Output {found.downgrade.message}"
+                self.compared.findings.append(replace(found.downgrade, message=message))
+
+    def _put(self, path: str, output: ProgramOutput) -> None:
+        """Show an output: that of the second call only where that alone does not match."""
+        known = self.compared.outputs.get(path)
+        if known is None:
+            self.compared.outputs[path] = output
+            return
+        comparison = output.comparison
+        was_right = known.comparison is None or known.comparison.matches
+        if was_right and comparison is not None and not comparison.matches:
+            note = (
+                "of the second call, which is given other values, and finds others in memory that "
+                "nobody wrote; the first one matches"
+            )
+            told = amended(comparison, note=comparison.note or note)
+            self.compared.outputs[path] = amended(output, comparison=told)
+        elif known.comparison is not None and comparison is not None and not was_right:
+            self._note_the_larger(path, known, comparison)
+
+    def _note_the_larger(self, path: str, known: ProgramOutput, comparison: Comparison) -> None:
+        """Note beside the first call what tolerance both take, where rounding explains both."""
+        first = known.comparison
+        if first is None or first.note is None or comparison.note is None:
+            return
+        if float(comparison.max_abs_error or 0) > float(first.max_abs_error or 0):
+            told = amended(first, note=f"{comparison.note} (Of the second call, which is further.)")
+            self.compared.outputs[path] = amended(known, comparison=told)
+
+    def _expected(
+        self, path: str, item: ReplayedTensor, expected: ReplayedCall | None
+    ) -> ReplayedTensor | None:
+        """Return what to compare an output with; None where it cannot be, with a finding."""
+        if expected is None or path not in expected:
+            return None
+        other = expected[path]
+        if not isinstance(other, ReplayedTensor):
+            self._refuse(WRONG_STRUCTURE, path, "a tensor", told(other))
+            return None
+        if item.meta.shape != other.meta.shape:
+            shapes = f"of shape {list(item.meta.shape)}", f"of shape {list(other.meta.shape)}"
+            self._refuse(WRONG_SHAPE, path, *shapes)
+            return None
+        if item.meta.dtype != other.meta.dtype:
+            self._refuse(WRONG_DTYPE, path, item.meta.dtype, other.meta.dtype)
+            return None
+        if self.devices and item.meta.device != other.meta.device and item.meta.shape:
+            found, where = f"on {item.meta.device}", f"on {other.meta.device}"
+            self._refuse(WRONG_DEVICE, path, found, where)
+            return None
+        return other
+
+    def _check_structure(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
+        if expected is None:
+            return
+        self._check_inputs(returned, expected)
+        for path in expected.keys() - returned.keys():
+            if not is_input_path(path):
+                self._refuse(WRONG_STRUCTURE, path, "not there", told(expected[path]))
+        for path in returned.keys() - expected.keys():
+            if not is_input_path(path):
+                self._refuse(WRONG_STRUCTURE, path, told(returned[path]), "not there")
+        for path, item in returned.items():
+            if path in expected and not isinstance(item, ReplayedTensor):
+                other = expected[path]
+                if isinstance(other, ReplayedTensor) or not are_equal(item, other):
+                    self._refuse(WRONG_STRUCTURE, path, told(item), told(other))
+
+    def _check_inputs(self, returned: ReplayedCall, expected: ReplayedCall) -> None:
+        """Say which inputs only one of the two changed in place."""
+        call = _CALLS[self.call]
+        for path in filter(is_input_path, returned.keys() - expected.keys()):
+            self._find(INPUT_MODIFIED, path, _CHANGES_INPUT.format(path=path, call=call))
+        for path in filter(is_input_path, expected.keys() - returned.keys()):
+            message = _LEAVES_INPUT.format(path=path, call=call)
+            if returns_tensors(expected):  # it may use its inputs up for what it returns
+                self._find(WARNING, path, message)
+            else:
+                self._mismatch(WRONG_STRUCTURE, path, message)
+
+    def _refuse(self, kind: str, path: str, found: str, expected: str) -> None:
+        what = "" if is_input_path(path) else "Output "
+        message = (
+            f"{what}{path} of the {_CALLS[self.call]} call is {found}; the reference's is "
+            f"{expected}."
+        )
+        self._mismatch(kind, path, message)
+
+    def _mismatch(self, kind: str, path: str, message: str) -> None:
+        self.compared.matches.append(False)
+        if self._find(kind, path, message) and kind != WRONG_STRUCTURE:
+            comparison = Comparison(
+                matches=False,
+                max_abs_error=None,
+                max_rel_error=None,
+                mismatched=0,
+                nonfinite_mismatched=0,
+                note=message,
+            )
+            self._put(path, ProgramOutput(comparison=comparison))
+
+    def _find(self, kind: str, path: str, message: str) -> bool:
+        """Say what was found of an output, once; return whether that was new."""
+        known = any((one.kind, one.argument) == (kind, path) for one in self.compared.findings)
+        if known or len(self.compared.findings) >= _MOST_FINDINGS:
+            return False
+        self.compared.findings.append(Finding(kind=kind, argument=path, message=message))
+        return True
+
+    def _order(
+        self, bodies: Bodies, path: str, item: ReplayedTensor, expected: ReplayedTensor | None
+    ) -> OutputOrder:
+        dtype, shape = _stored(item.meta)
+        sides = [side for side in (item, expected) if side is not None]
+        data = [bodies.add(side.data or b"") for side in sides]
+        bits = [
+            None
+            if side.unwritten is None or dtype != side.meta.dtype
+            else bodies.add(side.unwritten)
+            for side in sides
+        ]
+        return OutputOrder(
+            dtype=dtype,
+            shape=shape,
+            actual=data[0],
+            expected=data[1] if expected is not None else None,
+            unwritten=bits[0],
+            expected_unwritten=bits[1] if expected is not None else None,
+            expected_bits=self.tolerances.expected_bits(path, dtype),
+            tolerance=self.tolerances.of(path, dtype),
+        )
+
+
+def compared_dtype(dtype: str) -> str:
+    """Return the type that elements are compared as: that of its parts, of a complex number."""
+    return _PARTS_OF_COMPLEX.get(dtype, dtype)
+
+
+def _is_empty(item: ReplayedTensor | Scalar) -> bool:
+    """Whether a tensor has no elements: then it is compared by shape and type."""
+    return isinstance(item, ReplayedTensor) and 0 in item.meta.shape
+
+
+def _stored(meta: TensorMeta) -> tuple[str, list[int]]:
+    """Return the type and shape that elements are compared as: a complex number is two."""
+    dtype = compared_dtype(meta.dtype)
+    return dtype, [*meta.shape, 2] if dtype != meta.dtype else list(meta.shape)

@@ -1,0 +1,194 @@
+"""The consumers of programs, which record, compile and replay them, where torch is installed.
+
+It takes none before a recording that it made of its own showed that recording works here.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from programs.program_job import ProgramJob
+from programs.program_kind import PROGRAM
+from programs.worker.do_program import do_program
+from programs.worker.gpu.gpu_replay import ProgramGpu
+from programs.worker.gpu.known_references import KnownReferences
+from programs.worker.gpu.program_gpu_consumer import ProgramGpuConsumer
+from programs.worker.program_attempt import ProgramContext
+from programs.worker.program_children import ProgramChildren
+from programs.worker.recorder_probe import recorder_fault
+from programs.worker.recording import ProgramTape
+from store import workers
+from store.events import Events
+from store.jobs.types import programs_lane
+from store.programs import Programs
+from worker.compile.lru_cache import LRUCache
+from worker.consumer import Attempt, Consumer, Handler
+from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
+from worker.launch.kernel_source import KernelSource
+from worker.pool.zygote_client import ZygoteError
+from worker.replaced_toolchains import ReplacedToolchains, doing_programs
+from worker.worker_context import WorkerContext
+
+NO_TORCH = "torch is not installed in this worker's environment"
+IS_BEING_TRIED = "recording is being tried"
+MOST_TAPES_BYTES = 256 << 20
+"""Of references' tapes that a worker remembers, as they lie in its memory."""
+
+MOST_REFERENCES_BYTES = 1 << 30
+"""Of what references returned on GPUs."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingOffer:
+    """Whether this worker records programs; `reason` says why not."""
+
+    reason: str | None
+    is_being_tried: bool = False
+    tries_gpus: bool = False
+    """Whether it is finding out if programs run on the GPUs of its machine."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the form in which workers publish it."""
+        return {
+            "offered": self.reason is None,
+            "reason": self.reason,
+            "is_being_tried": self.is_being_tried,
+            "tries_gpus": self.tries_gpus,
+        }
+
+
+class ProgramConsumers:
+    """Does programs of one toolchain, on the CPU device and on each GPU that programs run on."""
+
+    def __init__(self, context: WorkerContext, children: ProgramChildren | None) -> None:
+        """Begin nothing yet; `children` are None where torch is not installed."""
+        self._context, self._children = context, children
+        self._on_gpus: list[ProgramGpuConsumer] = []
+        self._toolchain_id = context.compiling.toolchain.id
+        redis = context.queue.redis
+        replaced = ReplacedToolchains(
+            redis, partial(doing_programs, None), [context.compiling], _lanes_of
+        )
+        self._consumer = Consumer(
+            context.queue,
+            f"{context.name}-programs",
+            replaced.lanes,
+            [Handler(PROGRAM, self._do)],
+            context.slots,
+            each_heartbeat=[replaced.look, self._forget_old_references],
+        )
+        has_torch = children is not None
+        self.recording = RecordingOffer(
+            IS_BEING_TRIED if has_torch else NO_TORCH, is_being_tried=has_torch
+        )
+        self._programs, self._events = Programs(redis), Events(redis)
+        self._sources = LRUCache[KernelSource]()
+        self._tapes = LRUCache[ProgramTape](MOST_TAPES_BYTES)
+        self._references = KnownReferences(MOST_REFERENCES_BYTES)
+
+    @property
+    def offered(self) -> list[str]:
+        """The toolchains beside which it records programs."""
+        return [self._toolchain_id] if self.recording.reason is None else []
+
+    def describe(self, worker: workers.Worker) -> workers.Worker:
+        """Return what a worker says of itself, with what it says of programs."""
+        report = (worker.sandbox_report or {}) | {"recording": self.recording.to_dict()}
+        return replace(worker, sandbox_report=report, programs=self.offered)
+
+    async def run(self) -> None:
+        """Try to record, and then do programs until cancelled, where that works."""
+        if self._children is None:
+            return
+        async with asyncio.TaskGroup() as group:
+            recorder = group.create_task(self._fault(self._children))
+            gpus = await self._context.gpus.started()
+            facts_of_all = gpus.facts if gpus is not None else ()
+            # beside the recorder, as each of them takes seconds
+            trying = [group.create_task(self._tried(facts)) for facts in facts_of_all]
+            fault = await recorder
+            self.recording = RecordingOffer(fault, tries_gpus=fault is None and bool(trying))
+            if fault is not None:
+                logger.error("programs are not recorded here: %s", fault)
+                for task in trying:
+                    task.cancel()
+                return
+            logger.info("programs are recorded here")
+            group.create_task(self._consumer.run())
+            for tried in asyncio.as_completed(trying):
+                if (on_gpu := await tried) is not None:
+                    self._on_gpus.append(on_gpu)
+                    group.create_task(on_gpu.run())
+            self.recording = RecordingOffer(None)
+
+    async def drain(self) -> None:
+        """Take no further program, and return when those that run have ended."""
+        if self.offered:
+            on_gpus = (on_gpu.drain() for on_gpu in self._on_gpus)
+            await asyncio.gather(self._consumer.drain(), *on_gpus)
+
+    async def _forget_old_references(self) -> None:
+        self._references.forget_old()
+
+    async def _tried(self, facts: Mapping[str, Any]) -> ProgramGpuConsumer | None:
+        """Return the consumer of a GPU, None where no launcher of programs starts on it."""
+        shared = self._context.gpus
+        gpus, ordinal = await shared.started(), facts["ordinal"]
+        assert gpus is not None
+        fault = await _gpu_fault(gpus.launchers, ordinal)
+        if fault is not None:
+            logger.error("programs do not run on GPU %d: %s", ordinal, fault)
+            return None
+        gpu = ProgramGpu(gpus.launchers, ordinal, shared.in_flight)
+        name = f"{self._context.name}-gpu{ordinal}-programs"
+        return ProgramGpuConsumer(name, gpu, facts["model"], self._context, self._do)
+
+    async def _fault(self, children: ProgramChildren) -> str | None:
+        try:
+            return await recorder_fault(await children.recorder.started())
+        except ZygoteError as error:
+            return str(error)
+        except Exception as error:
+            # whatever is wrong with recording, all else that this worker does goes on
+            logger.exception("trying to record a program")
+            return f"{type(error).__name__}: {error}"
+        finally:
+            await children.recorder.close()  # until somebody posts a program
+
+    async def _do(self, attempt: Attempt[ProgramJob], gpu: ProgramGpu | None = None) -> None:
+        """Do a program on a GPU, None: on the CPU device."""
+        assert self._children is not None
+        context, children = self._context, self._context.children
+        doing = ProgramContext(
+            programs=self._programs,
+            events=self._events,
+            client=context.client,
+            compilations=context.compilations,
+            compiling=context.compiling,
+            children=self._children,
+            comparing=children.kernels,
+            batch_elements=children.batch_elements,
+            sources=self._sources,
+            tapes=self._tapes,
+            references=self._references,
+            gpu=gpu,
+        )
+        await do_program(attempt, doing)
+
+
+async def _gpu_fault(launchers: Launchers, ordinal: int) -> str | None:
+    """Return why programs do not run on a GPU, None where they do."""
+    try:
+        await launchers.try_programs(ordinal)
+    except DeviceDrained as drained:
+        return str(drained)
+    return None
+
+
+def _lanes_of(toolchain_id: str) -> list[str]:
+    return [programs_lane(toolchain_id)]

@@ -1,0 +1,246 @@
+"""The kernels of one tape, compiled: which IR each launch runs, and what is answered of each."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler.compilation import Compilation, amended, compilation_url
+from compiler.diagnostic import USER_FILE, Diagnostic
+from compiler.problem import Problem, failure_problem
+from launch.checks.precision_causes import questionable
+from launch.messages import Finding
+from programs.program_job import program_problem
+from programs.program_record import ProgramKernel, ProgramProblem
+from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, either_effects
+from programs.tape.schema import Launch, Tape, variant_on_cpu
+from programs.worker.kernel_compiles import BuiltKernel, KernelCompiles
+from programs.worker.kernel_configurations import configurations_of
+from programs.worker.kernel_jobs import KernelJobs, KernelUse
+from worker.launch.cpu_device import warning_finding
+from worker.launch.kernel_ir import KernelIr
+
+_ATOMIC = "tt.atomic_"
+_MOST_WARNINGS = 64
+_MOST_NAME_CHARS = 4096
+"""Of the parameters that a record names for one kernel: a program may have hundreds of kernels."""
+_STATIC_ASSERTION = "static assertion failed"
+_LEFT_OUT_BY_TUNERS = frozenset({"out_of_resources", "assembler_failed"})
+_NO_IR = (
+    "It is a Gluon kernel, which says what each thread of a GPU does, and only Triton kernels run "
+    "on the CPU device."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramKernels:
+    """What became of the kernels of one program.
+
+    `irs` are by the index of the launch among the tape's ops; one that has none did not compile.
+    """
+
+    tape: Tape
+    uses: Sequence[KernelUse]
+    compiled: Mapping[str, BuiltKernel]
+    """By compile key."""
+    of_launch: Mapping[int, KernelUse]
+    variants: Mapping[int, Sequence[KernelUse]] = field(default_factory=dict)
+    """Of each launch, by its index, where all were asked for."""
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    """Which of its variants the CPU device runs in each launch that is autotuned."""
+
+    @property
+    def answered(self) -> list[ProgramKernel]:
+        """The kernels as the record says them."""
+        return self.answered_with({})
+
+    def answered_with(self, fastest: Mapping[int, int]) -> list[ProgramKernel]:
+        """Return the kernels as the record says them, and of autotuned ones which ran.
+
+        `fastest` is the variant of a launch that was the fastest, by the launch's index.
+        """
+        configurations = configurations_of(self.tape, self.variants, fastest)
+        return [
+            amended(self._answered(use), configuration=configurations.get(use)) for use in self.uses
+        ]
+
+    @property
+    def left_out_warnings(self) -> list[str]:
+        """Say which kernels have configurations that do not compile, and are left out."""
+        counts = Counter(use.kernel for use in self.left_out)
+        kernels = ((self.tape.kernels[name], count) for name, count in counts.items())
+        return [
+            f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned: of what it tries {count} "
+            "did not compile and was left out, as Triton's autotuner does; see `kernels`."
+            for kernel, count in kernels
+        ]
+
+    @property
+    def irs(self) -> dict[int, KernelIr]:
+        """What each launch runs."""
+        found = {}
+        for index, use in self.of_launch.items():
+            ir = self._of(use).ir if use.job is not None else None
+            if ir is not None:
+                found[index] = ir
+        return found
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """What compilers warned of, each once, and not more than are read."""
+        kernels = self.compiled.values()
+        found = [warning_finding(item) for kernel in kernels for item in kernel.warnings]
+        return list(dict.fromkeys(found))[:_MOST_WARNINGS]
+
+    @property
+    def has_atomics(self) -> bool:
+        """Whether programs of a kernel may learn from each other which of them came first."""
+        return any(_ATOMIC in kernel.ttir for kernel in self.compiled.values())
+
+    @property
+    def questionable_ir(self) -> bytes:
+        """The TTIR of those whose precision may be in question."""
+        texts = (kernel.ttir.encode() for kernel in self.compiled.values())
+        return b"\n".join(filter(None, map(questionable, texts)))
+
+    def effects(self) -> dict[str, KernelEffects | None]:
+        """Return what each kernel may do in any of the ways in which it is compiled."""
+        found: dict[str, KernelEffects | None] = {}
+        for use in self.uses:
+            if use.job is not None and (built := self._of(use)).ttir:
+                before = found.get(use.kernel, NO_EFFECTS)
+                found[use.kernel] = either_effects(before, built.effects)
+        return found
+
+    def problem(self, program: str) -> ProgramProblem | None:
+        """Return why the first kernel that does not compile does not, at its line."""
+        left_out = self.left_out
+        for use in self.uses:
+            problem = self._problem(use)
+            if problem is not None and use not in left_out:
+                return self._at_its_line(use, problem, program)
+        return None
+
+    @property
+    def left_out(self) -> frozenset[KernelUse]:
+        """What Triton's autotuner leaves out: it does not compile, and another variant does."""
+        found = set[KernelUse]()
+        needed = set[KernelUse]()
+        for index, uses in self.variants.items():
+            failed = {use for use in uses if self._is_left_out(use)}
+            found |= failed
+            if failed.issuperset(_runnable(self.tape, index, uses)):
+                needed |= failed
+        return frozenset(found - needed)
+
+    def on_cpu(self) -> "ProgramKernels":
+        """Return them with the variants that the CPU device runs, of those that compile."""
+        numbers = {}
+        for index, op in enumerate(self.tape.ops):
+            if not isinstance(op, Launch) or len(op.variants) < 2:
+                continue
+            uses = self.variants.get(index, ())
+            fail = [number for number, use in enumerate(uses) if self._is_left_out(use)]
+            numbers[index] = variant_on_cpu(op, fail if len(uses) == len(op.variants) else ())
+        chosen = {
+            index: self.variants[index][number]
+            for index, number in numbers.items()
+            if len(self.variants.get(index, ())) > 1
+        }
+        compiled = {key: _for_cpu(kernel) for key, kernel in self.compiled.items()}
+        launches = {**self.of_launch, **chosen}
+        return replace(self, compiled=compiled, numbers=numbers, of_launch=launches)
+
+    @property
+    def lacks_variants(self) -> bool:
+        """Whether another variant has to stand in for one that an autotuner would leave out."""
+        return any(map(self._is_left_out, self.of_launch.values()))
+
+    def built(self, use: KernelUse) -> BuiltKernel | None:
+        """Return what became of a use, None where there was nothing to compile."""
+        return None if use.job is None else self._of(use)
+
+    def _is_left_out(self, use: KernelUse) -> bool:
+        problem = self._problem(use)
+        if problem is None:
+            return False
+        return problem.slug in _LEFT_OUT_BY_TUNERS or _STATIC_ASSERTION in problem.detail
+
+    def _of(self, use: KernelUse) -> BuiltKernel:
+        assert use.job is not None
+        return self.compiled[use.job.key]
+
+    def _problem(self, use: KernelUse) -> Problem | None:
+        return use.problem if use.job is None else self._of(use).problem
+
+    def _answered(self, use: KernelUse) -> ProgramKernel:
+        kernel, key = self.tape.kernels[use.kernel], None if use.job is None else use.job.key
+        effects = None if use.job is None else self._of(use).effects
+        return ProgramKernel(
+            name=kernel.name,
+            file=kernel.file,
+            line=kernel.line,
+            launches=use.launches,
+            compilation_key=key,
+            compilation_url=None if key is None else compilation_url(key),
+            reads=None if effects is None else _told(effects.reads),
+            writes=None if effects is None else _told(effects.writes),
+            problem=self._problem(use),
+        )
+
+    def _at_its_line(self, use: KernelUse, problem: Problem, program: str) -> ProgramProblem:
+        kernel = self.tape.kernels[use.kernel]
+        file, line = kernel.file, kernel.line
+        first = None if use.job is None else _first_error(self._of(use).compilation)
+        if first is not None and first.file and (use.is_own or first.file != USER_FILE):
+            file, line = first.file, first.line or line
+        detail = f"{kernel.name}: {problem.detail}"
+        return program_problem(problem.slug, detail, program=program, file=file, line=line)
+
+
+def _told(names: frozenset[str]) -> list[str] | None:
+    """Return names as a record has them, None where they are more than is kept of one kernel."""
+    return sorted(names) if sum(map(len, names)) <= _MOST_NAME_CHARS else None
+
+
+def _for_cpu(kernel: BuiltKernel) -> BuiltKernel:
+    """Return a kernel, or why the CPU device cannot run it."""
+    if kernel.ir is not None or kernel.problem is not None:
+        return kernel
+    return BuiltKernel(kernel.compilation, problem=failure_problem("needs_gpu", _NO_IR))
+
+
+def _runnable(tape: Tape, index: int, uses: Sequence[KernelUse]) -> Sequence[KernelUse]:
+    """Return those variants of a launch whose hooks the tape holds."""
+    launch = tape.ops[index]
+    assert isinstance(launch, Launch)
+    if len(uses) != len(launch.variants):
+        return uses
+    return [use for use, one in zip(uses, launch.variants, strict=True) if not one.unprepared]
+
+
+def _first_error(compilation: Compilation) -> Diagnostic | None:
+    return next((one for one in compilation.diagnostics if one.severity == "error"), None)
+
+
+async def compile_kernels(
+    tape: Tape, jobs: KernelJobs, compiles: KernelCompiles, *, all_variants: bool, on_cpu: bool
+) -> ProgramKernels:
+    """Compile what the launches of `tape` need; `on_cpu`: to be run there.
+
+    Raises TooManyKernels, DeadlinePassed, CallerBytesFull.
+    """
+    kernels = await _compiled(tape, jobs, compiles, all_variants=all_variants)
+    if not on_cpu:
+        return kernels
+    if kernels.lacks_variants:
+        kernels = await _compiled(tape, jobs, compiles, all_variants=True)
+    return kernels.on_cpu()
+
+
+async def _compiled(
+    tape: Tape, jobs: KernelJobs, compiles: KernelCompiles, *, all_variants: bool
+) -> ProgramKernels:
+    found = await jobs.of(tape, all_variants=all_variants)
+    wanted = {use.job.key: use for use in found.all if use.job is not None}
+    compiled = await compiles.all(wanted)
+    return ProgramKernels(tape, found.all, compiled, found.of_launch, found.variants)

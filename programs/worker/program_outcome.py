@@ -1,0 +1,246 @@
+"""What came of a program's cases, and the record that it makes."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import geometric_mean
+from typing import Any
+
+from compiler.compilation import amended
+from launch.messages import Finding
+from launch.request.verdict import GOOD, Verdict, worst
+from programs.program_job import ProgramJob, new_program
+from programs.program_record import (
+    Program,
+    ProgramCaseResult,
+    ProgramFlag,
+    ProgramKernel,
+    ProgramOutput,
+    ProgramProblem,
+    ReferenceRecord,
+    TapeSummary,
+    reward_of,
+    tape_url,
+)
+from programs.tape.program_work import WorkShares
+from programs.tape.schema import Launch, Tape
+from programs.worker.gpu.program_times import ProgramTimes, Speedup, speedup_of
+from programs.worker.program_recordings import RecordedCase
+from programs.worker.recording import ProgramTape
+
+_MOST_WARNINGS = 100
+_MOST_FLAGS = 100
+"""Of all cases together, as of one."""
+
+
+@dataclass(slots=True)
+class CaseOutcome:
+    """What came of one case; `problem` says why there is no verdict where one was wanted."""
+
+    recorded: RecordedCase | None = None
+    kernels: list[ProgramKernel] = field(default_factory=list)
+    reference_kernels: list[ProgramKernel] = field(default_factory=list)
+    flags: list[ProgramFlag] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    outputs: dict[str, ProgramOutput] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    peak_bytes: int | None = None
+    reference_peak_bytes: int | None = None
+    times: ProgramTimes | None = None
+    reference_times: ProgramTimes | None = None
+    work: WorkShares | None = None
+    """Who did its work, where nothing is timed."""
+    warnings: list[str] = field(default_factory=list)
+    problem: ProgramProblem | None = None
+    is_compiled: bool = False
+    """Whether it was recorded, and all of its kernels compile."""
+
+    @property
+    def speedup(self) -> Speedup | None:
+        """How many times faster it is than its reference; None: not both were timed."""
+        if self.times is None or self.reference_times is None:
+            return None
+        return speedup_of(self.times, self.reference_times)
+
+    @property
+    def timed(self) -> dict[str, Any]:
+        """What a record says of its times; where nothing is timed, of its work."""
+        if self.times is None and self.work is not None:
+            return {"coverage": self.work.coverage, "coverage_measure": "work"}
+        if self.times is None:
+            return {}
+        speedup = self.speedup
+        return {
+            "timing": self.times.timing,
+            "entries": list(self.times.entries),
+            "coverage": self.times.coverage,
+            "coverage_measure": None if self.times.coverage is None else "time",
+            "speedup": None if speedup is None else speedup.ratio,
+            "speedup_interval": None if speedup is None else speedup.interval,
+        }
+
+    @property
+    def all_warnings(self) -> list[str]:
+        """What to say beside the verdict."""
+        times = [one for one in (self.times, self.reference_times) if one is not None]
+        said = [*self.warnings, *(warning for one in times for warning in one.warnings)]
+        speedup = self.speedup
+        return said if speedup is None else [*said, *speedup.warnings]
+
+    def take_trial(self, other: "CaseOutcome", trial: int, seed: int) -> None:
+        """Take what another trial came to where that is not good: no time and no kernel of it."""
+        if other.verdict in GOOD and other.problem is None:
+            return
+        self.verdict, self.problem = other.verdict, other.problem
+        self.outputs, self.findings = other.outputs, other.findings
+        self.warnings.append(
+            f"Trial {trial + 1} is the first that is not good: outputs and findings are of its two "
+            f"calls, from the seeds {seed} and {seed + 1}."
+        )
+
+    def result(self, index: int, name: str | None) -> ProgramCaseResult:
+        """Return the case as the record says it."""
+        return ProgramCaseResult(
+            index=index,
+            name=name,
+            verdict=self.verdict,
+            flags=self.flags,
+            outputs=self.outputs,
+            findings=self.findings,
+            peak_bytes=self.peak_bytes,
+            reference_timing=self.reference_times.timing if self.reference_times else None,
+            problem=self.problem,
+            **self.timed,
+        )
+
+
+def launches_of(tape: Tape) -> int:
+    """Return how many launches one call of the program makes."""
+    return sum(isinstance(op, Launch) and op.phase == "run" for op in tape.ops)
+
+
+def with_run(job: ProgramJob, run: CaseOutcome) -> Program:
+    """Return the record of a program without cases."""
+    program = _with_tapes(new_program(job, "completed"), job, run)
+    counts = {} if run.verdict is None and run.problem is None else counted([run])
+    return _rewarded(
+        amended(
+            program,
+            state="completed" if run.problem is None else "failed",
+            verdict=run.verdict,
+            flags=run.flags,
+            findings=run.findings,
+            outputs=run.outputs,
+            peak_bytes=run.peak_bytes,
+            counts=counts,
+            problem=run.problem,
+            **run.timed,
+        ),
+        compiled=run.is_compiled,
+    )
+
+
+def with_cases(
+    job: ProgramJob, names: Sequence[str | None], runs: Sequence[CaseOutcome]
+) -> Program:
+    """Return the record of a program with cases: the worst verdict, and how many had which.
+
+    Cases that could not run fail the program only when all do, but it has not passed with them.
+    """
+    ran = [run.verdict for run in runs if run.verdict is not None]
+    verdict = worst(ran)
+    if verdict is Verdict.PASSED and len(ran) < len(runs):
+        verdict = Verdict.NOT_CHECKED
+    named = enumerate(zip(names, runs, strict=True))
+    flags = [flag for run in runs for flag in run.flags]
+    peaks = [run.peak_bytes for run in runs if run.peak_bytes is not None]
+    return _rewarded(
+        amended(
+            _with_tapes(new_program(job, "completed"), job, _first_recorded(runs), of_cases=True),
+            state="completed" if ran else "failed",
+            verdict=verdict,
+            flags=list(dict.fromkeys(flags))[:_MOST_FLAGS],
+            cases=[run.result(index, name) for index, (name, run) in named],
+            counts=counted(runs),
+            peak_bytes=max(peaks, default=None),
+            problem=None if ran else runs[0].problem,
+            warnings=list(dict.fromkeys(one for run in runs for one in run.all_warnings))[
+                :_MOST_WARNINGS
+            ],
+            speedup=_mean_speedup(runs),
+            **_coverage(runs),
+        ),
+        compiled=_compiled(runs),
+    )
+
+
+def _first_recorded(runs: Sequence[CaseOutcome]) -> CaseOutcome:
+    return next((run for run in runs if run.recorded is not None), runs[0])
+
+
+def _compiled(runs: Sequence[CaseOutcome]) -> bool:
+    """Whether the kernels compile in all cases that were recorded: inputs say nothing of them."""
+    recorded = [run.is_compiled for run in runs if run.recorded is not None]
+    return bool(recorded) and all(recorded)
+
+
+def counted(runs: Sequence[CaseOutcome]) -> dict[str, int]:
+    """Return how many runs had which verdict; `failed` are those that have none."""
+    return dict(Counter(str(run.verdict or "failed") for run in runs))
+
+
+def _mean_speedup(runs: Sequence[CaseOutcome]) -> float | None:
+    """Return the geometric mean; None where not every case has a speed-up."""
+    found = [run.speedup.ratio for run in runs if run.speedup is not None]
+    return geometric_mean(found) if found and len(found) == len(runs) else None
+
+
+def _coverage(runs: Sequence[CaseOutcome]) -> dict[str, Any]:
+    """Return the share of all cases' time, or work, that is in kernels of the program."""
+    times = [run.times for run in runs if run.times is not None]
+    works = [run.work for run in runs if run.work is not None]
+    if times:
+        measure, total = "time", sum(one.entries_us for one in times)
+        by_kernels = sum(one.kernels_us for one in times)
+    else:
+        measure, total = "work", sum(one.by_kernels + one.by_torch for one in works)
+        by_kernels = sum(one.by_kernels for one in works)
+    if total <= 0:
+        return {}
+    return {"coverage": by_kernels / total, "coverage_measure": measure}
+
+
+def _rewarded(program: Program, *, compiled: bool) -> Program:
+    return amended(program, reward=reward_of(program, compiled=compiled))
+
+
+def _with_tapes(
+    program: Program, job: ProgramJob, run: CaseOutcome, *, of_cases: bool = False
+) -> Program:
+    """Return `program` with what was recorded for `run`; cases have times of their own."""
+    if run.recorded is None:
+        return program
+    reference = None
+    if run.recorded.reference is not None:
+        reference = ReferenceRecord(
+            tape=_summary(run.recorded.reference, tape_url(job.id, of_reference=True)),
+            kernels=run.reference_kernels,
+            peak_bytes=run.reference_peak_bytes,
+            timing=run.reference_times.timing if run.reference_times and not of_cases else None,
+        )
+    return amended(
+        program,
+        tape=_summary(run.recorded.candidate, tape_url(job.id)),
+        kernels=run.kernels,
+        reference=reference,
+        warnings=run.all_warnings[:_MOST_WARNINGS],
+    )
+
+
+def _summary(recorded: ProgramTape, url: str) -> TapeSummary:
+    return TapeSummary(
+        ops=len(recorded.tape.ops),
+        launches=launches_of(recorded.tape),
+        bytes=len(recorded.text),
+        url=url,
+    )

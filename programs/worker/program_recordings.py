@@ -1,0 +1,192 @@
+"""The recordings of one program: its candidate's, its reference's, and of what makes inputs.
+
+What a reference or a text of inputs comes to is remembered by this worker, for its caller alone: a
+candidate is one of many for the same reference.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from jobs.deadline import Deadline
+from programs.program_job import (
+    CANDIDATE,
+    REFERENCE,
+    ProgramEntry,
+    ProgramJob,
+    entries_of,
+    program_problem,
+)
+from programs.program_request import DEFAULT_SEED, InputsRequest, ProgramRequest
+from programs.recorder.record_order import RecordOrder
+from programs.tape.equal_inputs import gives_both_calls_the_same
+from programs.tape.forged import InvalidTape
+from programs.tape.inputs_tape import inputs_text
+from programs.worker.input_specs import specs
+from programs.worker.program_texts import ProgramTexts
+from programs.worker.recording import NotRecorded, ProgramTape, record_program
+from worker.compile.lru_cache import LRUCache
+from worker.pool.pool import Pool
+
+TAPE_OVERHEAD = 10
+"""How many times its text a tape that was read takes, about."""
+_ENTRY_NAMES = {"model": "class", "function": "name", "inputs": "name"}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCase:
+    """The tapes of one case. `inputs` is whose ops make the values; None: each tape its own.
+
+    `inputs_text` is the part of that tape that does, and all that another program's replay gets.
+    """
+
+    candidate: ProgramTape
+    reference: ProgramTape | None
+    inputs: ProgramTape | None = None
+    inputs_text: bytes | None = None
+
+    def makes_equal_inputs(self) -> bool:
+        """Whether both calls of its programs get the same: that a result is kept does not show."""
+        try:
+            return gives_both_calls_the_same((self.inputs or self.candidate).tape)
+        except (
+            InvalidTape
+        ):  # a program that nobody gives its inputs is refused where it is replayed
+            return False
+
+    def inputs_of(self, program: ProgramTape) -> bytes | None:
+        """Return the tape that makes the inputs of a program of this case; None: its own does."""
+        return None if program is self.inputs else self.inputs_text
+
+
+@dataclass(frozen=True, slots=True)
+class Recordings:
+    """Records what one job needs."""
+
+    job: ProgramJob
+    request: ProgramRequest
+    pool: Pool
+    deadline: Deadline
+    cache: LRUCache[ProgramTape] = field(default_factory=LRUCache)
+
+    @property
+    def texts(self) -> ProgramTexts:
+        """The candidate's."""
+        return ProgramTexts(self.request.source, self.request.files)
+
+    @property
+    def reference_texts(self) -> ProgramTexts | None:
+        """The reference's."""
+        reference = self.request.reference
+        return None if reference is None else ProgramTexts(reference.source, reference.files)
+
+    async def case(self, inputs: InputsRequest | None) -> RecordedCase:
+        """Return the tapes of the program on `inputs`, or on those that it comes with.
+
+        Raises NotRecorded, DeadlinePassed, ZygoteError.
+        """
+        made = None if inputs is None else await self._inputs(inputs)
+        reference = await self._reference(made)
+        if is_script(self.request):
+            return RecordedCase(await self._candidate(None, None), reference)
+        given = made or reference
+        runs = self.request.stop_after is None
+        text = await _inputs_text(given) if given is not None and runs else None
+        return RecordedCase(await self._candidate(given, reference), reference, given, text)
+
+    async def _inputs(self, inputs: InputsRequest) -> ProgramTape:
+        texts = ProgramTexts(inputs.source, {})
+        order = self._order([{"kind": "inputs", "name": inputs.function}])
+        return await self._remembered(order, texts)
+
+    async def _reference(self, inputs: ProgramTape | None) -> ProgramTape | None:
+        texts, posted = self.reference_texts, self.request.reference
+        if texts is None or posted is None:
+            return None
+        order = self._order(_entries(entries_of(posted.entry, REFERENCE)), inputs)
+        return await self._remembered(order, texts)
+
+    async def _candidate(
+        self, inputs: ProgramTape | None, reference: ProgramTape | None
+    ) -> ProgramTape:
+        entries = _entries(entries_of(self.request.entry, CANDIDATE))
+        order = self._order(entries, inputs, reference)
+        body = self.texts.body
+        return await record_program(
+            self.pool, order, body, CANDIDATE, self.request.timeout_s, self.deadline
+        )
+
+    def _order(
+        self,
+        entries: Sequence[Mapping[str, Any]],
+        inputs: ProgramTape | None = None,
+        init_inputs: ProgramTape | None = None,
+    ) -> RecordOrder:
+        """Return the order: of inputs, and what a model is made with, shapes alone are told.
+
+        The request's seed stays out of it, since the values of inputs follow from that.
+        """
+        given, made_with = (None if one is None else one.tape for one in (inputs, init_inputs))
+        first = None if given is None else specs(given, given.inputs)
+        second = None if given is None else specs(given, given.inputs2)
+        return RecordOrder(
+            entries=entries,
+            inputs=first,
+            inputs2=second if repr(second) != repr(first) else None,  # 1 is not True here
+            init_inputs=None if made_with is None else specs(made_with, made_with.init_inputs),
+            seed=DEFAULT_SEED,
+        )
+
+    async def _remembered(self, order: RecordOrder, texts: ProgramTexts) -> ProgramTape:
+        """Return what the reference, or a text of inputs, comes to: these may know the seed."""
+        key, seed = self._key(order, texts), self.request.seed
+        known = self.cache.get(key)
+        if known is not None and known.inputs_seed in (None, seed):
+            return known
+        order = replace(order, inputs_seed=seed)
+        recorded = await record_program(
+            self.pool, order, texts.body, REFERENCE, self.request.timeout_s, self.deadline
+        )
+        self.cache.put(key, recorded, TAPE_OVERHEAD * len(recorded.text))
+        return recorded
+
+    def _key(self, order: RecordOrder, texts: ProgramTexts) -> str:
+        """Return what a recording is known by: all but `inputs_seed` that the child is told.
+
+        That counts where the recording says that it does (`ProgramTape.inputs_seed`).
+        """
+        members = {"entries": order.entries, "seed": order.seed}
+        given = [order.inputs, order.inputs2, order.init_inputs]
+        told = [self.job.caller, members, given, self.pool.facts["libraries"]]
+        text = json.dumps(told, sort_keys=True).encode()
+        return hashlib.sha256(text + b"\0" + texts.body).hexdigest()
+
+
+async def _inputs_text(program: ProgramTape) -> bytes:
+    """Return the part of a tape that makes its inputs. Raises NotRecorded where none does."""
+    try:
+        # in a thread: the tape may be long
+        return await asyncio.to_thread(inputs_text, program.tape, program.text)
+    except InvalidTape as forged:
+        detail = f"{forged.what[:1].upper()}{forged.what[1:]}."
+        problem = program_problem("not_recordable", detail, program=REFERENCE, reason="bad_inputs")
+        raise NotRecorded(problem) from None
+
+
+def _entries(entries: Sequence[ProgramEntry]) -> list[dict[str, Any]]:
+    return [_entry(entry) for entry in entries]
+
+
+def _entry(entry: ProgramEntry) -> dict[str, Any]:
+    if entry.kind == "script":
+        outputs = None if entry.outputs is None else list(entry.outputs)
+        return {"kind": entry.kind, "outputs": outputs}
+    return {"kind": entry.kind, _ENTRY_NAMES[entry.kind]: entry.name}
+
+
+def is_script(request: ProgramRequest) -> bool:
+    """Whether the program is a script, which makes its own inputs."""
+    return request.entry is not None and request.entry.kind == "script"

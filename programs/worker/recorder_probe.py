@@ -1,0 +1,43 @@
+"""Whether programs can be recorded here: walls that hold, and a tape of a program of our own.
+
+A torch whose insides the recorder does not fit makes no tape, or another one: then no program is
+taken at all.
+"""
+
+from jobs.deadline import Deadline, DeadlinePassed
+from programs.program_job import CANDIDATE
+from programs.recorder.self_test import BODY, ORDER, fault_of
+from programs.worker.program_children import ENVIRONMENT
+from programs.worker.recording import NotRecorded, record_program
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+
+WITHIN_S = 60.0
+_SET_BY_TORCH = "TORCHINDUCTOR_CACHE_DIR"
+
+
+async def recorder_fault(pool: Pool) -> str | None:
+    """Return why programs are not to be recorded with the children of `pool`; None: they are."""
+    walls = await _walls_fault(pool)
+    if walls is not None:
+        return walls
+    try:
+        recorded = await record_program(
+            pool, ORDER, BODY, CANDIDATE, WITHIN_S, Deadline(WITHIN_S, what="self-test")
+        )
+    except (NotRecorded, DeadlinePassed) as error:
+        return f"a program that is known to be recordable was not recorded: {error}"
+    fault = fault_of(recorded.tape)
+    return None if fault is None else f"the tape of a known program is another here: {fault}"
+
+
+async def _walls_fault(pool: Pool) -> str | None:
+    environment = [*ENVIRONMENT, _SET_BY_TORCH]
+    header = {"task": "selftest", "may_run_tools": False, "environment": environment}
+    outcome = await pool.run(ORDER.profile, header, b"", deadline_s=WITHIN_S)
+    if outcome.ending is not Ending.OK or outcome.result is None:
+        return f"its sandbox could not be tried: {outcome.ending} ({outcome.detail})"
+    failed = outcome.result["failed"]
+    if failed and not pool.facts["unsafe"]:
+        return f"the sandbox does not hold: {', '.join(map(str, failed))}"
+    return None

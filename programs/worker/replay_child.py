@@ -1,0 +1,289 @@
+"""The child that replays a program, and what its report or its end amounts to.
+
+No user Python runs in it, but a tape is its author's: whatever the child does is their program's.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from compiler.messages.orders import IrBounds
+from compiler.messages.wire import header_of
+from compiler.target import Target
+from jobs.deadline import Deadline
+from launch.messages import MOST_BATCH_ELEMENTS, Finding
+from launch.request.verdict import RunEnding
+from programs.program_job import program_problem
+from programs.replay.replay_order import (
+    CALLS,
+    MOST_PARAMETERS,
+    Check,
+    KernelText,
+    ReplayOrder,
+    input_stage,
+    op_stage,
+    output_stage,
+    unwritten_stage,
+)
+from programs.tape.schema import Tape, tensors_of
+from programs.worker.replayed import Replayed
+from programs.worker.replayed_calls import SentPlace, SentTensors, calls_of
+from worker.compile.child_failure import misreported
+from worker.compile.reports import Count, Malformed, Message, Report, read_report
+from worker.launch.kernel_ir import KernelIr
+from worker.launch.launch_reports import MAX_FINDINGS, TensorFinding
+from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.frame import FrameError
+from worker.pool.pool import Pool
+from worker.pool.retry import killed_from_outside, run_task
+from worker.pool.shared_bytes import Body
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramToReplay:
+    """A tape that was read, and all that its replay needs."""
+
+    tape: Tape
+    text: bytes
+    """The JSON that the tape was read from."""
+    kernels: Mapping[int, KernelIr]
+    """By the index of each launch among the ops."""
+    inputs_text: bytes | None
+    """The tape whose ops make the inputs; None: its own do."""
+    files: Sequence[str]
+    role: str
+    """Whose a problem is: the candidate's or the reference's."""
+    variants: Mapping[int, int] = field(default_factory=dict)
+    """By the index of each launch that is autotuned, the number of the variant that runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """How programs are replayed."""
+
+    target: Target
+    seed: int
+    memory_bytes: int
+    """What all tensors of a program may take at one time."""
+    checks: Sequence[Check] = ()
+    batch_elements: int = MOST_BATCH_ELEMENTS
+    ir_bounds: IrBounds = field(default_factory=IrBounds)
+
+
+class ReportedReplay(Report):
+    """Of the child that replayed."""
+
+    ending: Literal["finished", "out_of_memory", "crashed"]
+    findings: Annotated[list[TensorFinding], Field(max_length=MAX_FINDINGS)]
+    peak_bytes: Count
+    deterministic: bool | None
+    parameters: Annotated[
+        list[Annotated[str, Field(max_length=64)] | None], Field(max_length=MOST_PARAMETERS)
+    ]
+
+
+class ReplayFailure(Report):
+    """How a replay failed by its own account."""
+
+    slug: Annotated[str, Field(max_length=64)]
+    message: Message
+
+
+async def replay(
+    pool: Pool,
+    program: ProgramToReplay,
+    settings: ReplaySettings,
+    timeout_s: float,
+    deadline: Deadline,
+) -> Replayed:
+    """Replay a program. Raises DeadlinePassed, ZygoteError.
+
+    Where the child crashes, another one tells where: the finding names that op's line.
+    """
+    step = deadline.step(timeout_s)
+    try:
+        outcome = await _run(pool, program, settings, step.limit_s, announce=False)
+    except FrameError as error:
+        replayed = Replayed()
+        detail = f"Its kernels and their parameters are more than one replay is told ({error})."
+        replayed.fail(program_problem("invalid_argument", detail, program=program.role))
+        return replayed
+    if outcome.ending is Ending.DEADLINE:
+        step.timed_out()
+    replayed = Replayed(stdout=outcome.stdout.decode(errors="replace"))
+    profile = ReplayOrder.profile
+    if outcome.ending is Ending.SIGNAL and not killed_from_outside(outcome, profile):
+        again = await _run(pool, program, settings, deadline.limit_s(timeout_s), announce=True)
+        replayed.end(RunEnding.CRASHED, _crashed_at(_last_op(again), program.tape, outcome))
+        return replayed
+    try:
+        if outcome.result is not None:
+            _take(replayed, read_report(ReportedReplay, outcome.result), outcome, program.tape)
+        elif outcome.failure is not None:
+            take_failure(replayed, read_report(ReplayFailure, outcome.failure), program.role)
+        else:
+            _take_ending(replayed, outcome, timeout_s, program.role)
+    except Malformed as error:
+        detail = misreported(str(error))
+        replayed.fail(program_problem("replay_crashed", detail, program=program.role))
+    return replayed
+
+
+async def _run(
+    pool: Pool,
+    program: ProgramToReplay,
+    settings: ReplaySettings,
+    limit_s: float,
+    *,
+    announce: bool,
+) -> ChildOutcome:
+    order, body = _order_of(program, settings, limit_s, announce=announce)
+    awaited = _stages(program.tape)
+    if announce:
+        awaited |= {op_stage(index) for index in range(len(program.tape.ops))}
+    return await run_task(
+        pool, order.profile, header_of(order), body, deadline_s=limit_s, stages=awaited
+    )
+
+
+def _order_of(
+    program: ProgramToReplay, settings: ReplaySettings, limit_s: float, *, announce: bool
+) -> tuple[ReplayOrder, bytes]:
+    parts = [program.text, program.inputs_text or b""]
+    size = sum(map(len, parts))
+    kernels: dict[str, KernelText] = {}
+    names: dict[str, str] = {}  # short ones: there may be 200,000 launches
+    for kernel in program.kernels.values():
+        if kernel.key not in names:
+            names[kernel.key] = str(len(names))
+            place = (size, len(kernel.text))
+            kernels[names[kernel.key]] = KernelText(
+                ir=place,
+                stage=kernel.stage,
+                parameters=list(kernel.parameters),
+                fp_fusion=kernel.fp_fusion,
+            )
+            parts.append(kernel.text)
+            size += len(kernel.text)
+    inputs = program.inputs_text
+    order = ReplayOrder(
+        tape=(0, len(program.text)),
+        inputs_tape=None if inputs is None else (len(program.text), len(inputs)),
+        kernels=kernels,
+        launches=[names[program.kernels[index].key] for index in sorted(program.kernels)],
+        variants=_variants(program),
+        target=settings.target,
+        files=list(program.files),
+        seed=settings.seed,
+        checks=list(settings.checks),
+        memory_bytes=settings.memory_bytes,
+        batch_elements=settings.batch_elements,
+        ir_bounds=settings.ir_bounds,
+        limit_s=limit_s,
+        announce=announce,
+    )
+    return order, b"".join(parts)
+
+
+def _variants(program: ProgramToReplay) -> Sequence[int]:
+    if not any(program.variants.values()):
+        return ()
+    return [program.variants.get(index, 0) for index in sorted(program.kernels)]
+
+
+def _stages(tape: Tape) -> set[str]:
+    names = set()
+    for call in range(len(CALLS)):
+        for position in range(_returned(tape, call)):
+            names |= {output_stage(call, position), unwritten_stage(call, position)}
+        names |= {input_stage(call, position) for position in range(_given(tape, call))}
+    return names
+
+
+def _take(replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tape: Tape) -> None:
+    replayed.calls += calls_of(tape, _sent(tape, outcome))
+    replayed.ending = RunEnding(report.ending)
+    replayed.findings = list(report.findings)
+    replayed.peak_bytes = report.peak_bytes
+    replayed.deterministic = report.deterministic
+    replayed.parameters = report.parameters
+    if report.ending == "finished" and not report.findings and not replayed.is_whole:
+        raise Malformed("it ended well, but some outputs are missing")
+
+
+def _sent(tape: Tape, outcome: ChildOutcome) -> SentTensors:
+    stages = {stage.name: stage.body for stage in outcome.stages}
+
+    def found(name: Callable[[int, int], str], most: Callable[[int], int]) -> dict[SentPlace, Body]:
+        places = ((call, place) for call in range(len(CALLS)) for place in range(most(call)))
+        return {place: stages[name(*place)] for place in places if name(*place) in stages}
+
+    returned, given = partial(_returned, tape), partial(_given, tape)
+    return SentTensors(
+        found(output_stage, returned), found(unwritten_stage, returned), found(input_stage, given)
+    )
+
+
+def _returned(tape: Tape, call: int) -> int:
+    """Return how many tensors a call returns."""
+    return len(tensors_of((tape.outputs, tape.outputs2)[call]))
+
+
+def _given(tape: Tape, call: int) -> int:
+    """Return how many tensors a call is given."""
+    inputs = tape.inputs2 if call else tape.inputs
+    return sum(len(tensors_of(structure)) for structure in inputs)
+
+
+def take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None:
+    """Note why what was to replay a program did not."""
+    match failure.slug:
+        case "memory_exceeded":
+            message = "The replay needs more memory than a process of a program may have."
+            replayed.end(RunEnding.OUT_OF_MEMORY, Finding(kind="out_of_memory", message=message))
+        case "check_timeout":
+            replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=failure.message))
+        case "forged_tape":
+            detail = f"The tape is none of a program's ({failure.message})."
+            replayed.fail(program_problem("invalid_tape", detail, program=role))
+        case "unsupported_op":
+            problem = program_problem(
+                "not_recordable", failure.message, program=role, reason="unsupported_op"
+            )
+            replayed.fail(problem)
+        case "compiler_crashed":
+            replayed.fail(program_problem("replay_crashed", failure.message, program=role))
+        case _:
+            replayed.fail(program_problem(failure.slug, failure.message, program=role))
+
+
+def _take_ending(replayed: Replayed, outcome: ChildOutcome, timeout_s: float, role: str) -> None:
+    if outcome.ending is Ending.DEADLINE:
+        message = f"The replay did not end within timeout_s = {timeout_s:g} s."
+        replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=message))
+        return
+    lost = outcome.ending is Ending.SANDBOX or killed_from_outside(outcome, ReplayOrder.profile)
+    slug = "worker_lost" if lost else "replay_crashed"
+    what = "was lost" if lost else "ended unexpectedly"
+    detail = f"The process that was to replay the program {what} ({outcome.detail})."
+    replayed.fail(program_problem(slug, detail, program=role))
+
+
+def _last_op(outcome: ChildOutcome) -> int | None:
+    """Return the op that a child said to begin last."""
+    announced = [stage.name for stage in outcome.stages if stage.name.startswith("op:")]
+    return int(announced[-1].removeprefix("op:")) if announced else None
+
+
+def _crashed_at(index: int | None, tape: Tape, outcome: ChildOutcome) -> Finding:
+    if index is None:
+        message = f"The process that replayed the program ended unexpectedly ({outcome.detail})."
+        return Finding(kind="crashed", message=message)
+    op = tape.ops[index]
+    name = getattr(op, "op", "a launch")
+    message = f"The process that replayed the program ended in {name} ({outcome.detail})."
+    file, line = (op.place.file, op.place.line) if op.place is not None else (None, None)
+    return Finding(kind="crashed", file=file, line=line, message=message)

@@ -1,0 +1,153 @@
+"""What a replay sent of its two calls, put where the tape says that it belongs.
+
+Whoever replayed worked on a tape of the program's author: nothing is taken that does not fit it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from programs.replay.replay_order import CALLS
+from programs.tape.output_paths import by_path, input_path
+from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, TupleOf, tensors_of
+from programs.tape.tape_dtypes import ELEMENT_BYTES
+from programs.worker.replayed import ReplayedCall, ReplayedTensor, is_input_path
+from worker.compile.reports import Malformed
+from worker.launch.launch_reports import ComparedOutput
+from worker.pool.shared_bytes import Body
+
+SentPlace = tuple[int, int]
+"""A call, and the position of a tensor among what it returned, or was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentTensors:
+    """Elements in C order, by place."""
+
+    outputs: Mapping[SentPlace, Body]
+    unwritten: Mapping[SentPlace, Body] = field(default_factory=dict)
+    """A bit for each element of an output that has some which nobody wrote."""
+    inputs: Mapping[SentPlace, Body] = field(default_factory=dict)
+    """Those that the call changed in place."""
+
+
+def calls_of(tape: Tape, sent: SentTensors) -> list[ReplayedCall]:
+    """Return the calls of which everything was sent, up to the first that is not whole.
+
+    Raises Malformed.
+    """
+    found = list[ReplayedCall]()
+    for call in range(len(CALLS)):
+        returned = call_of(tape, call, sent)
+        if returned is None:
+            break
+        found.append(returned)
+    return found
+
+
+def call_of(tape: Tape, call: int, sent: SentTensors) -> ReplayedCall | None:
+    """Return what a call returned, None where not all of it was sent. Raises Malformed."""
+    found: dict[str, ReplayedTensor | Scalar] = {}
+    position = 0
+    for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
+        if not isinstance(value, TensorRef):
+            found[path] = value
+            continue
+        data = sent.outputs.get((call, position))
+        if data is None:
+            return None
+        missing = sent.unwritten.get((call, position))
+        found[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
+        position += 1
+    return found | _changed_inputs(tape, call, sent.inputs)
+
+
+def calls_left_on_gpu(
+    tape: Tape,
+    compared: Mapping[SentPlace, ComparedOutput],
+    inputs: Mapping[SentPlace, Body | None],
+) -> list[ReplayedCall]:
+    """Return both calls of a program whose outputs did not leave the GPU, and what it says of them.
+
+    `inputs` are those that a call changed in place; None: they did not leave it, either.
+    """
+    found = list[ReplayedCall]()
+    for call in range(len(CALLS)):
+        returned: dict[str, ReplayedTensor | Scalar] = {}
+        position = 0
+        for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
+            if not isinstance(value, TensorRef):
+                returned[path] = value
+                continue
+            numbers = compared.get((call, position))
+            returned[path] = ReplayedTensor(tape.tensors[value.id], None, compared=numbers)
+            position += 1
+        found.append(returned | _changed_inputs(tape, call, inputs))
+    return found
+
+
+def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> str | None:
+    """Return the path of an output that both have alike, and that was compared nowhere."""
+    for call, expected in zip(ours, theirs, strict=False):
+        for path, item in call.items():
+            other = expected.get(path)
+            if is_input_path(path) or not isinstance(item, ReplayedTensor):
+                continue
+            if item.data is not None or item.compared is not None:
+                continue
+            alike = isinstance(other, ReplayedTensor) and _kind(other) == _kind(item)
+            if alike:
+                return path
+    return None
+
+
+def uncompared_input(
+    tape: Tape, ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]
+) -> str | None:
+    """Return the path of an input that both changed in place and whose values nobody compares.
+
+    One that shares its memory with an output is compared as that.
+    """
+    for number, (call, expected) in enumerate(zip(ours, theirs, strict=False)):
+        returned = {
+            tape.tensors[id_].storage for id_ in tensors_of((tape.outputs, tape.outputs2)[number])
+        }
+        given = by_path(TupleOf(tape.inputs2 if number else tape.inputs))
+        for path, value in given.items():
+            item, other = call.get(input_path(path)), expected.get(input_path(path))
+            if not (isinstance(item, ReplayedTensor) and isinstance(other, ReplayedTensor)):
+                continue
+            if item.data is not None and other.data is not None:
+                continue
+            if isinstance(value, TensorRef) and tape.tensors[value.id].storage not in returned:
+                return input_path(path)
+    return None
+
+
+def _kind(tensor: ReplayedTensor) -> tuple[str, tuple[int, ...]]:
+    return tensor.meta.dtype, tuple(tensor.meta.shape)
+
+
+def _changed_inputs(
+    tape: Tape, call: int, sent: Mapping[SentPlace, Body | None]
+) -> dict[str, ReplayedTensor | Scalar]:
+    """Return what a call left in the inputs that it changed, by path. Raises Malformed."""
+    found: dict[str, ReplayedTensor | Scalar] = {}
+    given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
+    paths = [(path, value) for path, value in given.items() if isinstance(value, TensorRef)]
+    for position, (path, value) in enumerate(paths):
+        if (call, position) not in sent:
+            continue
+        name, meta, data = input_path(path), tape.tensors[value.id], sent[call, position]
+        tensor = ReplayedTensor(meta, None)
+        found[name] = tensor if data is None else _tensor_of(name, meta, data, None)
+    return found
+
+
+def _tensor_of(path: str, meta: TensorMeta, data: Body, missing: Body | None) -> ReplayedTensor:
+    count = prod(meta.shape)
+    if len(data) != count * ELEMENT_BYTES[meta.dtype]:
+        raise Malformed(f"the output {path} is of another size")
+    if missing is not None and len(missing) != -(-count // 8):
+        raise Malformed(f"what of the output {path} was not written is of another size")
+    return ReplayedTensor(meta, data, missing)

@@ -1,0 +1,26 @@
+"""The flags of a candidate: what its tape shows, with what its kernels may read and write."""
+
+import asyncio
+from collections.abc import Sequence
+
+from programs.program_record import ProgramFlag
+from programs.tape.flags import TapeFlag, flags_of
+from programs.worker.launches_work import launches_work
+from programs.worker.program_kernels import ProgramKernels
+from programs.worker.program_recordings import RecordedCase
+
+
+async def tape_flags(recorded: RecordedCase, kernels: ProgramKernels) -> list[ProgramFlag]:
+    """Return the flags of a candidate, whose kernels are compiled as far as they can be."""
+    # in a thread: the tape may be long
+    found = await asyncio.to_thread(_flags, recorded, kernels)
+    return [
+        ProgramFlag(kind=flag.kind, message=flag.message, file=flag.file, line=flag.line)
+        for flag in found
+    ]
+
+
+def _flags(recorded: RecordedCase, kernels: ProgramKernels) -> Sequence[TapeFlag]:
+    reference = None if recorded.reference is None else recorded.reference.tape
+    work = launches_work(kernels)
+    return flags_of(recorded.candidate.tape, kernels.effects(), reference, work)
