@@ -1,6 +1,6 @@
-"""Jobs that only their caller may see, by an id: launches and programs. Found, read, cancelled.
+"""Jobs that only their caller may see: launches and programs.
 
-What such a job is, and what its record says, its type knows; nothing here answers HTTP.
+Finds, reads and cancels them by id. `JobKind` defines their records; routes answer HTTP.
 """
 
 from collections.abc import Awaitable, Callable
@@ -47,12 +47,12 @@ class OwnedJobs(Generic[Stored]):
 
     kind: JobKind[Any]
     collection: str
-    """The last part of their URL, and the kind of batches of them."""
+    """The last part of their URL, and the name of their kind in batches."""
     submit: SubmitOwned
     find: Callable[[ServiceState, str, str], Awaitable[Stored | None]]
-    """Finds what is stored of a job beside it, by its id and its caller's."""
+    """Finds the stored data of a job by its id and its caller's id."""
     scope: str = "launch"
-    """What an API key needs for them."""
+    """The scope that an API key needs for them."""
 
     @property
     def request(self) -> type[BaseModel]:
@@ -69,7 +69,7 @@ class OwnedJobs(Generic[Stored]):
         return await self.find(state, job_id, caller.id) is not None
 
     async def find_owned(self, state: ServiceState, caller: Caller, job_id: str) -> Stored:
-        """Return what is stored of the job. Raises ProblemRaised (404): none, or not theirs."""
+        """Return the stored data of the job. Raises ProblemRaised (404) if the caller has none."""
         stored = await self.find(state, job_id, caller.id)
         if stored is None:
             detail = f"You have no {self.kind.noun} {job_id[:_SHOWN_CHARS]}"
@@ -77,9 +77,9 @@ class OwnedJobs(Generic[Stored]):
         return stored
 
     async def wait_for(self, state: ServiceState, job_id: str, wait_s: float) -> bytes:
-        """Return the job's record as it is once it is over, or after `wait_s`.
+        """Return the job's record once it is over, or its state after `wait_s`.
 
-        Raises ProblemRaised (404) when it is not kept any more.
+        Raises ProblemRaised (404) when it has expired.
         """
         with suppress(JobLost):
             if wait_s and (result := await state.results.wait(job_id, wait_s)):
@@ -87,7 +87,7 @@ class OwnedJobs(Generic[Stored]):
         return await self.read(state, job_id)
 
     async def read(self, state: ServiceState, job_id: str) -> bytes:
-        """Return the record as it is now. Raises ProblemRaised (404) when it is kept no more."""
+        """Return the current record. Raises ProblemRaised (404) when it has expired."""
         if result := await state.jobs.result(job_id):
             return result.record
         payload, status = await state.jobs.payload(job_id), await state.jobs.state(job_id)
@@ -96,10 +96,10 @@ class OwnedJobs(Generic[Stored]):
         # it may have ended between the looks
         if result := await state.jobs.result(job_id):
             return result.record
-        raise ProblemRaised("not_found", f"The {self.kind.noun} {job_id} is not kept any more")
+        raise ProblemRaised("not_found", f"The {self.kind.noun} {job_id} has expired")
 
     async def cancel(self, state: ServiceState, caller: Caller, job_id: str) -> bool:
-        """Cancel the job; False when it was over."""
+        """Cancel the job. Returns False when it was over."""
         payload = await state.jobs.payload(job_id)
         if payload is None:
             return False

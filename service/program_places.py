@@ -1,4 +1,4 @@
-"""Where programs run, as workers told it: toolchains, classes of GPUs, and the lanes of both."""
+"""Places where programs can run, as workers registered them: toolchains and GPU classes."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from store.jobs.types import program_device_lane, programs_lane
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlace:
-    """Whose Triton records a program, and the class of GPUs that it runs on, as workers tell it.
+    """A toolchain that records programs, and the class of GPUs that replays them.
 
     `device_class` None: the CPU device.
     """
@@ -27,7 +27,7 @@ class ProgramPlace:
 
     @property
     def lane(self) -> str:
-        """The lane of programs whose workers have both."""
+        """The lane of programs for this toolchain and device."""
         if self.device_class is None:
             return programs_lane(self.toolchain_id)
         target, _, model = self.device_class.partition(" ")
@@ -35,7 +35,7 @@ class ProgramPlace:
 
 
 async def known_places(state: ServiceState) -> list[ProgramPlace]:
-    """Return where programs could ever run."""
+    """Return all places where programs can run."""
     on_gpus = await state.workers.known_program_devices()
     places = [ProgramPlace(toolchain) for toolchain in sorted(await state.workers.known_programs())]
     return places + [

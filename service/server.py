@@ -1,7 +1,7 @@
-"""The uvicorn server of this process: its bounds, and an end that leaves nobody without an answer.
+"""The uvicorn server of this process: its limits, and a shutdown that answers every request.
 
-When it is told to stop, whoever waits for a job is answered at once that it goes on, and streams of
-events end; requests that are still being sent or made have the settings' `drain_s`.
+On a signal to stop, requests that wait for a job are answered at once with the job's current state,
+and event streams end. Requests that are still arriving have `drain_s` to finish.
 """
 
 import contextlib
@@ -16,12 +16,12 @@ from service.http.bodies_in_flight import BodiesInFlight
 from service.http.connection_bounds import ConnectionBounds, bounded_protocol
 from service.settings import ServiceSettings
 
-OTHER_FILES = 256  # descriptors that are no clients' connections
+OTHER_FILES = 256  # descriptors for other purposes than client connections
 logger = logging.getLogger("service")
 
 
 class HttpServer(uvicorn.Server):
-    """Serves `app`, which ends its waits before its connections are closed."""
+    """Serves `app`, and ends its waits before it closes connections."""
 
     def __init__(self, app: FastAPI, settings: ServiceSettings) -> None:
         bounds = ConnectionBounds(
@@ -49,7 +49,7 @@ class HttpServer(uvicorn.Server):
         app.state.stop = self.stop
 
     def stop(self) -> None:
-        """End as if told to: for the application, when it cannot serve any more."""
+        """Shut down, because the application can no longer serve."""
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -59,11 +59,11 @@ class HttpServer(uvicorn.Server):
 
 
 def _most_files() -> int:
-    """Return how many files this process may open, having raised that as far as it may."""
+    """Raise the limit on open files as far as allowed, and return it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         hard = 1 << 20
-    with contextlib.suppress(ValueError, OSError):  # then it stays as it was
+    with contextlib.suppress(ValueError, OSError):  # keep the current limit
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return soft

@@ -24,16 +24,16 @@ class ServiceSettings(BaseSettings):
     cache_url: str | None = None
     """Records and blobs; default: the same server."""
     host: str = "127.0.0.1"
-    """Any address but loopback needs an API key to exist."""
+    """Address to listen on. Any address but loopback needs an API key."""
     port: int = Field(default=8000, ge=0, le=65535)
     allowed_hosts: str = ""
-    """Names, separated by commas, that requests may be sent to where no API key is needed."""
+    """Host names, comma-separated, that requests may use if no API key is needed."""
     embed_origins: str = ""
-    """Origins, separated by commas, whose pages may show what was shared (`/e/...`) in a frame."""
+    """Origins, comma-separated, whose pages may embed shared states (`/e/...`) in a frame."""
     flashinfer_trace: str | None = None
-    """A folder with `definitions` and `workloads`, as flashinfer-bench publishes them."""
+    """A folder with `definitions` and `workloads` in the format of flashinfer-bench."""
     admin_key: SecretStr | None = None
-    """A first API key with every scope, so that a service can start on any address."""
+    """A first API key with every scope, which lets a service start on any address."""
     max_body_bytes: int = Field(default=8 << 20, ge=1 << 10)
     """The largest request body."""
     max_source_bytes: int = Field(default=1 << 20, ge=1, le=MAX_TEXT_CHARS)
@@ -41,59 +41,59 @@ class ServiceSettings(BaseSettings):
     max_posted_ir_bytes: int = Field(default=4 << 20, ge=1, le=MAX_TEXT_CHARS)
     """The largest `ir.text`."""
     max_files: int = Field(default=64, ge=0, le=MAX_FILES)
-    """How many further modules a source may have."""
+    """The most further modules of a source."""
     max_program_files: int = Field(default=512, ge=0, le=MAX_FILES)
-    """How many further modules a program may have, which may bring its package."""
+    """The most further modules of a program, which may bring its package."""
     max_files_bytes: int = Field(default=4 << 20, ge=0, le=MAX_TEXT_CHARS)
-    """All further modules of a source together."""
+    """The total size of a source's further modules."""
     max_parameters: int = Field(default=256, ge=1, le=MAX_PARAMETERS)
-    """How many parameters a kernel may have."""
+    """The most parameters of a kernel."""
     max_specialization_bytes: int = Field(default=64 << 10, ge=2)
     """Each of `signature`, `hints`, `constexprs` and `specialization_data`, as JSON."""
     max_batch_bytes: int = Field(default=16 << 20, ge=1 << 10)
     """The largest request body of a batch."""
     max_batch_answer_bytes: int = Field(default=32 << 20, ge=1 << 10)
-    """Results of one batch that are answered together; the rest is fetched one by one."""
+    """Size of the results in one answer of a batch; the rest must be fetched one by one."""
     max_sweep_variants: int = Field(default=10_000, ge=1, le=100_000)
-    """Variants of one sweep."""
+    """The most variants of one sweep."""
     max_sweep_bytes: int = Field(default=32 << 20, ge=1 << 10)
-    """What the rows of one sweep may take before anything is known of them: the axes' values."""
+    """Size of the axes' values in all rows of one sweep."""
     max_sweeps_per_caller: int = Field(default=16, ge=1)
-    """Sweeps of one caller that are not over; more are refused with `too_many_requests`."""
+    """Unfinished sweeps per caller; more are refused with `too_many_requests`."""
     max_wait_s: float = Field(default=60, ge=0, le=600)
-    """What `wait` is clamped to."""
+    """The upper limit of `wait`; larger values are clamped."""
     max_queue_length: int = Field(default=10_000, ge=1)
-    """Jobs that may wait for one toolchain; more are refused with `queue_full`."""
+    """Queued jobs per toolchain; more are refused with `queue_full`."""
     max_queue_bytes: int = Field(default=256 << 20, ge=1 << 10)
-    """What the requests of all queued and running jobs may take; more are refused alike."""
+    """Size of the requests of all queued and running jobs; more get `queue_full`."""
     max_queued_per_caller: int = Field(default=5_000, ge=1)
-    """Jobs of one caller that may wait; more are refused with `too_many_requests`."""
+    """Queued jobs per caller; more are refused with `too_many_requests`."""
     max_kept_bytes_per_caller: int = Field(default=1 << 30, ge=1 << 10)
-    """What results and batches keep of one caller; then jobs are `too_many_requests`."""
+    """Size of the stored results and batches per caller; beyond it, `too_many_requests`."""
     max_connections: int = Field(default=10_000, ge=1)
-    """Connections of clients at the same time; further ones are refused."""
+    """Simultaneous client connections; more are refused."""
     head_timeout_s: float = Field(default=10, gt=0)
-    """How long the head of a request may take."""
+    """Time in which a request's head must arrive."""
     body_timeout_s: float = Field(default=15, gt=0)
-    """How long a body may take, and a second more for each 16 KiB of it."""
+    """Time in which a body must arrive, plus one second per 16 KiB."""
     drain_s: float = Field(default=5, ge=0, le=3600)
-    """How long requests may go on when the service is told to stop."""
+    """Time that open requests get after a signal to stop."""
     max_tensor_bytes: int = Field(default=256 << 20, ge=1 << 10)
     """The largest uploaded tensor."""
     max_tensors_bytes: int = Field(default=1 << 30, ge=1 << 10)
-    """All uploaded tensors of one caller together."""
+    """Total size of the uploaded tensors of one caller."""
     max_bodies_bytes_per_caller: int = Field(default=320 << 20, validate_default=True)
-    """What is held of the bodies of one caller's requests; beyond it the slowest are dropped."""
+    """Memory for request bodies per caller; beyond it the slowest requests are dropped."""
     max_bodies_bytes: int = Field(default=384 << 20, validate_default=True)
-    """What is held of the bodies of all requests; beyond it the slowest are dropped."""
+    """Memory for all request bodies; beyond it the slowest requests are dropped."""
     trusted_proxies: str = ""
-    """Addresses and networks, separated by commas, whose `X-Forwarded-For` is believed."""
+    """Addresses and networks, comma-separated, whose `X-Forwarded-For` is trusted."""
     max_state_bytes: int = Field(default=2 << 20, ge=1 << 10)
-    """The largest state of the web page that is kept for a permalink."""
+    """The largest state of the web page that a permalink may store."""
     max_states_bytes: int = Field(default=32 << 20, ge=1 << 10)
-    """All states that one caller stored together, compressed; the oldest give way."""
+    """Total compressed size of one caller's page states; the oldest are evicted."""
     memory_cache_bytes: int = Field(default=64 << 20, ge=0)
-    """Answers kept in this process, in front of the store."""
+    """Memory for answers cached in this process, in front of the store."""
 
     @field_validator("max_bodies_bytes_per_caller")
     @classmethod
@@ -113,7 +113,7 @@ class ServiceSettings(BaseSettings):
                 ipaddress.ip_network(network)
             except ValueError:
                 raise ValueError(
-                    f"{network!r} is neither an address nor a network such as 10.0.0.0/24"
+                    f"{network!r} is not an address or a network such as 10.0.0.0/24"
                 ) from None
         return written
 
@@ -132,7 +132,7 @@ class ServiceSettings(BaseSettings):
     def _are_origins(cls, written: str) -> str:
         for origin in _listed(written):
             if not _ORIGIN.fullmatch(origin):
-                raise ValueError(f"{origin!r} is no origin such as https://docs.example.com")
+                raise ValueError(f"{origin!r} is not an origin such as https://docs.example.com")
         return written
 
     @cached_property
@@ -142,7 +142,7 @@ class ServiceSettings(BaseSettings):
 
     @cached_property
     def request_limits(self) -> RequestLimits:
-        """How large the parts of a compile request may be."""
+        """The size limits of a compile request's parts."""
         return RequestLimits(
             source_bytes=self.max_source_bytes,
             ir_bytes=self.max_posted_ir_bytes,
@@ -160,7 +160,7 @@ def _listed(written: str) -> tuple[str, ...]:
 
 def _at_least(value: int, info: ValidationInfo, *names: str) -> int:
     """Return `value`. Raises ValueError where a setting of `names` is larger."""
-    # a setting that is wrong itself is not there
+    # an invalid setting is absent from the data
     least, name = max((info.data.get(name, 0), name) for name in names)
     if value < least:
         raise ValueError(f"{value} is less than TRITOND_{name.upper()}; set {least} or more")
@@ -168,6 +168,6 @@ def _at_least(value: int, info: ValidationInfo, *names: str) -> int:
 
 
 def wrong_settings(error: ValidationError) -> str:
-    """Return which variables cannot be used, and why; their values are not shown."""
+    """Return the names of invalid variables and why, without their values (they may be secret)."""
     faults = error.errors(include_url=False, include_input=False)
     return "; ".join(f"TRITOND_{str(fault['loc'][0]).upper()}: {fault['msg']}" for fault in faults)

@@ -1,6 +1,6 @@
-"""What the routes of one process share: stores, caches, settings and counters, with their types.
+"""State shared by the routes of one process: stores, caches, settings and counters.
 
-Made once by `service.lifespan`; nothing here decides anything.
+`service.lifespan` makes it once. There is no logic here.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 
 
 class Metrics:
-    """Prometheus metrics of one process, in a registry of its own."""
+    """Prometheus metrics of one process, in their own registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.compilations = Counter(
             "tritond_compilations",
-            "Compile requests by what the cache said (hit, miss, join)",
+            "Compile requests by cache status (hit, miss, join)",
             ["cache"],
             registry=self.registry,
         )
-        # a labelled counter costs a look-up that the fastest path can do without
+        # the fastest path avoids the look-up of a labelled counter
         self.remembered = self.compilations.labels("memory")
         self.evictions = Counter(
             "tritond_evicted_while_answering",
-            "Finished compilations whose blobs were gone before they could be answered",
+            "Finished compilations whose blobs were evicted before the answer was sent",
             registry=self.registry,
         )
         self.direct_answers = Counter(
@@ -62,20 +62,18 @@ class Metrics:
         )
         self.overruled = Gauge(
             "tritond_slices_overruled",
-            "Kernels that the whole text of a source made otherwise than its slice",
+            "Kernels whose whole source gave another result than its slice",
             registry=self.registry,
         )
         self.queued = Gauge(
             "tritond_queued_jobs", "Jobs waiting for a worker", ["lane"], registry=self.registry
         )
-        self.workers = Gauge(
-            "tritond_workers", "Workers that are alive", ["kind"], registry=self.registry
-        )
+        self.workers = Gauge("tritond_workers", "Live workers", ["kind"], registry=self.registry)
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """What one process has while it serves."""
+    """The shared objects of a serving process."""
 
     settings: ServiceSettings
     compilations: Compilations
@@ -106,22 +104,22 @@ class ServiceState:
     redis: Redis
     cache: Redis
     listeners: Mapping[str, Callable[[], bool]]
-    """Whether each subscription of this process is connected, by what it is for."""
+    """For each subscription of this process: True while it is connected."""
     invalidate: Callable[[str], Awaitable[None]]
     metrics: Metrics
 
     @property
     def client(self) -> JobClient:
-        """The way to submit jobs and to wait for them."""
+        """A client that submits jobs and waits for them."""
         return JobClient(self.jobs, self.results)
 
     def release_waiters(self) -> None:
-        """End every wait and every stream of events: this process ends."""
+        """End every wait and event stream, because this process stops."""
         self.results.close()
         self.event_followers.close()
 
 
 def state_of(request: Request) -> ServiceState:
-    """Return what the routes share."""
+    """Return the shared state of the routes."""
     state: ServiceState = request.app.state.service
     return state

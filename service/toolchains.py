@@ -1,9 +1,8 @@
-"""The toolchains that a request may be compiled with: those that workers registered.
+"""The toolchains that workers registered, and the choice of one for a request.
 
-They are read again every few seconds, so that a hit costs no look-up; what an id describes never
-changes. An operator chooses a fleet's default (`tritond toolchain`); where no worker serves that
-any more, one with the same Triton stands in for it, since all would queue for ever. `tritond up`
-chooses by itself, as its own worker is all there is.
+The set is read again every few seconds, so that a hit needs no look-up. What an id describes never
+changes. An operator sets the default (`tritond toolchain default`). If no worker serves it now, one
+with the same Triton replaces it, or jobs would queue for ever. `tritond up` sets its own default.
 """
 
 import asyncio
@@ -27,15 +26,15 @@ MAX_AGE_S = 2.0
 
 @dataclass(frozen=True)
 class ToolchainSet:
-    """The toolchains as they were at one moment; one request sees one set."""
+    """A snapshot of the toolchains; a request uses one snapshot throughout."""
 
     default: Toolchain | None = None
     known: Sequence[Toolchain] = ()
-    """All of them, the last one registered last, and those behind the others that are served."""
+    """All toolchains: those without a worker first, then by time of registration."""
 
     @cached_property
     def digest(self) -> str:
-        """Names the toolchain of each version: under another digest it may be another one."""
+        """A digest of the mapping from Triton version to toolchain."""
         by_version = {toolchain.triton: toolchain.id for toolchain in self.known}
         default = self.default.id if self.default else ""
         return sha256(json.dumps([default, sorted(by_version.items())]).encode()).hexdigest()
@@ -43,7 +42,7 @@ class ToolchainSet:
     def choose(self, version: str | None) -> Toolchain:
         """Return the toolchain for a request that names Triton `version`, or none.
 
-        Of several with this version, the one that a worker registered last, and serves. Raises
+        Among several, prefer the last registered one that a worker serves. Raises
         RequestRejected for a version the deployment does not offer, ProblemRaised (503) while there
         is no toolchain at all.
         """
@@ -59,12 +58,12 @@ class ToolchainSet:
             if toolchain.triton == version:
                 return toolchain
         offered = ", ".join(sorted({toolchain.triton for toolchain in self.known}))
-        message = f"Triton {version} is not offered here; there is {offered}"
+        message = f"Triton {version} is not offered here; choose one of {offered}"
         raise RequestRejected(Fault("/triton", message))
 
 
 class ToolchainCache:
-    """The set that was last read from the store."""
+    """Caches the set that was last read from the store."""
 
     def __init__(self, stored: workers.Toolchains, registry: workers.Workers) -> None:
         self._stored = stored
@@ -74,15 +73,15 @@ class ToolchainCache:
         self._reading = asyncio.Lock()
 
     async def all(self) -> Sequence[Toolchain]:
-        """Return every toolchain that was registered and not forgotten."""
+        """Return every registered toolchain."""
         return (await self.current()).known
 
     async def default(self) -> Toolchain | None:
-        """Return the deployment's default, or None while no worker has ever registered."""
+        """Return the deployment's default, None before the first worker registers."""
         return (await self.current()).default
 
     async def find(self, toolchain_id: str) -> Toolchain | None:
-        """Return the toolchain with this id, or None when it was never registered, or forgotten."""
+        """Return the toolchain with this id, None if it is not registered."""
         known = (await self.current()).known
         return next((toolchain for toolchain in known if toolchain.id == toolchain_id), None)
 
@@ -98,19 +97,19 @@ class ToolchainCache:
         if self._is_fresh():
             return self._current
         async with self._reading:
-            if not self._is_fresh():  # else another request read it while this one waited
+            if not self._is_fresh():  # another request may have read it while this one waited
                 self._current = await self._read()
                 self._read_at = time.monotonic()
         return self._current
 
     async def _read(self) -> ToolchainSet:
-        default_id = await self._stored.default()  # first: what it names is in the list then
+        default_id = await self._stored.default()  # first, so that the list contains what it names
         before = {toolchain.id: toolchain for toolchain in self._current.known}
         known = {
             identity: before.get(identity) or Toolchain.model_validate_json(description)
             for identity, description in (await self._stored.list()).items()
         }
-        has_choice = len(known) > 1  # else all workers would be read for nothing
+        has_choice = len(known) > 1  # with one toolchain there is no need to read the workers
         served = await served_toolchains(self._registry) if has_choice else known.keys()
         return toolchain_set(default_id, known.values(), served)
 
@@ -135,7 +134,7 @@ def toolchain_set(
 
 
 async def served_toolchains(registry: Workers) -> set[str]:
-    """Return the ids of the toolchains that living workers compile with."""
+    """Return the ids of toolchains that live workers serve."""
     return {
         toolchain_id
         for worker in await registry.list()
@@ -147,7 +146,7 @@ async def served_toolchains(registry: Workers) -> set[str]:
 async def reconcile_default(
     workers: Workers, toolchains: Toolchains, jobs: JobProducer
 ) -> list[str]:
-    """Have a default that a living worker serves, forget what none does; return what changed.
+    """Set a default that a live worker serves, drop unserved toolchains; return the changes.
 
     What jobs still need is known until a worker has done them. Nothing is forgotten while the
     default changes: until services have followed they queue more for the one before.
@@ -174,9 +173,9 @@ async def reconcile_default(
 
 
 async def _is_needed(toolchain_id: str, workers: Workers, jobs: JobProducer) -> bool:
-    """Whether a living job may be for this toolchain, or post more for it.
+    """Return True if an unfinished job may need this toolchain, now or later.
 
-    One that runs on a worker that was killed waits again when its lease is over.
+    A job of a killed worker queues again when its lease expires.
     """
     on_gpus = await workers.known_program_devices()
     own = lanes_of(toolchain_id, on_gpus.get(toolchain_id, ()))

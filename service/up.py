@@ -1,7 +1,7 @@
-"""`tritond up`: everything on one machine, as one tree of processes that lives and dies together.
+"""`tritond up`: runs everything on one machine, as one tree of processes.
 
-Embedded Valkey, the service and a compile worker; each could as well run elsewhere. A worker that
-dies is started again, as its jobs come back by themselves; without the others nothing is served.
+The tree has an embedded Valkey, the service and a worker. A worker that dies is restarted, because
+its jobs return to the queue. If another part dies, the whole tree stops.
 """
 
 import asyncio
@@ -23,22 +23,22 @@ from store.workers import Toolchains, Workers
 
 READY_TIMEOUT_S = 120.0
 DRAIN_S = 5.0
-STOP_TIMEOUT_S = 5.0  # beyond what a part takes to finish its jobs
+STOP_TIMEOUT_S = 5.0  # on top of the time that a part has to finish its jobs
 POLL_S = 0.1
 RECONCILE_S = 5.0
 QUICK_DEATH_S = 10.0
 MAX_QUICK_DEATHS = 3
 RESTART_AFTER_S = 0.5
 OF_THE_SERVICE = frozenset({"TRITOND_ADMIN_KEY", "TRITOND_API_KEY"})
-"""Secrets that no other process needs; workers run what strangers send."""
+"""Secrets that only the service needs. Workers run untrusted code and never get them."""
 
 
 class PartEnded(Exception):
-    """A part of the tree ended by itself; the rest is stopped."""
+    """A part of the tree ended by itself; the others must stop."""
 
 
 class Part:
-    """One process of the tree: a module of ours, run by this Python."""
+    """One process of the tree: a module of tritond, run by this Python."""
 
     def __init__(self, name: str, environment: Mapping[str, str]) -> None:
         self.name = name
@@ -46,29 +46,29 @@ class Part:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        """Start it, for the first time or again."""
+        """Start or restart the process."""
         self._process = await asyncio.create_subprocess_exec(
             *bound_to_parent(sys.executable, "-P", "-m", self.name),
             env=self._environment,
             stdin=asyncio.subprocess.DEVNULL,
-            # Ctrl-C in a terminal reaches us alone; we stop the parts in order
+            # Ctrl-C in a terminal must reach only us: we stop the parts in order
             process_group=0,
         )
 
     async def wait(self) -> int:
-        """Return its exit status once it has ended."""
+        """Wait for the process and return its exit status."""
         assert self._process is not None
         return await self._process.wait()
 
     def _drain_s(self) -> float:
-        """Return how long it may go on with what it has."""
+        """Return how many seconds the process may take to finish its work."""
         try:
             return float(self._environment.get("TRITOND_DRAIN_S") or DRAIN_S)
         except ValueError:
             return DRAIN_S
 
     async def stop(self) -> None:
-        """End it, by force if it does not end in time."""
+        """Terminate the process, and kill it if it does not end in time."""
         process = self._process
         if process is None or process.returncode is not None:
             return
@@ -96,7 +96,7 @@ async def up(host: str, port: int, data: Path) -> None:
         if redis_url is None:
             valkey = await stack.enter_async_context(EmbeddedValkey(data))
             redis_url = valkey.url
-            with suppress(StoreUnavailable):  # a full disk: they are forgotten in a while
+            with suppress(StoreUnavailable):  # e.g. a full disk: the entries expire by themselves
                 await _forget_workers(redis_url)
             ends.append(_end_of_valkey(valkey))
         environment = os.environ | {
@@ -138,7 +138,7 @@ async def _end(part: Part) -> str:
 
 
 async def end_for_good(part: Part) -> str:
-    """Start a part again whenever it ends; return when it died too often in too short a time."""
+    """Restart a part whenever it ends. Return when it died too often in too short a time."""
     deaths = 0
     while True:
         started = time.monotonic()
@@ -152,7 +152,7 @@ async def end_for_good(part: Part) -> str:
 
 
 async def _end_of_valkey(valkey: EmbeddedValkey) -> str:
-    """Return when the server is gone; its descriptor can be read then (pidfd_open(2))."""
+    """Return when the server has exited: its pidfd becomes readable (pidfd_open(2))."""
     assert valkey.pid is not None
     gone = asyncio.Event()
     descriptor = os.pidfd_open(valkey.pid)
@@ -166,7 +166,7 @@ async def _end_of_valkey(valkey: EmbeddedValkey) -> str:
 
 
 async def _announce_and_tend(redis_url: str, host: str, port: int, *, alone: bool) -> None:
-    """Tell when it is ready; then have a default that the worker serves, whose code may change."""
+    """Announce readiness, then keep a served default: the worker's toolchain may change."""
     await _announce_when_ready(redis_url, host, port, alone=alone)
     async with connect(redis_url) as redis:
         while alone:
@@ -216,7 +216,7 @@ async def _accepts(host: str, port: int) -> bool:
 
 
 async def _forget_workers(redis_url: str) -> None:
-    """Forget those of an earlier tree on this data folder, which was killed."""
+    """Remove workers of an earlier, killed tree from the store."""
     async with connect(redis_url) as redis:
         await Workers(redis).forget_all()
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: bodies that routes read by themselves get their schemas here."""
+"""The OpenAPI document, with schemas of the bodies that routes read themselves."""
 
 import asyncio
 import json
@@ -15,16 +15,16 @@ _PROBLEMS = {
     400: "The body is not JSON",
     401: "No valid API key, where API keys exist",
     403: "The API key lacks the scope",
-    404: "There is nothing here, or it is somebody else's",
-    408: "The body came too slowly",
-    409: "It is not finished; Retry-After says when to come again",
-    410: "It has left the cache; post again",
+    404: "Not found, or it belongs to another caller",
+    408: "The body arrived too slowly",
+    409: "Not finished; Retry-After says when to retry",
+    410: "Evicted from the cache; post again",
     413: "The body is too large",
-    415: "The body is something else than JSON",
-    421: "The service goes by other names (where no API key is needed)",
+    415: "The body is not declared as JSON",
+    421: "Unknown Host (checked where no API key is needed)",
     422: "What is wrong, field by field",
-    429: "Too many queued jobs, or wrong API keys; Retry-After says when to come again",
-    503: "The queue is full or the store cannot be reached; Retry-After says when to come again",
+    429: "Too many queued jobs or wrong API keys; Retry-After says when to retry",
+    503: "Queue full or store unreachable; Retry-After says when to retry",
 }
 _EXAMPLES = {"example", "examples"}
 _FILES = ("/outputs/", "/trace", "/tape")
@@ -64,10 +64,10 @@ def events_of(*kinds: str) -> dict[int | str, dict[str, Any]]:
     text = {"type": "string"}
     event = {
         "type": "object",
-        "description": "each event of the stream",
+        "description": "one event of the stream",
         "required": ["id", "event", "data"],
         "properties": {
-            "id": text | {"description": "for Last-Event-ID"},
+            "id": text | {"description": "send it as Last-Event-ID to resume"},
             "event": text | {"examples": list(kinds)},
             "data": text | {"contentMediaType": "application/json"},
         },
@@ -99,7 +99,7 @@ def describe(app: FastAPI, models: Iterable[type[BaseModel]], routes: Iterable[B
     def openapi() -> dict[str, Any]:
         document = generate()
         if "securitySchemes" in document.get("components", {}):
-            return document  # made before
+            return document  # cached
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         for model in bodies:
             schema = model.model_json_schema(ref_template=_COMPONENTS + "{model}")
@@ -129,7 +129,7 @@ class OpenApiDocument:
         self._making: asyncio.Task[bytes] | None = None
 
     async def read(self) -> bytes:
-        """Return it."""
+        """Return the document."""
         if self._making is None:
             self._making = asyncio.create_task(asyncio.to_thread(self._make))
         return await asyncio.shield(self._making)
@@ -139,7 +139,7 @@ class OpenApiDocument:
 
 
 def _show_nulls(routes: Iterable[BaseRoute], document: dict[str, Any]) -> None:
-    """Give answers their examples anew: FastAPI leaves out what is null, and no answer does."""
+    """Restore nulls in examples of answers: FastAPI drops them, and our answers have them."""
     for route in routes:
         if not isinstance(route, APIRoute):
             continue
@@ -152,7 +152,7 @@ def _show_nulls(routes: Iterable[BaseRoute], document: dict[str, Any]) -> None:
 
 
 def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
-    """Say which problems an operation may answer."""
+    """Add the problems that an operation may answer."""
     content = {"application/problem+json": {"schema": {"$ref": _COMPONENTS + "Problem"}}}
     for status, description in _PROBLEMS.items():
         if _may_answer(status, path, method):
@@ -161,7 +161,7 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
 
 
 def _head_of(get: dict[str, Any]) -> dict[str, Any]:
-    """Return the operation that answers as `get` does, without a body."""
+    """Return the HEAD operation of `get`."""
     responses = {
         status: {"description": response["description"]}
         for status, response in get["responses"].items()

@@ -1,4 +1,4 @@
-"""Errors over HTTP: the only table from slug to status, and the handlers that use it."""
+"""Errors over HTTP: the one table from slug to status, and the exception handlers."""
 
 import logging
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ def problem_response(request: Request, raised: ProblemRaised) -> Response:
         headers.setdefault("Retry-After", str(RETRY_AFTER_S[raised.slug]))
     body = problem.model_dump(mode="json", exclude_none=True)
     if request.url.path.startswith(EXPLORER_API):
-        body["error"] = problem.detail  # the member that plug-ins of Compiler Explorer show
+        body["error"] = problem.detail  # Compiler Explorer's plug-ins show this member
     return Response(
         orjson.dumps(body),
         status_code=problem.status or 500,
@@ -101,7 +101,7 @@ def problem_response(request: Request, raised: ProblemRaised) -> Response:
 
 
 def as_raised(error: Exception) -> ProblemRaised | None:
-    """Return the problem that a caller gets for `error`, None for a bug of ours."""
+    """Return the problem that a caller gets for `error`, None for a bug in the service."""
     match error:
         case ProblemRaised():
             return error
@@ -117,14 +117,14 @@ def as_raised(error: Exception) -> ProblemRaised | None:
 
 
 def problem_of_rejection(error: RequestRejected) -> ProblemRaised:
-    """Turn faults of the request's fields into one 422 problem."""
+    """Return one 422 problem for all invalid fields of a request."""
     detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in error.faults)
     errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in error.faults]
     return ProblemRaised(error.slug, detail, errors=errors)
 
 
 def install_handlers(app: FastAPI) -> None:
-    """Make every error of `app` a problem."""
+    """Render every error of `app` as a problem."""
     for kind in (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable):
         app.add_exception_handler(kind, _answer_expected)
     app.add_exception_handler(RequestValidationError, _answer_wrong_parameter)
@@ -165,10 +165,10 @@ async def _answer_http_exception(request: Request, error: Exception) -> Response
 
 
 async def _answer_bug(request: Request, error: Exception) -> Response:
-    # Starlette answers this outside of every middleware, so the id is added here
+    # Starlette answers this outside all middleware, so add the request id here
     request_id = request.state.request_id
     logger.error("request %s: unexpected error at %s", request_id, request.url.path, exc_info=error)
-    detail = "This is a bug of the service; the log holds the details under the request id."
+    detail = "This is a bug in the service; its log has the details under the request id."
     headers = {"X-Request-ID": request_id}
     return problem_response(request, ProblemRaised("internal_error", detail, headers=headers))
 

@@ -1,6 +1,6 @@
-"""The query string and `Prefer`: unknown parameters are refused, and how long a request may wait.
+"""The query string and `Prefer`: refuses unknown parameters, and reads how long to wait.
 
-What a client sends again and again is read once.
+Clients repeat the same query strings, so parsed ones are cached.
 """
 
 import re
@@ -54,17 +54,17 @@ def known_parameters(route: APIRoute) -> frozenset[str]:
 def check_query(query: bytes, known: frozenset[str]) -> None:
     """Raise ProblemRaised (422) for a parameter that is not `known`.
 
-    What is right is remembered, because a client sends the same all the time.
+    Valid queries are cached, because clients repeat them.
     """
     for name in QueryParams(query):
         if name not in known:
-            detail = f"{name[:100]!r} is no parameter here.{did_you_mean(name, known)}"
+            detail = f"Unknown query parameter {name[:100]!r}.{did_you_mean(name, known)}"
             raise ProblemRaised("invalid_request", detail, parameter=name[:100])
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Seconds to wait; `is_preference` when it came by `Prefer` and must be acknowledged."""
+    """Seconds to wait; `is_preference` if `Prefer` asked, which must be acknowledged."""
 
     seconds: float
     is_preference: bool = False
@@ -76,7 +76,7 @@ class Wait:
 
 
 def requested_wait(request: Request, max_wait_s: float, default_s: float = 0.0) -> Wait:
-    """Return the wait that `request` asks for, at most `max_wait_s`; `default_s` if for none.
+    """Return the wait of `request`, at most `max_wait_s`, or `default_s` if it names none.
 
     Raises ProblemRaised (422) when `wait` is not a number of seconds ≥ 0.
     """
@@ -91,10 +91,12 @@ def requested_wait(request: Request, max_wait_s: float, default_s: float = 0.0) 
 
 @lru_cache(maxsize=64)
 def _wait_in_query(query: bytes) -> str | None:
-    """Return `wait` of a query string; remembered, because a client sends the same all the time."""
+    """Return `wait` of a query string. Cached, because clients repeat it."""
     values = QueryParams(query).getlist("wait")
     if len(values) > 1:
-        raise ProblemRaised("invalid_request", "wait stands there twice", parameter="wait")
+        raise ProblemRaised(
+            "invalid_request", "wait is given twice; send it once", parameter="wait"
+        )
     return values[0] if values else None
 
 

@@ -1,1 +1,1 @@
-"""From a launch request to its job, and on which device it runs."""
+"""Launches in the service: checks a request, chooses its device, and queues its job."""

@@ -1,4 +1,4 @@
-"""Where a launch runs: the device that its request asks for, and the lane whose workers have it."""
+"""Chooses the device of a launch, and the lane of the workers that have it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +13,7 @@ from service.state import ServiceState
 from store.jobs.types import cpu_lane, device_lane, torch_lane
 
 WITHOUT_TOOLS = ("determinism", "fuzz")
-"""The checks that every device can make."""
+"""Checks that every device supports."""
 
 
 async def choose_device(
@@ -63,7 +63,7 @@ async def _gpu_name(state: ServiceState, wanted: str | DeviceClass, target: str)
         name = _matching(known, target, None)
     if name is None and (wanted == GPU or isinstance(wanted, DeviceClass)):
         offered = ", ".join(known) or "none, only the CPU device"
-        message = f"no worker has ever had such a device; known are {offered}"
+        message = f"no worker has ever had such a device; known devices: {offered}"
         raise RequestRejected(Fault("/device", message))
     return name
 
@@ -82,7 +82,7 @@ async def _check_cpu_device(state: ServiceState, job: CompileJob) -> None:
     if launching and job.toolchain_id not in launching:
         known = [await state.toolchains.find(identity) for identity in launching]
         offered = ", ".join(sorted({toolchain.triton for toolchain in known if toolchain}))
-        message = f"no CPU device launches with this Triton; there is one of {offered or 'none'}"
+        message = f"no CPU device runs this Triton; offered: {offered or 'none'}"
         raise RequestRejected(Fault("/compilation/triton", message))
 
 
@@ -93,14 +93,14 @@ def _check_binaries(kernels: Mapping[str, CompileJob], target: str) -> None:
             message = f"was compiled for {kernel.target_name}, and cannot run on {target}"
             faults.append(Fault(at, message))
         elif kernel.stop_after != kernel.target.stages[-1]:
-            message = f"was compiled up to {kernel.stop_after} only; leave `stop_after` out"
+            message = f"was compiled only up to {kernel.stop_after}; compile without `stop_after`"
             faults.append(Fault(at, message))
     if faults:
         raise RequestRejected(*faults)
 
 
 async def _with_torch(state: ServiceState, resolved: Resolved, lane: str, place: str) -> str:
-    """Return `lane`, or that of its launches whose references are in torch."""
+    """Return `lane`, or its variant for launches with references in torch."""
     pointers = [
         f"{at}/language"
         for at, reference in _given_references(resolved)
@@ -116,18 +116,18 @@ async def _with_torch(state: ServiceState, resolved: Resolved, lane: str, place:
 
 
 async def check_tools(state: ServiceState, request: LaunchRequest, device: Device) -> None:
-    """Refuse what no worker with such a device could ever find out: by a check, profile or clock.
+    """Refuse checks, profiles and timings that no worker with such a device supports.
 
     Raises RequestRejected.
     """
     faults: list[Fault] = []
     if device.interpreter:
         if request.profile:
-            faults.append(Fault("/profile", "only GPUs can be profiled; this is the CPU device"))
-        if request.timing is not None and request.timing.fresh_inputs == "values":
-            message = (
-                "only runs on GPUs are timed, each on values of its own; this is the CPU device"
+            faults.append(
+                Fault("/profile", "the CPU device cannot profile; choose a GPU or remove `profile`")
             )
+        if request.timing is not None and request.timing.fresh_inputs == "values":
+            message = "the CPU device does not time runs; choose a GPU"
             faults.append(Fault("/timing/fresh_inputs", message))
     else:
         known = await state.workers.known_tools(f"{device.target} {device.model}")
@@ -136,6 +136,8 @@ async def check_tools(state: ServiceState, request: LaunchRequest, device: Devic
                 message = f"{check} needs compute-sanitizer, and no worker with such a GPU has it"
                 faults.append(Fault(f"/checks/{index}", message))
         if request.profile and "profile" not in known:
-            faults.append(Fault("/profile", "it needs ncu, and no worker with such a GPU has it"))
+            faults.append(
+                Fault("/profile", "profiling needs ncu, and no worker with such a GPU has it")
+            )
     if faults:
         raise RequestRejected(*faults)

@@ -1,4 +1,4 @@
-"""From a launch request to its job, and what its caller is told before a worker has done it."""
+"""Submits launches: checks everything that needs no worker, and queues the job."""
 
 import asyncio
 import random
@@ -49,7 +49,7 @@ async def submit_launch(
     waiting: Waiting | None = None,
     membership: Membership | None = None,
 ) -> Submitted:
-    """Check all that can be checked without a worker, and queue the launch.
+    """Check everything that needs no worker, and queue the launch.
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
@@ -70,11 +70,11 @@ async def submit_launch(
 async def prepare_launch(
     state: ServiceState, request: LaunchRequest, caller: Caller, launch_id: str
 ) -> LaunchJob:
-    """Check all that can be checked without a worker, and choose where the launch runs.
+    """Check everything that needs no worker, and choose where the launch runs.
 
     Raises RequestRejected, ProblemRaised, StoreUnavailable.
     """
-    # in a thread: with many arguments this takes longer than other requests should wait
+    # in a thread, because many arguments would delay other requests
     seeded, resolved = await asyncio.to_thread(_resolve, request)
     _check_outputs(resolved)
     await _check_tensors(state, caller, resolved)
@@ -108,7 +108,7 @@ def _check_outputs(resolved: Resolved) -> None:
             prod(output.shape) * ITEM_BYTES[output.dtype] for output in case.bound.outputs.values()
         )
         if (size := sum(sizes)) > MAX_OUTPUT_BYTES:
-            message = f"the outputs take {size} bytes together, more than {MAX_OUTPUT_BYTES}"
+            message = f"the outputs take {size} bytes in total, more than {MAX_OUTPUT_BYTES}"
             faults += case.origin.relocate([Fault(ARGUMENTS, message)])
     if faults:
         raise RequestRejected(*faults)
@@ -132,12 +132,12 @@ async def _check_tensors(state: ServiceState, caller: Caller, resolved: Resolved
                 raise RequestRejected(*case.origin.relocate([fault]))
             total += size
         if total > MAX_UPLOADED_BYTES:
-            message = f"the tensors take {total} bytes together, more than {MAX_UPLOADED_BYTES}"
+            message = f"the tensors take {total} bytes in total, more than {MAX_UPLOADED_BYTES}"
             raise RequestRejected(*case.origin.relocate([Fault(ARGUMENTS, message)]))
 
 
 def _pointer_of_digest(bound: BoundArguments, allocation: str) -> str:
-    """Return where the tensor of an allocation is named; the argument alone for nested ones."""
+    """Return the JSON pointer of an allocation's tensor; for nested ones, of the argument."""
     name = allocation.partition(".")[0]
     is_plain = isinstance(bound.arguments.get(name), Buffer)
     return f"{ARGUMENTS}/{name}/init/digest" if is_plain else f"{ARGUMENTS}/{name}"
@@ -201,7 +201,7 @@ async def _read_compiled(state: ServiceState, key: str, at: str, caller: Caller)
         raise RequestRejected(Fault(at, message)) from None
     record = await state.compilations.read(key)
     if record is None and (result := await state.jobs.result(key)):
-        record = result.record  # on its way into the cache, if it is a success
+        record = result.record  # a success may not have reached the cache yet
     if record is None:
         raise RequestRejected(Fault(at, message))
     compilation = Compilation.model_validate_json(record)

@@ -19,13 +19,13 @@ router = APIRouter(prefix="/v1", tags=["artifacts"])
 
 @router.get(
     "/compilations/{key}/artifacts/{stage}",
-    summary="The bytes of one stage",
+    summary="Get the bytes of one stage",
     response_class=Response,
     responses=bytes_as(*dict.fromkeys(stage.media_type for stage in COMPILED.values())),
     openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_artifact(request: Request, key: str, stage: str) -> Response:
-    """Answer the artifact; 404 names whether the stage does not exist or was not reached."""
+    """Answer the artifact. A 404 says if the stage does not exist or was not reached."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     if stage not in COMPILED:
@@ -60,12 +60,12 @@ def _missing_stage(stage: str, state: str, target: Target) -> ProblemRaised:
 
 @router.get(
     "/blobs/{digest}",
-    summary="Bytes by their SHA-256 digest; they never change",
+    summary="Get immutable bytes by their SHA-256 digest",
     response_class=Response,
     responses=bytes_as("application/octet-stream"),
 )
 async def get_blob(request: Request, digest: str) -> Response:
-    """Answer an artifact of a compilation of your namespace by its `sha256:<hex>`."""
+    """Answer an artifact by its `sha256:<hex>`, if it belongs to your namespace."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -85,7 +85,7 @@ async def blob_response(
     media_type: str,
     headers: dict[str, Any],
 ) -> Response | None:
-    """Return the blob in the coding that the client accepts, None when it is not there."""
+    """Return the blob in a coding that the client accepts, None if the blob does not exist."""
     is_zstd = accepts(request.headers.get("accept-encoding", ""), "zstd")
     etag = f'"{digest}-zstd"' if is_zstd else f'"{digest}"'
     headers = headers | {"ETag": etag, "Vary": "Accept-Encoding"}
@@ -104,14 +104,14 @@ async def blob_response(
 
 
 def is_current(if_none_match: str, etag: str) -> bool:
-    """Whether `etag` is among those that the client has; weak ones are compared by their value.
+    """Return True if `If-None-Match` lists `etag`; weak tags compare by value.
 
-    `*` is not looked at here: it asks whether there is anything at all.
+    `*` is handled by `wants_nothing_that_exists`.
     """
     sent = (part.strip().removeprefix("W/") for part in if_none_match.split(","))
     return etag in sent
 
 
 def wants_nothing_that_exists(if_none_match: str) -> bool:
-    """Whether the client wrote `*`: it wants no bytes if there are any."""
+    """Return True for `*`: the client wants no bytes if any exist."""
     return if_none_match.strip() == "*"

@@ -22,7 +22,7 @@ from store.batches import StoredBatch
 
 SCOPES = ("compile", "launch")
 Results = Annotated[
-    Literal["all", "none"], Query(description="`none` leaves all results null: cheap to ask often")
+    Literal["all", "none"], Query(description="`none` leaves all results null, for cheap polling")
 ]
 
 router = APIRouter(prefix="/v1/batches", tags=["batches"])
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"])
 
 @router.post(
     "",
-    summary="Many compilations, launches or programs at once",
+    summary="Submit many compilations, launches or programs",
     responses={200: {"model": Batch}, 202: {"model": Batch}},
     openapi_extra={
         "requestBody": body_of(BatchRequest, EXAMPLES),
@@ -38,10 +38,10 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"])
     },
 )
 async def post_batch(request: Request, results: Results = "all") -> Response:
-    """Answer 200 with a batch whose items are all over, 202 with one under way.
+    """Answer 200 when all items are over, 202 while some are under way.
 
-    An item that is not valid, or for which there is no room in the queue, is a problem at its
-    index; the rest goes on.
+    An invalid item, or one that finds the queue full, becomes a problem at its index. The other
+    items continue.
     """
     started = time.perf_counter()
     state = state_of(request)
@@ -61,12 +61,12 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
 
 @router.get(
     "/{batch_id}",
-    summary="A batch, by id",
+    summary="Get a batch by id",
     response_model=Batch,
     openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_batch(request: Request, batch_id: str, results: Results = "all") -> Response:
-    """Answer 200 whatever the state."""
+    """Answer 200 in every state."""
     state = state_of(request)
     caller = await state.callers.identify(request, *SCOPES)
     batch = await _find_owned(state, caller, batch_id)
@@ -80,12 +80,12 @@ async def get_batch(request: Request, batch_id: str, results: Results = "all") -
 
 @router.delete(
     "/{batch_id}",
-    summary="Cancel what is left of a batch",
+    summary="Cancel the unfinished items of a batch",
     response_model=Batch,
     responses={202: {"model": Batch}},
 )
 async def delete_batch(request: Request, batch_id: str) -> Response:
-    """Answer 202, or 200 when all of it was over."""
+    """Answer 202, or 200 when all items were over."""
     state = state_of(request)
     caller = await state.callers.identify(request, *SCOPES)
     batch = await _find_owned(state, caller, batch_id)
@@ -97,13 +97,13 @@ async def delete_batch(request: Request, batch_id: str) -> Response:
 
 @router.get(
     "/{batch_id}/events",
-    summary="item and finished, as they happen",
+    summary="Stream the events item and finished",
     response_class=Response,
     responses=events_of("item", "finished"),
     openapi_extra=RESUMED,
 )
 async def get_batch_events(request: Request, batch_id: str) -> StreamingResponse:
-    """Stream the events later than `Last-Event-ID`: `item` with its index and state, `finished`."""
+    """Stream events after `Last-Event-ID`: `item` with index and state, then `finished`."""
     state = state_of(request)
     caller = await state.callers.identify(request, *SCOPES)
     await _find_owned(state, caller, batch_id)

@@ -1,7 +1,7 @@
-"""Compilations: POST, GET and DELETE. What is answered is decided in `service.compilations`.
+"""Compilations: POST, GET and DELETE. `service.compilations` decides the answers.
 
-Nearly every request is a POST of a compilation, so that has a plain route: FastAPI's layers would
-cost more than a hit. Its own route documents the path, and its function is what the plain one runs.
+Nearly every request posts a compilation, so POST has a plain ASGI route: FastAPI's layers would
+cost more than a hit. A FastAPI route documents the path; the plain route calls its function.
 """
 
 import time
@@ -32,7 +32,7 @@ router = APIRouter(prefix=PATH, tags=["compilations"])
 _STAGES = {"pattern": "^(({0})(,({0}))*)?$".format("|".join(COMPILED))}
 Include = Annotated[
     Sequence[Annotated[str, Field(json_schema_extra=_STAGES)]],
-    Query(description="artifacts to inline: by comma, or repeated"),
+    Query(description="artifacts to inline, comma-separated or repeated"),
 ]
 
 
@@ -46,7 +46,7 @@ Include = Annotated[
     },
 )
 async def post_compilation(request: Request) -> Response:
-    """Answer 200 with a finished compilation (also a failed one), 202 with one under way."""
+    """Answer 200 with a finished compilation, even a failed one; 202 with one under way."""
     started = time.perf_counter()
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
@@ -58,7 +58,7 @@ async def post_compilation(request: Request) -> Response:
 
 
 class _PlainPost:
-    """`post_compilation` as ASGI, to which Starlette adds no layer of its own."""
+    """`post_compilation` as an ASGI application, without Starlette's layers."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["query_string"]:
@@ -72,12 +72,12 @@ plain_route = Route(PATH, _PlainPost(), methods=["POST"], include_in_schema=Fals
 
 @router.get(
     "/{key}",
-    summary="A compilation, by key",
+    summary="Get a compilation by key",
     response_model=CompilationAnswer,
     openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_compilation(request: Request, key: str, include: Include = ()) -> Response:
-    """Answer 200 whatever the state; `include` lists artifacts to inline, by comma or repeated."""
+    """Answer 200 in every state. `include` names the artifacts to inline."""
     started = time.perf_counter()
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
@@ -102,12 +102,12 @@ def _included_stages(include: Sequence[str]) -> list[str]:
 
 @router.delete(
     "/{key}",
-    summary="Withdraw interest; the work stops when nobody is interested",
+    summary="Withdraw from a compilation; it stops when all callers withdrew",
     responses={202: {"model": CompilationAnswer}},
     response_model=CompilationAnswer,
 )
 async def delete_compilation(request: Request, key: str) -> Response:
-    """Answer 202, or 200 when it was finished."""
+    """Answer 202, or 200 when it was finished already."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     job = await read_compile_job(state, caller, key)
@@ -121,7 +121,7 @@ async def delete_compilation(request: Request, key: str) -> Response:
     )
 
 
-@router.get("/{key}/request", summary="What was posted, with options resolved")
+@router.get("/{key}/request", summary="Get the request of a compilation, with resolved options")
 async def get_request(request: Request, key: str) -> dict[str, Any]:
     """Answer the source, specialization, target and resolved options of a compilation."""
     state = state_of(request)

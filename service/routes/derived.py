@@ -1,6 +1,6 @@
-"""What is made from a compilation on demand: SASS, line maps, instructions, passes, NumPy, exports.
+"""Derivations of a compilation: SASS, line maps, instructions, passes, NumPy, exports.
 
-A worker makes it, so a request waits as a POST of a compilation does: 202 until it is there.
+A worker makes them on demand, so a request waits as a POST does: 202 until the result exists.
 """
 
 import re
@@ -25,7 +25,7 @@ from service.state import ServiceState, state_of
 
 router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
 
-_UNFINISHED: dict[int | str, dict[str, Any]] = {202: {"description": "Not yet; ask again"}}
+_UNFINISHED: dict[int | str, dict[str, Any]] = {202: {"description": "Not ready yet; ask again"}}
 _EXPORTED = [kind.media_type for name, kind in KINDS.items() if name.startswith(EXPORTS)]
 _OPENAPI: dict[str, Any] = {"parameters": [wait_parameter()]}
 _INSTRUCTIONS = {
@@ -42,70 +42,70 @@ _INSTRUCTIONS = {
 
 @router.get(
     "/artifacts/sass",
-    summary="The machine code disassembled, with the source lines it stems from",
+    summary="Disassembled machine code, with its source lines",
     response_class=Response,
     responses=bytes_as(KINDS["sass"].media_type) | _UNFINISHED,
     openapi_extra=_OPENAPI,
 )
 async def get_sass(request: Request, key: str) -> Response:
-    """Answer what nvdisasm makes of the cubin."""
+    """Answer nvdisasm's listing of the cubin."""
     return await _answer_derived(request, key, "sass")
 
 
 @router.get(
     "/artifacts/numpy",
-    summary="The kernel as a Python module on NumPy, line by line beside the source",
+    summary="The kernel translated to a NumPy module, with its source lines",
     response_class=Response,
     responses=bytes_as(KINDS["numpy"].media_type) | _UNFINISHED,
     openapi_extra=_OPENAPI,
 )
 async def get_numpy(request: Request, key: str) -> Response:
-    """Answer what the compiler understood of the kernel; it runs with NumPy alone."""
+    """Answer a module that computes what the kernel's TTIR says. It needs only NumPy."""
     return await _answer_derived(request, key, "numpy")
 
 
 @router.get(
     "/lines",
-    summary="Which lines of every artifact each line of the source became",
+    summary="Map each source line to its lines in every artifact",
     responses=_UNFINISHED,
     openapi_extra=_OPENAPI,
 )
 async def get_lines(request: Request, key: str) -> Response:
-    """Answer the lines, 1-based; what was inlined stands under the helper's and the call's line."""
+    """Answer 1-based lines. Inlined code appears at the helper's line and at the call's."""
     return await _answer_derived(request, key, "lines")
 
 
 @router.get(
     "/instructions",
-    summary="How many instructions of each kind the kernel has, by class, opcode and line",
+    summary="Count instructions by class, opcode and line",
     responses=_UNFINISHED | {200: {"content": {"application/json": {"example": _INSTRUCTIONS}}}},
     openapi_extra=_OPENAPI,
 )
 async def get_instructions(request: Request, key: str) -> Response:
-    """Answer what SASS or AMD assembly is made of; each instruction is counted once."""
+    """Answer counts for SASS or AMD assembly. Each instruction counts once."""
     return await _answer_derived(request, key, "instructions")
 
 
 @router.get(
     "/passes",
-    summary="What each compiler pass made of the module",
+    summary="List the compiler passes, with the module before and after",
     responses=_UNFINISHED,
     openapi_extra=_OPENAPI,
 )
 async def get_passes(request: Request, key: str) -> Response:
-    """Answer the passes in order, with the module before and after those that changed it."""
+    """Answer the passes in order. Passes that changed the module have its text."""
     return await _answer_derived(request, key, "passes")
 
 
 @router.get(
     "/exports/{format}",
-    summary="The kernel to take away: c, cuda-inline, rust, python, triton-cache",
+    summary="Export the kernel: c, cuda-inline, rust, python, triton-cache",
     response_class=Response,
     responses=bytes_as(*_EXPORTED) | _UNFINISHED,
     openapi_extra=_OPENAPI,
 )
 async def get_export(request: Request, key: str, format: str) -> Response:  # noqa: A002
-    """Answer one file that launches the kernel without this service."""
+    """Answer a file that launches the kernel without this service."""
     if EXPORTS + format not in KINDS:
         known = ", ".join(k.removeprefix(EXPORTS) for k in KINDS if k.startswith(EXPORTS))
         raise ProblemRaised("no_such_stage", f"There is no export {format!r}; there is {known}")
@@ -125,7 +125,7 @@ async def answer_derivation(
     what: str,
     find: Callable[[DerivationRequest], Awaitable[tuple[Sequence[Compilation], Found]]],
 ) -> Response:
-    """Answer what `find` finds, which is asked once more if a blob of it has been evicted."""
+    """Answer the result of `find`; call it once more if a blob was evicted meanwhile."""
     started = time.perf_counter()
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")

@@ -1,6 +1,6 @@
-"""What differs between two compilations: resources, instructions, and the text of each stage.
+"""Differences of two compilations: resources, instructions, and the text of each stage.
 
-Both must be the caller's own. A worker compares them, so a request waits as for what is derived.
+Both must belong to the caller. A worker compares them, so a request waits as for a derivation.
 """
 
 from collections.abc import Sequence
@@ -70,10 +70,10 @@ _EXAMPLE: dict[str, Any] = {
 
 @router.get(
     "/{key}/diff/{other}",
-    summary="What differs between two compilations, names and locations aside",
+    summary="Compare two compilations, ignoring names and locations",
     responses={
         200: {"content": {"application/json": {"example": _EXAMPLE}}},
-        202: {"description": "Not yet; ask again"},
+        202: {"description": "Not ready yet; ask again"},
     },
     openapi_extra={"parameters": [wait_parameter()]},
 )
@@ -82,10 +82,10 @@ async def get_diff(
     key: str,
     other: str,
     stages: Annotated[
-        Sequence[str], Query(description="compare these texts only, by comma or repeated")
+        Sequence[str], Query(description="stages to compare, comma-separated or repeated")
     ] = (),
 ) -> Response:
-    """Answer what came of `other` differently than of `key`, and what was asked differently."""
+    """Answer how the results of `other` differ from those of `key`, and how the requests differ."""
     wanted = _wanted(stages)
 
     async def find(asked: DerivationRequest) -> tuple[Sequence[Compilation], Found]:

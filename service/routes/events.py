@@ -1,6 +1,6 @@
 """Server-sent events of a compilation, a launch or a batch, resumable with Last-Event-ID.
 
-A comment after every silence keeps proxies from closing the connection.
+A comment after each silence keeps proxies from closing the connection.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,7 +21,7 @@ _KEEP_ALIVE = b": still here\n\n"
 STREAM = events_of("queued", "started", "stage", "finished")
 LAST_EVENT_ID = header(
     "Last-Event-ID",
-    "the last event that came; those behind it follow",
+    "id of the last event received; the stream resumes after it",
     r"^([0-9]{1,19}(-[0-9]{1,19})?)?$",
 )
 RESUMED: dict[str, Any] = {"parameters": [LAST_EVENT_ID]}
@@ -34,13 +34,13 @@ router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
 
 @router.get(
     "/{key}/events",
-    summary="queued, started, stage and finished, as they happen",
+    summary="Stream the events queued, started, stage and finished",
     response_class=Response,
     responses=STREAM,
     openapi_extra=RESUMED,
 )
 async def get_events(request: Request, key: str) -> StreamingResponse:
-    """Stream the events later than `Last-Event-ID`, until the compilation is finished."""
+    """Stream events after `Last-Event-ID` until the compilation is finished."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     await read_compile_job(state, caller, key)
@@ -50,10 +50,10 @@ async def get_events(request: Request, key: str) -> StreamingResponse:
 async def event_stream(
     request: Request, state: ServiceState, job_id: str, read_record: ReadRecord | None = None
 ) -> StreamingResponse:
-    """Answer the events of a job or batch later than `Last-Event-ID`.
+    """Answer the events of a job or batch after `Last-Event-ID`.
 
-    Events expire before records do: where `read_record` finds one, `finished` is answered.
-    Raises ProblemRaised: 422 for an id that is none, 404 when no events are kept.
+    Events expire before records do: if only a record is left, answer `finished` alone.
+    Raises ProblemRaised: 422 for an invalid id, 404 if neither events nor a record exist.
     """
     after = request.headers.get("last-event-id") or START
     try:
@@ -66,7 +66,9 @@ async def event_stream(
     if read_record is not None and await read_record(job_id) is not None:
         return _streaming(request, _once(_END if after != _END.id else None))
     if after == START:
-        raise ProblemRaised("not_found", f"No events of {job_id} are kept")
+        raise ProblemRaised(
+            "not_found", f"The events of {job_id} have expired, or it never existed"
+        )
     return _streaming(request, _once(None))
 
 
@@ -83,7 +85,7 @@ async def _once(event: Event | None) -> AsyncIterator[Event | None]:
 
 
 async def render_events(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
-    """Yield events as they are sent, and a comment for each silence."""
+    """Yield events in the wire format, and a comment for each silence."""
     async for event in events:
         yield _KEEP_ALIVE if event is None else _render(event)
 

@@ -1,4 +1,4 @@
-"""POST of an inspection: what a source says of its kernels, found out by a worker."""
+"""POST of an inspection: a worker reads the kernels of a source."""
 
 import time
 
@@ -14,13 +14,13 @@ from service.http.query import requested_wait
 from service.state import state_of
 
 DEFAULT_WAIT_S = 10.0
-"""An inspection takes milliseconds and has no URL to ask again at, so a POST waits for it."""
+"""An inspection takes milliseconds and has no URL to poll, so a POST waits for it."""
 router = APIRouter(prefix="/v1", tags=["compilations"])
 
 
 @router.post(
     "/inspect",
-    summary="Kernels of a source: parameters, autotune configurations, what they call",
+    summary="List the kernels of a source: parameters, configurations, callees",
     response_model=Inspection,
     responses={202: {"model": Inspection}},
     openapi_extra={
@@ -31,9 +31,9 @@ router = APIRouter(prefix="/v1", tags=["compilations"])
     },
 )
 async def post_inspection(request: Request) -> Response:
-    """Answer 200 with the kernels, or with the `problem` of a source that cannot be read.
+    """Answer 200 with the kernels, or with the `problem` of a source that cannot be parsed.
 
-    202: not yet; post the same again.
+    202: not ready yet; post the same request again.
     """
     started = time.perf_counter()
     state = state_of(request)

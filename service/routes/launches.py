@@ -27,7 +27,7 @@ router = APIRouter(prefix=PATH, tags=["launches"])
 
 @router.post(
     "",
-    summary="Run a kernel and say whether it is right",
+    summary="Run a kernel and check its results",
     responses={200: {"model": Launch}, 202: {"model": Launch}},
     openapi_extra={
         "requestBody": body_of(LaunchRequest, {"vector add": EXAMPLE, "on a CPU": CPU_EXAMPLE}),
@@ -38,12 +38,12 @@ router = APIRouter(prefix=PATH, tags=["launches"])
     },
 )
 async def post_launch(request: Request) -> Response:
-    """Answer 200 with a finished launch, 202 with one under way."""
+    """Answer 200 with a finished launch, 202 while it is under way."""
     return await post_owned(request, LAUNCHES)
 
 
 class LaunchQuery(BaseModel):
-    """Which launches to answer, and for how long to wait until all of them are over."""
+    """Ids of launches, and how long to wait until all of them are over."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -52,19 +52,19 @@ class LaunchQuery(BaseModel):
 
 
 class Launches(BaseModel):
-    """Launches in the order asked for."""
+    """Launches, in the order of the query."""
 
     launches: list[Launch]
 
 
 @router.post(
     "/query",
-    summary="Several launches at once, in the order asked for",
+    summary="Get several launches, in the order of their ids",
     responses={200: {"model": Launches}},
     openapi_extra={"requestBody": body_of(LaunchQuery, {})},
 )
 async def query_launches(request: Request) -> Response:
-    """Answer when all of them are over, at the latest after `wait_s`; 404 if one is not there."""
+    """Answer when all are over, at the latest after `wait_s`; 404 if one does not exist."""
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
     body = await read_body(request, state.settings.max_body_bytes)
@@ -82,12 +82,12 @@ async def query_launches(request: Request) -> Response:
 
 @router.get(
     "/{launch_id}",
-    summary="A launch, by id",
+    summary="Get a launch by id",
     response_model=Launch,
     openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_launch(request: Request, launch_id: str) -> Response:
-    """Answer 200 whatever the state."""
+    """Answer 200 in every state."""
     return await get_owned(request, LAUNCHES, launch_id)
 
 
@@ -104,12 +104,12 @@ async def delete_launch(request: Request, launch_id: str) -> Response:
 
 @router.get(
     "/{launch_id}/outputs/{argument}",
-    summary="An output tensor as .npy",
+    summary="Get an output tensor as .npy",
     response_class=Response,
     responses=bytes_as("application/x-npy"),
 )
 async def get_output(request: Request, launch_id: str, argument: str, case: int = 0) -> Response:
-    """Answer the file of an output that was asked for as `tensor`."""
+    """Answer the file of an output that the launch returns as `tensor`."""
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
     stored = await LAUNCHES.find_owned(state, caller, launch_id)
@@ -118,13 +118,13 @@ async def get_output(request: Request, launch_id: str, argument: str, case: int 
 
 @router.get(
     "/{launch_id}/trace",
-    summary="The memory accesses of the traced programs, and the values of their operations",
+    summary="Get the memory accesses and values of traced program instances",
 )
 async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response:
     """Answer `{"accesses": [...], "truncated": ...}` of a launch on the CPU device with `trace`.
 
-    With `values` there are `steps` and `steps_truncated` beside them: of each operation its line,
-    name, type, shape and first elements.
+    With `values` the answer also has `steps` and `steps_truncated`: the line, name, type, shape and
+    first elements of each operation.
     """
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
@@ -134,13 +134,13 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
 
 @router.get(
     "/{launch_id}/events",
-    summary="queued, started, case, finished, and finding when a fault was looked at again",
+    summary="Stream the events queued, started, case, finished and finding",
     response_class=Response,
     responses=events_of("queued", "started", "case", "finished", "finding"),
     openapi_extra=RESUMED,
 )
 async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:
-    """Stream the events later than `Last-Event-ID`, until the launch is over."""
+    """Stream events after `Last-Event-ID` until the launch is over."""
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
     await LAUNCHES.find_owned(state, caller, launch_id)
@@ -152,9 +152,9 @@ async def _answer_file(
 ) -> Response:
     digest = stored.outputs.get(name)
     if digest is None:
-        detail = "This launch kept nothing of that name; ask for it with `return` or `trace`"
+        detail = "This launch has no such file; request it with `return` or `trace` in the launch"
         raise ProblemRaised("not_found", detail)
     response = await blob_response(request, state, digest, media_type, PRIVATE)
     if response is None:
-        raise ProblemRaised("evicted", "It has left the cache; launch again")
+        raise ProblemRaised("evicted", "The file has left the cache; post the launch again")
     return response

@@ -1,4 +1,4 @@
-"""What the routes of launches and of programs do alike: one is posted, read or cancelled."""
+"""Shared handlers of launches and programs: post, read and cancel one."""
 
 import time
 from functools import partial
@@ -16,12 +16,12 @@ from service.owned_jobs import OVER_STATES, OwnedJobs
 from service.state import state_of
 
 SCOPE = "launch"
-"""What an API key needs for either."""
+"""The scope that an API key needs for both."""
 _Stored = TypeVar("_Stored")
 
 
 async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
-    """Answer 200 with a job that is over within the wait, 202 with one under way."""
+    """Answer 200 with a job that is over within the wait, else 202."""
     started = time.perf_counter()
     state = state_of(request)
     caller = await state.callers.identify(request, jobs.scope)
@@ -47,7 +47,7 @@ async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
 
 
 async def get_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> Response:
-    """Answer 200 whatever the state, at the latest after the wait."""
+    """Answer 200 in every state, at the latest after the wait."""
     state = state_of(request)
     caller = await state.callers.identify(request, jobs.scope)
     await jobs.find_owned(state, caller, job_id)

@@ -1,8 +1,8 @@
-"""The web page and the interactive documentation: static files of this service alone.
+"""The web page and the interactive documentation: static files of this service.
 
-Swagger UI and ReDoc are the files that `fastapi-offline` ships; its code is not used. No page may
-load or run anything that its policy does not name. All addresses in them are relative, so that
-they work under whatever path a proxy serves them.
+Swagger UI and ReDoc are files from `fastapi-offline`; its code is not used. The content policy of
+a page names everything that the page may load or run. All links are relative, so pages work behind
+a proxy under any path.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/")
 @router.get("/learn")
 async def get_page() -> Response:
-    """Answer the page, where a kernel is compiled and looked at; under `/learn` with lessons."""
+    """Answer the web page; under `/learn` with lessons."""
     return _page(_PAGE[INDEX].data, _NOBODY)
 
 
@@ -63,13 +63,13 @@ async def get_document(request: Request) -> Response:
 
 @router.get(f"{EMBEDDED}{{digest}}")
 async def get_embedded_page(request: Request, digest: str) -> Response:
-    """Answer the page that shows a stored state to read, alone in a window or in a frame.
+    """Answer a read-only page of a stored state, for a window or a frame.
 
     It is the only one that a frame may hold: of this service's own pages, and of those that its
     operator names.
     """
     if _NONCE not in _PAGE[INDEX].data:
-        detail = "This service has its plainer page alone, which shows nothing in frames: make page"
+        detail = "This service has only the plain page, which no frame can show; run `make page`"
         raise ProblemRaised("not_found", detail)
     if not DIGEST.fullmatch(digest):
         detail = f"{digest[:100]!r} is not sha256: and 64 hexadecimal digits, as a permalink has"
@@ -89,13 +89,13 @@ async def get_page_file(request: Request, name: str) -> Response:
 
 @router.get("/docs")
 async def get_docs(request: Request) -> Response:
-    """Answer Swagger UI, in which requests can be tried."""
+    """Answer Swagger UI, which can send requests."""
     return await _answer(request, _DOCS["docs.html"], _DOCS_POLICY)
 
 
 @router.get("/redoc")
 async def get_redoc(request: Request) -> Response:
-    """Answer ReDoc, to read."""
+    """Answer ReDoc."""
     return await _answer(request, _DOCS["redoc.html"], _DOCS_POLICY)
 
 
@@ -109,7 +109,7 @@ async def get_docs_file(request: Request, name: str) -> Response:
 
 
 def _page(html: bytes, ancestors: str) -> Response:
-    """Answer the page with a nonce of its own, to be framed by `ancestors` alone."""
+    """Answer the page with a fresh nonce; only `ancestors` may frame it."""
     nonce = secrets.token_urlsafe(16)
     policy = _PAGE_POLICY.format(nonce=nonce, ancestors=ancestors)
     headers = HEADERS | {"Content-Security-Policy": policy}
@@ -117,9 +117,9 @@ def _page(html: bytes, ancestors: str) -> Response:
 
 
 async def _answer(request: Request, file: PageFile, policy: str) -> Response:
-    """Answer a file, compressed where that is smaller and the client takes it."""
+    """Answer a file, compressed if that is smaller and the client accepts it."""
     headers = (KEPT if file.is_immutable else HEADERS) | {"Content-Security-Policy": policy}
-    # a tenth of a second for the largest, in which others are served
+    # in a thread: the largest file takes a tenth of a second
     small = await asyncio.to_thread(gzipped, file)
     if small is None:
         return Response(file.data, headers=headers, media_type=file.media_type)

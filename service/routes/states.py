@@ -19,14 +19,14 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @router.put(
     "/{digest}",
-    summary="Store a state of the page",
+    summary="Store a state of the web page",
     status_code=201,
     response_class=Response,
-    responses={200: {"description": "It was there already"}},
+    responses={200: {"description": "It was already stored"}},
     openapi_extra={"requestBody": body_of(PageState, {"a kernel and two panes": EXAMPLE})},
 )
 async def put_state(request: Request, digest: str) -> Response:
-    """Answer 201 for a new state, 200 for one that your namespace has already."""
+    """Answer 201 for a new state, 200 for one that your namespace already has."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     body = await read_body(request, state.settings.max_state_bytes)
@@ -39,7 +39,7 @@ async def put_state(request: Request, digest: str) -> Response:
     return Response(status_code=201 if is_new else 200, headers=headers)
 
 
-@router.get("/{digest}", summary="A stored state of the page", response_model=PageState)
+@router.get("/{digest}", summary="Get a stored state of the web page", response_model=PageState)
 async def get_state(request: Request, digest: str) -> Response:
     """Answer the bytes that were stored; they never change."""
     state = state_of(request)
@@ -48,7 +48,7 @@ async def get_state(request: Request, digest: str) -> Response:
     if DIGEST.fullmatch(digest):
         found = await state.page_states.get(caller.namespace, digest)
     if found is None:
-        detail = f"There is no state {digest[:100]}; nobody stored it here, or it had to give way"
+        detail = f"There is no state {digest[:100]}; it was never stored here, or was evicted"
         raise ProblemRaised("not_found", detail)
     headers = KEPT | {"ETag": f'"{digest}"'}
     if is_current(request.headers.get("if-none-match", ""), headers["ETag"]):

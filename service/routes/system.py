@@ -1,4 +1,4 @@
-"""What the deployment has, and how it is: targets, devices, workers, queues, health and metrics."""
+"""The deployment: targets, devices, workers, queues, health and metrics."""
 
 import asyncio
 from collections import Counter
@@ -24,7 +24,7 @@ WITHIN_S = 3.0
 router = APIRouter(tags=["system"])
 
 
-@router.get("/v1/targets", summary="Targets and options, per toolchain")
+@router.get("/v1/targets", summary="List targets and options of each toolchain")
 async def get_targets(request: Request) -> dict[str, Any]:
     """Answer every toolchain with its targets, and options with types, defaults and ranges."""
     state = state_of(request)
@@ -45,11 +45,11 @@ async def get_targets(request: Request) -> dict[str, Any]:
     return {"targets": default.targets if default else [], "toolchains": toolchains}
 
 
-@router.get("/v1/language", summary="Names of triton.language, with signatures")
+@router.get("/v1/language", summary="List the names of triton.language, with signatures")
 async def get_language(request: Request, triton: str | None = None) -> dict[str, Any]:
-    """Answer what a kernel may write after `tl.` in one Triton, the default one if none is named.
+    """Answer the names after `tl.` in one version of Triton; by default the deployment's.
 
-    Asked of that Triton by a worker, so it is empty until one has told it.
+    A worker reports them, so the answer is empty until the first worker has registered.
     """
     state = state_of(request)
     await state.callers.identify(request, "compile")
@@ -60,9 +60,9 @@ async def get_language(request: Request, triton: str | None = None) -> dict[str,
     }
 
 
-@router.get("/v1/devices", summary="GPUs that launch workers offer")
+@router.get("/v1/devices", summary="List classes of GPUs")
 async def get_devices(request: Request) -> dict[str, Any]:
-    """Answer device classes with how many of each are there now, and what one can do at most."""
+    """Answer each class with the number of its GPUs now, and its peak performance."""
     state = state_of(request)
     await state.callers.identify(request, "compile", "launch")
     workers = [worker for worker in await state.workers.list() if worker.device]
@@ -89,7 +89,7 @@ async def get_devices(request: Request) -> dict[str, Any]:
     }
 
 
-@router.get("/v1/workers", summary="Workers that are alive")
+@router.get("/v1/workers", summary="List live workers")
 async def get_workers(request: Request) -> dict[str, Any]:
     """Answer each worker with its toolchain, device, sandbox level and load."""
     state = state_of(request)
@@ -97,9 +97,9 @@ async def get_workers(request: Request) -> dict[str, Any]:
     return {"workers": [asdict(worker) for worker in await state.workers.list()]}
 
 
-@router.get("/v1/system", summary="The deployment as a whole")
+@router.get("/v1/system", summary="Get versions, queues and workers")
 async def get_system(request: Request) -> dict[str, Any]:
-    """Answer versions, queue lengths, worker counts and what the sandbox self-tests said.
+    """Answer versions, queue lengths, worker counts and results of sandbox self-tests.
 
     `queues` is null for a key without the scope `admin`: lanes hold jobs of all namespaces.
     """
@@ -127,17 +127,17 @@ async def _queue_lengths(state: ServiceState) -> dict[str, int]:
     return {lane: await state.jobs.queued(lane) for lane in lanes}
 
 
-@router.get("/healthz", summary="This process is alive")
+@router.get("/healthz", summary="Check that this process is alive")
 async def get_health() -> dict[str, str]:
-    """Answer at once, whatever the store does."""
+    """Answer immediately, without asking the store."""
     return {"status": "alive"}
 
 
-@router.get("/readyz", summary="This process reaches the store")
+@router.get("/readyz", summary="Check that this process can serve requests")
 async def get_readiness(request: Request) -> dict[str, Any]:
-    """Answer 503 while the store cannot be reached, refuses to write, or is not heard.
+    """Answer 503 if the store is unreachable or refuses writes, or a subscription is down.
 
-    `workers` says how many serve the default toolchain: for information, 0 of them is ready, too.
+    `workers` counts those that serve the default toolchain. The service is ready with none.
     """
     return await readiness(state_of(request))
 
@@ -145,11 +145,13 @@ async def get_readiness(request: Request) -> dict[str, Any]:
 async def readiness(state: ServiceState) -> dict[str, Any]:
     """Return what `GET /readyz` answers.
 
-    Raises ProblemRaised (503): the store of jobs refuses to write or the cache to read, or a
-    listener does not hear it.
+    Raises ProblemRaised (503): the store of jobs refuses writes, the cache refuses reads, or a
+    subscription is down.
     """
     listeners = {name: is_connected() for name, is_connected in state.listeners.items()}
-    faults = [f"nothing is heard of {name}" for name, hears in listeners.items() if not hears]
+    faults = [
+        f"the subscription to {name} is down" for name, hears in listeners.items() if not hears
+    ]
     for redis in {state.redis, state.cache}:
         try:
             await probe(redis, WITHIN_S, writes=redis is state.redis)
@@ -161,7 +163,7 @@ async def readiness(state: ServiceState) -> dict[str, Any]:
 
 
 async def _workers(state: ServiceState) -> int | None:
-    """Return how many workers serve the default toolchain; None before there ever was one."""
+    """Return how many workers serve the default toolchain, None if there never was one."""
     try:
         async with asyncio.timeout(WITHIN_S):
             default = await state.toolchains.default()
@@ -173,7 +175,7 @@ async def _workers(state: ServiceState) -> int | None:
 
 @router.get(
     "/metrics",
-    summary="Prometheus metrics",
+    summary="Get metrics in Prometheus format",
     response_class=Response,
     responses=bytes_as("text/plain"),
 )

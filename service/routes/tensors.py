@@ -1,4 +1,4 @@
-"""Uploaded tensors: .npy files by digest, each its caller's own."""
+"""Uploaded tensors: .npy files by digest. A tensor belongs to its caller."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -22,11 +22,11 @@ PRIVATE = {"Cache-Control": "private, no-cache"}
     summary="Upload a .npy file",
     status_code=201,
     response_class=Response,
-    responses={200: {"description": "It was there already"}},
+    responses={200: {"description": "It was already stored"}},
     openapi_extra={"requestBody": {"required": True, "content": NPY[200]["content"]}},
 )
 async def put_tensor(request: Request, digest: str) -> Response:
-    """Answer 201 for a new tensor, 200 for one that you have already."""
+    """Answer 201 for a new tensor, 200 for one that you already have."""
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     start, blob = await _read(request, state.settings.max_tensor_bytes)
@@ -39,14 +39,14 @@ async def put_tensor(request: Request, digest: str) -> Response:
         read_npy_header(start, blob.size_bytes)
         is_new = await state.tensors.put(caller.id, digest, blob)
     except NotNpy as error:
-        raise ProblemRaised("invalid_request", f"The body is no tensor: {error}") from None
+        raise ProblemRaised("invalid_request", f"The body is not a .npy file: {error}") from None
     except TensorQuotaExceeded as error:
         raise ProblemRaised("too_large", str(error), limit=error.limit_bytes) from None
     headers = {"ETag": f'"{digest}"', "Location": f"{router.prefix}/{digest}"}
     return Response(status_code=201 if is_new else 200, headers=headers)
 
 
-@router.get("/{digest}", summary="An uploaded tensor", response_class=Response, responses=NPY)
+@router.get("/{digest}", summary="Get an uploaded tensor", response_class=Response, responses=NPY)
 async def get_tensor(request: Request, digest: str) -> Response:
     """Answer the .npy file."""
     state = state_of(request)
@@ -61,7 +61,7 @@ async def get_tensor(request: Request, digest: str) -> Response:
 
 @router.delete("/{digest}", summary="Delete an uploaded tensor", status_code=204)
 async def delete_tensor(request: Request, digest: str) -> Response:
-    """Answer 204, or 404 when there was none."""
+    """Answer 204, or 404 if you have no such tensor."""
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     if not await state.tensors.delete(caller.id, digest):
@@ -70,9 +70,9 @@ async def delete_tensor(request: Request, digest: str) -> Response:
 
 
 async def _read(request: Request, limit_bytes: int) -> tuple[bytes, ArrivingBlob]:
-    """Return the beginning of the body, and all of it, compressed as it comes.
+    """Return the beginning of the body, and the whole body, compressed as it arrives.
 
-    Its length must be known before that; of a body that does not say it all is read first.
+    Compression needs the length beforehand, so a body without Content-Length is read first.
     """
     size_bytes = declared_length(request)
     if size_bytes is None:

@@ -124,7 +124,7 @@ async def test_gpu_is_any_gpu_of_the_target_and_no_cpu() -> None:
     ("changes", "said"),
     [
         ({"target_name": "cuda:80"}, "was compiled for cuda:80, and cannot run on cuda:90"),
-        ({"stop_after": "ptx"}, "was compiled up to ptx only"),
+        ({"stop_after": "ptx"}, "was compiled only up to ptx"),
     ],
 )
 async def test_a_binary_that_does_not_run_there_is_refused(
@@ -167,4 +167,4 @@ async def test_a_toolchain_without_a_cpu_device_is_refused_where_another_has_one
     )
 
     assert pointer == "/compilation/triton"
-    assert "there is one of 3.9.0" in message
+    assert "offered: 3.9.0" in message

@@ -115,7 +115,7 @@ async def test_of_what_is_no_digest_no_page_is_made(path: str):
     "origin", ["*", "'unsafe-inline'", "https:", "https://a.example/b", "a.example; x"]
 )
 def test_what_is_no_origin_is_refused_at_the_start(origin: str):
-    with pytest.raises(ValueError, match="is no origin such as"):
+    with pytest.raises(ValueError, match="is not an origin such as"):
         ServiceSettings(embed_origins=origin)
 
 

@@ -104,8 +104,8 @@ def test_wrong_ones_are_told_by_the_names_of_their_variables(monkeypatch: pytest
         ("TRITOND_MAX_BODIES_BYTES_PER_CALLER", "1024", "set 268435456 or more"),
         ("TRITOND_MAX_TENSOR_BYTES", str(1 << 30), "set 1073741824 or more"),
         ("TRITOND_MAX_BODIES_BYTES", "1024", "set 335544320 or more"),
-        ("TRITOND_TRUSTED_PROXIES", "*", "'\\*' is neither an address nor a network such as 10"),
-        ("TRITOND_TRUSTED_PROXIES", "10.0.0.1, proxy", "'proxy' is neither an address"),
+        ("TRITOND_TRUSTED_PROXIES", "*", "'\\*' is not an address or a network such as 10"),
+        ("TRITOND_TRUSTED_PROXIES", "10.0.0.1, proxy", "'proxy' is not an address"),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_to_write(

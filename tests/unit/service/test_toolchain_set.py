@@ -30,7 +30,7 @@ def test_the_default_is_what_its_own_version_means():
 
 
 def test_a_version_that_nobody_has_is_refused_with_those_there_are():
-    with pytest.raises(RequestRejected, match=r"there is 3\.8\.0, 3\.9\.0"):
+    with pytest.raises(RequestRejected, match=r"choose one of 3\.8\.0, 3\.9\.0"):
         ToolchainSet(NEW, [OLD, NEW]).choose("3.7.0")
 
 
