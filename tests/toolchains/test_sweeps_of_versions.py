@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from tests.integration.service import bodies
-from tests.integration.service.sweeps.test_sweeps import post_sweep
+from tests.sweeps.service.test_sweeps import post_sweep
 
 
 def test_a_kernel_is_compiled_by_each_triton_of_an_axis(

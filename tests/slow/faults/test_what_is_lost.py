@@ -14,7 +14,7 @@ import pytest
 
 from tests.integration.service import bodies
 from tests.integration.service.running import ROOT, Deployment, Process, ended
-from tests.integration.service.sweeps.test_sweeps import post_sweep
+from tests.sweeps.service.test_sweeps import post_sweep
 from tests.waiting import wait_until
 
 Started = Callable[[dict[str, Any]], str]

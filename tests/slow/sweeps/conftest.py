@@ -1,5 +1,5 @@
 """The deployment of all searches, whose worker these tests kill and start again."""
 
-from tests.integration.service.sweeps.conftest import deployment, gpu
+from tests.sweeps.service.conftest import deployment, gpu
 
 __all__ = ["deployment", "gpu"]

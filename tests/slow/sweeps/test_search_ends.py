@@ -9,7 +9,7 @@ import httpx
 
 from benchmarks.gpu.launch_bodies import add
 from tests.integration.service.running import Deployment
-from tests.integration.service.sweeps.searching import (
+from tests.sweeps.service.searching import (
     BLOCKS,
     PROGRAMS_ALONE,
     SHORT,
@@ -17,7 +17,7 @@ from tests.integration.service.sweeps.searching import (
     base,
     start_worker,
 )
-from tests.integration.service.sweeps.test_sweeps import post_sweep
+from tests.sweeps.service.test_sweeps import post_sweep
 from tests.waiting import wait_until
 
 

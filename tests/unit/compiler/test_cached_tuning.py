@@ -8,7 +8,7 @@ import pytest
 
 from compiler.autotune import TimedVariant, TunedResults
 from compiler.cached_tuning import NotCacheable, autotune_cache_order
-from tests.unit.sweeps.autotune.readings import config, heuristic, reading
+from tests.sweeps.autotune.readings import config, heuristic, reading
 
 OPTIONS = {"num_warps": 4, "num_ctas": 1, "num_stages": 3}
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.integration.service.running import Deployment
-from tests.integration.service.sweeps.searching import started
+from tests.sweeps.service.searching import started
 
 
 @pytest.fixture(scope="session")

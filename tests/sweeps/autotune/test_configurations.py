@@ -6,7 +6,7 @@ import pytest
 
 from compiler.rejection import RequestRejected
 from sweeps.autotune.configurations import configurations
-from tests.unit.sweeps.autotune.readings import config, reading
+from tests.sweeps.autotune.readings import config, reading
 
 
 def test_each_configuration_is_a_variant() -> None:

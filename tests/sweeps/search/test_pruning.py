@@ -3,7 +3,7 @@
 from compiler.compilation import Resources
 from launch.request.verdict import Verdict
 from sweeps.search.pruned import unfit
-from tests.unit.sweeps.search.made_up import MadeUpGpu, built, searched, variants
+from tests.sweeps.search.made_up import MadeUpGpu, built, searched, variants
 
 NOTHING = dict.fromkeys(Resources.model_fields) | {"backend": "cuda"}
 

@@ -11,7 +11,7 @@ from compiler.rejection import RequestRejected
 from sweeps.autotune.autotuned_space import AutotunedSpace, Context, contexts_of
 from sweeps.space import read_space
 from sweeps.where import read_where
-from tests.unit.sweeps.autotune.readings import config, heuristic, reading
+from tests.sweeps.autotune.readings import config, heuristic, reading
 
 BASE = {"source": "text", "target": "cuda:90", "constexprs": {"M": 128}}
 CUDA, AMD = Context("text", "cuda:90", None), Context("text", "hip:gfx942", None)

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.service.sweeps.test_sweeps import post_sweep
+from tests.sweeps.service.test_sweeps import post_sweep
 
 SOURCE = """
 import triton

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sweeps.winners.tuned_results import tuned_results
-from tests.unit.sweeps.winners.swept import BASE, plan, rows, winner
+from tests.sweeps.winners.swept import BASE, plan, rows, winner
 
 
 def test_rivals_are_the_timed_variants_of_the_same_size() -> None:

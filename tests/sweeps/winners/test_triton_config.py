@@ -9,7 +9,7 @@ import triton
 
 from sweeps.sweep_plan import ABSENT, SweptAxis
 from sweeps.winners.triton_config import triton_config
-from tests.unit.sweeps.winners.swept import BASE, plan, winner
+from tests.sweeps.winners.swept import BASE, plan, winner
 
 URL = "/v1/sweeps/ab"
 

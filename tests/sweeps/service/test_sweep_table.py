@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.integration.service import bodies
-from tests.integration.service.sweeps.test_sweeps import SWEEPS, base, post_sweep
 from tests.integration.service.test_api_events import events_of
+from tests.sweeps.service.test_sweeps import SWEEPS, base, post_sweep
 
 QUICK = {"stop_after": "ttir"}
 

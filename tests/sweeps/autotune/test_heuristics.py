@@ -8,7 +8,7 @@ import pytest
 
 from compiler.rejection import RequestRejected
 from sweeps.autotune.heuristics import Heuristics
-from tests.unit.sweeps.autotune.readings import heuristic, reading
+from tests.sweeps.autotune.readings import heuristic, reading
 
 EVEN = heuristic("EVEN", "M % BM == 0 and N % BN == 0")
 LAUNCH: dict[str, Any] = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compiler.rejection import RequestRejected
 from sweeps.axis import NAMES
 from sweeps.space import read_space
-from tests.unit.sweeps.planned_space import COMPILATION, LAUNCH, plan, pointers, refusals, rows
+from tests.sweeps.planned_space import COMPILATION, LAUNCH, plan, pointers, refusals, rows
 
 LONG = list(range(101))
 

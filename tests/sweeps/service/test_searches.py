@@ -8,14 +8,14 @@ import httpx
 import pytest
 
 from benchmarks.gpu.launch_bodies import ADD, matmuls
-from tests.integration.service.sweeps.searching import (
+from tests.sweeps.service.searching import (
     BLOCKS,
     PROGRAMS_ALONE,
     SHORT,
     TWICE_AS_LARGE,
     base,
 )
-from tests.integration.service.sweeps.test_sweeps import post_sweep
+from tests.sweeps.service.test_sweeps import post_sweep
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from launch.request.verdict import Verdict
 from sweeps.search.search_request import SearchRequest
 from sweeps.search.variant_search import VariantSearch
-from tests.unit.sweeps.search.made_up import MadeUpGpu, built, drive, searched, variants
+from tests.sweeps.search.made_up import MadeUpGpu, built, drive, searched, variants
 
 
 def only(search):

@@ -2,7 +2,7 @@
 
 from sweeps.search.halving import MOST_REPEATS, final_cut, next_round
 from sweeps.search.measurement import MeasuredTime
-from tests.unit.sweeps.search.made_up import MadeUpGpu, searched, variants
+from tests.sweeps.search.made_up import MadeUpGpu, searched, variants
 
 
 def time(median, span=0.1, *, repeats=100, noisy=False):

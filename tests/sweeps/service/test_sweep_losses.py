@@ -11,7 +11,7 @@ from store.connection import connect
 from store.keys import JOB, SWEEP_JOBS
 from tests.integration.service import bodies
 from tests.integration.service.running import Deployment
-from tests.integration.service.sweeps.test_sweeps import post_sweep
+from tests.sweeps.service.test_sweeps import post_sweep
 from tests.waiting import wait_until
 
 

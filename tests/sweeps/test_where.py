@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compiler.rejection import RequestRejected
 from sweeps.space import planned, read_space
 from sweeps.where import read_where
-from tests.unit.sweeps.planned_space import COMPILATION, LAUNCH, plan, pointers, refusals, rows
+from tests.sweeps.planned_space import COMPILATION, LAUNCH, plan, pointers, refusals, rows
 
 
 @pytest.mark.parametrize(

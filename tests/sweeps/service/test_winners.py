@@ -22,8 +22,8 @@ from benchmarks.gpu.launch_bodies import ADD
 from compiler.target import parse_target
 from tests.integration.compiler.front.autotuned import run_tuner
 from tests.integration.service.derived.test_triton_cache import jit
-from tests.integration.service.sweeps.searching import SHORT, SIZE, TWICE_AS_LARGE, base
-from tests.integration.service.sweeps.test_sweeps import post_sweep
+from tests.sweeps.service.searching import SHORT, SIZE, TWICE_AS_LARGE, base
+from tests.sweeps.service.test_sweeps import post_sweep
 
 # without its host side, as there is no torch here to run it with
 KERNEL = ADD[: ADD.index("def add(")].replace("import torch\n", "")
