@@ -21,7 +21,7 @@ from tests.golden.requests import ASKED, Asked
 from tests.integration.service.running import Deployment
 
 _LONG_CHARS = 400
-_HEX = re.compile(r"\b[0-9a-f]{12,64}\b")
+_HEX = re.compile(r"\b[0-9a-f]{12,64}\b|(?<=_)[0-9A-F]{16}(?=_H\b)")
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _SERIAL = re.compile(r"/v1/(launches|programs|batches|sweeps)/[A-Za-z0-9_-]+")
 _VARIES = re.compile(
