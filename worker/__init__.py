@@ -1,4 +1,4 @@
-"""Where untrusted things run: pools of sandboxed processes, and what feeds them.
+"""Workers: run untrusted code in pools of sandboxed processes, and feed them jobs.
 
 The first module that a worker and its zygotes load, so that the digest here is older than all of
 their other code: a zygote that finds the same one when it has loaded everything runs what this

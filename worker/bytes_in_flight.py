@@ -1,4 +1,4 @@
-"""How many bytes may be in a worker at once: who would bring more waits until there is room."""
+"""A bound on the bytes that a worker holds at once: larger work waits until there is room."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 class BytesInFlight:
     """At most `limit_bytes`; more than that goes alone.
 
-    Callers take turns, each in the order of asking; nobody overtakes the one whose turn it is.
+    Callers take turns, each in request order. No caller overtakes the one whose turn it is.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -30,7 +30,7 @@ class BytesInFlight:
             if waiter.done() and not waiter.cancelled():
                 self.give_back(size_bytes)
             else:
-                self._admit()  # whoever stood behind may fit
+                self._admit()  # a smaller request behind it may fit
             raise
 
     def give_back(self, size_bytes: int) -> None:

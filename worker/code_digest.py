@@ -17,7 +17,7 @@ PACKAGES = ("compiler", "jobs", "launch", "programs", "worker")
 BESIDE_COMPILING = (
     "launch", "programs", "worker/launch", "worker/gpu",
 )  # fmt: skip
-"""What runs kernels, programs or sweeps: no artifact or record of a compilation passes it."""
+"""Code that runs kernels, programs or sweeps. It cannot change the result of a compilation."""
 
 
 def pipeline_digest(root: Path = ROOT) -> str:

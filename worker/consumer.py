@@ -114,12 +114,12 @@ class Consumer:
 
     @property
     def count(self) -> int:
-        """How many jobs it does at a time."""
+        """The number of jobs that it may run at a time."""
         return self._slots.count
 
     @property
     def busy(self) -> int:
-        """How many jobs it does now."""
+        """The number of jobs that it runs now."""
         return self._slots.busy
 
     def aside(self) -> AbstractContextManager[None]:

@@ -14,7 +14,7 @@ MOST_PASSED = 8
 
 
 class _Callers:
-    """Those who wait, by caller; each caller's in the order in which they came."""
+    """Waiters by caller, each caller's in order of arrival."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
@@ -23,7 +23,7 @@ class _Callers:
         self._waiting.setdefault(caller, deque()).append(waiter)
 
     def next(self) -> asyncio.Future[None] | None:
-        """Return who is next, taken out; whoever was cancelled is skipped."""
+        """Remove and return the next waiter, skipping cancelled ones."""
         while self._waiting:
             caller, waiters = self._waiting.popitem(last=False)
             waiter = waiters.popleft()
@@ -44,11 +44,11 @@ class FairQueue:
 
     @property
     def all_taken(self) -> bool:
-        """Whether one who came now would have to wait."""
+        """True if a new waiter would have to wait."""
         return self._free == 0
 
     async def take(self, caller: str, *, is_batch: bool = False) -> None:
-        """Return when it is the turn of `caller`, who must `give_back` it."""
+        """Wait for the turn of `caller`, which must `give_back` it."""
         if self._free:
             self._free -= 1
             return

@@ -1,4 +1,4 @@
-"""What a child reports of a kernel's autotuner, checked before it is believed: it ran user code."""
+"""Validates a child's report on a kernel's autotuner: the child ran user code."""
 
 from typing import Annotated, Any
 

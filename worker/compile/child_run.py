@@ -17,7 +17,7 @@ _Report = TypeVar("_Report", bound=Report)
 
 @dataclass(frozen=True, slots=True)
 class ChildRun(Generic[_Report]):
-    """How a child ended; where it ended in good order, either a `report` or a `failure`."""
+    """The end of a child. One that ended in order has either a `report` or a `failure`."""
 
     outcome: ChildOutcome
     report: _Report | None

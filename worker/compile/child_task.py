@@ -1,4 +1,4 @@
-"""The tasks of one compilation, each in a child of its own: run, checked, and its failure named."""
+"""Runs each task of a compilation in its own child, checks the report and names failures."""
 
 import logging
 import time
@@ -29,7 +29,7 @@ from worker.pool.pool import Pool
 class TimeLimit:
     """The limit of one attempt, counted from when it is made.
 
-    It is what the most patient of those who wait allow. One with more patience may join meanwhile,
+    The longest timeout of all waiting callers counts. A caller with a longer one may join later,
     so `ask`, which returns the present limit, is called when the time is over.
     """
 

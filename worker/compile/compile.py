@@ -1,4 +1,4 @@
-"""One compilation, start to end: slice, front, back, each in a child of its own.
+"""One compilation from start to end: slice, front and back, each in its own child.
 
 Runs in the worker parent: it moves bytes between children and never looks into source or IR.
 What an equal slice or equal TTIR gave before is taken from the cache instead.
@@ -44,7 +44,7 @@ from worker.pool.pool import Pool
 
 @dataclass(frozen=True, slots=True)
 class CompileContext:
-    """What compilations are made with: one toolchain's children, and the shared results."""
+    """The children of one toolchain, and the results that compilations share."""
 
     pool: Pool
     toolchain: Toolchain
@@ -52,7 +52,7 @@ class CompileContext:
     fronts: Derived
     backs: Derived
     share_namespaces: bool = False
-    """Whether what an equal slice or TTIR gave is taken from other namespaces, too."""
+    """True if results of equal slices and TTIR are also taken from other namespaces."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
     slices: LRUCache[SliceReport] = field(default_factory=LRUCache)
 
@@ -114,7 +114,7 @@ class CompileRun:
 
     @property
     def progress(self) -> Progress:
-        """What it has come to."""
+        """The progress so far."""
         return self.tasks.progress
 
     def bind(self, sliced: SliceReport) -> Binding:

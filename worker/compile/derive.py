@@ -229,7 +229,7 @@ class _Derivation:
         return made[order.task]
 
     async def _all_made(self, order: Order, parts: dict[str, bytes]) -> dict[str, bytes]:
-        """Return the bodies that the task sent, that of its own name among them."""
+        """Return the bodies that the task sent; one has the task's name."""
         outcome, _ = await self._run(order, b"".join(parts.values()), Report)
         made = {stage.name: stage.body for stage in outcome.stages}
         if order.task not in made:

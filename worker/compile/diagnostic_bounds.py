@@ -1,4 +1,4 @@
-"""How much a record keeps of the diagnostics and assumptions that children report.
+"""Bounds on the diagnostics and assumptions of children that a record keeps.
 
 Pure; used where a child's report is checked, and where those of several are put together.
 """

@@ -1,4 +1,4 @@
-"""What a worker found out about the last kernels, in its own memory and within a size."""
+"""A cache of facts about recent kernels, in the worker's memory and of bounded size."""
 
 from contextlib import suppress
 from operator import itemgetter

@@ -56,7 +56,7 @@ class Progress:
     metadata: dict[str, Any] | None = None
     resources: dict[str, int] | None = None
     overruled: bool = False
-    """Whether the whole text gave another kernel than its slice."""
+    """True if the whole source gave another kernel than its slice."""
 
     def take_over(self, other: "Progress") -> None:
         """Replace what the slice gave by what the whole text gave."""

@@ -1,4 +1,4 @@
-"""What children report, checked before it is believed: a child that ran user code can say anything.
+"""Validates the reports of children: a child that ran user code can send anything.
 
 What does not fit these shapes is no result. What fits may still be a lie about its own source, but
 it is of a bounded size: texts that explain are clipped, everything else is refused.
@@ -85,7 +85,7 @@ FailureSlug = Literal[
     "sandbox_violation",
     "option_asked",
 ]
-"""What a task may call its failure."""
+"""The failures that a task may report."""
 
 
 class Malformed(Exception):
@@ -99,7 +99,7 @@ class Report(BaseModel):
 
 
 class AskedParameter(Report):
-    """What Triton sees in one parameter."""
+    """Triton's view of one parameter."""
 
     name: str
     annotation: str | None
@@ -111,7 +111,7 @@ class AskedParameter(Report):
 
 
 class ParameterFacts(AskedParameter):
-    """What the source says of one parameter."""
+    """Facts about one parameter from the source."""
 
     line: int
     column: int
@@ -120,20 +120,20 @@ class ParameterFacts(AskedParameter):
 
 
 class KernelFacts(Report):
-    """What the source says of one jit function; not `sure`: what it looks like, no more."""
+    """Facts about one jit function from the source; without `sure` they are only likely."""
 
     name: str
     line: int
     certain: bool = True
-    """Whether the text alone tells which definition of that name is the kernel."""
+    """True if the text alone decides which definition of that name is the kernel."""
     parameters: list[ParameterFacts]
     sure: bool
     gluon: bool = False
-    """Whether the text says that it is written in Gluon."""
+    """True if the text says that the function is written in Gluon."""
 
 
 class Facts(Report):
-    """What the source says."""
+    """Facts from the source."""
 
     kernels: list[KernelFacts]
 
@@ -141,7 +141,7 @@ class Facts(Report):
 class SliceReport(Report):
     """Of a child that sliced a source and ran none of it.
 
-    `kernel` is null where only running can tell.
+    `kernel` is null if only execution can decide which one it is.
     """
 
     kernel: Name | None
@@ -156,7 +156,7 @@ class SliceReport(Report):
 
 
 class InspectedFacts(Report):
-    """What a source says of all its kernels."""
+    """Facts about all kernels of a source."""
 
     kernels: list[InspectedKernel]
 
@@ -201,7 +201,7 @@ class FrontReport(Report):
 
 
 class Metadata(Report):
-    """What the back end found out, in Triton's words; null where no stage has found it."""
+    """Results of the back end under Triton's names; null if no stage reported one."""
 
     name: Name | None
     num_warps: Count | None
@@ -219,7 +219,7 @@ class Metadata(Report):
 
 
 class Lowered(Report):
-    """What is known of a kernel at one stage."""
+    """Facts about a kernel at one stage."""
 
     metadata: Metadata
     resources: Annotated[dict[Name, Count], Field(max_length=32)] | None
@@ -231,7 +231,7 @@ class BackReport(Report):
     facts: Annotated[dict[Name, Lowered], Field(max_length=16)]
     timings_ms: Timings
     warnings: Diagnostics = []
-    """What LLVM complained of and went on; the worker's, from the child's log."""
+    """LLVM's warnings, which the worker reads from the child's log."""
 
     def with_warnings(self, warnings: list[Diagnostic]) -> Self:
         """Return the report with these warnings."""
@@ -255,7 +255,7 @@ class PostedReport(BackReport):
 
 
 class FailureReport(Report):
-    """How a task failed by its own account; what only others can know it must not say."""
+    """A failure that the task itself reports; it must not claim what only others can know."""
 
     slug: FailureSlug
     stage: Annotated[str, Field(max_length=64)] | None
@@ -266,7 +266,7 @@ class FailureReport(Report):
 
 
 class DerivationFailureReport(Report):
-    """How a task failed that derives something from a compilation."""
+    """The failure of a task that derives something from a compilation."""
 
     slug: FailureSlug | Literal["not_derivable"]
     message: Message

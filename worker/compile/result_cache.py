@@ -24,7 +24,7 @@ _BackReport = TypeVar("_BackReport", bound=BackReport)
 
 
 class OptionsAsked(Enum):
-    """What is known of some front ends instead of a result."""
+    """Facts that the cache keeps instead of the result of some front ends."""
 
     NOT_GIVEN = "asks for options that it was not given"
 
@@ -52,7 +52,7 @@ class ResultCache:
     fronts: Derived
     backs: Derived
     refresh: bool
-    """Whether everything is to be made anew."""
+    """True if nothing may come from the cache."""
 
     async def front(self, key: str) -> FrontReport | OptionsAsked | None:
         """Return what a front end made, its stages being taken over; that it asks; or None."""

@@ -14,7 +14,7 @@ from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FrontReport
 
 PATIENCE_S = 5.0
-"""How long a whole text may take longer than its slice."""
+"""Extra time that the whole source gets beyond its slice."""
 
 UNFINISHED = Assumption(
     file="user.py",
@@ -26,14 +26,14 @@ UNFINISHED = Assumption(
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """How executing a text ended, and the stages that it gave."""
+    """The outcome of executing a text, and the stages that it gave."""
 
     end: FrontReport | CompilationFailed
     stages: Mapping[str, bytes]
 
     @property
     def is_conclusive(self) -> bool:
-        """Whether the text was executed as Python would, whatever came of it."""
+        """True if the text was executed as Python would do it, with any outcome."""
         return self.end.conclusive
 
 
@@ -55,7 +55,7 @@ async def in_time(whole: "asyncio.Task[Opinion]") -> Opinion | None:
 
 
 async def cancel(whole: "asyncio.Task[Opinion]") -> None:
-    """End the child of a whole text that nobody waits for."""
+    """End the child of a whole source whose result is no longer needed."""
     whole.cancel()
     with suppress(asyncio.CancelledError):
         await whole

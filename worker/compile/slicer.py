@@ -1,6 +1,6 @@
 """Running the slicer: in a child that reads the syntax of a source and executes none of it.
 
-Who tunes a kernel posts one source many times, so what was cut lately is remembered.
+Autotuning posts one source many times, so recent slices are cached.
 """
 
 from compiler.constexpr import function_names

@@ -38,7 +38,7 @@ class NotCompared(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Actual:
-    """What a run made: elements of every output, and a bit for each that nobody wrote."""
+    """The outputs of a run: elements, and a bit for each element that was not written."""
 
     outputs: Mapping[str, Body]
     unwritten: Mapping[str, Body]
@@ -110,7 +110,7 @@ def _parts(actual: Actual, expected: Expected | None, ir: bytes) -> dict[str, Bo
 
 
 def _with_bits(unwritten: Mapping[str, Body], bits: Mapping[str, bytes]) -> dict[str, Body]:
-    """Return what nobody wrote with more `bits`: what both sides did not write is not compared."""
+    """Merge `bits` into the unwritten elements: those that both left unwritten are skipped."""
     return dict(unwritten) | {
         name: _either(unwritten.get(name), more) for name, more in bits.items()
     }

@@ -79,7 +79,7 @@ async def _do(attempt: Attempt[LaunchJob], launching: LaunchContext) -> None:
 def _with_toolchain(job: LaunchJob, toolchain: Toolchain) -> LaunchJob:
     """Return the launch as this toolchain does it.
 
-    Where nobody serves the launch's own any more, this one has the same Triton.
+    If no worker serves the launch's toolchain now, this one has the same Triton.
     """
     if job.compile_job.toolchain_id == toolchain.id:
         return job

@@ -1,6 +1,6 @@
-"""What came out of a child that ran a kernel on the CPU device, by its report or its end.
+"""The outcome of a child that ran a kernel on the CPU device, from its report or its death.
 
-Whatever it reports is of its own kernel alone: no such child sees what is expected.
+Its report concerns its own kernel alone: no such child sees the expected outputs.
 """
 
 from compiler.problem import Problem, failure_problem
@@ -65,7 +65,7 @@ def _whole(data: bytes | None, name: str, output: Buffer) -> bytes:
 
 def _bits(data: bytes, name: str, output: Buffer) -> bytes:
     if len(data) != bits_bytes(output):
-        raise Malformed(f"what of the output {name} was not written is of another size")
+        raise Malformed(f"the unwritten bits of the output {name} have the wrong size")
     return data
 
 
@@ -102,7 +102,7 @@ def _take_ending(
 
 
 def _is_ours(outcome: ChildOutcome, profile: str) -> bool:
-    """Whether a child of this profile ended through no fault of what ran in it."""
+    """Return True if a child of this profile died for reasons other than the code in it."""
     return outcome.ending is Ending.SANDBOX or killed_from_outside(outcome, profile)
 
 

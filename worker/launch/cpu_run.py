@@ -1,4 +1,4 @@
-"""The child that runs a kernel's IR on the CPU, told in NumPy, and what its report amounts to.
+"""Runs a kernel's IR on the CPU, translated to NumPy, in a child, and reads its report.
 
 No user Python runs in that child, so what it says of the kernel is not its author's word.
 """

@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LaunchContext:
-    """What launches are done with."""
+    """The shared objects that launches work with."""
 
     launches: Launches
     events: Events
@@ -64,16 +64,16 @@ class LaunchContext:
     """Of launches; those of compilations are in `compiling`."""
     registry: Workers
     expected: ExpectedOutputs
-    """What references answered before."""
+    """The cache of reference outputs."""
     gpu: GpuContext | None = None
     """None: on the CPU device."""
     known_sources: LRUCache[KernelSource] | None = None
     known_irs: LRUCache[KernelIr] | None = None
-    """What this worker's launches before it found out of their kernels."""
+    """Facts about kernels that earlier launches of this worker found."""
     remembered: ReferenceCache | None = None
     """The same of what was expected: in front of `expected`."""
     places: Callable[[LaunchJob, LaunchRequest], ChildPlace] | None = None
-    """Where a launch waits for its own children; None: they are bounded by the slots."""
+    """Slots for a launch's children; None: the slots of jobs bound them."""
     in_flight: BytesInFlight | None = None
 
 
@@ -157,7 +157,7 @@ class _LaunchRun:
 
     @property
     def compile_ms(self) -> float:
-        """What compiling took."""
+        """The compile time."""
         fuzzing_ms = self._fuzzing.compile_ms if self._fuzzing is not None else 0.0
         return self.cases.compile_ms + fuzzing_ms
 

@@ -35,16 +35,16 @@ class KernelIr:
     """The text of one stage, and which arguments its kernel takes at run time, in its order."""
 
     key: str
-    """What it was made of: cases with equal keys share it."""
+    """The key of its inputs: cases with equal keys share it."""
     stage: str
     text: bytes
     files: Sequence[str]
     parameters: Sequence[str]
     warnings: Sequence[Diagnostic] = ()
     stdout: str = ""
-    """What the source printed while it was compiled."""
+    """The output of the source while it was compiled."""
     hints: Mapping[str, SpecializedParameter] = field(default_factory=dict)
-    """What posted IR says of its parameters, which arguments must keep."""
+    """Properties of parameters in posted IR, which arguments must satisfy."""
     fp_fusion: bool = True
     """The option `enable_fp_fusion`."""
 

@@ -39,7 +39,7 @@ class KernelRuns:
 
     @property
     def compile_ms(self) -> float:
-        """How long something of this launch was being compiled."""
+        """The time during which this launch waited for compilations."""
         return self._compiling.ms + self._cpu.compile_ms
 
     async def prepare(self, job: CompileJob, run: PreparedRun) -> None:

@@ -104,14 +104,14 @@ def source_key(job: CompileJob) -> str:
 
 
 def facts_of(cut: SliceReport) -> KernelFacts | None:
-    """Return what the text says of the kernel, None where only executing it can tell."""
+    """Return the text's facts about the kernel, None if only execution can find them."""
     return next(
         (known for known in cut.facts.kernels if known.name == cut.kernel and known.certain), None
     )
 
 
 async def _executed_facts(cut: SliceReport, job: CompileJob, tasks: ChildTasks) -> KernelFacts:
-    """Return what the kernel's own function says, where the text alone cannot tell."""
+    """Return the facts from the kernel's own function, for kernels that the text cannot decide."""
     order = ParametersOrder(
         kernel=cut.kernel, files=cut.files, touched=cut.touched, target=job.target
     )

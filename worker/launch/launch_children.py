@@ -28,7 +28,7 @@ TORCH_ENVIRONMENT = {
 TORCH = "torch"
 
 ChildPlace = Callable[[], AbstractAsyncContextManager[None]]
-"""Where a launch waits for a child of its own, and while that works: there are only so many."""
+"""A slot for one of a launch's own children; a worker has only so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Children:
 
     @property
     def languages(self) -> list[str]:
-        """What references may be written with."""
+        """The languages in which references may be written."""
         return ["numpy", *([TORCH] if self.torch is not None else [])]
 
     def lanes(self, lane: str) -> list[str]:
@@ -50,7 +50,7 @@ class Children:
         return [lane, *([torch_lane(lane)] if self.torch is not None else [])]
 
     def of_reference(self, language: str) -> Pool | None:
-        """Return whose children run references in `language`; None: nobody's here."""
+        """Return the pool that runs references in `language`, None if this worker has none."""
         return self.torch if language == TORCH else self.kernels
 
     @property
@@ -60,5 +60,5 @@ class Children:
 
 
 def is_torch_here() -> bool:
-    """Whether torch is installed in this environment, without importing it."""
+    """Return True if torch is installed in this environment, without importing it."""
     return importlib.util.find_spec(TORCH) is not None

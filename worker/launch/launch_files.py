@@ -1,4 +1,4 @@
-"""What one launch stores beside its record, outputs and traces, and the bounds of its answer."""
+"""The files of a launch beside its record (outputs and traces), and the bounds of its answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ class LaunchFiles:
 
     @property
     def stdout(self) -> str:
-        """What all cases printed, up to a bound."""
+        """The printed output of all cases, up to a bound."""
         return self._stdout
 
     def add_stdout(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What the children of launches report, checked before it is believed.
+"""Validates the reports of the children of launches.
 
 A child that ran user code can say anything: what fits these bounds may still be a lie about its own
 kernel or reference, but it is of a bounded size, complete, and cannot break who reads it. The
@@ -30,13 +30,13 @@ _BOUNDS: dict[Any, Any] = {
     list[int]: _Indices,
     list[int] | None: _Indices | None,
 }
-"""What a text, a number and a list of numbers may be at most by default."""
+"""The default limits of a text, a number and a list of numbers."""
 
 _Record = TypeVar("_Record")
 
 
 class LaunchFailure(Report):
-    """How a child of a launch failed by its own account."""
+    """A failure that a child of a launch reports itself."""
 
     slug: Literal[
         "unknown_kernel",
@@ -115,7 +115,7 @@ _MODELS: dict[type, type[Report]] = {
         ),
     ),
 }
-"""What reads each report of a child that ran user code."""
+"""The reader of each report of a child that ran user code."""
 
 
 def read_message(kind: type[_Record], header: dict[str, Any]) -> _Record:

@@ -1,4 +1,4 @@
-"""What the outputs of a launch should be, from the child that runs the user's reference.
+"""Expected outputs of a launch, from a child that runs the user's reference.
 
 That child gets the inputs and never sees what the kernel made. It can say anything of what is
 expected, as its author may anyway; it cannot make a kernel pass whose outputs it does not foresee.
@@ -45,7 +45,7 @@ class Expected:
     dtypes: dict[str, str]
     failure: Finding | None = None
     unwritten: Mapping[str, Body] = field(default_factory=dict)
-    """What a reference's kernel did not write: a bit for each element of such outputs."""
+    """Elements that a reference's kernel did not write: a bit for each, by output."""
     unchanged: frozenset[str] = frozenset()
     """Outputs in place that are to stay as they were, by the reference's own account."""
     ir: bytes = b""
@@ -55,7 +55,7 @@ class Expected:
     scales: Mapping[str, float] = field(default_factory=dict)
     """Of such a reference: how large the elements of each output are."""
     atol_factors: Mapping[str, float] = field(default_factory=dict)
-    """How much more an output may be off than the tolerance says, as its elements are larger."""
+    """Factors on `atol`, by output, for outputs with large elements."""
 
 
 class References:

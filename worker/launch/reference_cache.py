@@ -27,14 +27,14 @@ SHARE = 2
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAnswer:
-    """What a reference returned: its report, and the elements of each output in C order."""
+    """The answer of a reference: its report, and the elements of each output in C order."""
 
     report: ReferenceReport
     outputs: dict[str, Body]
 
     @property
     def size_bytes(self) -> int:
-        """What the elements take."""
+        """The size of the elements."""
         return sum(map(len, self.outputs.values()))
 
 
@@ -62,7 +62,7 @@ class ReferenceCache:
 
     @contextmanager
     def calculating(self, caller: str, key: str) -> Iterator[None]:
-        """Let others who need this answer wait for it while the block runs."""
+        """Let other launches that need this answer wait for it while the block runs."""
         if (caller, key) in self._under_way:
             yield
             return
@@ -74,7 +74,7 @@ class ReferenceCache:
             over.set()
 
     def awaited(self, caller: str, key: str) -> asyncio.Event | None:
-        """Return what is set when whoever calculates this answer is done; None: nobody does."""
+        """Return an event that is set when this answer is ready; None if no launch computes it."""
         return self._under_way.get((caller, key))
 
     def find(self, caller: str, key: str) -> ReferenceAnswer | None:

@@ -30,17 +30,17 @@ class PreparedRun:
     constexprs: dict[str, Value]
     """The values of constexpr parameters, by name."""
     inferred: Specialization
-    """With the types and hints that the arguments tell."""
+    """With the types and hints inferred from the arguments."""
     uploads: bytes = b""
 
     @property
     def output_bytes(self) -> int:
-        """What its outputs take together."""
+        """The total size of its outputs."""
         return sum(size_bytes(output) for output in self.bound.outputs.values())
 
     @property
     def needed_bytes(self) -> int:
-        """What uploads, outputs, those of a timed run and expected ones take at most, about."""
+        """An upper estimate of uploads, outputs, outputs of a timed run, and expected outputs."""
         allocations = self.bound.allocations
         uploaded = [one for one in allocations if one.init and one.init["kind"] == "tensor"]
         inputs = sum(one.elements * ITEM_BYTES[one.dtype] for one in uploaded)
@@ -61,28 +61,28 @@ class SentRepeat:
 
 @dataclass(slots=True)
 class RunResult:
-    """What came out of a run. `outputs` are elements in C order, by name."""
+    """The outcome of a run. `outputs` are elements in C order, by name."""
 
     ending: RunEnding = RunEnding.FINISHED
     outputs: Mapping[str, Body] = field(default_factory=dict)
     unwritten: Mapping[str, Body] = field(default_factory=dict)
-    """Of outputs with elements that nobody wrote: a bit for each element, 1 for such."""
+    """For each output with unwritten elements: a bit per element, 1 if unwritten."""
     repeats: list[SentRepeat] = field(default_factory=list)
     """Timed runs that are to be compared with the reference, too."""
     keeps_state: bool = False
-    """Whether runs changed global variables of the kernel's module."""
+    """True if runs changed global variables of the kernel's module."""
     findings: list[Finding] = field(default_factory=list)
     deterministic: bool | None = None
     timing: Timing | None = None
     profile: Profile | None = None
     counters: bytes = b""
-    """What a profiler counted at each instruction, until it is in `profile` by line."""
+    """A profiler's counts per instruction, until `profile` has them by line."""
     ir: bytes = b""
     """The TTIR of what ran, where its precision may be in question; the text may be anybody's."""
     stdout: str = ""
     trace: bytes | None = None
     compilation: Compilation | None = None
-    """What ran, on a GPU; on the CPU device what did not compile."""
+    """The kernel that ran on a GPU; on the CPU device, the one that failed to compile."""
     problem: Problem | None = None
     """Why the kernel could not be run at all, where its ending is `NOT_RUN`."""
 
@@ -131,7 +131,7 @@ def inputs_of(run: PreparedRun, offset: int) -> dict[str, Any]:
 
 
 def traced(trace: TraceRequest | None) -> TraceOrder | None:
-    """Return what a child is told of the programs to trace: axes that are not named are 0."""
+    """Return the program instances to trace, for a child; axes that are not named are 0."""
     if trace is None:
         return None
     programs = [[*program, 0, 0][:3] for program in trace.programs]

@@ -1,4 +1,4 @@
-"""What references of one caller answered before, read from the store and written to it.
+"""Reads and writes earlier answers of one caller's references in the store.
 
 A store that refuses, and bytes that are not whole, are as if nothing had been kept.
 """
@@ -41,7 +41,7 @@ class StoredReferences:
         self._caller = caller
         self._memory = memory or ReferenceCache(0)
         self._unwritten: dict[str, ReferenceAnswer] = {}
-        """What the store is still to get."""
+        """Answers that are not in the store yet."""
 
     def key(self, reference: Reference, run: PreparedRun, facts: Mapping[str, Any]) -> str | None:
         """Return the key of the answer; None where it may depend on what no key can hold.

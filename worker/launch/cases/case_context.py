@@ -1,4 +1,4 @@
-"""Where the cases of a launch are run, and who says what is expected of them."""
+"""The context of a launch's cases: where they run, and their source of expected outputs."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ CPU_SMS = 1
 
 
 class Answers(Protocol):
-    """What says what the outputs of a run should be."""
+    """A source of expected outputs."""
 
     async def expect(
         self,
@@ -38,9 +38,9 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CaseContext:
-    """Where runs happen: children for user code and comparisons, and a GPU if it is one.
+    """The place where runs happen: children for user code and comparisons, and perhaps a GPU.
 
-    `references` are those of this launch, and are closed by whoever made them.
+    `references` belong to this launch; their creator closes them.
     """
 
     compiling: CompileContext
@@ -50,13 +50,13 @@ class CaseContext:
     gpu: GpuContext | None
     known_sources: LRUCache[KernelSource] | None = None
     known_irs: LRUCache[KernelIr] | None = None
-    """What this worker's launches before it found out."""
+    """Facts that earlier launches of this worker found."""
     place: ChildPlace = nullcontext
     in_flight: BytesInFlight | None = None
-    """What bounds the memory of all cases that are under way; None: nothing more than slots do."""
+    """A bound on the memory of all running cases; None: only the slots bound it."""
 
     @property
     def num_sms(self) -> int:
-        """What NUM_SMS means in a grid."""
+        """The value of NUM_SMS in a grid."""
         facts = self.gpu.facts if self.gpu else None
         return facts.num_sms if facts else CPU_SMS

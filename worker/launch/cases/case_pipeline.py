@@ -18,7 +18,7 @@ async def run_cases(
 ) -> list[CaseResult]:
     """Return the results of `cases`, `gather_limited` of them under way at most.
 
-    Each is told as soon as all before it are. After `stop_after` failures the rest is not run.
+    Results are sent in order. After `stop_after` failures the remaining cases are skipped.
     Raises what `run` raises; whatever else is under way is cancelled then.
     """
     under_way: dict[int, asyncio.Task[CaseResult]] = {}

@@ -73,7 +73,7 @@ class Cases:
 
     @property
     def compile_ms(self) -> float:
-        """What compiling took, of all cases together."""
+        """The compile time of all cases together."""
         return self._runs.compile_ms
 
     async def prepare(self) -> None:

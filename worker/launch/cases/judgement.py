@@ -37,7 +37,7 @@ class Expect(Protocol):
     def __call__(
         self, case: Case, run: PreparedRun, *, keep: bool = True
     ) -> Awaitable[Expected | None]:
-        """Return it, and keep it for others unless told not to. Raises DeadlinePassed."""
+        """Return it, and cache it if `keep`. Raises DeadlinePassed."""
         ...
 
 
@@ -61,7 +61,7 @@ class Judgement:
     async def judge(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
     ) -> CaseResult:
-        """Return what a run of a case amounts to, against what was `expected`.
+        """Return the result of a case: its run compared with `expected`.
 
         Raises DeadlinePassed, NotCompared.
         """

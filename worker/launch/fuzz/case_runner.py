@@ -21,7 +21,7 @@ _MOST_NAME_CHARS = 256
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of one case; `result` None: it is none that a request could have."""
+    """The outcome of one case; `result` is None if no request could contain the case."""
 
     case: FuzzCase
     outcome: Outcome

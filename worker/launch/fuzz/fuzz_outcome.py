@@ -1,4 +1,4 @@
-"""What the result of a fuzz case says: of the kernel, of the case alone, or that time is up."""
+"""Classifies the result of a fuzz case: a fault of the kernel, of the case, or a timeout."""
 
 from dataclasses import replace
 from enum import Enum
@@ -19,7 +19,7 @@ _OF_RESOURCES = frozenset({Verdict.DOES_NOT_FIT, Verdict.OUT_OF_MEMORY, Verdict.
 
 
 class Outcome(Enum):
-    """What became of a case."""
+    """The outcome of a case."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -53,7 +53,7 @@ def outcome_of(result: CaseResult) -> tuple[Outcome, str]:
 
 
 def _is_rounding(result: CaseResult) -> bool:
-    """Whether all that is wrong are a few elements, which are off by a little."""
+    """Return True if only a few elements are wrong, and only slightly."""
     found = [output.comparison for output in result.outputs.values() if output.comparison]
     wrong = [comparison for comparison in found if not comparison.matches]
     return bool(wrong) and all(map(_are_few_and_near, wrong))

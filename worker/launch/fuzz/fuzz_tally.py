@@ -1,4 +1,4 @@
-"""What was tried while a launch was fuzzed, counted and told for its record."""
+"""Counts what fuzzing tried, and summarizes it for the record."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class FuzzTally:
             _note(self.layouts, layout.kind, layout.buffer)
 
     def is_refused(self, case: FuzzCase) -> bool:
-        """Whether the reference is known not to take a length of this case.
+        """Return True if the reference is known to reject a length of this case.
 
         It takes no other length where it took none of some.
         """

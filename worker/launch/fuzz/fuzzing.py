@@ -32,7 +32,7 @@ from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 
 MOST_S = 60.0
-"""What fuzzing takes of a launch's time, and no more than half of what is left of it."""
+"""The time limit of fuzzing; at most half of a launch's remaining time."""
 NO_TIME = "there was no time for it: give the launch a longer `deadline_s`, or fewer elements"
 MOST_SHRINKING = 32
 """Cases that are run to make one smaller."""
@@ -41,7 +41,7 @@ TRIED_FOR_EACH = 3
 
 
 class Fuzzing:
-    """Fuzzes one launch, from its first case. Its `references` are closed by whoever made them."""
+    """Fuzzes one launch, from its first case. The creator of `references` closes them."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Fuzzing:
         self._deadline = deadline
         self._until = 0.0
         self.compile_ms = 0.0
-        """What compiling took, of all cases together."""
+        """The compile time of all cases together."""
 
     @property
     def _seed(self) -> int:

@@ -1,4 +1,4 @@
-"""The reference of a launch that is fuzzed: in float64, and doubted where it hangs on rounding."""
+"""The reference of fuzzing: in float64, and not trusted where it depends on rounding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from worker.launch.reference import Expected, References
 from worker.launch.run import PreparedRun
 
 _PART = 1 / 8
-"""Of the tolerance: how far off inputs are made to see what hangs on rounding."""
+"""The shift of inputs, as part of the tolerance, that shows sensitivity to rounding."""
 _MOST = 2.0**-8
 MOST_CALLS = 7
 """Of the reference for one case, each of which may take as long as one call may."""
@@ -20,7 +20,7 @@ MOST_CALLS = 7
 
 @dataclass(slots=True)
 class WideReferences:
-    """Answers for one case after the other; `references` are closed by whoever made them.
+    """Answers one case after the other. The creator of `references` closes them.
 
     Not `wide`: the reference gets what the kernel gets, as ever. `only_copies` is of the
     case that comes next; `scales` say how large the outputs of the launch itself are.
@@ -41,7 +41,7 @@ class WideReferences:
         timeout_s: float,
         deadline: Deadline,
         *,
-        keep: bool = True,  # noqa: ARG002 - nobody asks for a doubted answer again
+        keep: bool = True,  # noqa: ARG002 - answers of fuzz cases are never reused
     ) -> Expected:
         """Return what the source of `reference` answers. Raises DeadlinePassed."""
         doubt = self._doubt(reference, run)

@@ -1,4 +1,4 @@
-"""What a worker remembers of the kernels it launches: their records, read, and their cubins.
+"""A worker's cache of the kernels it launches: parsed records and cubins.
 
 A purge or a refresh makes it forget: it keeps nothing while invalidations may be missed, by the
 same rule as the services' memory of answers. Nothing that failed is kept.

@@ -50,14 +50,14 @@ MOST_ASIDE = 240
 MOST_RERUNS = 2
 """Reruns under memcheck that wait or run: each takes the GPU's turn, and faults are cheap."""
 GRACE_S = 10.0
-"""What launches that need the drained GPU no more may take to be handed in."""
+"""Time for launches that no longer need the drained GPU to store their results."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class GpuShare:
-    """What the launches on all GPUs of a worker share."""
+    """State shared by the launches on all GPUs of a worker."""
 
     in_flight: BytesInFlight
     places: Places

@@ -1,4 +1,4 @@
-"""What a launcher is to do for one run of a launch, and what its outcome amounts to. Pure."""
+"""Makes a launcher's order for one run of a launch, and reads its outcome. Pure."""
 
 import re
 import secrets

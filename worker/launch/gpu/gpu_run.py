@@ -44,12 +44,12 @@ class GpuContext:
 
     @property
     def facts(self) -> LauncherFacts | None:
-        """What is known of the GPU."""
+        """Facts about the GPU."""
         return next(d.facts for d in self.launchers.devices if d.ordinal == self.ordinal)
 
     @property
     def ceilings(self) -> Ceilings | None:
-        """What it can do at most, as far as that is known."""
+        """The GPU's measured peak performance, as far as it is known."""
         return next(d.ceilings for d in self.launchers.devices if d.ordinal == self.ordinal)
 
     async def kernel_of(

@@ -25,7 +25,7 @@ _CUBIN, _PTX = "cubin", "ptx"
 
 
 class HotLinesReport(Report):
-    """What the child answers, as a profile has it."""
+    """The child's answer, in the form of a profile."""
 
     samples: int
     lines: Annotated[list[HotLine], Field(max_length=MOST_LINES)]

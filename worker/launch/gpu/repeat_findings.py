@@ -1,4 +1,4 @@
-"""What to say of timed runs that went wrong where the first one did not, and of what modules keep.
+"""Findings on timed runs that went wrong after a correct first run, and on module state.
 
 Pure.
 """
@@ -124,7 +124,7 @@ def of_module(state: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[
 
 
 def is_changed(state: Mapping[str, Any]) -> bool:
-    """Whether a variable of the module changed while the kernel ran."""
+    """Return True if a variable of the module changed while the kernel ran."""
     return any(one["changed"] for one in state.get("variables") or [])
 
 

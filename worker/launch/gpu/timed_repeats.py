@@ -25,7 +25,7 @@ Compare = Callable[[Actual, Expected], Awaitable[Compared]]
 
 @dataclass(slots=True)
 class JudgedRepeats:
-    """What came of comparing repeats: `matches` has an entry for each compared output."""
+    """The result of comparing repeats: `matches` has an entry for each compared output."""
 
     compared: list[ComparedRepeat] = field(default_factory=list)
     matches: list[bool] = field(default_factory=list)

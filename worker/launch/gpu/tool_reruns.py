@@ -35,7 +35,7 @@ from worker.launch.launch_reports import read_findings
 from worker.launch.run import RunResult
 
 CHECK_S = 60.0
-"""What one run under a tool may take, whatever the kernel alone may."""
+"""The time limit of one run under a tool, independent of the kernel's own limit."""
 _NEVER_ENDED = frozenset({RunEnding.TIMEOUT, RunEnding.OUT_OF_MEMORY, RunEnding.DOES_NOT_FIT})
 NOT_PROFILED = "not_profiled"
 BY_LINE = "lines"
