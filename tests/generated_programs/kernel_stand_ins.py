@@ -23,7 +23,8 @@ class StandIn:
 
 
 def _at(tensor: torch.Tensor, sizes: tuple[int, ...], steps: tuple[int, ...]) -> torch.Tensor:
-    return tensor.detach().as_strided(sizes, steps)
+    # `data`, as a kernel does not count in `_version` what it writes
+    return tensor.data.as_strided(sizes, steps)
 
 
 def _add(grid: int, _: int, x: Any, y: Any, out: Any, n: int, BLOCK: int) -> None:
@@ -35,7 +36,9 @@ def _scale(
     grid: int, _: int, x: Any, out: Any, n: int, x_step: int, out_step: int, by: float, BLOCK: int
 ) -> None:
     count = (min(n, grid * BLOCK),)
-    _at(out, count, (out_step,)).copy_(_at(x, count, (x_step,)) * by)
+    # Triton passes the factor as an fp32 or i32, which takes part in the type of the product
+    factor = torch.tensor([by], dtype=torch.float32 if isinstance(by, float) else torch.int32)
+    _at(out, count, (out_step,)).copy_(_at(x, count, (x_step,)) * factor)
 
 
 def _row_sum(
