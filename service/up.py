@@ -37,7 +37,7 @@ class PartEnded(Exception):
     """A part of the tree ended by itself; the others must stop."""
 
 
-class Part:
+class UpPart:
     """One process of the tree: a module of tritond, run by this Python."""
 
     def __init__(self, name: str, environment: Mapping[str, str]) -> None:
@@ -104,9 +104,9 @@ async def up(host: str, port: int, data: Path) -> None:
             "TRITOND_HOST": host,
             "TRITOND_PORT": str(port),
         }
-        service = Part("service", environment)
+        service = UpPart("service", environment)
         others = {name: value for name, value in environment.items() if name not in OF_THE_SERVICE}
-        worker = Part("worker", others)
+        worker = UpPart("worker", others)
         for part in (service, worker):
             await part.start()
             stack.push_async_callback(part.stop)
@@ -133,11 +133,11 @@ async def _run(
         await asyncio.gather(*ends, stop, ready, return_exceptions=True)
 
 
-async def _end(part: Part) -> str:
+async def _end(part: UpPart) -> str:
     return f"{part.name} ended with status {await part.wait()}"
 
 
-async def end_for_good(part: Part) -> str:
+async def end_for_good(part: UpPart) -> str:
     """Restart a part whenever it ends. Return when it died too often in too short a time."""
     deaths = 0
     while True:

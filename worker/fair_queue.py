@@ -89,7 +89,7 @@ class FairQueue:
         return self._behind.next()
 
 
-class Places:
+class FairSemaphore:
     """Turns of which no caller has all: one whose work hangs leaves a place for the others."""
 
     def __init__(self, count: int) -> None:

@@ -21,7 +21,7 @@ from adapters.compiler_explorer.compile_result import (
     sources_of,
     told,
 )
-from adapters.compiler_explorer.inference import Inferred, infer
+from adapters.compiler_explorer.inference import InferredRequest, infer
 from adapters.compiler_explorer.offered_compilers import OfferedCompiler
 from adapters.compiler_explorer.user_arguments import (
     MAX_CHARS,
@@ -165,7 +165,7 @@ def _stage(
 
 
 def _compile_body(
-    compiler: OfferedCompiler, asked: ExplorerCompileRequest, inferred: Inferred, stage: str
+    compiler: OfferedCompiler, asked: ExplorerCompileRequest, inferred: InferredRequest, stage: str
 ) -> dict[str, Any]:
     stop_after = _DERIVED.get(stage, stage)
     return {
@@ -249,7 +249,7 @@ async def _assembly(
     return await asyncio.to_thread(assembly, text, stage, sources, filters)
 
 
-def _notes(inferred: Inferred, asked: ExplorerCompileRequest) -> list[str]:
+def _notes(inferred: InferredRequest, asked: ExplorerCompileRequest) -> list[str]:
     """Return what was taken from the source, and what was asked for in vain."""
     notes = list(inferred.notes)
     if asked.options.libraries or asked.options.tools:

@@ -18,7 +18,7 @@ _TYPE = re.compile(
 
 
 @dataclass(frozen=True)
-class Inferred:
+class InferredRequest:
     """Members of a compile request, what is to be told of them, and what is still missing."""
 
     members: Mapping[str, Any]
@@ -29,11 +29,11 @@ class Inferred:
     """Of the kernel whose parameters they are."""
 
 
-def infer(arguments: UserArguments, inspection: Inspection) -> Inferred:
+def infer(arguments: UserArguments, inspection: Inspection) -> InferredRequest:
     """Return what `arguments` say of a kernel, filled up from what the source says."""
     kernel = _chosen(arguments.kernel, inspection)
     if kernel is None or arguments.signature_by_position is not None:
-        return Inferred(_members(arguments, {}, {}, {}))
+        return InferredRequest(_members(arguments, {}, {}, {}))
     types = {
         parameter.name: kind
         for parameter in kernel.parameters
@@ -53,7 +53,7 @@ def infer(arguments: UserArguments, inspection: Inspection) -> Inferred:
         and not _is_given(arguments, parameter.name)
     ]
     members = _members(arguments, types, constexprs, options)
-    return Inferred(members, tuple(told), tuple(missing), kernel.line)
+    return InferredRequest(members, tuple(told), tuple(missing), kernel.line)
 
 
 def _chosen(named: str | None, inspection: Inspection) -> InspectedKernel | None:

@@ -24,7 +24,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
-class Axis(_Part):
+class DefinitionAxis(_Part):
     """An axis of a definition; of a variable one each workload says the length."""
 
     type: Literal["const", "var"] = "var"
@@ -43,7 +43,7 @@ class Definition(_Part):
 
     name: _Name
     op_type: _Name
-    axes: dict[_Name, Axis]
+    axes: dict[_Name, DefinitionAxis]
     inputs: dict[_Name, TensorSpec]
     outputs: dict[_Name, TensorSpec]
     reference: str = Field(min_length=1)

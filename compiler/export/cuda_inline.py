@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from compiler.export.exported_kernel import SCRATCH, Argument, ExportedKernel, NotExportable
 from compiler.export.header_comment import about
 from compiler.export.inline_asm import END, Operand, Statement, rewrite
-from compiler.export.ptx import PtxEntry, Table, read_entry
+from compiler.export.ptx import PtxEntry, PtxTable, read_entry
 from compiler.export.spelling import spelling
 
 MOST_OPERANDS = 30
@@ -99,7 +99,7 @@ def _constants(kernel: ExportedKernel, entry: PtxEntry) -> str:
     )
 
 
-def _table(table: Table, kernel: ExportedKernel) -> str:
+def _table(table: PtxTable, kernel: ExportedKernel) -> str:
     rows = (table.data[at : at + _BYTES_A_LINE] for at in range(0, len(table.data), _BYTES_A_LINE))
     text = "".join("    " + "".join(f"{byte}, " for byte in row).rstrip() + "\n" for row in rows)
     return (

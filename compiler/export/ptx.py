@@ -37,7 +37,7 @@ _TARGET = re.compile(r"^\.target (\w+)", re.MULTILINE | re.ASCII)
 
 
 @dataclass(frozen=True)
-class Table:
+class PtxTable:
     """Constant bytes that a kernel reads, such as those of a device library's sine."""
 
     name: str
@@ -57,7 +57,7 @@ class PtxEntry:
     """Of the head, such as `.reqntid 128`."""
     shared_name: str | None
     shared_align: int
-    tables: tuple[Table, ...]
+    tables: tuple[PtxTable, ...]
     body: tuple[str, ...]
 
 
@@ -131,11 +131,11 @@ def _is_used(name: str, body: tuple[str, ...]) -> bool:
     return any(pattern.search(line) for line in body)
 
 
-def _tables(text: str) -> Iterator[Table]:
+def _tables(text: str) -> Iterator[PtxTable]:
     for match in _TABLE.finditer(text):
         data = [int(byte) for byte in match["bytes"].split(",")]
         data += [0] * (int(match["size"]) - len(data))  # as in C, the rest is zero
-        yield Table(match["name"], int(match["align"]), tuple(data))
+        yield PtxTable(match["name"], int(match["align"]), tuple(data))
 
 
 def _body(text: str) -> Iterator[str]:

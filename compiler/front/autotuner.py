@@ -27,7 +27,7 @@ from compiler.messages.autotuning import (
     AutotuneOrder,
     AutotuneReport,
     HeuristicReport,
-    TunedConfig,
+    TunedConfigMessage,
 )
 from compiler.messages.wire import Send
 
@@ -99,14 +99,14 @@ def _only_tuner(layers: Sequence[Any], function: Any) -> Autotuner | None:
     return tuners[0] if tuners else None
 
 
-def _config(config: Any) -> TunedConfig:
+def _config(config: Any) -> TunedConfigMessage:
     if not isinstance(config, Config):
         message = f"@triton.autotune is given a {type(config).__name__} among its configurations"
         raise Failure("compile_error", "frontend", message)
     given = {str(name): ast_source.encode(value) for name, value in config.kwargs.items()}
     options = {name: getattr(config, name, None) for name in CONFIG_OPTIONS}
     said = {name: value for name, value in given.items() if not _is_object(value)}
-    return TunedConfig(
+    return TunedConfigMessage(
         values=said,
         options={name: ast_source.encode(v) for name, v in options.items() if v is not None},
         unsaid=[name for name in given if name not in said],

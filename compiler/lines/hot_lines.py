@@ -30,7 +30,7 @@ UserPlace = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedInstruction:
     """One instruction as a profiler saw it: `offset_bytes` from where the kernel begins.
 
     `samples` are warps that were found there, `stalls` those by reason, and `instructions` how
@@ -44,15 +44,15 @@ class Counted:
     stalls: Mapping[str, int]
 
 
-def counters_json(counted: Iterable[Counted]) -> bytes:
+def counters_json(counted: Iterable[CountedInstruction]) -> bytes:
     """Return what `read_counters` reads."""
     rows = [[c.offset_bytes, c.text, c.samples, c.instructions, {**c.stalls}] for c in counted]
     return json.dumps(rows, separators=(",", ":")).encode()
 
 
-def read_counters(data: bytes) -> list[Counted]:
+def read_counters(data: bytes) -> list[CountedInstruction]:
     """Return what `counters_json` wrote. Raises ValueError, TypeError."""
-    return [Counted(*row) for row in json.loads(data)]
+    return [CountedInstruction(*row) for row in json.loads(data)]
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class _Heat:
     instructions: int = 0
     stalls: Counter[str] = field(default_factory=Counter)
 
-    def add(self, one: Counted) -> None:
+    def add(self, one: CountedInstruction) -> None:
         self.samples += one.samples
         self.instructions += one.instructions
         self.stalls.update(one.stalls)
@@ -78,7 +78,9 @@ class _Origin:
     places: Sequence[UserPlace]
 
 
-def hot_lines(counted: Sequence[Counted], sass: str | None, entry: str) -> dict[str, Any]:
+def hot_lines(
+    counted: Sequence[CountedInstruction], sass: str | None, entry: str
+) -> dict[str, Any]:
     """Return `lines` and `sass`, the hottest of each, as a launch's profile has them.
 
     `sass` is the disassembly with places (`compiler.lines.sass`) of what holds the kernel `entry`;
@@ -96,7 +98,7 @@ def hot_lines(counted: Sequence[Counted], sass: str | None, entry: str) -> dict[
 
 
 def _lines(
-    placed: Iterable[tuple[Counted, Sequence[UserPlace]]], total: int
+    placed: Iterable[tuple[CountedInstruction, Sequence[UserPlace]]], total: int
 ) -> list[dict[str, Any]]:
     """Return the hottest lines, the hottest first; what has no line is one of null."""
     heat: dict[UserPlace | None, _Heat] = {}
@@ -122,7 +124,7 @@ def _lines(
 
 
 def _instructions(
-    placed: Iterable[tuple[Counted, Sequence[UserPlace]]], total: int
+    placed: Iterable[tuple[CountedInstruction, Sequence[UserPlace]]], total: int
 ) -> list[dict[str, Any]]:
     """Return the hottest instructions, in the order of the kernel."""
     worst = sorted(placed, key=lambda pair: (-pair[0].samples, -pair[0].instructions))
@@ -151,7 +153,7 @@ def _top(stalls: Mapping[str, int]) -> str | None:
     return max(waits, key=waits.__getitem__) if waits else None
 
 
-def _places(one: Counted, origins: Mapping[int, _Origin]) -> Sequence[UserPlace]:
+def _places(one: CountedInstruction, origins: Mapping[int, _Origin]) -> Sequence[UserPlace]:
     """Return where an instruction stems from, nothing where the disassembly has another there."""
     origin = origins.get(one.offset_bytes)
     return origin.places if origin is not None and origin.opcode == _opcode(one.text) else ()

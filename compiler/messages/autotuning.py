@@ -38,7 +38,7 @@ class AutotuneOrder(Order):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TunedConfig:
+class TunedConfigMessage:
     """One `triton.Config`: the keywords it launches with as tagged JSON, in Triton's own order.
 
     `values` are those of its mapping, `options` Triton's (`num_warps`, ...). `unsaid` are keywords
@@ -78,7 +78,7 @@ class AutotuneReport:
     line: int
     parameters: list[str]
     is_autotuned: bool
-    configs: list[TunedConfig]
+    configs: list[TunedConfigMessage]
     config_count: int
     key: list[str]
     reset_to_zero: list[str]
@@ -95,7 +95,7 @@ class AutotuneCacheOrder(Order):
     """Write the file in which Triton's autotuner caches its results, and name the folder it is in.
 
     `configs` are all that the decorator lists, `timings` those with times; of each, `values` and
-    `options` are tagged, as in a TunedConfig, and `ms` is a time with its bounds. `key` has the
+    `options` are tagged, as in a TunedConfigMessage, and `ms` is a time with bounds. `key` has the
     tagged values of the tuning key, `dtypes` torch's names of the tensors' types.
     """
 

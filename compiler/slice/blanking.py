@@ -27,7 +27,7 @@ DECORATOR = "a decorator above @triton.jit"
 
 
 @dataclass(frozen=True)
-class Reach:
+class SliceReach:
     """The units that may matter to a kernel, and the names that it reaches.
 
     `opaque` says what no reading of the text can follow: with it, nothing may be left out.
@@ -40,7 +40,7 @@ class Reach:
     """By the `id` of a unit: the kernel's own names that it certainly changes in place."""
 
 
-def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> Reach:
+def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> SliceReach:
     """Return what the names `roots` reach, and every statement that can change it."""
     search = Search(outline, effects)
     own = search.needed(roots)
@@ -54,7 +54,7 @@ def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> Reach:
     if search.is_touched_by(effects.without_posted(unread)):
         opaque.add(DECORATOR)
     changed = {id(unit): own & effects.changes(unit) for unit in kept}
-    return Reach(kept, frozenset(search.names), frozenset(opaque), changed)
+    return SliceReach(kept, frozenset(search.names), frozenset(opaque), changed)
 
 
 def foreign_stars(units: Sequence[Unit], effects: Effects) -> list[tuple[Unit, str]]:

@@ -164,13 +164,13 @@ def _slice(
     }
 
 
-def _reason_for_whole(found: blanking.Reach) -> str:
+def _reason_for_whole(found: blanking.SliceReach) -> str:
     if found.opaque:
         return f"it uses {', '.join(sorted(found.opaque))}, which can see every name"
     return "its lines cannot be told apart"
 
 
-def _touched(found: blanking.Reach) -> dict[str, list[str]]:
+def _touched(found: blanking.SliceReach) -> dict[str, list[str]]:
     """Return, by line, the names of the kernel's that a statement certainly changes in place."""
     changed = {
         str(node.lineno): sorted(found.changed[id(unit)])
@@ -182,7 +182,7 @@ def _touched(found: blanking.Reach) -> dict[str, list[str]]:
 
 
 def _assumption_report(
-    source: _Source, found: blanking.Reach | None, units: list[Unit]
+    source: _Source, found: blanking.SliceReach | None, units: list[Unit]
 ) -> dict[str, list[Any]]:
     """Return the assumptions of what is left out, and a warning for each."""
     made = _assumptions(source, found, units)
@@ -197,7 +197,7 @@ def _assumption_report(
 
 
 def _assumptions(
-    source: _Source, found: blanking.Reach | None, units: list[Unit]
+    source: _Source, found: blanking.SliceReach | None, units: list[Unit]
 ) -> list[tuple[int, str]]:
     """Return the line and the words of what leaving things out assumes."""
     made = [
@@ -261,7 +261,7 @@ def _whole(
     source: _Source,
     files: dict[str, str],
     why: str,
-    found: blanking.Reach | None = None,
+    found: blanking.SliceReach | None = None,
 ) -> dict[str, Any]:
     """Return the whole text, but for decorators that change no kernel."""
     message = f"the source was not cut down to its kernel, so all of it was executed: {why}"

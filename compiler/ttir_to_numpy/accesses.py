@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.expression import Expression
+from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import NameScope, results_of
@@ -31,23 +31,23 @@ _REDUCTIONS = {
 PADDED_BY_NAN = 2
 
 
-def program(scope: NameScope, operation: Operation) -> Expression:
+def program(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `tl.program_id` or `tl.num_programs`."""
     function = "program_id" if operation.name == "tt.get_program_id" else "num_programs"
-    return Expression(f"{function}({operation.integer('axis')})")
+    return NumpyExpression(f"{function}({operation.integer('axis')})")
 
 
-def add_pointer(scope: NameScope, operation: Operation) -> Expression:
+def add_pointer(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return a pointer some elements further on."""
     return scope.operator(operation, "{} + {}")
 
 
-def address(scope: NameScope, operation: Operation) -> Expression:
+def address(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `tt.ptr_to_int`."""
     return scope.operator(operation, "{}.address", atom=True)
 
 
-def pointer(scope: NameScope, operation: Operation) -> Expression:
+def pointer(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `tt.int_to_ptr`."""
     pointee = mlir_types.pointee_of(operation.results[0].type) or ""
     return scope.call(operation, f"Pointer({{}}, {mlir_types.dtype_of(pointee)})", typed=True)
@@ -231,7 +231,7 @@ def nothing(scope: NameScope, operation: Operation) -> None:
     """Write nothing: programs run one after the other, so there is nobody to wait for."""
 
 
-EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], Expression]] = {
+EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]] = {
     "tt.get_program_id": program,
     "tt.get_num_programs": program,
     "tt.addptr": add_pointer,

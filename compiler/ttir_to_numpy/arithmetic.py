@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.clamping import clamped
-from compiler.ttir_to_numpy.expression import Expression
+from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.external_functions import external
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.refusal import Untranslatable
@@ -89,7 +89,7 @@ _OF_FLOATS: Mapping[int, str] = {
 """By MLIR's number of the predicate: ordered ones, then those that hold for NaN."""
 
 
-def elementwise(scope: NameScope, operation: Operation) -> Expression:
+def elementwise(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return an operator or function of operands that NumPy broadcasts."""
     name = operation.name
     element = mlir_types.element_of(operation.operands[0].type)
@@ -111,7 +111,7 @@ def elementwise(scope: NameScope, operation: Operation) -> Expression:
     return scope.call(operation, f"{_FUNCTIONS[name]}({places})", typed=typed)
 
 
-def compared(scope: NameScope, operation: Operation) -> Expression:
+def compared(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `arith.cmpi`: predicates from 6 on are of unsigned integers."""
     predicate = operation.integer("predicate")
     sign = _COMPARED[predicate if predicate < 6 else predicate - 4]
@@ -124,15 +124,15 @@ def compared(scope: NameScope, operation: Operation) -> Expression:
     return scope.operator(operation, f"{{}} {sign} {{}}")
 
 
-def compared_floats(scope: NameScope, operation: Operation) -> Expression:
+def compared_floats(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `arith.cmpf`."""
     predicate = operation.integer("predicate")
     if predicate in {0, 15}:
-        return Expression("True" if predicate else "False", is_bare=True)
+        return NumpyExpression("True" if predicate else "False", is_bare=True)
     return scope.operator(operation, _OF_FLOATS[predicate])
 
 
-def selected(scope: NameScope, operation: Operation) -> Expression:
+def selected(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `arith.select`."""
     _, first, second = operation.operands
     if mlir_types.pointee_of(first.type) is not None:
@@ -141,7 +141,7 @@ def selected(scope: NameScope, operation: Operation) -> Expression:
     return scope.call(operation, "np.where({}, {}, {})[()]", typed=both)
 
 
-def converted(scope: NameScope, operation: Operation) -> Expression:
+def converted(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return a conversion between integers, or from integers to floats."""
     [value] = operation.operands
     element, wanted = (
@@ -161,7 +161,7 @@ def converted(scope: NameScope, operation: Operation) -> Expression:
     return scope.operator(operation, f"{{}}.astype({dtype})", atom=True)
 
 
-def to_integer(scope: NameScope, operation: Operation) -> Expression:
+def to_integer(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return floats as integers, signed or not."""
     if mlir_types.element_of(operation.results[0].type) == "i1":
         return scope.operator(operation, "{} != 0")
@@ -182,7 +182,7 @@ _OF_E4B15: Mapping[tuple[str, ...], tuple[str, tuple[str, ...]]] = {
 """By the types; each with pieces of Triton's text, which nobody else writes."""
 
 
-def to_float(scope: NameScope, operation: Operation) -> Expression:
+def to_float(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return floats as floats of another type; `rounding` may ask for towards zero."""
     source = mlir_types.element_of(operation.operands[0].type)
     element = mlir_types.element_of(operation.results[0].type)
@@ -200,7 +200,7 @@ def to_float(scope: NameScope, operation: Operation) -> Expression:
     return scope.operator(operation, f"{{}}.astype({dtype})", atom=True)
 
 
-def bitcast(scope: NameScope, operation: Operation) -> Expression:
+def bitcast(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return the same bits as another type; of pointers, the same addresses."""
     [value] = operation.operands
     result = operation.results[0]
@@ -212,7 +212,7 @@ def bitcast(scope: NameScope, operation: Operation) -> Expression:
     return scope.call(operation, f"bits({{}}, {mlir_types.dtype_of(result.type)})", typed=True)
 
 
-def reciprocal_root(scope: NameScope, operation: Operation) -> Expression:
+def reciprocal_root(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `math.rsqrt`."""
     if mlir_types.element_of(operation.operands[0].type) == "f32":
         text = "1 / np.sqrt(without_denormals({}))"
@@ -220,7 +220,7 @@ def reciprocal_root(scope: NameScope, operation: Operation) -> Expression:
     return scope.call(operation, "1 / np.sqrt({})", typed=True, atom=False)
 
 
-def powered(scope: NameScope, operation: Operation) -> Expression:
+def powered(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `math.fpowi`, a float to the power of an integer."""
     dtype = mlir_types.dtype_of(operation.results[0].type)
     return scope.call(operation, f"np.power({{}}, {{}}).astype({dtype})", typed=True)
@@ -248,14 +248,14 @@ def assembly(scope: NameScope, operation: Operation) -> None:
     scope.emit(f"{results_of(scope, operation)}{function}({value})", operation)
 
 
-def flushed(scope: NameScope, operation: Operation) -> Expression:
+def flushed(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `arith.flush_denormals`."""
     return scope.call(operation, "without_denormals({})", typed=True)
 
 
 CONVERSIONS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.sitofp", "arith.uitofp",
                "arith.index_cast", "arith.index_castui")  # fmt: skip
-EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], Expression]] = {
+EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]] = {
     **dict.fromkeys((*_OPERATORS, *_FUNCTIONS, *_UNSIGNED), elementwise),
     **dict.fromkeys(CONVERSIONS, converted),
     **dict.fromkeys(("arith.extf", "arith.truncf", "arith.convertf", "tt.fp_to_fp"), to_float),

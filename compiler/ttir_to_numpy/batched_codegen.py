@@ -36,7 +36,7 @@ RUN_FILE = "<run form>"
 
 
 @dataclass(frozen=True, slots=True)
-class KernelParameter:
+class BatchedParameter:
     """One parameter of the kernel's IR, its type in Triton's spelling: `*fp32`, `i32`."""
 
     name: str
@@ -57,7 +57,7 @@ class RunForm:
     text: str
     entry: str
     places: Sequence[Spot | None]
-    parameters: Sequence[KernelParameter]
+    parameters: Sequence[BatchedParameter]
     is_batchable: bool
     largest_tile: int
     has_uneven_loops: bool
@@ -123,6 +123,6 @@ def _spots(lines: Sequence[Line], places: UserPlaces) -> list[Spot | None]:
     return [places.place_of(o) if (o := line.operation) is not None else None for line in lines]
 
 
-def _parameters(entry: Operation) -> list[KernelParameter]:
+def _parameters(entry: Operation) -> list[BatchedParameter]:
     arguments = entry.regions[0][0].arguments
-    return [KernelParameter(value.name, kind_of(value.type)) for value in arguments]
+    return [BatchedParameter(value.name, kind_of(value.type)) for value in arguments]

@@ -6,13 +6,13 @@ lower bound.
 
 from __future__ import annotations
 
-from compiler.ttir_to_numpy.expression import Expression
+from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.known_numbers import number_of, source_of
 from compiler.ttir_to_numpy.scope import NameScope
 
 
-def clamped(scope: NameScope, operation: Operation) -> Expression:
+def clamped(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `tt.clampf` as `cuda:90` has it; `propagateNan` says whether a NaN stays."""
     is_nan_kept = bool(operation.integer("propagateNan"))
     _, least, most = operation.operands

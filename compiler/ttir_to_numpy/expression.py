@@ -9,7 +9,7 @@ from compiler.ttir_to_numpy.refusal import Untranslatable
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class NumpyExpression:
     """`text` as Python.
 
     `shape` is the one that NumPy gives it: smaller than the value's where broadcasting fills the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.expression import Expression
+from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import NameScope
@@ -121,7 +121,7 @@ _PREFIXES = ("__nv_", "__ocml_", "__ockl_", "__triton_hip_")
 _ENDINGS = ("", "_f32", "_f64", "_f16", "f", "d")
 
 
-def external(scope: NameScope, operation: Operation) -> Expression:
+def external(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return a call of libdevice (or its AMD twin, ocml). Raises `Untranslatable` for others."""
     symbol = operation.text("symbol")
     text = template_of(symbol, len(operation.operands))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.ttir_to_numpy.analysis import EFFECTS
-from compiler.ttir_to_numpy.expression import Expression
+from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.ir import IrBlock, Operation
 from compiler.ttir_to_numpy.scope import NameScope
 
@@ -25,7 +25,7 @@ class Form:
     Operations named in `effects` are told although nobody needs their results.
     """
 
-    expressions: Mapping[str, Callable[[NameScope, Operation], Expression]]
+    expressions: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]]
     statements: Mapping[str, Callable[[NameScope, Operation], None]]
     structures: Mapping[str, Callable[[NameScope, Operation, Body], None]]
     with_regions: Mapping[str, Callable[[NameScope, Operation, Combination], None]]

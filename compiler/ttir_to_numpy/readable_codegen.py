@@ -11,7 +11,7 @@ from compiler.ttir_to_numpy import (
     shapes,
 )
 from compiler.ttir_to_numpy.blocks import write_blocks
-from compiler.ttir_to_numpy.expression import Expression
+from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.form import Form
 from compiler.ttir_to_numpy.scope import NumberSpelling
 
@@ -29,8 +29,8 @@ ARTIFACT = Form(
 )
 
 
-def _typed(text: str, type_: str) -> Expression:
-    return Expression(f"{mlir_types.dtype_of(type_)}({text})")
+def _typed(text: str, type_: str) -> NumpyExpression:
+    return NumpyExpression(f"{mlir_types.dtype_of(type_)}({text})")
 
 
 def _full(text: str, type_: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.expression import Expression, broadcast
+from compiler.ttir_to_numpy.expression import NumpyExpression, broadcast
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.refusal import Untranslatable
 
@@ -41,7 +41,7 @@ class NumberSpelling:
     `typed` has its dtype, `full` its whole shape, too.
     """
 
-    typed: Callable[[str, str], Expression]
+    typed: Callable[[str, str], NumpyExpression]
     full: Callable[[str, str], str]
 
 
@@ -59,7 +59,7 @@ class NameScope:
     taken: set[str] = field(default_factory=set)
     lines: list[Line] = field(default_factory=list)
     depth: int = 1
-    expressions: dict[Value, Expression] = field(default_factory=dict)
+    expressions: dict[Value, NumpyExpression] = field(default_factory=dict)
     uniform: set[Value] = field(default_factory=set)
     shared_names: set[str] = field(default_factory=set)
     _next: dict[str, int] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class NameScope:
         if known is not None:
             return known.text
         name = self.fresh(value.name or otherwise)
-        self.expressions[value] = Expression(name, mlir_types.shape_of(value.type))
+        self.expressions[value] = NumpyExpression(name, mlir_types.shape_of(value.type))
         return name
 
     def fresh(self, wanted: str) -> str:
@@ -103,9 +103,9 @@ class NameScope:
 
     def share(self, value: Value, name: str) -> None:
         """Have `value` go by the name of another one whose place it takes."""
-        self.expressions[value] = Expression(name, mlir_types.shape_of(value.type))
+        self.expressions[value] = NumpyExpression(name, mlir_types.shape_of(value.type))
 
-    def value(self, value: Value) -> Expression:
+    def value(self, value: Value) -> NumpyExpression:
         """Return what stands for `value`. Raises `Untranslatable` where nothing was made yet."""
         known = self.expressions.get(value)
         if known is None:
@@ -113,7 +113,7 @@ class NameScope:
             raise Untranslatable(message)
         return known
 
-    def typed(self, value: Value) -> Expression:
+    def typed(self, value: Value) -> NumpyExpression:
         """Return what stands for `value`, with its dtype even where it is a bare number."""
         known = self.value(value)
         if not known.is_bare:
@@ -130,17 +130,21 @@ class NameScope:
             return f"full({known.text}, {', '.join(map(str, shape))})"
         return self.typed(value).text
 
-    def operator(self, operation: Operation, template: str, *, atom: bool = False) -> Expression:
+    def operator(
+        self, operation: Operation, template: str, *, atom: bool = False
+    ) -> NumpyExpression:
         """Return an operator's text: operands that are no atoms stand in brackets."""
         parts = [self.value(operand) for operand in operation.operands]
         if all(part.is_bare for part in parts):
             parts = [self.typed(operation.operands[0]), *parts[1:]]
         shape = broadcast([part.shape for part in parts])
-        return Expression(template.format(*[part.inner for part in parts]), shape, is_atom=atom)
+        return NumpyExpression(
+            template.format(*[part.inner for part in parts]), shape, is_atom=atom
+        )
 
     def call(
         self, operation: Operation, template: str, *, typed: bool = False, atom: bool = True
-    ) -> Expression:
+    ) -> NumpyExpression:
         """Return a call's text; `typed` gives bare numbers their dtype."""
         parts = [(self.typed if typed else self.value)(operand) for operand in operation.operands]
         if parts and not typed and all(part.is_bare for part in parts):
@@ -148,9 +152,9 @@ class NameScope:
         shape = broadcast([part.shape for part in parts])
         is_plain = atom and "/" not in template and not template.startswith("{}.")
         texts = [part.text if is_plain else part.inner for part in parts]
-        return Expression(template.format(*texts), shape, is_atom=atom)
+        return NumpyExpression(template.format(*texts), shape, is_atom=atom)
 
-    def define(self, operation: Operation, expression: Expression) -> None:
+    def define(self, operation: Operation, expression: NumpyExpression) -> None:
         """Have the result of `operation` be `expression`: a line, or part of one that follows."""
         [result] = operation.results
         is_constant = operation.name in CONSTANTS and not expression.shape
@@ -159,7 +163,7 @@ class NameScope:
             self.expressions[result] = expression
             return
         name = self.name_for(result)
-        self.expressions[result] = Expression(name, expression.shape)
+        self.expressions[result] = NumpyExpression(name, expression.shape)
         self.emit(f"{name} = {expression.text}", operation)
 
     def assign(self, targets: list[Value], texts: list[str], operation: Operation) -> None:

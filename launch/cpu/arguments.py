@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler.diagnostic import Failure
 from compiler.json_number import read_number
-from compiler.ttir_to_numpy.batched_codegen import KernelParameter
+from compiler.ttir_to_numpy.batched_codegen import BatchedParameter
 from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from launch.buffers.allocation import leaf_of
 from launch.buffers.element_types import Array
@@ -21,7 +21,7 @@ _NULL = 0
 
 
 def arguments_of(
-    parameters: Sequence[KernelParameter],
+    parameters: Sequence[BatchedParameter],
     paths: Sequence[str],
     bound: dict[str, Any],
     space: AddressSpace,
@@ -56,7 +56,7 @@ def _argument(path: str, bound: dict[str, Any]) -> dict[str, Any]:
 def _values(
     path: str,
     argument: dict[str, Any],
-    left: Iterator[KernelParameter],
+    left: Iterator[BatchedParameter],
     space: AddressSpace,
     *,
     is_flat: bool,
@@ -103,7 +103,7 @@ def _descriptor(
     )
 
 
-def _unlike(parameters: Sequence[KernelParameter], paths: Sequence[str]) -> Failure:
+def _unlike(parameters: Sequence[BatchedParameter], paths: Sequence[str]) -> Failure:
     message = (
         f"the kernel's IR takes {len(parameters)} arguments, and the launch gives it "
         f"{', '.join(paths) or 'none'}"

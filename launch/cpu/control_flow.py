@@ -14,7 +14,7 @@ import numpy as np
 from launch.buffers.element_types import Array
 from launch.cpu.descriptors import BlockPointer, TensorDescriptor
 from launch.cpu.pointer import Pointer, merged
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 
 Values = tuple[Any, ...]
 
@@ -38,7 +38,7 @@ def _of_rank(value: Array, rank: int) -> Array:
 class Branch:
     """One `scf.if`: first those for which it holds, then the others."""
 
-    def __init__(self, programs: Programs, condition: Array) -> None:
+    def __init__(self, programs: ProgramInstances, condition: Array) -> None:
         self._programs, self._outer = programs, programs.active
         self._condition = condition
         self._holding: Array | None = None
@@ -91,7 +91,7 @@ def _both(condition: Array, outer: Array | None) -> Array:
 class Rounds:
     """One `scf.while`: programs drop out one after the other."""
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: ProgramInstances) -> None:
         self._programs, self._outer = programs, programs.active
         self._passed: Values | None = None
 
@@ -119,7 +119,7 @@ class Rounds:
 class Paths:
     """The blocks of a function: which programs get to each of them, and with what."""
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: ProgramInstances) -> None:
         self._programs, self._outer = programs, programs.active
         self._here: Array | None = programs.active
         self._condition: Array | None = None
@@ -188,7 +188,9 @@ def _met(
     return None if together.all() else together, met
 
 
-def loop(programs: Programs, start: Any, end: Any, step: Any, dtype: Any) -> Iterator[Array]:
+def loop(
+    programs: ProgramInstances, start: Any, end: Any, step: Any, dtype: Any
+) -> Iterator[Array]:
     """Yield the numbers of a loop; programs take part for as long as their own loops go."""
     ends = [np.asarray(value, dtype).reshape(-1) for value in (start, end, step)]
     active = programs.active
@@ -213,7 +215,7 @@ def _endless(first: int, last: int, by: int) -> Iterator[int]:
         first += by
 
 
-def _masked_loop(programs: Programs, ends: Sequence[Array], dtype: Any) -> Iterator[Array]:
+def _masked_loop(programs: ProgramInstances, ends: Sequence[Array], dtype: Any) -> Iterator[Array]:
     outer, was_uneven = programs.active, programs.is_uneven
     programs.is_uneven = True
     start, end, step = (value.astype(np.int64) for value in ends)

@@ -11,15 +11,15 @@ from launch.buffers.element_types import Array
 from launch.checks import finding
 from launch.checks.finding import Stopped
 from launch.checks.owner_table import Suspected
-from launch.cpu.places import Places
+from launch.cpu.places import InstancePlaces
 from launch.cpu.pointer import Pointer
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 
 
 class DevicePrints:
     """Prints to standard output, and ends a launch at an assertion."""
 
-    def __init__(self, programs: Programs, places: Places) -> None:
+    def __init__(self, programs: ProgramInstances, places: InstancePlaces) -> None:
         self._programs, self._places = programs, places
 
     def show(self, prefix: str, hexadecimal: bool, *values: Any) -> None:

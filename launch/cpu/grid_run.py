@@ -39,9 +39,9 @@ from launch.cpu.freed_memory import keep_freed_memory
 from launch.cpu.kernel import Kernel
 from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
-from launch.cpu.places import Places
+from launch.cpu.places import InstancePlaces
 from launch.cpu.pointer import Pointer
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 from launch.messages import CHECK_TIMEOUT, RunOrder
 
 MOST_PROGRAMS_TO_SUSPECT = 1 << 31
@@ -142,8 +142,8 @@ class GridLaunch:
         keep_freed_memory()
         self._form, self._order, self._how = form, order, how
         self._exact_from, self._sample = exact_from, sample
-        self._programs = Programs(order.grid)
-        self._places = Places(form.places)
+        self._programs = ProgramInstances(order.grid)
+        self._places = InstancePlaces(form.places)
         self._allocations = memory.fresh()
         self._space = AddressSpace(self._allocations)
         found = memory.filled()

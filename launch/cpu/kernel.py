@@ -26,7 +26,7 @@ from launch.cpu.descriptors import BlockPointer, DescriptorAccesses, TensorDescr
 from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.lanes import check_extent, elementwise, map_elementwise, map_packs
 from launch.cpu.pointer import Pointer
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 
 _UNEVEN = 8
 """So many times fewer programs go through loops at once of which some may have fewer rounds."""
@@ -49,7 +49,7 @@ class Kernel:
     def __init__(
         self,
         form: RunForm,
-        programs: Programs,
+        programs: ProgramInstances,
         memory: Any,
         tells: DevicePrints,
         step: Callable[[int, Any], None] = _ignored,
@@ -92,7 +92,7 @@ def _numbers() -> Mapping[str, Any]:
     return {**public, **shapes, "np": np, "ml_dtypes": ml_dtypes, "Pointer": Pointer}
 
 
-def _control(programs: Programs) -> Mapping[str, Any]:
+def _control(programs: ProgramInstances) -> Mapping[str, Any]:
     def keep(new: Any, old: Any) -> Any:
         active = programs.active if programs.is_uneven else None
         return new if active is None else chosen(active, new, old)

@@ -9,10 +9,10 @@ import numpy as np
 
 from launch.buffers.element_types import Array
 from launch.cpu.pointer import Pointer
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 
 
-def elementwise(programs: Programs, function: Callable[..., Any]) -> Callable[..., Any]:
+def elementwise(programs: ProgramInstances, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` for tensors whose last axis is that of programs."""
 
     def over_lanes(*tensors: Array) -> Any:
@@ -37,7 +37,9 @@ def elementwise(programs: Programs, function: Callable[..., Any]) -> Callable[..
     return over_lanes_of_all
 
 
-def map_packs(programs: Programs, function: Callable[..., Any], pack: int, *tensors: Array) -> Any:
+def map_packs(
+    programs: ProgramInstances, function: Callable[..., Any], pack: int, *tensors: Array
+) -> Any:
     """Return what `function` makes of `pack` neighbours of each tensor, tensor by tensor."""
     arrays = np.broadcast_arrays(*tensors)
     shape = arrays[0].shape
@@ -52,7 +54,9 @@ def map_packs(programs: Programs, function: Callable[..., Any], pack: int, *tens
     return found if len(found) > 1 else found[0]
 
 
-def map_elementwise(programs: Programs, function: Callable[..., Any], *tensors: Array) -> Any:
+def map_elementwise(
+    programs: ProgramInstances, function: Callable[..., Any], *tensors: Array
+) -> Any:
     """Return what `function` makes of each element of tensors, their leading axis first."""
     made = elementwise(programs, function)(*[np.moveaxis(tensor, 0, -1) for tensor in tensors])
     if isinstance(made, tuple):
@@ -60,7 +64,9 @@ def map_elementwise(programs: Programs, function: Callable[..., Any], *tensors: 
     return np.moveaxis(made, -1, 0)
 
 
-def check_extent(programs: Programs, value: Any, shape: tuple[int, ...], made_by: str) -> None:
+def check_extent(
+    programs: ProgramInstances, value: Any, shape: tuple[int, ...], made_by: str
+) -> None:
     """Raise `AssertionError` unless `value` has `shape` below an axis of all programs or of 1.
 
     Pointers are narrow by design: each access spreads them to the shape of its tile.

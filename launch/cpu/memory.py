@@ -23,7 +23,7 @@ from launch.cpu import atomic_updates
 from launch.cpu.located import LocatedLanes
 from launch.cpu.locator import Locator
 from launch.cpu.pointer import Pointer
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 
 Shape = tuple[int, ...]
 _NOTHING = np.zeros(1, np.uint8)
@@ -37,7 +37,7 @@ class ProgramMemory:
 
     def __init__(
         self,
-        programs: Programs,
+        programs: ProgramInstances,
         locator: Locator,
         watch: Watch,
         suspicion: OrderScreen,

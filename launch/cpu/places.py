@@ -12,7 +12,7 @@ from launch.checks.finding import KernelPlace
 from launch.cpu.programs import ProgramId
 
 
-class Places:
+class InstancePlaces:
     """The places of a run form's lines. Asked for only when something is to be told."""
 
     def __init__(self, places: Sequence[Spot | None]) -> None:

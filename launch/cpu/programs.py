@@ -12,7 +12,7 @@ from launch.buffers.element_types import Array
 ProgramId = tuple[int, int, int]
 
 
-class Programs:
+class ProgramInstances:
     """A batch of programs of one grid, numbered with the first axis fastest.
 
     `active` says which of them do what is being done: a bool for each, `None` for all. In a loop

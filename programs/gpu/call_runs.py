@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 import torch
 
 from programs.gpu.memory_ranges import MemoryRange
-from programs.gpu.timed_call import TimedCall
+from programs.gpu.timed_call import GpuTimedCall
 from programs.replay.random_generators import seed_torch
 
 Method = Literal["graph", "events"]
@@ -97,7 +97,7 @@ class CallRuns:
 
     def __init__(
         self,
-        call: TimedCall,
+        call: GpuTimedCall,
         device: TimingDevice,
         seed: int,
         *,

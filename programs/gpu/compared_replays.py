@@ -13,7 +13,7 @@ import torch
 
 from launch.buffers.element_types import Array
 from programs.gpu.device_replay import DeviceReplay, out_of_memory
-from programs.gpu.program_context import ProgramContext
+from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.program_order import COMPARE, ProgramOrder
 from programs.gpu.replay_outputs import KeptOutputs, Place, SentOutputs, named
 from programs.replay.checked_tapes import outputs_of
@@ -28,7 +28,7 @@ from worker.gpu.launcher.run_outputs import Send
 REFERENCE = "reference"
 
 
-def perform(context: ProgramContext, order: ProgramOrder, send: Send) -> dict[str, Any]:
+def perform(context: GpuProgramContext, order: ProgramOrder, send: Send) -> dict[str, Any]:
     """Do an order, whether it has a reference beside it or not; see `DeviceReplay.perform`."""
     if order.beside is not None:
         return ComparedReplays(context, order, send).perform()
@@ -38,7 +38,7 @@ def perform(context: ProgramContext, order: ProgramOrder, send: Send) -> dict[st
 class ComparedReplays:
     """One order that has a reference beside it. `send` takes frames."""
 
-    def __init__(self, context: ProgramContext, order: ProgramOrder, send: Send) -> None:
+    def __init__(self, context: GpuProgramContext, order: ProgramOrder, send: Send) -> None:
         self._context, self._order, self._send = context, order, send
 
     def perform(self) -> dict[str, Any]:

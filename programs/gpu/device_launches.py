@@ -15,16 +15,16 @@ from cuda.bindings import driver as cu
 
 from compiler.json_number import tagged_float
 from programs.gpu.module_variables import ModuleVariables
-from programs.gpu.program_context import ProgramContext
+from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.program_order import DeviceKernel, ProgramOrder
 from programs.replay.launches import LaunchReport, kernels_by_op
 from programs.replay.live_tensors import LiveTensors
 from programs.tape.schema import (
     DescriptorArgument,
-    Launch,
     LaunchValue,
     ReinterpretedArgument,
     Tape,
+    TapeLaunch,
     TensorRef,
 )
 from worker.gpu.launcher.kernel_parameters import Packer, ParameterBlock, ScratchAddresses
@@ -40,7 +40,7 @@ Choice = Callable[[int, LiveTensors], int]
 class DeviceLaunches:
     """Runs the launches of one tape; each module is loaded once."""
 
-    def __init__(self, context: ProgramContext, order: ProgramOrder, tape: Tape) -> None:
+    def __init__(self, context: GpuProgramContext, order: ProgramOrder, tape: Tape) -> None:
         """Raise `InvalidTape` where it has another number of launches than kernels came for."""
         self._context, self._order, self._tape = context, order, tape
         self._names = kernels_by_op(tape, order.launches)
@@ -96,9 +96,9 @@ class DeviceLaunches:
             self.chosen[index] = self.choice(index, tensors) if self.choice else first
         return self.chosen[index]
 
-    def _op(self, index: int) -> Launch:
+    def _op(self, index: int) -> TapeLaunch:
         op = self._tape.ops[index]
-        assert isinstance(op, Launch)
+        assert isinstance(op, TapeLaunch)
         return op
 
     def _load(self, name: str, kernel: DeviceKernel, grid: _Grid) -> LoadedKernel:

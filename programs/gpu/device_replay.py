@@ -17,7 +17,7 @@ from launch.buffers.element_types import Array
 from launch.messages import Finding
 from programs.gpu.device_launches import ChosenLaunches, DeviceLaunches
 from programs.gpu.op_fault import OpFault, op_fault
-from programs.gpu.program_context import ProgramContext
+from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
 from programs.gpu.program_timing import TimedProgram, timed
 from programs.gpu.repeat_outputs import Checked
@@ -36,7 +36,7 @@ from programs.replay.program_run import (
 from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import START, lifetimes
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Launch, Tape
+from programs.tape.schema import Tape, TapeLaunch
 from worker.gpu.launcher.device import CudaError
 from worker.gpu.launcher.fault import JobFailed, KernelFault, leaves_context
 from worker.gpu.launcher.run_outputs import Send
@@ -47,7 +47,7 @@ class DeviceReplay:
 
     def __init__(
         self,
-        context: ProgramContext,
+        context: GpuProgramContext,
         order: ProgramOrder,
         send: Send,
         outputs: SentOutputs | KeptOutputs,
@@ -167,7 +167,7 @@ class DeviceReplay:
 
     def _choose(self, index: int, tensors: LiveTensors) -> int:
         op, names = self.tape.ops[index], self._launches.variants(index)
-        assert isinstance(op, Launch)
+        assert isinstance(op, TapeLaunch)
         return self._variants.variant_of(
             op, names, tensors, lambda variant: self._launches.launch(index, variant, tensors)
         )

@@ -31,7 +31,7 @@ _OUTPUTS_AHEAD = 6
 """Of one size: two that were checked, and those of repeats."""
 
 
-class ProgramContext:
+class GpuProgramContext:
     """A GPU, its stream, and the host's memory that outputs are read into."""
 
     def __init__(self, device: GpuDevice) -> None:

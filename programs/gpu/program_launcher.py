@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from worker.pool import frame
 
 if TYPE_CHECKING:  # the worker reads this file, too, and has no use for what they import
-    from programs.gpu.program_context import ProgramContext
+    from programs.gpu.program_context import GpuProgramContext
     from worker.gpu.launcher.output_memory import SharedOutput
     from worker.gpu.launcher.result_channel import ResultChannel
     from worker.gpu.launcher.run_outputs import Send
@@ -73,22 +73,22 @@ def visible(all_visible: str | None, ordinal: int) -> str:
     return [one.strip() for one in all_visible.split(",")][ordinal]
 
 
-def _open() -> ProgramContext:
+def _open() -> GpuProgramContext:
     """Start torch and CUDA. Raises RuntimeError where torch has no GPU, CudaError."""
     import torch
 
-    from programs.gpu.program_context import ProgramContext
+    from programs.gpu.program_context import GpuProgramContext
     from worker.gpu.launcher.device import open_device
 
     if not torch.backends.cuda.is_built():
         message = f"torch {torch.__version__} is built without CUDA: install a build with it"
         raise RuntimeError(message)
-    context = ProgramContext(open_device(0))
+    context = GpuProgramContext(open_device(0))
     context.warm_up()
     return context
 
 
-def _serve(channel: ResultChannel, context: ProgramContext) -> int:
+def _serve(channel: ResultChannel, context: GpuProgramContext) -> int:
     from worker.gpu.launcher.launcher import flush_printed
 
     for order in _orders():
@@ -108,7 +108,9 @@ def _orders() -> Iterator[frame.Frame]:
         yield from decoder.feed(data)
 
 
-def _perform(channel: ResultChannel, context: ProgramContext, order: frame.Frame) -> dict[str, Any]:
+def _perform(
+    channel: ResultChannel, context: GpuProgramContext, order: frame.Frame
+) -> dict[str, Any]:
     """Return the last frame's header. `clean` says whether another program may follow."""
     from programs.gpu.op_fault import OpFault
     from worker.gpu.launcher.device import CudaError
@@ -132,7 +134,7 @@ def _perform(channel: ResultChannel, context: ProgramContext, order: frame.Frame
         return _failure("out_of_memory", "the process has no memory left", clean=False)
 
 
-def _do(context: ProgramContext, order: frame.Frame, send: Send) -> dict[str, Any]:
+def _do(context: GpuProgramContext, order: frame.Frame, send: Send) -> dict[str, Any]:
     """Do what an order asks for. Raises OpFault, JobFailed, CudaError, MemoryError."""
     from programs.gpu.compared_replays import perform
     from programs.gpu.program_order import TASK, ProgramOrder
@@ -151,7 +153,7 @@ def _do(context: ProgramContext, order: frame.Frame, send: Send) -> dict[str, An
         raise JobFailed("unsupported_op", str(error)) from error
 
 
-def _tidied(context: ProgramContext, last: dict[str, Any]) -> dict[str, Any]:
+def _tidied(context: GpuProgramContext, last: dict[str, Any]) -> dict[str, Any]:
     """Return the last header, once nothing of the program is left on a GPU that still works."""
     from worker.gpu.launcher.device import CudaError
 

@@ -21,8 +21,8 @@ from programs.gpu.program_order import ProgramTimingOrder
 from programs.gpu.repeat_outputs import Checked, Hold, RepeatOutputs
 from programs.gpu.timed_call import (
     CallLaunches,
+    GpuTimedCall,
     NotCapturable,
-    TimedCall,
     calls_are_alike,
     devices_drawn_on,
     draws_on,
@@ -137,7 +137,7 @@ class _ProgramTiming:
             **repeats,
         }
 
-    def _prepared(self) -> tuple[list[CallRuns], TimedCall, bool]:
+    def _prepared(self) -> tuple[list[CallRuns], GpuTimedCall, bool]:
         """Return the calls to time, the last of them, and whether they are graphs.
 
         Both, where they do the same; else the second alone, which finds what the first made ready.
@@ -168,7 +168,7 @@ class _ProgramTiming:
         )
         return [self._runs(second, is_graph=False)], second, False
 
-    def _after(self, first: TimedCall) -> TimedCall:
+    def _after(self, first: GpuTimedCall) -> GpuTimedCall:
         """Run the first call; return the second, with all there that it needs of the first."""
         first.release()
         first.restore()
@@ -179,7 +179,7 @@ class _ProgramTiming:
         second.keep(first.written | second.written)
         return second
 
-    def _warm_up(self, call: TimedCall) -> str:
+    def _warm_up(self, call: GpuTimedCall) -> str:
         """Run a call once; return why no graph can hold it, nothing where one may."""
         seed_torch(self._program.seed + call.call, self._program.device)
         waits = ""
@@ -196,13 +196,13 @@ class _ProgramTiming:
         call.restore()
         return waits
 
-    def _call(self, number: int) -> TimedCall:
+    def _call(self, number: int) -> GpuTimedCall:
         program = self._program
-        return TimedCall(
+        return GpuTimedCall(
             program.tape, self._needed, number, program.tensors, program.launches, program.device
         )
 
-    def _runs(self, call: TimedCall, *, is_graph: bool, each_op: bool = False) -> CallRuns:
+    def _runs(self, call: GpuTimedCall, *, is_graph: bool, each_op: bool = False) -> CallRuns:
         seed = self._program.seed
         return CallRuns(
             call, self._device, seed, made=self._made, is_graph=is_graph, each_op=each_op
@@ -239,7 +239,7 @@ class _ProgramTiming:
         self._mhz = self._device.mhz()
 
     def _entries(
-        self, call: TimedCall, whole_us: float, *, is_graph: bool
+        self, call: GpuTimedCall, whole_us: float, *, is_graph: bool
     ) -> list[dict[str, Any]] | None:
         """Return the time of each op of a call that gives the device something to do."""
         ops = self._program.tape.ops

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from launch.buffers.element_types import Array
-from programs.gpu.program_context import ProgramContext, close_output
+from programs.gpu.program_context import GpuProgramContext, close_output
 from programs.gpu.repeat_outputs import HeldOutput, octets_of
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from worker.gpu.launcher.run_outputs import Output, Send, send_output
@@ -27,7 +27,7 @@ class SentOutputs:
 
     most_bytes: int | None = MOST_OUTPUT_BYTES
 
-    def __init__(self, context: ProgramContext, send: Send) -> None:
+    def __init__(self, context: GpuProgramContext, send: Send) -> None:
         self._context, self._send = context, send
         self._held = 0
         """Outputs of repeats, of which each may have a descriptor."""

@@ -23,10 +23,10 @@ from programs.tape.overload_effects import drawing_device
 from programs.tape.schema import (
     AtenOp,
     Device,
-    Launch,
     Op,
     Seeding,
     Tape,
+    TapeLaunch,
     TensorRef,
     generators_of,
     tensors_of,
@@ -49,7 +49,7 @@ class CallLaunches(Protocol):
         ...
 
 
-class TimedCall:
+class GpuTimedCall:
     """One call: `tensors` are those that are there when it begins, of which none is freed."""
 
     def __init__(
@@ -131,7 +131,7 @@ class TimedCall:
                 for id_, found in zip(op.outputs, results, strict=True):
                     if id_ is not None and found is not None:
                         self._bind(id_, found, may_round=op.op in STATISTICS)
-            case Launch():
+            case TapeLaunch():
                 for name in op.reset_to_zero:
                     value = op.args.get(name)
                     if isinstance(value, TensorRef):
@@ -183,7 +183,7 @@ def queues_work(op: Op) -> bool:
     """Whether an op gives a device something to do: a view does not."""
     if isinstance(op, AtenOp):
         return ALLOWED[op.op].kind not in _QUEUE_NOTHING
-    return isinstance(op, Launch)
+    return isinstance(op, TapeLaunch)
 
 
 def calls_are_alike(tape: Tape) -> bool:
@@ -195,7 +195,7 @@ def calls_are_alike(tape: Tape) -> bool:
 def _told(tape: Tape, op: Op) -> object:
     if isinstance(op, Seeding):
         return Seeding
-    if isinstance(op, Launch):
+    if isinstance(op, TapeLaunch):
         ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
         what: object = (op.kernel, op.grid, op.constexprs, op.options)
     else:

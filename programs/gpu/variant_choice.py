@@ -12,7 +12,7 @@ from typing import Protocol
 
 from programs.gpu.call_runs import Marks
 from programs.replay.live_tensors import LiveTensors
-from programs.tape.schema import Launch, Tape, TensorRef, tensors_of
+from programs.tape.schema import Tape, TapeLaunch, TensorRef, tensors_of
 from worker.gpu.launcher.fault import GpuFault, JobFailed, KernelFault
 
 LaunchVariant = Callable[[int], None]
@@ -43,7 +43,7 @@ class VariantChoice:
         self._known: dict[object, int] = {}
 
     def variant_of(
-        self, op: Launch, names: Sequence[str], tensors: LiveTensors, launch: LaunchVariant
+        self, op: TapeLaunch, names: Sequence[str], tensors: LiveTensors, launch: LaunchVariant
     ) -> int:
         """Return the variant that a launch is to run; `names` are the kernels of its variants.
 
@@ -59,7 +59,7 @@ class VariantChoice:
         return self._known[key]
 
     def _fastest(
-        self, op: Launch, usable: Sequence[int], tensors: LiveTensors, launch: LaunchVariant
+        self, op: TapeLaunch, usable: Sequence[int], tensors: LiveTensors, launch: LaunchVariant
     ) -> int:
         arguments = _Arguments(self._tape, op, tensors)
         times_us: dict[int, float] = {}
@@ -95,7 +95,7 @@ class VariantChoice:
             marks.close()
         return median(found)
 
-    def _told(self, op: Launch) -> object:
+    def _told(self, op: TapeLaunch) -> object:
         """Return what a choice holds for: all that Triton's keys can tell apart."""
         told: list[object] = []
         for name, value in op.args.items():
@@ -108,7 +108,7 @@ class VariantChoice:
 class _Arguments:
     """What a launch may write, as it was before."""
 
-    def __init__(self, tape: Tape, op: Launch, tensors: LiveTensors) -> None:
+    def __init__(self, tape: Tape, op: TapeLaunch, tensors: LiveTensors) -> None:
         ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
         storages = {tape.tensors[id_].storage for id_ in ids}
         self._places = [tensors.octets(storage) for storage in sorted(storages)]

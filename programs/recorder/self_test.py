@@ -9,7 +9,7 @@ import json
 from collections import Counter
 
 from programs.recorder.record_order import RecordOrder
-from programs.tape.schema import AtenOp, Launch, Tape
+from programs.tape.schema import AtenOp, Tape, TapeLaunch
 
 _SOURCE = """
 import torch
@@ -58,7 +58,7 @@ _OPS = {"aten.mm.default": 6, "aten.sum.default": 2}
 
 def fault_of(tape: Tape) -> str | None:
     """Return what is wrong with the tape of this program; None: the child records as it should."""
-    launches = [op for op in tape.ops if isinstance(op, Launch)]
+    launches = [op for op in tape.ops if isinstance(op, TapeLaunch)]
     if len(launches) != _LAUNCHES:
         return f"it shows {len(launches)} launches and not {_LAUNCHES}"
     counts = Counter(op.op for op in tape.ops if isinstance(op, AtenOp))

@@ -28,10 +28,10 @@ from programs.tape.forged import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.schema import (
     DescriptorArgument,
-    Launch,
     LaunchValue,
     ReinterpretedArgument,
     Tape,
+    TapeLaunch,
     TensorRef,
 )
 from programs.tape.stream_order import unordered
@@ -67,7 +67,7 @@ class KernelLaunches:
         """Run the launch that is the op `index`. Raises `Failure`, `InvalidTape`."""
         name = self._names[index]
         launch, kernel = self._tape.ops[index], self._order.kernels[name]
-        assert isinstance(launch, Launch)
+        assert isinstance(launch, TapeLaunch)
         assert isinstance(written, WrittenStorages)
         form = self._form(name, kernel)
         described = _Described(self._tape)
@@ -250,7 +250,7 @@ def _grids(order: ReplayOrder, tape: Tape, ops: Sequence[int]) -> dict[int, Sequ
     found: dict[int, Sequence[int]] = {}
     for index, number in zip(ops, order.variants, strict=bool(order.variants)):
         launch = tape.ops[index]
-        assert isinstance(launch, Launch)
+        assert isinstance(launch, TapeLaunch)
         if number >= max(1, len(launch.variants)):
             raise InvalidTape(f"/ops/{index}", f"it has no variant {number}")
         if number:

@@ -13,7 +13,7 @@ from programs.replay.live_tensors import LiveTensors
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.written_storages import WrittenStorages
 from programs.tape.forged import InvalidTape
-from programs.tape.schema import Launch, Tape
+from programs.tape.schema import Tape, TapeLaunch
 
 Kernel = TypeVar("Kernel")
 """What a launch is of: a kernel's name, or those of its variants."""
@@ -31,7 +31,7 @@ class LaunchReport:
     """What it did to the storages that ops of several streams may share."""
 
 
-class Launches(Protocol):
+class ReplayedLaunches(Protocol):
     """Runs the launches of one tape, by their index among its ops."""
 
     def run(
@@ -45,7 +45,7 @@ def kernels_by_op(tape: Tape, kernels: Sequence[Kernel]) -> Mapping[int, Kernel]
 
     Raises `InvalidTape` where the tape has another number of launches than kernels came for.
     """
-    ops = [index for index, op in enumerate(tape.ops) if isinstance(op, Launch)]
+    ops = [index for index, op in enumerate(tape.ops) if isinstance(op, TapeLaunch)]
     if len(ops) != len(kernels):
         what = f"it has {len(ops)} launches, but kernels came for {len(kernels)}"
         raise InvalidTape("/ops", what)

@@ -18,7 +18,7 @@ import torch
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
 from programs.replay.changed_inputs import ChangedInputs, Digest, digest_on_host
-from programs.replay.launches import Launches, Written
+from programs.replay.launches import ReplayedLaunches, Written
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, STATISTICS, called
 from programs.replay.poisoned_storages import PoisonedStorages
@@ -31,12 +31,12 @@ from programs.tape.forged import InvalidTape
 from programs.tape.output_paths import by_path
 from programs.tape.schema import (
     AtenOp,
-    Launch,
     Op,
     Phase,
     Seeding,
     Structure,
     Tape,
+    TapeLaunch,
     TensorRef,
 )
 
@@ -97,7 +97,7 @@ class ProgramRun:
         self,
         tape: Tape,
         needed: Lifetimes,
-        launches: Launches,
+        launches: ReplayedLaunches,
         how: ReplayOptions,
         given: Mapping[int, torch.Tensor],
     ) -> None:
@@ -169,7 +169,7 @@ class ProgramRun:
                 self._call(op)
                 if self._streams is not None:
                     self._add(self._streams.note(index, op))
-            case Launch():
+            case TapeLaunch():
                 self._launch(index, op)
             case Seeding():
                 self.generators.seed(op)
@@ -206,7 +206,7 @@ class ProgramRun:
         )
         self._add(_finding_at(op, "uninitialized", message))
 
-    def _launch(self, index: int, op: Launch) -> None:
+    def _launch(self, index: int, op: TapeLaunch) -> None:
         self._zero(op)
         how = RunOptions(self._how.checks, backwards=self._how.backwards, until=self._how.until)
         ran = self._launches.run(index, self.tensors, self.written, how)
@@ -217,7 +217,7 @@ class ProgramRun:
         if ran.stopped is not None:
             raise ReplayStopped(ran.stopped)
 
-    def _zero(self, op: Launch) -> None:
+    def _zero(self, op: TapeLaunch) -> None:
         """Do as an autotuner does that has tried a kernel's configurations."""
         for name in op.reset_to_zero:
             value = op.args.get(name)

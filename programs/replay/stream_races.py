@@ -18,12 +18,12 @@ from programs.replay.operators import DTYPES
 from programs.tape.overload_effects import name_of
 from programs.tape.schema import (
     AtenOp,
-    Launch,
     Op,
     Phase,
     ReinterpretedArgument,
     Seeding,
     Tape,
+    TapeLaunch,
 )
 from programs.tape.stream_order import StreamOrder, Turn, left_by, unordered
 
@@ -126,7 +126,7 @@ class StreamRaces:
         self,
         turn: Turn,
         index: int | None,
-        op: AtenOp | Launch | None,
+        op: AtenOp | TapeLaunch | None,
         uses: Sequence[_Use],
     ) -> Finding | None:
         """Look at each use of a storage, a tensor's or of the bytes that are flagged; note it."""
@@ -180,7 +180,7 @@ class StreamRaces:
         strides = [stride * size for stride in meta.strides]
         return last.as_strided([*meta.shape, size], [*strides, 1], meta.offset * size)
 
-    def _finding(self, op: AtenOp | Launch | None, turn: Turn, use: int, met: _Met) -> Finding:
+    def _finding(self, op: AtenOp | TapeLaunch | None, turn: Turn, use: int, met: _Met) -> Finding:
         first = self._tape.ops[met.op]
         assert not isinstance(first, Seeding)
         place = first.place if op is None else op.place
@@ -206,8 +206,8 @@ class StreamRaces:
             message=message,
         )
 
-    def _told(self, op: AtenOp | Launch) -> str:
-        if isinstance(op, Launch):
+    def _told(self, op: AtenOp | TapeLaunch) -> str:
+        if isinstance(op, TapeLaunch):
             return f"the launch of {self._tape.kernels[op.kernel].name}"
         return op.op
 
@@ -232,7 +232,7 @@ def _units(tape: Tape, storages: Iterable[int]) -> Mapping[int, int]:
         if meta.storage in found:
             found[meta.storage] = gcd(found[meta.storage], DTYPES[meta.dtype].itemsize)
     for op in tape.ops:
-        for value in op.args.values() if isinstance(op, Launch) else ():
+        for value in op.args.values() if isinstance(op, TapeLaunch) else ():
             if isinstance(value, ReinterpretedArgument):
                 storage = tape.tensors[value.base.id].storage
                 if storage in found:

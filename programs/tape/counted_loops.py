@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedLoop:
     """A counter: the numbers that it begins with, is compared with, and grows by."""
 
     bounds: tuple[str, str, str]
@@ -39,7 +39,7 @@ class ConditionalLoop:
         self,
         compared: Mapping[str, tuple[str, str, str]],
         sums: Mapping[str, tuple[str, str]],
-    ) -> Counted | None:
+    ) -> CountedLoop | None:
         """Return its counter, None where it has none.
 
         `compared` are the comparisons of the module by their results, `sums` its additions.
@@ -60,4 +60,4 @@ class ConditionalLoop:
         if inside[argument] not in terms or len(steps) != 1 or steps[0] in inside:
             return None
         bounds = (self.carried[position][1], end, steps[0])
-        return Counted(bounds, predicate in ("sle", "ule"), argument)
+        return CountedLoop(bounds, predicate in ("sle", "ule"), argument)

@@ -14,7 +14,7 @@ from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_o
 from programs.tape.left_to_torch import left_to_torch
 from programs.tape.program_work import LaunchesWork, program_work
 from programs.tape.rounded_floats import rounded_floats
-from programs.tape.schema import Launch, Op, Place, Structure, Tape, TensorMeta, tensors_of
+from programs.tape.schema import Op, Structure, Tape, TapeLaunch, TapePlace, TensorMeta, tensors_of
 from programs.tape.second_call import difference_of_calls
 
 FlagKind = Literal[
@@ -58,7 +58,7 @@ def flags_of(
     return tuple(dict.fromkeys(found))[:_MAX_FLAGS]
 
 
-def _flag(kind: FlagKind, message: str, place: Place | None) -> TapeFlag:
+def _flag(kind: FlagKind, message: str, place: TapePlace | None) -> TapeFlag:
     return TapeFlag(kind, message, place.file if place else None, place.line if place else None)
 
 
@@ -66,7 +66,7 @@ def _launches(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
     launches = [
         (index, op)
         for index, op in enumerate(tape.ops)
-        if isinstance(op, Launch) and op.phase == "run"
+        if isinstance(op, TapeLaunch) and op.phase == "run"
     ]
     if not launches:
         message = "no kernel is launched: torch does all of the work; launch one on its path"
@@ -90,7 +90,7 @@ def _launches(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
             yield _flag("dead_launch", message, launch.place)
 
 
-def _is_of_nothing(launch: Launch, tape: Tape) -> bool:
+def _is_of_nothing(launch: TapeLaunch, tape: Tape) -> bool:
     """Whether there is nothing to do, as a tensor is empty: no program runs, and none has to."""
     ids = [id_ for value in launch.args.values() for id_ in tensors_of(value)]
     return 0 in launch.grid and any(0 in tape.tensors[id_].shape for id_ in ids)

@@ -23,12 +23,12 @@ from programs.tape.overload_effects import (
 from programs.tape.schema import (
     AtenOp,
     DescriptorArgument,
-    Launch,
     LaunchValue,
     Op,
     ReinterpretedArgument,
     Structure,
     Tape,
+    TapeLaunch,
     TensorRef,
     tensors_of,
 )
@@ -115,7 +115,7 @@ def access_of(op: Op, tape: Tape, effects: KernelsEffects) -> OpAccess:
         covered = [id_ for id_ in overwritten_tensors(op) if _is_whole(tape, id_)]
         renewed = (made - written) | _storages(tape, covered)
         return OpAccess(_storages(tape, read_tensors(op)), written | made, renewed)
-    if isinstance(op, Launch):
+    if isinstance(op, TapeLaunch):
         if 0 in op.grid:
             return OpAccess(nothing, nothing, nothing)
         known = effects.get(op.kernel)
@@ -124,7 +124,7 @@ def access_of(op: Op, tape: Tape, effects: KernelsEffects) -> OpAccess:
     return OpAccess(nothing, nothing, nothing)
 
 
-def _told_to(launch: Launch) -> object:
+def _told_to(launch: TapeLaunch) -> object:
     """Return all that a kernel is told beside tensors: numbers and constants."""
     args, constexprs = (
         tuple((name, _number(value)) for name, value in sorted(given.items()))
@@ -144,7 +144,7 @@ def _number(value: LaunchValue) -> object:
     return type(value), value
 
 
-def _given(tape: Tape, launch: Launch, names: Iterable[str]) -> frozenset[int]:
+def _given(tape: Tape, launch: TapeLaunch, names: Iterable[str]) -> frozenset[int]:
     ids = [id_ for name in names for id_ in tensors_of(launch.args.get(name))]
     return _storages(tape, ids)
 
@@ -200,12 +200,12 @@ class _Forward:
         sources = 0
         for storage in access.reads:
             sources |= self._sources.get(storage, 0)
-        sources |= LAUNCHED if isinstance(op, Launch) else 0
+        sources |= LAUNCHED if isinstance(op, TapeLaunch) else 0
         if op.phase != "inputs" and drawing_device(op, self._tape) == "cuda":
             sources |= DRAWN_ON_CUDA
         empty = isinstance(op, AtenOp) and kind_of(op) == "uninitialized"
         launch = None
-        if isinstance(op, Launch):
+        if isinstance(op, TapeLaunch):
             launch = self._launches.setdefault(_told_to(op), len(self._launches))
         for storage in access.writes:
             before = 0 if storage in access.renews else self._sources.get(storage, 0)

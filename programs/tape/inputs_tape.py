@@ -13,11 +13,11 @@ from typing import Any
 from programs.tape.forged import InvalidTape
 from programs.tape.overload_effects import tensors_at, tensors_made
 from programs.tape.schema import (
-    Launch,
     Op,
     Phase,
     Seeding,
     Tape,
+    TapeLaunch,
     TensorRef,
     TupleOf,
     generators_of,
@@ -36,7 +36,7 @@ def inputs_only(tape: Tape) -> Tape:
     Raises `InvalidTape` for one that is given inputs itself, or makes them with kernels.
     """
     ops = _ops(tape, _phases(tape))
-    if any(isinstance(op, Launch) for op in ops):
+    if any(isinstance(op, TapeLaunch) for op in ops):
         raise InvalidTape("/inputs", "inputs are made with kernels: make them with torch alone")
     outputs = TupleOf(tuple(TensorRef(id_) for id_ in _inputs(tape)))
     apart = [op if isinstance(op, Seeding) else replace(op, stream=0, after=()) for op in ops]

@@ -14,7 +14,7 @@ _MOST_OPERATIONS = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class WorkInstruction:
     """How a number that bounds of loops may come from is computed; of a loop its trips."""
 
     result: str
@@ -23,7 +23,7 @@ class Instruction:
 
 
 @dataclass(slots=True)
-class Block:
+class WorkBlock:
     """A body: what it is in, what its own ops take each time that it runs."""
 
     parent: int | None
@@ -42,10 +42,10 @@ class KernelWork:
 
     kernel: str | None
     """The function that is launched; None: what it does is not known."""
-    blocks: tuple[Block, ...]
+    blocks: tuple[WorkBlock, ...]
     calls: tuple[tuple[int, str], ...]
     """From which block which function is called."""
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[WorkInstruction, ...]
     parameters: Mapping[str, str]
     """By number of the text, the kernel's parameter that bounds of loops may come from."""
 
@@ -113,7 +113,7 @@ class _Total:
                 total = min(total + (count or 0) * inner, _MOST_OPERATIONS)
         return total
 
-    def _times(self, block: Block, times: Mapping[int, int | None]) -> int | None:
+    def _times(self, block: WorkBlock, times: Mapping[int, int | None]) -> int | None:
         outer = 1 if block.parent is None else times[block.parent]
         if block.trips is None or outer is None:
             return outer

@@ -26,7 +26,7 @@ from programs.tape.kernel_effects import (
     ValueFlow,
     opens,
 )
-from programs.tape.kernel_work import Block, Instruction, KernelWork
+from programs.tape.kernel_work import KernelWork, WorkBlock, WorkInstruction
 from programs.tape.ttir_numbers import (
     axis_of,
     middle_below,
@@ -80,12 +80,12 @@ class _Reader:
     """Takes the lines of a module."""
 
     flow: ValueFlow = field(default_factory=ValueFlow)
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[WorkBlock] = field(default_factory=list)
     noted: list[tuple[int, tuple[str, ...], int]] = field(default_factory=list)
     """Ops: in which block, their results, and what they take if a stored value comes from one."""
     stored: list[str] = field(default_factory=list)
     calls: list[tuple[int, str]] = field(default_factory=list)
-    instructions: list[Instruction] = field(default_factory=list)
+    instructions: list[WorkInstruction] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
     does_anything: bool = False
     """Whether assembly may write memory."""
@@ -130,7 +130,7 @@ class _Reader:
         parameters = {node: name for node, name in self.parameters.items() if node in used}
         return KernelWork(kernel, tuple(self.blocks), tuple(self.calls), needed, parameters)
 
-    def _needed(self) -> tuple[Instruction, ...]:
+    def _needed(self) -> tuple[WorkInstruction, ...]:
         """Return the instructions that trips of loops come from, in order."""
         wanted = {block.trips for block in self.blocks if block.trips is not None}
         kept = []
@@ -144,7 +144,7 @@ class _Reader:
         match = FUNCTION.match(line)
         name = match[2].strip('"') if match else "?"
         self._functions.add(name)
-        self.blocks.append(Block(None, "tt.func", name))
+        self.blocks.append(WorkBlock(None, "tt.func", name))
         self._open = [len(self.blocks) - 1]
         if match is None or "private" in (match[1] or ""):
             return
@@ -191,7 +191,7 @@ class _Reader:
 
     def _begin_block(self, name: str, line: str, results: tuple[str, ...]) -> None:
         parent = self._open[-1]
-        block = Block(parent, name, self.blocks[parent].function)
+        block = WorkBlock(parent, name, self.blocks[parent].function)
         if name.startswith(_FOLDS):
             block.fold = results or ("",)
         self.blocks.append(block)
@@ -204,17 +204,17 @@ class _Reader:
             return
         match = _LOOP.search(line)
         bounds = tuple([self.flow.at(found) for found in match.groups()[1:]]) if match else ("",)
-        self.instructions.append(Instruction(block.trips, trips_below, bounds))
+        self.instructions.append(WorkInstruction(block.trips, trips_below, bounds))
         for carried, _ in CARRIED.findall(line.partition("iter_args(")[2]):
-            self.instructions.append(Instruction(self.flow.at(carried), unknown))
+            self.instructions.append(WorkInstruction(self.flow.at(carried), unknown))
         if match:
-            self.instructions.append(Instruction(self.flow.at(match[1]), middle_below, bounds))
+            self.instructions.append(WorkInstruction(self.flow.at(match[1]), middle_below, bounds))
 
     def _begin_while(self, line: str, trips: str) -> None:
         carried = [(self.flow.at(one), self.flow.at(first)) for one, first in CARRIED.findall(line)]
         self._whiles[self._open[-1]] = ConditionalLoop(len(self.instructions), carried)
-        self.instructions.append(Instruction(trips, unknown))
-        self.instructions.extend(Instruction(name, unknown) for name, _ in carried)
+        self.instructions.append(WorkInstruction(trips, unknown))
+        self.instructions.extend(WorkInstruction(name, unknown) for name, _ in carried)
 
     def _arguments(self, names: list[str]) -> None:
         """Note the arguments of a body, which stand for what is not known."""
@@ -222,20 +222,20 @@ class _Reader:
         for name in names:
             if loop is not None:
                 loop.arguments.append((name, len(self.instructions)))
-            self.instructions.append(Instruction(name, unknown))
+            self.instructions.append(WorkInstruction(name, unknown))
 
-    def _end_while(self, loop: ConditionalLoop, block: Block) -> None:
+    def _end_while(self, loop: ConditionalLoop, block: WorkBlock) -> None:
         """Say how often a loop runs if it counts, and what its counter is in the middle."""
         counted = loop.counted(self._compared, self._sums)
         if counted is None or block.trips is None:
             return
         trips = trips_to if counted.includes_end else trips_below
         middle = middle_to if counted.includes_end else middle_below
-        self.instructions[loop.place] = Instruction(block.trips, trips, counted.bounds)
+        self.instructions[loop.place] = WorkInstruction(block.trips, trips, counted.bounds)
         name, place = loop.arguments[counted.argument]
-        self.instructions[place] = Instruction(name, middle, counted.bounds)
+        self.instructions[place] = WorkInstruction(name, middle, counted.bounds)
 
-    def _end_fold(self, block: Block, line: str) -> None:
+    def _end_fold(self, block: WorkBlock, line: str) -> None:
         """Count the body of a reduction for each lane that goes in, where its result counts."""
         operations = max(1, block.operations) * _lanes(line, 0)
         block.operations = 0
@@ -254,7 +254,7 @@ class _Reader:
                 self._compared[results[0]] = (predicate_of(line), given[0], given[1])
         if len(results) != 1 or compute is unknown:
             compute, given = unknown, ()
-        self.instructions.extend(Instruction(result, compute, given) for result in results)
+        self.instructions.extend(WorkInstruction(result, compute, given) for result in results)
 
 
 def _lanes(words: str, at: int | None = None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from programs.tape.allowed_overloads import ALLOWED, Kind
-from programs.tape.schema import AtenOp, Device, Launch, Op, Tape, Value, tensors_of
+from programs.tape.schema import AtenOp, Device, Op, Tape, TapeLaunch, Value, tensors_of
 
 _WITH_RUNNING_STATISTICS = frozenset({
     "aten.batch_norm.default",
@@ -83,7 +83,7 @@ def tensors_at(op: Op) -> Iterator[int]:
             for value in op.kwargs.values():
                 yield from tensors_of(value)
             yield from (id_ for id_ in op.outputs if id_ is not None)
-        case Launch():
+        case TapeLaunch():
             for argument in op.args.values():
                 yield from tensors_of(argument)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from programs.tape.aten_work import aten_work
 from programs.tape.flow import Flow
-from programs.tape.schema import AtenOp, Launch, Tape, tensors_of
+from programs.tape.schema import AtenOp, Tape, TapeLaunch, tensors_of
 
 LaunchesWork = Mapping[int, int | None]
 """By the index of a launch among a tape's ops, its operations; None, or no entry: not known."""
@@ -63,7 +63,7 @@ def program_work(tape: Tape, flow: Flow, launches: LaunchesWork) -> ProgramWork:
         op = tape.ops[index]
         if isinstance(op, AtenOp):
             aten[index] = aten_work(op, tape.tensors)
-        elif isinstance(op, Launch):
+        elif isinstance(op, TapeLaunch):
             number += 1
             done = launches.get(index)
             kernels = None if kernels is None or done is None else kernels + done

@@ -13,14 +13,14 @@ from programs.tape.schema import (
     PHASES,
     AtenOp,
     KernelParameter,
-    Launch,
     LaunchValue,
     LaunchVariant,
     Op,
     Phase,
-    Place,
     Seeding,
     TapeKernel,
+    TapeLaunch,
+    TapePlace,
 )
 from programs.tape.tape_bounds import (
     MAX_ARGUMENTS,
@@ -118,13 +118,13 @@ def _aten(raw: Any, where: str, values: ValueReader) -> AtenOp:
     )
 
 
-def _launch(raw: Any, where: str, values: ValueReader) -> Launch:
+def _launch(raw: Any, where: str, values: ValueReader) -> TapeLaunch:
     found = fields.record(raw, where, _LAUNCH_FIELDS, _LAUNCH_OPTIONAL)
     name = fields.text(found["kernel"], f"{where}/kernel", MAX_NAME_CHARS)
     own = _variant({name: found[name] for name in _VARIANT_FIELDS}, where, values)
     variants = fields.a_list(found.get("variants", []), f"{where}/variants", MAX_VARIANTS)
     stream, after = _order(found, where)
-    return Launch(
+    return TapeLaunch(
         kernel=name,
         grid=own.grid,
         args=_by_parameter(found["args"], f"{where}/args", values),
@@ -207,11 +207,11 @@ def read_phase(raw: Any, where: str) -> Phase:
     return cast("Phase", fields.one_of(raw, f"{where}/phase", PHASES, "phase of a tape"))
 
 
-def read_place(raw: Any, where: str) -> Place | None:
+def read_place(raw: Any, where: str) -> TapePlace | None:
     """Return the line that `file:line` says, or None for null. Raises `InvalidTape`."""
     if raw is None:
         return None
     match = _PLACE.fullmatch(fields.text(raw, f"{where}/line", MAX_NAME_CHARS))
     if match is None:
         raise InvalidTape(f"{where}/line", f"{fields.shown(raw)} is not a file and a line of it")
-    return Place(match[1], int(match[2]))
+    return TapePlace(match[1], int(match[2]))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from launch.checks.precision_measure import MANTISSA_BITS
 from programs.tape.flow import Flow
-from programs.tape.schema import Place, Tape, tensors_of
+from programs.tape.schema import Tape, TapePlace, tensors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class RoundedFloats:
     """Floats that become narrower ones at one line."""
 
     message: str
-    place: Place | None
+    place: TapePlace | None
 
 
 def rounded_floats(tape: Tape, flow: Flow, reference: Tape) -> Iterator[RoundedFloats]:

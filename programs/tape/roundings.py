@@ -17,11 +17,11 @@ from programs.tape.output_paths import by_path, input_path
 from programs.tape.overload_effects import argument_tensors, kind_of, name_of, written_tensors
 from programs.tape.schema import (
     AtenOp,
-    Launch,
     Op,
-    Place,
     Structure,
     Tape,
+    TapeLaunch,
+    TapePlace,
     TensorRef,
     TupleOf,
     tensors_of,
@@ -44,7 +44,7 @@ class Rounding:
     """A step that rounds to floats of a type, and its line."""
 
     dtype: str
-    place: Place | None
+    place: TapePlace | None
 
     @property
     def bits(self) -> int:
@@ -106,7 +106,7 @@ class _Steps:
         ids: list[int] = []
         if isinstance(op, AtenOp):
             ids = [*written_tensors(op), *(id_ for id_ in op.outputs if id_ is not None)]
-        elif isinstance(op, Launch):
+        elif isinstance(op, TapeLaunch):
             ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
         for id_ in ids:
             tensor = self._tape.tensors[id_]
@@ -119,7 +119,7 @@ class _Steps:
         A kernel of which nobody knows what it writes is not said to round, so that nothing is
         tolerated for that.
         """
-        if isinstance(op, Launch):
+        if isinstance(op, TapeLaunch):
             return self._effects.get(op.kernel) is not None
         if not isinstance(op, AtenOp) or kind_of(op) in _SAME_NUMBERS:
             return False

@@ -147,7 +147,7 @@ Structure = Scalar | TensorRef | ListOf | TupleOf | DictOf
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TapePlace:
     """A line of the program."""
 
     file: str
@@ -166,7 +166,7 @@ class AtenOp:
     kwargs: Mapping[str, Value]
     outputs: tuple[int | None, ...]
     phase: Phase
-    place: Place | None
+    place: TapePlace | None
     stream: int = 0
     """The CUDA stream that it runs in, where a tensor of it is on CUDA; 0 is the default stream."""
     after: tuple[int, ...] = ()
@@ -186,7 +186,7 @@ class Seeding:
     device: Device | None
     """The kind of device whose generator of torch's alone was seeded; None: both, or its own."""
     phase: Phase
-    place: Place | None
+    place: TapePlace | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class LaunchVariant:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class TapeLaunch:
     """One launch of a kernel: `args` by parameter, constexprs apart.
 
     `variants` is empty where nothing is autotuned; else the launch itself is its first.
@@ -219,14 +219,14 @@ class Launch:
     reset_to_zero: tuple[str, ...]
     restore_value: tuple[str, ...]
     phase: Phase
-    place: Place | None
+    place: TapePlace | None
     stream: int = 0
     """As of an `AtenOp`."""
     after: tuple[int, ...] = ()
     """As of an `AtenOp`."""
 
 
-def variant_on_cpu(launch: Launch, left_out: Collection[int] = ()) -> int:
+def variant_on_cpu(launch: TapeLaunch, left_out: Collection[int] = ()) -> int:
     """Return which of its variants a launch runs where nothing is timed.
 
     The first, and in a second call the last, so that one that is wrong shows. `left_out` are those
@@ -242,7 +242,7 @@ def variant_on_cpu(launch: Launch, left_out: Collection[int] = ()) -> int:
     return ready[-1 if launch.phase == "run2" else 0]
 
 
-Op = AtenOp | Launch | Seeding
+Op = AtenOp | TapeLaunch | Seeding
 
 
 @dataclass(frozen=True, slots=True)

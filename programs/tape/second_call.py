@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from programs.tape.flow import Flow
 from programs.tape.overload_effects import argument_tensors, makes_views
-from programs.tape.schema import AtenOp, Launch, Op, Phase, Place, Seeding, Tape, tensors_of
+from programs.tape.schema import AtenOp, Op, Phase, Seeding, Tape, TapeLaunch, TapePlace, tensors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class CallsDiffer:
     """Where the second call first does something else than the first."""
 
     message: str
-    place: Place | None
+    place: TapePlace | None
 
 
 def difference_of_calls(tape: Tape, flow: Flow) -> CallsDiffer | None:
@@ -36,7 +36,7 @@ def difference_of_calls(tape: Tape, flow: Flow) -> CallsDiffer | None:
     return None
 
 
-def _work(tape: Tape, flow: Flow, phase: Phase) -> list[AtenOp | Launch]:
+def _work(tape: Tape, flow: Flow, phase: Phase) -> list[AtenOp | TapeLaunch]:
     return [
         op
         for index, op in enumerate(tape.ops)
@@ -47,8 +47,8 @@ def _work(tape: Tape, flow: Flow, phase: Phase) -> list[AtenOp | Launch]:
     ]
 
 
-def _signature(op: AtenOp | Launch, tape: Tape) -> object:
-    if isinstance(op, Launch):
+def _signature(op: AtenOp | TapeLaunch, tape: Tape) -> object:
+    if isinstance(op, TapeLaunch):
         ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
         named: object = (op.kernel, op.grid)
     else:
@@ -58,6 +58,6 @@ def _signature(op: AtenOp | Launch, tape: Tape) -> object:
 
 
 def _told(op: Op | None, tape: Tape) -> str:
-    if isinstance(op, Launch):
+    if isinstance(op, TapeLaunch):
         return f"a launch of {tape.kernels[op.kernel].name}{list(op.grid)}"
     return op.op if isinstance(op, AtenOp) else "nothing more"

@@ -18,7 +18,7 @@ from programs.tape.overload_effects import (
     tensors_at,
     written_tensors,
 )
-from programs.tape.schema import COPIES, AtenOp, Launch, Phase, Seeding, Tape, tensors_of
+from programs.tape.schema import COPIES, AtenOp, Phase, Seeding, Tape, TapeLaunch, tensors_of
 
 _NEVER = -1
 
@@ -65,7 +65,7 @@ class StreamOrder:
         self._over = {stream: self._nothing() for stream in (None, *range(self.streams))}
         self._pinned = frozenset(_pinned(tape))
 
-    def turn(self, op: AtenOp | Launch) -> Turn:
+    def turn(self, op: AtenOp | TapeLaunch) -> Turn:
         """Return when the next op runs."""
         stream = op.stream if self._is_on_cuda(op) else None
         if op.after:
@@ -76,9 +76,9 @@ class StreamOrder:
         """Return when a call's caller goes on."""
         return Turn(None, self._with(self._nothing(), self._tape.ends.get(phase, ())))
 
-    def used(self, op: AtenOp | Launch) -> UsedTensors:
+    def used(self, op: AtenOp | TapeLaunch) -> UsedTensors:
         """Return what an op uses, as far as the tape tells: a launch may use all that it gets."""
-        if isinstance(op, Launch):
+        if isinstance(op, TapeLaunch):
             if 0 in op.grid:
                 return _NOTHING
             known = self._effects.get(op.kernel)
@@ -110,8 +110,8 @@ class StreamOrder:
             if metas[id_].device == "cuda" or (is_copy and metas[id_].storage in self._pinned)
         )
 
-    def _is_on_cuda(self, op: AtenOp | Launch) -> bool:
-        if isinstance(op, Launch):
+    def _is_on_cuda(self, op: AtenOp | TapeLaunch) -> bool:
+        if isinstance(op, TapeLaunch):
             return True
         return any(self._tape.tensors[id_].device == "cuda" for id_ in tensors_at(op))
 
@@ -194,7 +194,7 @@ def left_by(tape: Tape, phase: Phase) -> tuple[int, ...]:
     return (*tensors_of(outputs), *(id_ for one in inputs for id_ in tensors_of(one)))
 
 
-def _with_stream(tape: Tape) -> Iterator[AtenOp | Launch]:
+def _with_stream(tape: Tape) -> Iterator[AtenOp | TapeLaunch]:
     return (op for op in tape.ops if not isinstance(op, Seeding))
 
 

@@ -17,7 +17,6 @@ from programs.tape.schema import (
     DictOf,
     GeneratorRef,
     KernelArgument,
-    Launch,
     LaunchValue,
     ListOf,
     Op,
@@ -26,6 +25,7 @@ from programs.tape.schema import (
     Seeding,
     Structure,
     Tape,
+    TapeLaunch,
     TensorRef,
     TupleOf,
     Value,
@@ -71,7 +71,7 @@ def tape_text(tape: Tape, effects: KernelsEffects | None = None) -> str:
 
 
 def _lines(tape: Tape, flow: Flow, *, is_known: bool) -> Iterator[_Line]:
-    launches = sum(isinstance(op, Launch) for op in tape.ops)
+    launches = sum(isinstance(op, TapeLaunch) for op in tape.ops)
     yield f"torch {tape.torch}, seed {tape.seed}: {len(tape.ops)} ops, {launches} of them launches"
     if launches and not is_known:
         yield "what the kernels write is not known: each launch is taken to write all that it gets"
@@ -164,7 +164,7 @@ def _op(tape: Tape, op: Op) -> str:
     if isinstance(op, Seeding):
         of = "" if op.generator is None else f" of generator {op.generator}"
         return f"seed {op.seed}{of}" + ("" if op.device is None else f" on {op.device}")
-    if isinstance(op, Launch):
+    if isinstance(op, TapeLaunch):
         return _launch(tape, op)
     given = [_value(value) for value in op.args]
     given.extend(f"{name}={_value(value)}" for name, value in op.kwargs.items())
@@ -172,7 +172,7 @@ def _op(tape: Tape, op: Op) -> str:
     return f"{op.op}({', '.join(given)}){made and ' -> '}{made}"
 
 
-def _launch(tape: Tape, op: Launch) -> str:
+def _launch(tape: Tape, op: TapeLaunch) -> str:
     given = [f"{name}={_value(value)}" for name, value in {**op.args, **op.constexprs}.items()]
     options = "".join(f", {name}={value}" for name, value in op.options.items())
     tried = f", {len(op.variants)} configurations" if op.variants else ""

@@ -17,11 +17,11 @@ from programs.tape.schema import (
     DescriptorArgument,
     DtypeName,
     KernelArgument,
-    Launch,
     LaunchValue,
     LaunchVariant,
     ReinterpretedArgument,
     Tape,
+    TapeLaunch,
     TensorMeta,
     TensorRef,
 )
@@ -59,7 +59,7 @@ class AlikeLaunches:
         default_factory=dict
     )
 
-    def asked(self, tape: Tape, launch: Launch, variant: LaunchVariant) -> bytes:
+    def asked(self, tape: Tape, launch: TapeLaunch, variant: LaunchVariant) -> bytes:
         """Return the same for launches that are the same to a compiler.
 
         Triton looks at an argument's type, at whether a number is 1 or divisible by 16, and at
@@ -79,7 +79,7 @@ class AlikeLaunches:
         return _digest(kind, said)
 
 
-def kind_of(launch: Launch, variant: LaunchVariant) -> bytes:
+def kind_of(launch: TapeLaunch, variant: LaunchVariant) -> bytes:
     """Return the same for launches that differ in what they give at run time alone."""
     constants = [
         (name, value)

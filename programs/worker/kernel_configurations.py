@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from compiler.json_number import written_number
 from programs.program_record import KernelConfiguration
-from programs.tape.schema import DtypeName, KernelArgument, Launch, LaunchVariant, Tape
+from programs.tape.schema import DtypeName, KernelArgument, LaunchVariant, Tape, TapeLaunch
 from programs.worker.kernel_jobs import KernelUse
 
 
@@ -20,7 +20,7 @@ def configurations_of(
     found: dict[KernelUse, KernelConfiguration] = {}
     for index, uses in variants.items():
         op = tape.ops[index]
-        if not isinstance(op, Launch) or len(op.variants) != len(uses):
+        if not isinstance(op, TapeLaunch) or len(op.variants) != len(uses):
             continue
         for number, use in enumerate(uses):
             was_fastest = found[use].is_fastest if use in found else None

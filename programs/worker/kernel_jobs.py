@@ -21,10 +21,10 @@ from compiler.stages import CompiledStage
 from compiler.toolchain import Toolchain
 from launch.request.inference import infer
 from programs.tape.schema import (
-    Launch,
     LaunchValue,
     LaunchVariant,
     Tape,
+    TapeLaunch,
     variant_on_cpu,
 )
 from programs.worker.alike_launches import AlikeLaunches, ReadKernel, kind_of
@@ -121,7 +121,7 @@ class KernelJobs:
         Raises TooManyKernels, DeadlinePassed.
         """
         found, alike = KernelUses(), AlikeLaunches()
-        launches = [(at, op) for at, op in enumerate(tape.ops) if isinstance(op, Launch)]
+        launches = [(at, op) for at, op in enumerate(tape.ops) if isinstance(op, TapeLaunch)]
         looked_at = _AT_ONCE
         for index, launch in launches:
             values = _number_of_values(launch)
@@ -144,7 +144,7 @@ class KernelJobs:
     async def _use(
         self,
         tape: Tape,
-        launch: Launch,
+        launch: TapeLaunch,
         variant: LaunchVariant,
         found: KernelUses,
         alike: AlikeLaunches,
@@ -158,7 +158,7 @@ class KernelJobs:
         return found.by_asked[asked]
 
     async def _found(
-        self, tape: Tape, launch: Launch, variant: LaunchVariant, alike: AlikeLaunches
+        self, tape: Tape, launch: TapeLaunch, variant: LaunchVariant, alike: AlikeLaunches
     ) -> KernelUse:
         name, is_own = launch.kernel, True
         try:
@@ -184,7 +184,7 @@ class KernelJobs:
         text: PostedKernel,
         arguments: RecordedArguments,
         variant: LaunchVariant,
-        launch: Launch,
+        launch: TapeLaunch,
         alike: AlikeLaunches,
     ) -> ReadKernel:
         """Return what a source says of a kernel, read once for all arguments at run time."""
@@ -218,13 +218,13 @@ class KernelJobs:
         return ReadKernel(posted, facts.name, parameters)
 
 
-def _variants(launch: Launch) -> Sequence[LaunchVariant]:
+def _variants(launch: TapeLaunch) -> Sequence[LaunchVariant]:
     """Return the configurations of a launch, that which the CPU device runs first."""
     own = LaunchVariant(launch.grid, launch.constexprs, launch.options)
     return launch.variants or (own,)
 
 
-def _number_of_values(launch: Launch) -> int:
+def _number_of_values(launch: TapeLaunch) -> int:
     """Return how much there is to look at in one variant of a launch."""
     return 1 + sum(map(_size, (*launch.args.values(), *launch.constexprs.values())))
 

@@ -27,10 +27,10 @@ from programs.tape.schema import (
     DescriptorArgument,
     DtypeName,
     KernelArgument,
-    Launch,
     LaunchValue,
     ReinterpretedArgument,
     Tape,
+    TapeLaunch,
     TensorMeta,
     TensorRef,
 )
@@ -48,7 +48,7 @@ class RecordedArguments:
 
 
 def launch_arguments(
-    tape: Tape, launch: Launch, constexprs: Mapping[str, LaunchValue]
+    tape: Tape, launch: TapeLaunch, constexprs: Mapping[str, LaunchValue]
 ) -> RecordedArguments:
     """Return the arguments of `launch`, with the `constexprs` of one of its variants.
 

@@ -6,7 +6,7 @@ from programs.tape.flow import flow_of
 from programs.tape.kernel_work import KernelWork
 from programs.tape.kernel_work_reader import kernel_work
 from programs.tape.program_work import LaunchesWork, ProgramWork, WorkShares, program_work, shares
-from programs.tape.schema import Launch, variant_on_cpu
+from programs.tape.schema import TapeLaunch, variant_on_cpu
 from programs.worker.program_kernels import ProgramKernels
 
 _MOST_STEPS = 20_000_000
@@ -27,7 +27,12 @@ def launches_work(kernels: ProgramKernels) -> LaunchesWork:
     for index, use in kernels.of_launch.items():
         launch = kernels.tape.ops[index]
         built = kernels.built(use)
-        if not isinstance(launch, Launch) or launch.phase != "run" or not built or not built.ttir:
+        if (
+            not isinstance(launch, TapeLaunch)
+            or launch.phase != "run"
+            or not built
+            or not built.ttir
+        ):
             continue
         assert use.job is not None
         key = use.job.key
@@ -75,14 +80,14 @@ def _work(kernels: ProgramKernels) -> ProgramWork:
     return program_work(kernels.tape, flow, launches_work(kernels))
 
 
-def grid_of(launch: Launch, variant: int | None) -> tuple[int, int, int]:
+def grid_of(launch: TapeLaunch, variant: int | None) -> tuple[int, int, int]:
     """Return the grid of the variant that runs, or would run first."""
     if not launch.variants:
         return launch.grid
     return launch.variants[variant_on_cpu(launch) if variant is None else variant].grid
 
 
-def _numbers(launch: Launch, work: KernelWork) -> Mapping[str, int]:
+def _numbers(launch: TapeLaunch, work: KernelWork) -> Mapping[str, int]:
     """Return the integers that a launch gives to parameters from which bounds of loops come."""
     found = {name: launch.args.get(name) for name in work.parameters.values()}
     return {name: int(value) for name, value in found.items() if isinstance(value, int)}

@@ -12,7 +12,7 @@ from launch.messages import Finding
 from programs.program_job import program_problem
 from programs.program_record import ProgramKernel, ProgramProblem
 from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, either_effects
-from programs.tape.schema import Launch, Tape, variant_on_cpu
+from programs.tape.schema import Tape, TapeLaunch, variant_on_cpu
 from programs.worker.kernel_compiles import BuiltKernel, KernelCompiles
 from programs.worker.kernel_configurations import configurations_of
 from programs.worker.kernel_jobs import KernelJobs, KernelUse
@@ -136,7 +136,7 @@ class ProgramKernels:
         """Return them with the variants that the CPU device runs, of those that compile."""
         numbers = {}
         for index, op in enumerate(self.tape.ops):
-            if not isinstance(op, Launch) or len(op.variants) < 2:
+            if not isinstance(op, TapeLaunch) or len(op.variants) < 2:
                 continue
             uses = self.variants.get(index, ())
             fail = [number for number, use in enumerate(uses) if self._is_left_out(use)]
@@ -212,7 +212,7 @@ def _for_cpu(kernel: BuiltKernel) -> BuiltKernel:
 def _runnable(tape: Tape, index: int, uses: Sequence[KernelUse]) -> Sequence[KernelUse]:
     """Return those variants of a launch whose hooks the tape holds."""
     launch = tape.ops[index]
-    assert isinstance(launch, Launch)
+    assert isinstance(launch, TapeLaunch)
     if len(uses) != len(launch.variants):
         return uses
     return [use for use, one in zip(uses, launch.variants, strict=True) if not one.unprepared]

@@ -23,7 +23,7 @@ from programs.program_record import (
     tape_url,
 )
 from programs.tape.program_work import WorkShares
-from programs.tape.schema import Launch, Tape
+from programs.tape.schema import Tape, TapeLaunch
 from programs.worker.gpu.program_times import ProgramTimes, Speedup, speedup_of
 from programs.worker.program_recordings import RecordedCase
 from programs.worker.recording import ProgramTape
@@ -116,7 +116,7 @@ class CaseOutcome:
 
 def launches_of(tape: Tape) -> int:
     """Return how many launches one call of the program makes."""
-    return sum(isinstance(op, Launch) and op.phase == "run" for op in tape.ops)
+    return sum(isinstance(op, TapeLaunch) and op.phase == "run" for op in tape.ops)
 
 
 def with_run(job: ProgramJob, run: CaseOutcome) -> Program:

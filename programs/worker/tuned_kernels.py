@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from programs.tape.schema import Launch, LaunchVariant, Tape, TapeKernel
+from programs.tape.schema import LaunchVariant, Tape, TapeKernel, TapeLaunch
 
 _MOST_WARNINGS = 100
 _MOST_SHOWN_CHARS = 200
@@ -15,7 +15,7 @@ def tuned_warnings(tape: Tape, numbers: Mapping[int, int]) -> list[str]:
     most: dict[str, int] = {}
     for index, number in numbers.items():
         launch = tape.ops[index]
-        assert isinstance(launch, Launch)
+        assert isinstance(launch, TapeLaunch)
         ran.setdefault(launch.kernel, {}).setdefault(number, launch.variants[number])
         most[launch.kernel] = max(len(launch.variants), most.get(launch.kernel, 0))
     names = list(most)[:_MOST_WARNINGS]

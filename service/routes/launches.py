@@ -51,7 +51,7 @@ class LaunchQuery(BaseModel):
     wait_s: Annotated[float, Field(ge=0)] = 0
 
 
-class Launches(BaseModel):
+class LaunchAnswers(BaseModel):
     """Launches, in the order of the query."""
 
     launches: list[Launch]
@@ -60,7 +60,7 @@ class Launches(BaseModel):
 @router.post(
     "/query",
     summary="Get several launches, in the order of their ids",
-    responses={200: {"model": Launches}},
+    responses={200: {"model": LaunchAnswers}},
     openapi_extra={"requestBody": body_of(LaunchQuery, {})},
 )
 async def query_launches(request: Request) -> Response:

@@ -31,7 +31,7 @@ STANDARD_TARGET: Final = "cuda:90"
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class AutotuneContext:
     """What an autotuner's configurations may hang on, as a variant's request says it."""
 
     source: str
@@ -39,7 +39,7 @@ class Context:
     triton: str | None
 
 
-def context_of(body: Mapping[str, Any], kind: Kind) -> Context:
+def context_of(body: Mapping[str, Any], kind: Kind) -> AutotuneContext:
     """Return the context of one variant's request. Raises RequestRejected without a source."""
     compilation = body.get("compilation") if kind == "launches" else body
     source = compilation.get("source") if isinstance(compilation, dict) else None
@@ -48,10 +48,10 @@ def context_of(body: Mapping[str, Any], kind: Kind) -> Context:
         raise RequestRejected(Fault(AT, message))
     device = body.get("device")
     named = compilation.get("target") or (isinstance(device, dict) and device.get("target"))
-    return Context(source, str(named or STANDARD_TARGET), compilation.get("triton"))
+    return AutotuneContext(source, str(named or STANDARD_TARGET), compilation.get("triton"))
 
 
-def contexts_of(base: Mapping[str, Any], kind: Kind, space: Space) -> list[Context]:
+def contexts_of(base: Mapping[str, Any], kind: Kind, space: Space) -> list[AutotuneContext]:
     """Return the contexts of all variants, before there are any. Raises RequestRejected."""
     own = context_of(base, kind) if "source" not in _names(space) else None
     axes = {axis.name: axis for axis in space.product if axis.name in _OF_CONTEXT}
@@ -61,7 +61,10 @@ def contexts_of(base: Mapping[str, Any], kind: Kind, space: Space) -> list[Conte
         else [getattr(own or _without_source(base, kind), name)]
         for name in _OF_CONTEXT
     ]
-    found = [Context(*some) for some in itertools.islice(itertools.product(*ranges), MAX_CONTEXTS)]
+    found = [
+        AutotuneContext(*some)
+        for some in itertools.islice(itertools.product(*ranges), MAX_CONTEXTS)
+    ]
     if len(found) == MAX_CONTEXTS:
         message = f"sources, targets and Tritons make {MAX_CONTEXTS} autotuners or more; take fewer"
         raise RequestRejected(Fault(AT, message))
@@ -75,7 +78,7 @@ def _names(space: Space) -> set[str]:
     return {axis.name for axis in space.product}
 
 
-def _without_source(base: Mapping[str, Any], kind: Kind) -> Context:
+def _without_source(base: Mapping[str, Any], kind: Kind) -> AutotuneContext:
     inner = base.get("compilation", {}) if kind == "launches" else base
     body = {**base, "compilation": {**inner, "source": ""}} if kind == "launches" else base
     return context_of({**body, "source": ""}, kind)
@@ -84,7 +87,7 @@ def _without_source(base: Mapping[str, Any], kind: Kind) -> Context:
 class AutotunedSpace:
     """A space with the configurations of its readings, and the plan of its sweep."""
 
-    def __init__(self, space: Space, readings: Mapping[Context, AutotuneReading]) -> None:
+    def __init__(self, space: Space, readings: Mapping[AutotuneContext, AutotuneReading]) -> None:
         """Take the configurations over.
 
         Raises RequestRejected: for no autotuner, and for an axis that configurations set.
@@ -217,7 +220,7 @@ class AutotunedSpace:
                     axis.put(index, value)
         return added
 
-    def _heuristics(self, context: Context) -> tuple[Heuristics, frozenset[str]]:
+    def _heuristics(self, context: AutotuneContext) -> tuple[Heuristics, frozenset[str]]:
         reading = self._readings[context]
         left = [item for item in reading.heuristics if item.name not in self._set_aside]
         names = {name for config in reading.configs for name in (*config.values, *config.options)}

@@ -17,7 +17,7 @@ from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
-from sweeps.autotune.autotuned_space import Context
+from sweeps.autotune.autotuned_space import AutotuneContext
 from sweeps.autotune.configurations import AT
 from sweeps.error_location import BASE, COMPILATION
 from sweeps.variant import Kind
@@ -31,8 +31,8 @@ async def read_autotuners(
     caller: Caller,
     base: Mapping[str, Any],
     kind: Kind,
-    contexts: Sequence[Context],
-) -> dict[Context, AutotuneReading]:
+    contexts: Sequence[AutotuneContext],
+) -> dict[AutotuneContext, AutotuneReading]:
     """Return the reading of each context.
 
     Raises RequestRejected for a source that cannot be read, ProblemRaised (409) where no worker has
@@ -43,7 +43,7 @@ async def read_autotuners(
     at = BASE + (COMPILATION if kind == "launches" else "")
     offered = await state.toolchains.current()
 
-    async def read_one(context: Context) -> AutotuneReading:
+    async def read_one(context: AutotuneContext) -> AutotuneReading:
         return await _read_one(state, caller, compilation, context, offered, at)
 
     found = await gather_limited(AT_ONCE, contexts, read_one)  # the first that is wrong says what
@@ -54,7 +54,7 @@ async def _read_one(
     state: ServiceState,
     caller: Caller,
     compilation: Mapping[str, Any],
-    context: Context,
+    context: AutotuneContext,
     offered: ToolchainSet,
     at: str,
 ) -> AutotuneReading:
@@ -77,7 +77,7 @@ async def _read_one(
     return found.autotune
 
 
-def _why(found: Inspection, context: Context) -> str:
+def _why(found: Inspection, context: AutotuneContext) -> str:
     said = found.problem.detail if found.problem is not None else "nothing was found"
     lines = [f"line {item.line}: {item.message}" for item in found.diagnostics if item.line]
     where = f" ({lines[0]})" if lines and lines[0] not in said else ""

@@ -20,7 +20,7 @@ from programs.gpu.program_timing import TimedProgram, timed
 from programs.gpu.timed_call import NotCapturable
 from programs.replay.live_tensors import LiveTensors
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Launch, tensors_of
+from programs.tape.schema import TapeLaunch, tensors_of
 from tests.programs.eager_recording import recorded
 from tests.programs.timed_programs import SentTensors, StandInDevice, prepared
 from tests.unit.programs.tape_maker import TapeMaker
@@ -207,7 +207,7 @@ class FirstRunsOnly:
     def launch(self, index: int, tensors: LiveTensors) -> None:
         """Run, or be captured to be run."""
         op = LAUNCHING.ops[index]
-        assert isinstance(op, Launch)
+        assert isinstance(op, TapeLaunch)
         out = tensors.get(*tensors_of(op.args["out"]))
         if self._device.graph is not None:
             self._device.graph.add(lambda: self._run(out))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from programs.tape.schema import AtenOp, Launch, Tape
+from programs.tape.schema import AtenOp, Tape, TapeLaunch
 from tests.programs.recording_process import RecordingProcess
 
 MODEL = {"kind": "model", "class": "Model"}
@@ -75,8 +75,8 @@ def names(tape: Tape, phase: str = "run") -> list[str]:
     return [op.op for op in tape.ops if isinstance(op, AtenOp) and op.phase == phase]
 
 
-def launches(tape: Tape) -> list[Launch]:
-    return [op for op in tape.ops if isinstance(op, Launch)]
+def launches(tape: Tape) -> list[TapeLaunch]:
+    return [op for op in tape.ops if isinstance(op, TapeLaunch)]
 
 
 def test_a_reference_model_is_recorded_with_its_own_inputs_and_parameters(

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from programs.tape.schema import AtenOp, DescriptorArgument, DtypeName, KernelArgument, Launch, Tape
+from programs.tape.schema import (
+    AtenOp,
+    DescriptorArgument,
+    DtypeName,
+    KernelArgument,
+    Tape,
+    TapeLaunch,
+)
 from tests.programs.recording_process import RecordingProcess
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n"
@@ -30,8 +37,8 @@ def refusal(recorder: RecordingProcess, source: str) -> Any:
     return recorder.refusal(HEAD + source)
 
 
-def launches(tape: Tape) -> list[Launch]:
-    return [op for op in tape.ops if isinstance(op, Launch)]
+def launches(tape: Tape) -> list[TapeLaunch]:
+    return [op for op in tape.ops if isinstance(op, TapeLaunch)]
 
 
 AUTOTUNED = f"""
@@ -91,7 +98,7 @@ def test_a_pre_hook_of_the_first_configuration_is_recorded_before_the_launch(
     )
     tape = tape_of(recorder, hooked + "kernel[(1,)](x, out, 8)\n")
     assert [op.op for op in tape.ops[-2:] if hasattr(op, "op")] == ["aten.fill_.Scalar"]
-    assert isinstance(tape.ops[-1], Launch)
+    assert isinstance(tape.ops[-1], TapeLaunch)
 
 
 def test_arguments_of_every_kind(recorder: RecordingProcess) -> None:

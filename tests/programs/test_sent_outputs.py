@@ -20,10 +20,10 @@ pytestmark = pytest.mark.unit
 def context(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what sends outputs, without a GPU: tensors lie on the CPU."""
     fake_cuda.install(monkeypatch, {})
-    from programs.gpu.program_context import ProgramContext
+    from programs.gpu.program_context import GpuProgramContext
     from worker.gpu.launcher.output_memory import OutputMemory
 
-    made = object.__new__(ProgramContext)
+    made = object.__new__(GpuProgramContext)
     made.device = SimpleNamespace(stream=0)  # type: ignore[assignment]
     made._outputs = OutputMemory()
     return made

@@ -12,7 +12,7 @@ import torch
 from programs.gpu.variant_choice import VariantChoice
 from programs.replay.live_tensors import LiveTensors
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Launch, Tape
+from programs.tape.schema import Tape, TapeLaunch
 from tests.programs.timed_programs import StandInDevice
 from tests.unit.programs.tape_maker import TapeMaker
 from worker.gpu.launcher.fault import GpuFault, KernelFault
@@ -34,7 +34,7 @@ class Kernels:
         self.runs.append(variant)
 
 
-def a_launch(tuned: int = 1) -> tuple[Tape, list[Launch], LiveTensors, int]:
+def a_launch(tuned: int = 1) -> tuple[Tape, list[TapeLaunch], LiveTensors, int]:
     """Return a tape of so many launches that are alike, and what they write."""
     maker = TapeMaker()
     x = maker.tensor()
@@ -45,7 +45,7 @@ def a_launch(tuned: int = 1) -> tuple[Tape, list[Launch], LiveTensors, int]:
     tensors = LiveTensors(tape, torch.device("cpu"))
     for id_ in (x, out):
         tensors.make(id_).fill_(3)
-    return tape, [op for op in tape.ops if isinstance(op, Launch)], tensors, out
+    return tape, [op for op in tape.ops if isinstance(op, TapeLaunch)], tensors, out
 
 
 def test_the_fastest_variant_runs() -> None:

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_flatten
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.program_timing import TimedProgram
 from programs.gpu.repeat_outputs import octets_of
-from programs.gpu.timed_call import CallLaunches, NotCapturable, TimedCall
+from programs.gpu.timed_call import CallLaunches, GpuTimedCall, NotCapturable
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
 from programs.replay.program_run import seed_of, tensors_in
@@ -44,7 +44,7 @@ def prepared(
     tensors, needed = at_first_call(read, device), lifetimes(read)
     found: dict[int, list[int]] = {}
     for number in (0, 1):
-        call = TimedCall(read, needed, number, tensors, launches, device)
+        call = GpuTimedCall(read, needed, number, tensors, launches, device)
         torch.manual_seed(SEED + number)
         call.run()
         found[number] = digests(call.outputs())

@@ -81,7 +81,9 @@ SENT: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ('"0x10","NOP","1"\n', '"Address","Source"\n', '"0x', '","', '"a', "\n"),
     ),
     "counters of SASS": (
-        lambda text: hot_lines.hot_lines([hot_lines.Counted(0, text, 1, 1, {})], text, "k"),
+        lambda text: hot_lines.hot_lines(
+            [hot_lines.CountedInstruction(0, text, 1, 1, {})], text, "k"
+        ),
         (
             '\t.section\t.text.k,"ax"\n',
             '\t//## File "/kernel/a", line 1\n',

@@ -22,7 +22,7 @@ from worker.compile.child_failure import (
 from worker.compile.child_run import ChildRun, carry_out, read_run, read_stages
 from worker.compile.progress import Progress
 from worker.compile.reports import BackReport, LogReport, Malformed, Report
-from worker.pool.child_outcome import Stage
+from worker.pool.child_outcome import SentStage
 from worker.pool.pool import Pool
 
 
@@ -56,7 +56,7 @@ LOG_DEADLINE_S = 10.0
 
 logger = logging.getLogger(__name__)
 
-OnStage = Callable[[Stage], None]
+OnStage = Callable[[SentStage], None]
 _Report = TypeVar("_Report", bound=Report)
 
 

@@ -27,7 +27,7 @@ from worker.compile.compile import CompileContext, compile_kernel
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.result_cache import leave_for_others, put_stages
 from worker.consumer import Attempt
-from worker.pool.child_outcome import Stage
+from worker.pool.child_outcome import SentStage
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 @asynccontextmanager
 async def announcing(claim: Claim, events: Events) -> AsyncIterator[OnStage]:
     """Yield what a reached stage is handed to; all are announced when the context ends."""
-    stages: asyncio.Queue[Stage | None] = asyncio.Queue()
+    stages: asyncio.Queue[SentStage | None] = asyncio.Queue()
     announcements = asyncio.create_task(_announce_all(claim, events, stages))
     try:
         yield stages.put_nowait
@@ -45,7 +45,9 @@ async def announcing(claim: Claim, events: Events) -> AsyncIterator[OnStage]:
         announcements.cancel()
 
 
-async def _announce_all(claim: Claim, events: Events, stages: asyncio.Queue[Stage | None]) -> None:
+async def _announce_all(
+    claim: Claim, events: Events, stages: asyncio.Queue[SentStage | None]
+) -> None:
     over = False
     while not over:
         reached = [await stages.get()]

@@ -17,7 +17,7 @@ from store.compilations import Derived
 from store.records import Hit
 from worker.compile.progress import Progress, Reusable
 from worker.compile.reports import BackReport, FrontReport
-from worker.pool.child_outcome import Stage
+from worker.pool.child_outcome import SentStage
 
 _ASKS = {"asks": True}
 _BackReport = TypeVar("_BackReport", bound=BackReport)
@@ -48,7 +48,7 @@ class ResultCache:
 
     job: CompileJob
     progress: Progress
-    on_stage: Callable[[Stage], None]
+    on_stage: Callable[[SentStage], None]
     fronts: Derived
     backs: Derived
     refresh: bool
@@ -122,7 +122,7 @@ class ResultCache:
         self.progress.stages |= hit.included
         self.progress.digests |= {stage: hit.blobs[stage] for stage in hit.included}
         for stage, data in hit.included.items():
-            self.on_stage(Stage(stage, timings_ms.get(stage, 0.0), data))
+            self.on_stage(SentStage(stage, timings_ms.get(stage, 0.0), data))
 
 
 async def put_stages(progress: Progress, blobs: Blobs, namespace: str) -> dict[str, str]:

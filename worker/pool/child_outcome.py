@@ -30,7 +30,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class SentStage:
     """One stage that was reached.
 
     Its artifact, and the milliseconds it took by the child's own account.
@@ -60,7 +60,7 @@ class ChildOutcome:
     ending: Ending
     detail: str
     """Why, in words for a log; empty for `ok`."""
-    stages: tuple[Stage, ...]
+    stages: tuple[SentStage, ...]
     result: dict[str, Any] | None
     failure: dict[str, Any] | None
     stdout: bytes

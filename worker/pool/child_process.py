@@ -18,7 +18,7 @@ from worker.pool.child_outcome import (
     ChildOutcome,
     ChildUse,
     Ending,
-    Stage,
+    SentStage,
     Usage,
 )
 from worker.pool.child_pipes import CapturedOutput, ChildPipes
@@ -27,7 +27,7 @@ from worker.pool.child_protocol import ChildProtocol
 _EXIT_WAIT_S = 5.0
 _WHOLE_GROUP = 4  # PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9
 
-OnStage = Callable[[Stage], None]
+OnStage = Callable[[SentStage], None]
 MoreTime = Callable[[], Awaitable[float]]
 """Asked when a child's time is over: how many seconds it has after all, 0 for none."""
 
@@ -239,7 +239,7 @@ class ChildProcess:
         if self._on_touched is not None:
             self._on_touched()
 
-    def _announce(self, stage: Stage) -> None:
+    def _announce(self, stage: SentStage) -> None:
         if self._on_stage is not None:
             self._on_stage(stage)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from worker.pool import frame
-from worker.pool.child_outcome import Ending, Stage, Usage
+from worker.pool.child_outcome import Ending, SentStage, Usage
 
 MOST_STAGE_HEADER_MEMBERS = 3
 MOST_MS = 86_400_000.0
@@ -24,9 +24,11 @@ LONGEST_DETAIL = 200
 class ChildProtocol:
     """The child's half of the protocol."""
 
-    def __init__(self, on_touched: Callable[[], None], on_stage: Callable[[Stage], None]) -> None:
+    def __init__(
+        self, on_touched: Callable[[], None], on_stage: Callable[[SentStage], None]
+    ) -> None:
         self.ready = False
-        self.stages: list[Stage] = []
+        self.stages: list[SentStage] = []
         self.last: dict[str, Any] | None = None
         self.touched = False
         self.usage: Usage | None = None
@@ -95,7 +97,7 @@ class ChildProtocol:
         else:
             raise frame.FrameError(f"a frame of unknown kind {_quoted(kind)}")
 
-    def _stage(self, received: frame.Frame) -> Stage:
+    def _stage(self, received: frame.Frame) -> SentStage:
         name, ms = received.header.get("stage"), received.header.get("ms")
         if not isinstance(name, str) or ms is None or not _is_number(ms, MOST_MS):
             raise frame.FrameError("a stage frame needs a name (`stage`) and a time (`ms`)")
@@ -104,7 +106,7 @@ class ChildProtocol:
         if name not in self._awaited:
             raise frame.FrameError(f"the stage {_quoted(name)}, which is not awaited (any more)")
         self._awaited.remove(name)
-        return Stage(name, float(ms), received.body)
+        return SentStage(name, float(ms), received.body)
 
     def verdict(self, status: int | None) -> tuple[Ending, str]:
         """Return how a child ended that left with this wait status, and why.

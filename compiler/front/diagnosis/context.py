@@ -23,7 +23,7 @@ _LONGEST_SOURCE_TEXT = 60
 
 
 @dataclass(frozen=True)
-class Context:
+class RaisedContext:
     """What is known where an error happened: node, function, the kernel's constexprs and types.
 
     `operands` are the types of what Triton's own function was looking at when it raised.
@@ -58,7 +58,7 @@ class Context:
         return None
 
 
-Advice = Callable[[Match, Context], str | None]
+Advice = Callable[[Match, RaisedContext], str | None]
 
 
 @dataclass(frozen=True)

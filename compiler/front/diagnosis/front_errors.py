@@ -14,7 +14,7 @@ from compiler.diagnostic import Diagnostic, Failure, Span, diagnostic, excerpt, 
 from compiler.front import environment
 from compiler.front.ast_source import CompleteSpecialization
 from compiler.front.diagnosis import hints, module_errors, source_places, wording
-from compiler.front.diagnosis.context import Context, Rewording, operands, source_text
+from compiler.front.diagnosis.context import RaisedContext, Rewording, operands, source_text
 from compiler.front.diagnosis.hints import CONSTRUCTS
 from compiler.front.diagnosis.internal_errors import reworded
 from compiler.front.diagnosis.source_places import CallFrame
@@ -91,7 +91,7 @@ def _failure(
     types = {n: specialization.signature[n] for n in names} if own else {}
     values = {k[0]: v for k, v in specialization.constexprs.items() if len(k) == 1} if own else {}
     by_name = {function.arg_names[index]: value for index, value in values.items()}
-    context = Context(message, shown.node, shown.function, by_name, types, operands(root))
+    context = RaisedContext(message, shown.node, shown.function, by_name, types, operands(root))
     node = source_places.closer(shown.node, message)
     rewording = reworded(context) or Rewording(_worded(message), hints.hint(context))
     if rewording.hint is None and _is_static_assert(found[-1].node) and not found[-1].is_users:

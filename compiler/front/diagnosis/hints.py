@@ -11,7 +11,7 @@ import re
 
 from compiler.front.diagnosis import name_errors, replacements, shape_errors
 from compiler.front.diagnosis.advice import ADVICE
-from compiler.front.diagnosis.context import Advice, Context, Match
+from compiler.front.diagnosis.context import Advice, Match, RaisedContext
 from compiler.front.diagnosis.source_places import first_assignment
 from compiler.rejection import closest
 
@@ -51,7 +51,7 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
 }
 
 
-def hint(context: Context) -> str | None:
+def hint(context: RaisedContext) -> str | None:
     """Return advice for an error, or `None` if nothing better than its message can be said."""
     for pattern, advice in _COMPUTED:
         match = re.search(pattern, context.message)
@@ -60,19 +60,19 @@ def hint(context: Context) -> str | None:
     return next((text for pattern, text in ADVICE if re.search(pattern, context.message)), None)
 
 
-def _spelling(match: Match, _: Context) -> str:
+def _spelling(match: Match, _: RaisedContext) -> str:
     allowed = next(names for kind, names in _SPELLINGS.items() if kind in match[0].lower())
     meant = closest(match[1], [name for name in allowed if name])
     listed = ", ".join(f'"{name}"' for name in allowed)
     return f'Did you mean "{meant}"?' if meant else f"It is one of {listed}."
 
 
-def _precision(match: Match, _: Context) -> str:
+def _precision(match: Match, _: RaisedContext) -> str:
     meant = "ieee" if match[2] in {"fp32", "float32"} else closest(match[2], match[1].split("'"))
     return f'Did you mean "{meant}"?' if meant else 'Use "ieee" for full fp32, "tf32" for speed.'
 
 
-def _signature(_: Match, context: Context) -> str | None:
+def _signature(_: Match, context: RaisedContext) -> str | None:
     node = context.node
     if not isinstance(node, ast.Call):
         return None
@@ -88,7 +88,7 @@ def _signature(_: Match, context: Context) -> str | None:
     return f"It is called as {ast.unparse(node.func)}({shown})."
 
 
-def _parameters(node: ast.AST, context: Context) -> list[inspect.Parameter] | None:
+def _parameters(node: ast.AST, context: RaisedContext) -> list[inspect.Parameter] | None:
     """Return what the function that `node` calls can be given, `None` where that is not known."""
     node = node.iter if isinstance(node, ast.For) else node
     called = context.value_of(node.func) if isinstance(node, ast.Call) else None
@@ -111,7 +111,7 @@ def _shown(parameter: inspect.Parameter) -> str:
     return f"{parameter.name}: tl.constexpr{given}"
 
 
-def _keyword(match: Match, context: Context) -> str | None:
+def _keyword(match: Match, context: RaisedContext) -> str | None:
     parameters = _parameters(context.node, context)
     if parameters is None:
         return None
@@ -123,7 +123,7 @@ def _keyword(match: Match, context: Context) -> str | None:
     return f"Did you mean {meant!r}?" if meant else f"It takes: {', '.join(names)}."
 
 
-def _carried(match: Match, context: Context) -> str:
+def _carried(match: Match, context: RaisedContext) -> str:
     name, wanted = match[1], match[3]
     first = first_assignment(context.tree, name, before=getattr(context.node, "lineno", 0))
     value = getattr(first, "value", None)
@@ -146,7 +146,7 @@ def _made(wanted: str, start: str) -> str:
     return f"tl.full({extents if shape else '()'}, {start}, {dtype})"
 
 
-def _branch(match: Match, _: Context) -> str:
+def _branch(match: Match, _: RaisedContext) -> str:
     name, wanted = match[1], match[3]
     return (
         f"Both ways through the `if` must leave the same type: start with "
@@ -154,11 +154,11 @@ def _branch(match: Match, _: Context) -> str:
     )
 
 
-def _construct(match: Match, _: Context) -> str | None:
+def _construct(match: Match, _: RaisedContext) -> str | None:
     return CONSTRUCTS[match[1]][1] if match[1] in CONSTRUCTS else None
 
 
-def _pointer(_: Match, context: Context) -> str:
+def _pointer(_: Match, context: RaisedContext) -> str:
     for name in shape_errors.names_in(context.node):
         kind = context.types.get(name)
         if isinstance(kind, str) and not kind.startswith("*"):

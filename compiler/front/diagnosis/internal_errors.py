@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable
 
 from compiler.front.diagnosis import value_errors
-from compiler.front.diagnosis.context import Context, Match, Rewording, source_text
+from compiler.front.diagnosis.context import Match, RaisedContext, Rewording, source_text
 
 _OF_HOST = {
     "cdiv": "Write tl.cdiv(a, b).",
     "next_power_of_2": "Compute it on the host, and pass it as a tl.constexpr parameter.",
 }
 
-Teller = Callable[[Match, Context], "Rewording | None"]
+Teller = Callable[[Match, RaisedContext], "Rewording | None"]
 
 
-def reworded(context: Context) -> Rewording | None:
+def reworded(context: RaisedContext) -> Rewording | None:
     """Return a better telling of an error, `None` where Triton's own is good enough."""
     for pattern, teller in _TELLERS:
         match = re.search(pattern, context.message)
@@ -30,7 +30,7 @@ def reworded(context: Context) -> Rewording | None:
     return None
 
 
-def _recursion(match: Match, _: Context) -> Rewording:
+def _recursion(match: Match, _: RaisedContext) -> Rewording:
     return Rewording(
         f"a jit function cannot call itself: this call leads back into {match[1]}",
         "Use a loop. A recursion can be compiled only where tl.constexpr values end it, with its "
@@ -38,14 +38,14 @@ def _recursion(match: Match, _: Context) -> Rewording:
     )
 
 
-def _too_deep(_: Match, __: Context) -> Rewording:
+def _too_deep(_: Match, __: RaisedContext) -> Rewording:
     return Rewording(
         "this is nested too deeply to be compiled",
         "Split long expressions and chains of calls into steps with names.",
     )
 
 
-def _else(_: Match, context: Context) -> Rewording | None:
+def _else(_: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not (isinstance(node, (ast.While, ast.For)) and node.orelse):
         return None
@@ -56,7 +56,7 @@ def _else(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def _endless(_: Match, context: Context) -> Rewording | None:
+def _endless(_: Match, context: RaisedContext) -> Rewording | None:
     if not isinstance(context.node, ast.While):
         return None
     return Rewording(
@@ -67,7 +67,7 @@ def _endless(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def _outside(match: Match, context: Context) -> Rewording | None:
+def _outside(match: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if isinstance(node, ast.Subscript):
         return value_errors.indexed(match, context)
@@ -87,7 +87,7 @@ def _outside(match: Match, context: Context) -> Rewording | None:
     )
 
 
-def _loop_over(_: Match, context: Context) -> Rewording | None:
+def _loop_over(_: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not isinstance(node, ast.For):
         return None
@@ -102,7 +102,7 @@ def _loop_over(_: Match, context: Context) -> Rewording | None:
     return Rewording(f"a kernel's `for` cannot run over {source_text(over)}", advice)
 
 
-def _launched_inside(_: Match, context: Context) -> Rewording | None:
+def _launched_inside(_: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)):
         return None
@@ -113,7 +113,7 @@ def _launched_inside(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def _assigned_at_once(_: Match, context: Context) -> Rewording | None:
+def _assigned_at_once(_: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.Assign) and len(node.targets) > 1):
         return None
@@ -124,7 +124,7 @@ def _assigned_at_once(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def _combine_function(match: Match, context: Context) -> Rewording | None:
+def _combine_function(match: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.Call) and source_text(node.func).endswith(("reduce", "scan"))):
         return None
@@ -139,7 +139,7 @@ def _combine_function(match: Match, context: Context) -> Rewording | None:
     )
 
 
-def _several_axes(_: Match, context: Context) -> Rewording | None:
+def _several_axes(_: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not isinstance(node, ast.Call):
         return None
@@ -149,7 +149,7 @@ def _several_axes(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def _greatest(_: Match, context: Context) -> Rewording | None:
+def _greatest(_: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
         return None
@@ -160,7 +160,7 @@ def _greatest(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def _matrix_product(_: Match, context: Context) -> Rewording | None:
+def _matrix_product(_: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)):
         return None

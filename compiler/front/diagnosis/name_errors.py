@@ -10,7 +10,7 @@ import sys
 import triton.language as tl
 
 from compiler.front.diagnosis import replacements, source_places
-from compiler.front.diagnosis.context import Context, Match
+from compiler.front.diagnosis.context import Match, RaisedContext
 from compiler.front.stubs.torch_stub import Absent
 from compiler.rejection import closest
 
@@ -42,7 +42,7 @@ def advice_on_name(name: str, known: set[str]) -> str | None:
     return None
 
 
-def of_name(match: Match, context: Context) -> str | None:
+def of_name(match: Match, context: RaisedContext) -> str | None:
     """Return advice for a name that a function uses and nothing defines."""
     tree = context.tree
     known = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
@@ -54,7 +54,7 @@ def of_name(match: Match, context: Context) -> str | None:
     return advice_on_name(match[1], known | context.globals.keys())
 
 
-def _not_yet(name: str, context: Context) -> str:
+def _not_yet(name: str, context: RaisedContext) -> str:
     """Return advice for a local name that has no value where it is used."""
     first = next(iter(source_places.assignments(context.tree, name)), None)
     line = getattr(context.node, "lineno", 0)
@@ -68,7 +68,7 @@ def _not_yet(name: str, context: Context) -> str:
     )
 
 
-def of_global(match: Match, context: Context) -> str:
+def of_global(match: Match, context: RaisedContext) -> str:
     """Return advice for a global variable that kernels may not read."""
     name = match[1]
     value = context.globals.get(name)
@@ -95,7 +95,7 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, (bool, int, float, str))
 
 
-def of_host_function(match: Match, _: Context) -> str:
+def of_host_function(match: Match, _: RaisedContext) -> str:
     """Return advice for a function of the host's libraries that a kernel calls."""
     name = match[1].rsplit(".", 1)[-1]
     if hasattr(tl, name):
@@ -103,7 +103,7 @@ def of_host_function(match: Match, _: Context) -> str:
     return "Kernels compute with triton.language: tl.exp, tl.sqrt, tl.sum and so on."
 
 
-def of_module_attribute(match: Match, context: Context) -> str | None:
+def of_module_attribute(match: Match, context: RaisedContext) -> str | None:
     """Return advice for `tl.` and a name that is not there."""
     module, name = match[1], match[2]
     owner = ast.unparse(context.node.value) if isinstance(context.node, ast.Attribute) else module
@@ -127,7 +127,7 @@ def of_module_attribute(match: Match, context: Context) -> str | None:
     return f"This version of Triton has no {owner}.{name}."
 
 
-def of_object_attribute(match: Match, _: Context) -> str | None:
+def of_object_attribute(match: Match, _: RaisedContext) -> str | None:
     """Return advice for a method that tensors, tuples or syntax nodes do not have."""
     kind, name = match[1], match[2]
     if kind in {"tuple", "list"}:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from compiler.front.diagnosis.context import Context, Match
+from compiler.front.diagnosis.context import Match, RaisedContext
 
 
-def constexpr_needed(_: Match, context: Context) -> str:
+def constexpr_needed(_: Match, context: RaisedContext) -> str:
     """Return advice on a size that is not known at compile time, or is no integer."""
     for name in names_in(context.node):
         if name in context.values and (wrong := _no_size(name, context.values[name])) is not None:
@@ -42,7 +42,7 @@ def _no_size(name: str, value: Any) -> str | None:
     return None
 
 
-def power_of_two(_: Match, context: Context) -> str:
+def power_of_two(_: Match, context: RaisedContext) -> str:
     """Return advice on a size that is no power of 2."""
     if isinstance(context.node, ast.Call) and "reshape" in ast.unparse(context.node.func):
         return reshape(_, context)
@@ -53,14 +53,14 @@ def power_of_two(_: Match, context: Context) -> str:
     return "Round up with triton.next_power_of_2 and mask what is past the end."
 
 
-def reshape(_: Match, context: Context) -> str:
+def reshape(_: Match, context: RaisedContext) -> str:
     """Return advice on a shape that does not hold the elements there are."""
     given = context.operands.get("input") or context.operands.get("self")
     kept = f"the number of elements (here {given})" if given else "the number of elements"
     return f"Reshaping keeps {kept}, and every side of a tensor is a power of 2."
 
 
-def dot(_: Match, context: Context) -> str:
+def dot(_: Match, context: RaisedContext) -> str:
     """Return advice on the shapes of the operands of tl.dot, naming them."""
     known = context.operands
     lhs, rhs = known.get("lhs", known.get("input", "?")), known.get("rhs", known.get("other", "?"))
@@ -70,7 +70,7 @@ def dot(_: Match, context: Context) -> str:
     return f"tl.dot multiplies [M, K] by [K, N] and adds onto [M, N]{given}{onto}."
 
 
-def operand_types(match: Match, context: Context) -> str:
+def operand_types(match: Match, context: RaisedContext) -> str:
     """Return advice on types that an operator does not take."""
     pointer, other = (next((t for t in match.groups() if p in t), "") for p in ("pointer", "float"))
     operator = getattr(context.node, "op", None)
@@ -90,7 +90,7 @@ def operand_types(match: Match, context: Context) -> str:
     return "Convert one of the operands with .to(...)."
 
 
-def axis(match: Match, _: Context) -> str:
+def axis(match: Match, _: RaisedContext) -> str:
     """Return advice on an axis that a tensor does not have."""
     return f"The tensor has {match[1]} dimension{'s' * (match[1] != '1')}, counted from 0."
 
@@ -100,7 +100,7 @@ def names_in(node: ast.AST) -> list[str]:
     return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
 
 
-def _sizes_in(context: Context) -> list[int]:
+def _sizes_in(context: RaisedContext) -> list[int]:
     found = [context.values[n] for n in names_in(context.node) if n in context.values]
     found += [n.value for n in ast.walk(context.node) if isinstance(n, ast.Constant)]
     return [size for size in found if isinstance(size, int) and not isinstance(size, bool)]

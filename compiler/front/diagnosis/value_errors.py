@@ -13,7 +13,7 @@ import triton.language as tl
 
 from compiler.back.triton_api import JITFunction
 from compiler.front.diagnosis import replacements
-from compiler.front.diagnosis.context import Context, Match, Rewording, source_text
+from compiler.front.diagnosis.context import Match, RaisedContext, Rewording, source_text
 
 OUTSIDE = r"Did you forget to add @triton.jit|`_(?:semantic|builder|generator)` argument must be"
 """What Triton says when its builtins are called without a kernel under way."""
@@ -24,7 +24,7 @@ _OF_FUNCTIONS = {
 }
 
 
-def indexed(_: Match, context: Context) -> Rewording | None:
+def indexed(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `x_ptr[i]` and `x[i]`."""
     node = context.node
     if not isinstance(node, ast.Subscript):
@@ -50,7 +50,7 @@ def indexed(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def shape_of_pointer(_: Match, context: Context) -> Rewording | None:
+def shape_of_pointer(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `x_ptr.shape[0]`."""
     node = context.node
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
@@ -63,7 +63,7 @@ def shape_of_pointer(_: Match, context: Context) -> Rewording | None:
     return None
 
 
-def item_assignment(_: Match, context: Context) -> Rewording | None:
+def item_assignment(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `x_ptr[i] = 1.0`."""
     targets = getattr(context.node, "targets", [])
     target = targets[0] if targets else getattr(context.node, "target", None)
@@ -76,7 +76,7 @@ def item_assignment(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def dtype(_: Match, context: Context) -> Rewording | None:
+def dtype(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `x.to('float32')`, `x.to(torch.float16)` and strings in constexprs."""
     node = context.node
     if not isinstance(node, ast.Call):
@@ -96,7 +96,7 @@ def dtype(_: Match, context: Context) -> Rewording | None:
     return None
 
 
-def _no_dtype(argument: ast.expr, context: Context) -> str | None:
+def _no_dtype(argument: ast.expr, context: RaisedContext) -> str | None:
     """Return what an argument that should be a dtype is called, `None` if it may well be one."""
     value = context.value_of(argument)
     value = getattr(value, "value", value)
@@ -109,7 +109,7 @@ def _no_dtype(argument: ast.expr, context: Context) -> str | None:
     return None
 
 
-def cast(match: Match, context: Context) -> Rewording | None:
+def cast(match: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `float(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
@@ -121,7 +121,7 @@ def cast(match: Match, context: Context) -> Rewording | None:
     )
 
 
-def length(_: Match, context: Context) -> Rewording | None:
+def length(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `len(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and node.args):
@@ -134,7 +134,7 @@ def length(_: Match, context: Context) -> Rewording | None:
     return Rewording("a tensor has no len()", f"Write {_operand(node.args[0])}.shape[0].")
 
 
-def of_math(_: Match, context: Context) -> Rewording | None:
+def of_math(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `math.exp(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
@@ -153,7 +153,7 @@ def of_math(_: Match, context: Context) -> Rewording | None:
     return Rewording(f"{source_text(node.func)} runs on the host: it takes no tensors", advice)
 
 
-def prefix(_: Match, context: Context) -> Rewording | None:
+def prefix(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `print(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and node.args):
@@ -165,7 +165,7 @@ def prefix(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def not_callable(_: Match, context: Context) -> Rewording | None:
+def not_callable(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `x.numel()` and of two parentheses with nothing between them."""
     node = context.node
     if not isinstance(node, ast.Call):
@@ -186,7 +186,7 @@ def not_callable(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def shape_needed(_: Match, context: Context) -> Rewording | None:
+def shape_needed(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of `tl.zeros(BLOCK, ...)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and source_text(node.func).startswith("tl.")):
@@ -200,7 +200,7 @@ def shape_needed(_: Match, context: Context) -> Rewording | None:
     )
 
 
-def none(_: Match, context: Context) -> Rewording | None:
+def none(_: Match, context: RaisedContext) -> Rewording | None:
     """Tell of parameters that are None, and of functions that return nothing."""
     if isinstance(context.node, ast.Compare) and isinstance(
         context.node.ops[0], ast.Eq | ast.NotEq
@@ -224,7 +224,7 @@ def none(_: Match, context: Context) -> Rewording | None:
     return None
 
 
-def no_number(match: Match, context: Context) -> Rewording | None:
+def no_number(match: Match, context: RaisedContext) -> Rewording | None:
     """Tell of what is neither a tensor nor a number, but is computed with."""
     kind = match[1]
     if kind in {"tensor", "NoneType", "constexpr", "tuple", "Dtype"}:
@@ -252,6 +252,6 @@ def _operand(node: ast.expr) -> str:
     return f"({text})" if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)) else text
 
 
-def _is_pointer(node: ast.AST, context: Context) -> bool:
+def _is_pointer(node: ast.AST, context: RaisedContext) -> bool:
     kind: Any = context.types.get(node.id) if isinstance(node, ast.Name) else None
     return isinstance(kind, str) and kind.startswith("*")

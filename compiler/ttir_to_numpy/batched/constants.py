@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.expression import Expression
+from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.scope import NumberSpelling
 
 LIST = "numbers"
@@ -21,11 +21,11 @@ class Constants:
         """Return how bare numbers are written where they need a dtype."""
         return NumberSpelling(self.typed, self.full)
 
-    def typed(self, text: str, type_: str) -> Expression:
+    def typed(self, text: str, type_: str) -> NumpyExpression:
         """Return a number of one dtype, with an axis of 1 for each that its type has."""
         ones = (1,) * len(mlir_types.shape_of(type_))
         array = f"np.full({(1, *ones)}, {text}, {mlir_types.dtype_of(type_)})"
-        return Expression(self.of(array), ones)
+        return NumpyExpression(self.of(array), ones)
 
     def full(self, text: str, type_: str) -> str:
         """Return a number in its type's whole shape, which takes no memory."""

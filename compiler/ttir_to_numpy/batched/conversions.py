@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import arithmetic, mlir_types
-from compiler.ttir_to_numpy.expression import Expression
+from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.scope import NameScope
 
 
-def to_float(scope: NameScope, operation: Operation) -> Expression:
+def to_float(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return floats as floats of another type; from fp32 to fp16 without flags for each element."""
     types = (operation.operands[0].type, operation.results[0].type)
     is_nearest = operation.attributes.get("rounding") is None or operation.integer("rounding")
@@ -19,7 +19,7 @@ def to_float(scope: NameScope, operation: Operation) -> Expression:
     return arithmetic.to_float(scope, operation)
 
 
-EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], Expression]] = dict.fromkeys(
+EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]] = dict.fromkeys(
     ("arith.truncf", "tt.fp_to_fp"), to_float
 )
 """By the operation's name."""

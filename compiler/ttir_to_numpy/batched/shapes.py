@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types, shapes
 from compiler.ttir_to_numpy.batched.constants import Constants
-from compiler.ttir_to_numpy.expression import Expression, broadcast
+from compiler.ttir_to_numpy.expression import NumpyExpression, broadcast
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.scope import NameScope
 
-Writer = Callable[[NameScope, Operation], Expression]
+Writer = Callable[[NameScope, Operation], NumpyExpression]
 
 
-def splat(scope: NameScope, operation: Operation) -> Expression:
+def splat(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return a scalar as a tensor of equal elements."""
     known = scope.value(operation.operands[0])
     if known.is_bare:
@@ -25,22 +25,22 @@ def splat(scope: NameScope, operation: Operation) -> Expression:
     return spread(known, rank)
 
 
-def spread(scalar: Expression, rank: int) -> Expression:
+def spread(scalar: NumpyExpression, rank: int) -> NumpyExpression:
     """Return a scalar with `rank` axes of 1 behind the leading one."""
     index = ", ".join([":", *["None"] * rank])
-    return Expression(f"{scalar.inner}[{index}]", (1,) * rank)
+    return NumpyExpression(f"{scalar.inner}[{index}]", (1,) * rank)
 
 
-def unsplat(scope: NameScope, operation: Operation) -> Expression:
+def unsplat(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return the only element of a tensor."""
     [value] = operation.operands
     known = scope.value(value)
     if known.is_bare:
         return known
-    return Expression(f"{known.inner}[:{', 0' * len(mlir_types.shape_of(value.type))}]")
+    return NumpyExpression(f"{known.inner}[:{', 0' * len(mlir_types.shape_of(value.type))}]")
 
 
-def expand_dims(scope: NameScope, operation: Operation) -> Expression:
+def expand_dims(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return the operand with one more axis."""
     known = scope.value(operation.operands[0])
     if known.is_bare:
@@ -49,10 +49,10 @@ def expand_dims(scope: NameScope, operation: Operation) -> Expression:
     index = [":"] * len(known.shape)
     index.insert(axis, "None")
     shape = (*known.shape[:axis], 1, *known.shape[axis:])
-    return Expression(f"{known.inner}[{', '.join([':', *index])}]", shape)
+    return NumpyExpression(f"{known.inner}[{', '.join([':', *index])}]", shape)
 
 
-def reshape(scope: NameScope, operation: Operation) -> Expression:
+def reshape(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return the elements, in row-major order, in the shape of the result."""
     [value] = operation.operands
     known, shape = scope.value(value), mlir_types.shape_of(operation.results[0].type)
@@ -61,27 +61,29 @@ def reshape(scope: NameScope, operation: Operation) -> Expression:
     is_one = all(size == 1 for size in known.shape)
     shape = (1,) * len(shape) if is_one else shape
     text = known.text if is_one else scope.exact(value)
-    return Expression(f"reshape({text}{''.join(f', {size}' for size in shape)})", shape)
+    return NumpyExpression(f"reshape({text}{''.join(f', {size}' for size in shape)})", shape)
 
 
-def transpose(scope: NameScope, operation: Operation) -> Expression:
+def transpose(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return the operand with its axes in the order of `order`."""
     known = scope.value(operation.operands[0])
     if known.is_bare:
         return known
     order = operation.integers("order")
     shape = tuple(known.shape[axis] for axis in order)
-    return Expression(f"transpose({known.text}{''.join(f', {axis}' for axis in order)})", shape)
+    return NumpyExpression(
+        f"transpose({known.text}{''.join(f', {axis}' for axis in order)})", shape
+    )
 
 
-def gather(scope: NameScope, operation: Operation) -> Expression:
+def gather(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return the elements that the second operand names along `axis`."""
     source, index = (scope.exact(operand) for operand in operation.operands)
     shape = mlir_types.shape_of(operation.results[0].type)
-    return Expression(f"gather({source}, {index}, {operation.integer('axis')})", shape)
+    return NumpyExpression(f"gather({source}, {index}, {operation.integer('axis')})", shape)
 
 
-def select(scope: NameScope, operation: Operation) -> Expression:
+def select(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `arith.select`; its condition may be a scalar where the others are tensors."""
     condition, first, _ = operation.operands
     rank = len(mlir_types.shape_of(first.type))
@@ -91,34 +93,34 @@ def select(scope: NameScope, operation: Operation) -> Expression:
     if rank and not mlir_types.is_tensor(condition.type) and not parts[0].is_bare:
         parts[0] = spread(parts[0], rank)
     shape = broadcast([part.shape for part in parts])
-    return Expression(f"select({', '.join(part.text for part in parts)})", shape)
+    return NumpyExpression(f"select({', '.join(part.text for part in parts)})", shape)
 
 
 def constants_with(constants: Constants) -> Mapping[str, Writer]:
     """Return the writers of values that no program changes, which `constants` keeps."""
 
-    def constant(scope: NameScope, operation: Operation) -> Expression:
+    def constant(scope: NameScope, operation: Operation) -> NumpyExpression:
         text, is_one = mlir_types.constant_of(operation)
         type_ = operation.results[0].type
         shape = mlir_types.shape_of(type_)
         if not is_one:
-            return Expression(constants.of(f"{text}[None]"), shape)
+            return NumpyExpression(constants.of(f"{text}[None]"), shape)
         known = shapes.constant(scope, operation)
         return known if known.is_bare else constants.typed(text, type_)
 
-    def poison(scope: NameScope, operation: Operation) -> Expression:
+    def poison(scope: NameScope, operation: Operation) -> NumpyExpression:
         type_ = operation.results[0].type
         pointee = mlir_types.pointee_of(type_)
         ones = (1,) * len(mlir_types.shape_of(type_))
         if pointee is not None:
-            return Expression(f"Pointer(0, {mlir_types.dtype_of(pointee)})", ones)
+            return NumpyExpression(f"Pointer(0, {mlir_types.dtype_of(pointee)})", ones)
         known = shapes.poison(scope, operation)
         return known if known.is_bare else constants.typed(known.text, type_)
 
-    def make_range(_: NameScope, operation: Operation) -> Expression:
+    def make_range(_: NameScope, operation: Operation) -> NumpyExpression:
         start, end = operation.integer("start"), operation.integer("end")
         text = f"np.arange({start}, {end}, dtype=np.int32)[None]"
-        return Expression(constants.of(text), (end - start,))
+        return NumpyExpression(constants.of(text), (end - start,))
 
     return {"arith.constant": constant, "ub.poison": poison, "tt.make_range": make_range}
 

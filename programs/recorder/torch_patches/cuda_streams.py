@@ -48,7 +48,7 @@ class Stream:
         """Let what comes wait for all that the other stream was given."""
         self.wait_event(stream.record_event())
 
-    def wait_event(self, event: Event) -> None:
+    def wait_event(self, event: FakeEvent) -> None:
         """Let what comes wait for an event."""
         event.wait(self)
 
@@ -60,9 +60,9 @@ class Stream:
         """Return whether all is done, which is waited for where it is looked at."""
         return self.record_event().query()
 
-    def record_event(self, event: Event | None = None) -> Event:
+    def record_event(self, event: FakeEvent | None = None) -> FakeEvent:
         """Return the event of all that it was given."""
-        found = Event() if event is None else event
+        found = FakeEvent() if event is None else event
         found.record(self)
         return found
 
@@ -107,7 +107,7 @@ class Happened:
         return True
 
 
-class Event:
+class FakeEvent:
     """An event, which has no time; one that was not recorded has happened."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -147,7 +147,7 @@ def answers() -> dict[str, Any]:
     """Return what stands in the place of functions and classes of `torch.cuda`."""
     return {
         "Stream": Stream,
-        "Event": Event,
+        "Event": FakeEvent,
         "ExternalStream": _external,
         "get_stream_from_external": _external,
         "_set_stream_by_id": _external,
@@ -163,7 +163,7 @@ def answers() -> dict[str, Any]:
 def install() -> None:
     """Let tensors, torch's names for any accelerator and autograd know of these streams."""
     module: Any = torch
-    module.Stream, module.Event = Stream, Event
+    module.Stream, module.Event = Stream, FakeEvent
     tensor: Any = torch.Tensor
     tensor.record_stream = _record_stream
     accelerator: Any = torch.accelerator

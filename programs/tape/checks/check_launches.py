@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from programs.tape.forged import InvalidTape
 from programs.tape.schema import (
     DescriptorArgument,
-    Launch,
     LaunchValue,
     ReinterpretedArgument,
     Tape,
     TapeKernel,
+    TapeLaunch,
     tensors_of,
 )
 from programs.tape.tape_dtypes import ELEMENT_BYTES
 from programs.tape.tensor_extents import spanned_bytes
 
 
-def check_launch(launch: Launch, tape: Tape, where: str) -> None:
+def check_launch(launch: TapeLaunch, tape: Tape, where: str) -> None:
     """Raise `InvalidTape` for a launch that does not fit its kernel; tensors are checked apart."""
     kernel = tape.kernels.get(launch.kernel)
     if kernel is None:
@@ -32,7 +32,7 @@ def check_launch(launch: Launch, tape: Tape, where: str) -> None:
         _check_argument(value, tape, f"{where}/args/{name}")
 
 
-def _check_parameters(launch: Launch, kernel: TapeKernel, where: str) -> None:
+def _check_parameters(launch: TapeLaunch, kernel: TapeKernel, where: str) -> None:
     names = frozenset(parameter.name for parameter in kernel.parameters)
     given = (*launch.args, *launch.constexprs)
     for name in given:
@@ -50,7 +50,7 @@ def _check_parameters(launch: Launch, kernel: TapeKernel, where: str) -> None:
             raise InvalidTape(where, f"{name!r} is no tensor that an autotuner could put back")
 
 
-def _check_variants(launch: Launch, where: str) -> None:
+def _check_variants(launch: TapeLaunch, where: str) -> None:
     known = {**launch.args, **launch.constexprs}
     for index, variant in enumerate(launch.variants):
         here = f"{where}/variants/{index}"
@@ -61,7 +61,7 @@ def _check_variants(launch: Launch, where: str) -> None:
         raise InvalidTape(f"{where}/variants/0", "the first variant is not the launch itself")
 
 
-def _is_first(launch: Launch, known: Mapping[str, LaunchValue]) -> bool:
+def _is_first(launch: TapeLaunch, known: Mapping[str, LaunchValue]) -> bool:
     first = launch.variants[0]
     return (
         not first.unprepared

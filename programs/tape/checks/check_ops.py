@@ -31,10 +31,10 @@ from programs.tape.overload_effects import (
 from programs.tape.schema import (
     PHASES,
     AtenOp,
-    Launch,
     Phase,
     Structure,
     Tape,
+    TapeLaunch,
     TensorMeta,
     TensorRef,
     tensors_of,
@@ -68,7 +68,7 @@ def check_ops(tape: Tape) -> None:
         seen.add(op.phase)
         if isinstance(op, AtenOp):
             walk.op(op, where)
-        elif isinstance(op, Launch):
+        elif isinstance(op, TapeLaunch):
             check_launch(op, tape, where)
             walk.launch(op, where)
     for phase, inputs in late.items():
@@ -127,7 +127,7 @@ class _Walk:
         except NotDerivable as error:
             raise InvalidTape(where, f"{op.op}: {error}") from None
 
-    def launch(self, launch: Launch, where: str) -> None:
+    def launch(self, launch: TapeLaunch, where: str) -> None:
         """Take one launch: it makes no tensor."""
         for name, value in launch.args.items():
             self._need(tensors_of(value), f"{where}/args/{name}")

@@ -7,7 +7,7 @@ from compiler.compilation import Compilation
 from compiler.specialization import plain_type
 from compiler.type_name import SCALARS
 from programs.gpu.program_order import DeviceKernel
-from programs.tape.schema import Launch
+from programs.tape.schema import TapeLaunch
 from programs.worker.kernel_jobs import KernelUse
 from programs.worker.program_kernels import ProgramKernels
 
@@ -21,7 +21,7 @@ class DeviceKernels:
         self._names: dict[str, str] = {}
         self.named: dict[str, DeviceKernel] = {}
 
-    def of_launch(self, launch: Launch, uses: Sequence[KernelUse]) -> list[str]:
+    def of_launch(self, launch: TapeLaunch, uses: Sequence[KernelUse]) -> list[str]:
         """Return the names of what the variants of a launch run, "" for what cannot be run."""
         variants = launch.variants or (None,)
         return [

@@ -15,9 +15,9 @@ from programs.program_record import ProgramProblem
 from programs.tape.schema import Op, Tape
 from programs.worker.gpu.device_reports import (
     BesideReport,
+    DeviceReferenceReport,
     DeviceReport,
     FaultReport,
-    ReferenceReport,
 )
 from programs.worker.gpu.program_times import ProgramTimes, note_of, times_of
 from programs.worker.replay_child import ReplayFailure, take_failure
@@ -103,7 +103,7 @@ def _take_both(
             raise Malformed("it ended well, but nothing was compared")
         return
     beside = read_report(BesideReport, said["compared"])
-    report = read_report(ReferenceReport, beside.reference)
+    report = read_report(DeviceReferenceReport, beside.reference)
     _take_numbers(theirs, report, reference, beside.reference)
     _, _, changed = _by_place(outcome)
     ours.calls += calls_left_on_gpu(tape, _placed(beside.outputs), changed)

@@ -48,7 +48,7 @@ class DeviceReport(ReportedReplay):
     repeats: Annotated[list[_Repeat], Field(max_length=MOST_REPEATS)] = Field(default_factory=list)
 
 
-class ReferenceReport(DeviceReport):
+class DeviceReferenceReport(DeviceReport):
     """Of a reference that ran beside its candidate."""
 
     inputs_left: Annotated[list[str], Field(max_length=8192)] = Field(default_factory=list)

@@ -16,7 +16,7 @@ from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
 from programs.program_job import program_problem
 from programs.program_request import ProgramRequest
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
-from programs.tape.schema import Launch, Tape, tensors_of
+from programs.tape.schema import Tape, TapeLaunch, tensors_of
 from programs.tape.tape_dtypes import ELEMENT_BYTES
 from programs.worker.gpu.device_kernels import DeviceKernels
 from programs.worker.gpu.device_outcome import replayed_of
@@ -253,7 +253,7 @@ def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> Prog
     launches = [
         kernels.of_launch(op, program.kernels.variants[index])
         for index, op in enumerate(program.tape.ops)
-        if isinstance(op, Launch)
+        if isinstance(op, TapeLaunch)
     ]
     return ProgramOrder(
         tape=program.text,

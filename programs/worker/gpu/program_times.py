@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from programs.tape.schema import AtenOp, Launch, Op, Tape
+from programs.tape.schema import AtenOp, Op, Tape, TapeLaunch
 from programs.timing_record import MOST_ENTRIES, EntryTime, ProgramTiming
 from worker.gpu.launcher.fault import JobFailed
 
@@ -145,12 +145,12 @@ def _entry(
         line=op.place.line if op.place else None,
         us=round(us, 3),
         share=us / total_us if total_us else 0.0,
-        is_kernel=isinstance(op, Launch),
-        configuration=chosen.get(index) if isinstance(op, Launch) and op.variants else None,
+        is_kernel=isinstance(op, TapeLaunch),
+        configuration=chosen.get(index) if isinstance(op, TapeLaunch) and op.variants else None,
     )
 
 
 def _name(tape: Tape, op: Op) -> str:
-    if isinstance(op, Launch):
+    if isinstance(op, TapeLaunch):
         return tape.kernels[op.kernel].name
     return op.op if isinstance(op, AtenOp) else "seed"

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from compiler.abi import abi_of
 from compiler.compilation import Compilation
-from compiler.lines.hot_lines import Counted, counters_json
+from compiler.lines.hot_lines import CountedInstruction, counters_json
 from compiler.target import Target
 from launch.profile_record import Profile
 from tests.integration.compiler.children import Children
@@ -73,7 +73,7 @@ def profiled(counters: bytes) -> RunResult:
     return RunResult(profile=Profile(registers=26), counters=counters)
 
 
-LOAD = counters_json([Counted(0, "LDC R1, c[0x0][0x28]", 3, 12, {"wait": 3})])
+LOAD = counters_json([CountedInstruction(0, "LDC R1, c[0x0][0x28]", 3, 12, {"wait": 3})])
 
 
 async def test_lines_come_into_the_profile(pool: Pool, compiled: Compiled) -> None:

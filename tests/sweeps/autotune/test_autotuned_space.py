@@ -8,16 +8,18 @@ import pytest
 
 from compiler.autotune import AutotuneReading
 from compiler.rejection import RequestRejected
-from sweeps.autotune.autotuned_space import AutotunedSpace, Context, contexts_of
+from sweeps.autotune.autotuned_space import AutotuneContext, AutotunedSpace, contexts_of
 from sweeps.space import read_space
 from sweeps.where import read_where
 from tests.sweeps.autotune.readings import config, heuristic, reading
 
 BASE = {"source": "text", "target": "cuda:90", "constexprs": {"M": 128}}
-CUDA, AMD = Context("text", "cuda:90", None), Context("text", "hip:gfx942", None)
+CUDA, AMD = AutotuneContext("text", "cuda:90", None), AutotuneContext("text", "hip:gfx942", None)
 
 
-def variants(written: Any, readings: dict[Context, AutotuneReading]) -> list[dict[str, Any]]:
+def variants(
+    written: Any, readings: dict[AutotuneContext, AutotuneReading]
+) -> list[dict[str, Any]]:
     tuned = AutotunedSpace(read_space(written, "compilations", 10_000), readings)
     sweep = tuned.planned(BASE, "compilations", (), 1000)
     return [sweep.plan.values(index) for index in range(len(sweep.plan))]
@@ -165,7 +167,10 @@ def test_sources_targets_and_tritons_are_contexts() -> None:
 
     found = contexts_of(BASE, "compilations", read_space(space, "compilations", 10_000))
 
-    assert found == [Context("a", "cuda:90", "3.6.0"), Context("b", "cuda:90", "3.6.0")]
+    assert found == [
+        AutotuneContext("a", "cuda:90", "3.6.0"),
+        AutotuneContext("b", "cuda:90", "3.6.0"),
+    ]
 
 
 def test_a_launch_without_a_target_is_read_for_its_device() -> None:
@@ -173,7 +178,7 @@ def test_a_launch_without_a_target_is_read_for_its_device() -> None:
 
     found = contexts_of(base, "launches", read_space({"autotune": True}, "launches", 10_000))
 
-    assert found == [Context("text", "cuda:80", None)]
+    assert found == [AutotuneContext("text", "cuda:80", None)]
 
 
 def test_too_many_autotuners_are_refused() -> None:

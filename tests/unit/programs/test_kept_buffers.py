@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from programs.tape.flags import flags_of
-from programs.tape.schema import Launch, Tape
+from programs.tape.schema import Tape, TapeLaunch
 from tests.unit.programs.tape_maker import READS_A_WRITES_OUT, TapeMaker, t
 from tests.unit.programs.test_flags import called_twice, kinds
 
@@ -124,7 +124,7 @@ def with_launches(tape: Tape, first: Told, second: Told) -> Tape:
     """The same tape, its launches told more in the first and in the second call."""
 
     def told(op: Any) -> Any:
-        if not isinstance(op, Launch):
+        if not isinstance(op, TapeLaunch):
             return op
         more = first if op.phase == "run" else second
         return replace(op, **{name: {**getattr(op, name), **new} for name, new in more.items()})

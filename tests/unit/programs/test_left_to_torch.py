@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from programs.tape.flags import TapeFlag, flags_of
-from programs.tape.schema import Launch, Tape
+from programs.tape.schema import Tape, TapeLaunch
 from tests.unit.programs.tape_maker import READS_A_WRITES_OUT, TapeMaker, t
 
 pytestmark = pytest.mark.unit
@@ -44,7 +44,7 @@ def behind(first: Body, then: Body = launched) -> Body:
 def left(program: Body, reference: Body | None, operations: int | None = 64) -> list[TapeFlag]:
     """The flags of this kind of a program each of whose launches does so many operations."""
     tape = returns(program)
-    launches = {at: operations for at, op in enumerate(tape.ops) if isinstance(op, Launch)}
+    launches = {at: operations for at, op in enumerate(tape.ops) if isinstance(op, TapeLaunch)}
     beside = None if reference is None else returns(reference)
     found = flags_of(tape, READS_A_WRITES_OUT, beside, launches)
     return [flag for flag in found if flag.kind == "heavy_aten_left"]

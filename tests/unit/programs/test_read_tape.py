@@ -7,7 +7,7 @@ import pytest
 
 from programs.tape.forged import InvalidTape
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Launch, Place, TensorMeta, TensorRef
+from programs.tape.schema import TapeLaunch, TapePlace, TensorMeta, TensorRef
 from tests.unit.programs.recorded import Json, sent, vector_add
 from tests.unit.programs.tape_maker import TapeMaker
 
@@ -20,8 +20,8 @@ def test_a_recorded_tape_is_read_as_typed_records() -> None:
     launch = tape.ops[1]
     assert tape.tensors[0] == TensorMeta("fp32", "cuda", (1024,), (1,), 0, 0)
     assert tape.outputs == TensorRef(2)
-    assert isinstance(launch, Launch)
-    assert (launch.kernel, launch.grid, launch.place) == ("k0", (4, 1, 1), Place("user.py", 20))
+    assert isinstance(launch, TapeLaunch)
+    assert (launch.kernel, launch.grid, launch.place) == ("k0", (4, 1, 1), TapePlace("user.py", 20))
     assert (launch.args["out"], launch.args["n"]) == (TensorRef(2), 1024)
 
 

@@ -8,10 +8,10 @@ from programs.replay.storage_lifetimes import START, lifetimes
 from programs.tape.forged import InvalidTape
 from programs.tape.schema import (
     AtenOp,
-    Launch,
     Op,
     Phase,
     Tape,
+    TapeLaunch,
     TensorMeta,
     TensorRef,
     TupleOf,
@@ -25,9 +25,9 @@ def op(output: int, *inputs: int, phase: Phase = "run") -> AtenOp:
     return AtenOp("aten.add.Tensor", arguments, {}, (output,), phase, None)
 
 
-def launch(*tensors: int) -> Launch:
+def launch(*tensors: int) -> TapeLaunch:
     args = {f"x{one}": TensorRef(one) for one in tensors}
-    return Launch("k0", (1, 1, 1), args, {}, {}, (), (), (), "run", None)
+    return TapeLaunch("k0", (1, 1, 1), args, {}, {}, (), (), (), "run", None)
 
 
 def tape(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from worker.fair_queue import MOST_PASSED, FairQueue, Places
+from worker.fair_queue import MOST_PASSED, FairQueue, FairSemaphore
 
 
 class Line:
@@ -106,7 +106,7 @@ async def hold(places, caller, held):
 
 
 async def test_one_whose_work_hangs_leaves_a_place_for_the_others():
-    places, held = Places(3), []
+    places, held = FairSemaphore(3), []
     hanging = [asyncio.create_task(hold(places, "ada", held)) for _ in range(9)]
     await asyncio.sleep(0.01)
 
@@ -119,7 +119,7 @@ async def test_one_whose_work_hangs_leaves_a_place_for_the_others():
 
 
 async def test_places_forget_callers_who_are_gone():
-    places, held = Places(2), []
+    places, held = FairSemaphore(2), []
     hanging = asyncio.create_task(hold(places, "ada", held))
     waiting = asyncio.create_task(hold(places, "ada", held))
     await asyncio.sleep(0.01)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from programs.tape.schema import Launch, LaunchVariant, Tape
+from programs.tape.schema import LaunchVariant, Tape, TapeLaunch
 from programs.worker.gpu.program_times import ProgramTimes, speedup_of, times_of
 from tests.unit.programs.tape_maker import TapeMaker, t
 from worker.gpu.launcher.fault import JobFailed
@@ -56,7 +56,7 @@ def test_entries_are_named_and_the_longest_comes_first() -> None:
 def test_an_autotuned_launch_says_which_configuration_ran() -> None:
     tape = tape_of_a_launch_and_an_op()
     launch = tape.ops[1]
-    assert isinstance(launch, Launch)
+    assert isinstance(launch, TapeLaunch)
     variant = LaunchVariant(launch.grid, {}, {})
     tuned = replace(launch, variants=(variant, variant, variant))
     tape = replace(tape, ops=(tape.ops[0], tuned, *tape.ops[2:]))

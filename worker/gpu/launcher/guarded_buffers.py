@@ -16,7 +16,7 @@ from launch.messages import Finding
 from worker.gpu.launcher.contents import Contents
 from worker.gpu.launcher.device import check
 from worker.gpu.launcher.fault import GpuFault, KernelFault
-from worker.gpu.launcher.guarded_memory import CANARY, Block, GuardedMemory, Mapping, unmap
+from worker.gpu.launcher.guarded_memory import CANARY, GuardedBlock, GuardedMemory, Mapping, unmap
 from worker.gpu.launcher.kept_inputs import FirstContent
 from worker.gpu.launcher.kernel_parameters import Packer, ParameterBlock, scratch_of
 from worker.gpu.launcher.launcher_context import LauncherContext
@@ -24,7 +24,7 @@ from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
 from worker.gpu.launcher.memory_checks import MemoryCheck, filled, holding
 from worker.gpu.launcher.output_memory import SharedOutput, is_shared
-from worker.gpu.launcher.timing import Work
+from worker.gpu.launcher.timing import TimedWork
 
 FirstContents = Sequence[FirstContent | None]
 """What each allocation starts with; None for the poison."""
@@ -45,7 +45,7 @@ class Buffers:
             self._memory.take(size, int(one["align_bytes"]), is_argument=True)
             for one, size in zip(job.allocations, contents.sizes_bytes, strict=True)
         ]
-        self._scratch: list[Block] = []
+        self._scratch: list[GuardedBlock] = []
         scratch = scratch_of(job, self._take_scratch, self._memory.fill)
         packer = Packer([block.address for block in self.blocks], scratch, context.maps.encode)
         self._parameters = ParameterBlock(packer.pack(job.abi, job.arguments))
@@ -138,7 +138,7 @@ class Buffers:
 
 
 def read_output(
-    memory: GuardedMemory, contents: Contents, block: Block, leaf: Leaf
+    memory: GuardedMemory, contents: Contents, block: GuardedBlock, leaf: Leaf
 ) -> bytes | SharedOutput:
     """Return the elements of an output whose allocation, or a copy of it, is `block`.
 
@@ -252,10 +252,10 @@ class Rotation:
         return self._sets[self._turn % len(self._sets)]
 
     @property
-    def work(self) -> Work:
+    def work(self) -> TimedWork:
         """What a stopwatch times."""
         operations = self._pristine.operations_on(self._sets[0])
-        return Work(self._launch, self._restore, operations)
+        return TimedWork(self._launch, self._restore, operations)
 
     def _restore(self) -> None:
         self._turn += 1

@@ -102,7 +102,7 @@ _STAGING_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class GuardedBlock:
     """`size_bytes` at `address`; behind them, slack and then nothing; before them, a red zone."""
 
     address: int
@@ -126,7 +126,7 @@ class GuardedMemory:
     def __init__(self, device: GpuDevice) -> None:
         self._device = device
         self._stream = device.stream
-        self._blocks: list[Block] = []
+        self._blocks: list[GuardedBlock] = []
         self._pool: defaultdict[tuple[int, bool], list[Mapping]] = defaultdict(list)
         """By size, and whether a kernel was ever told where it is."""
         self._staging = _staging()
@@ -135,7 +135,7 @@ class GuardedMemory:
         self.relieve: Callable[[], None] = lambda: None
         """Gives up memory that is kept elsewhere, where there is none left for a run."""
 
-    def take(self, size_bytes: int, align_bytes: int, *, is_argument: bool = False) -> Block:
+    def take(self, size_bytes: int, align_bytes: int, *, is_argument: bool = False) -> GuardedBlock:
         """Return a block aligned to the end of its mapping, rounded down to `align_bytes`.
 
         Its content is undefined, its red zones are set. What is no argument never lies where one
@@ -148,7 +148,7 @@ class GuardedMemory:
         mapping = waiting.pop() if waiting else self.map(mapped_bytes)
         end = mapping.start + mapping.size_bytes
         address = (end - size_bytes) // align_bytes * align_bytes
-        block = Block(address, size_bytes, mapping, is_argument)
+        block = GuardedBlock(address, size_bytes, mapping, is_argument)
         self._blocks.append(block)
         for start, size in block.zones:
             self.fill(start, size, CANARY)
@@ -212,7 +212,7 @@ class GuardedMemory:
         """Wait for all work queued so far. Raises CudaError."""
         check(cu.cuStreamSynchronize(self._stream), "waiting for the GPU")
 
-    def damage(self, block: Block) -> int | None:
+    def damage(self, block: GuardedBlock) -> int | None:
         """Return where a red zone was written to, in bytes from the block's start; None: nowhere.
 
         Of several places, the one nearest to the block.

@@ -83,7 +83,7 @@ _MOST_BATCHES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class TimedWork:
     """What is timed: `launch`, each time after `restore`, which queues `operations` with `inspect`.
 
     `inspect` is queued behind each run, outside of its time. With `ready`, each batch is waited for
@@ -141,7 +141,7 @@ class Stopwatch:
         self._flush_bytes = 2 * device.l2_bytes // 4 * 4
         self._flushed = 0
 
-    def time(self, work: Work, order: TimingOrder) -> dict[str, Any]:
+    def time(self, work: TimedWork, order: TimingOrder) -> dict[str, Any]:
         """Return the `timing` of an answer. Raises CudaError.
 
         Repeats until the median is known well or `max_ms` is over, but never fewer than three
@@ -161,7 +161,7 @@ class Stopwatch:
             "samples_us": [round(one, 3) for one in plan.samples_us] if order.samples else None,
         }
 
-    def _time_all(self, work: Work, plan: Plan, seen: _Seen) -> None:
+    def _time_all(self, work: TimedWork, plan: Plan, seen: _Seen) -> None:
         under_way: deque[_Batch] = deque()
         most_batches = _MOST_BATCHES if work.ready is None else 1
         sizes = _batch_sizes(work)
@@ -175,7 +175,7 @@ class Stopwatch:
             else:
                 self._finish(under_way.popleft(), work, plan, seen)
 
-    def _next(self, work: Work, plan: Plan, count: int) -> _Batch | None:
+    def _next(self, work: TimedWork, plan: Plan, count: int) -> _Batch | None:
         """Queue the next batch; None where no more runs can be made ready."""
         is_timed = not plan.is_warming_up
         if is_timed and work.ready is not None:
@@ -186,7 +186,7 @@ class Stopwatch:
         plan.queue(count)
         return self._queue(work, plan.order, count, is_timed=is_timed)
 
-    def _queue(self, work: Work, order: TimingOrder, count: int, *, is_timed: bool) -> _Batch:
+    def _queue(self, work: TimedWork, order: TimingOrder, count: int, *, is_timed: bool) -> _Batch:
         """Queue so many runs; those that are timed all before the first of them may begin."""
         self._turn = (self._turn + 1) % _MOST_BATCHES
         batch = _Batch(self._events[self._turn][:count], is_timed)
@@ -210,7 +210,7 @@ class Stopwatch:
                 self._gate.open()
         return batch
 
-    def _finish(self, batch: _Batch, work: Work, plan: Plan, seen: _Seen) -> None:
+    def _finish(self, batch: _Batch, work: TimedWork, plan: Plan, seen: _Seen) -> None:
         """Wait for a batch, and note its times."""
         if batch.is_timed and (now := time.monotonic()) >= seen.look_s:
             seen.look_s = now + _LOOK_S
@@ -233,7 +233,7 @@ class Stopwatch:
         check(result, "flushing the L2 cache")
 
 
-def _batch_sizes(work: Work) -> Iterator[int]:
+def _batch_sizes(work: TimedWork) -> Iterator[int]:
     """Yield how many timed runs to queue at once; all there is room for where each is awaited."""
     size = _MOST_IN_FIRST_BATCH if work.ready is None else _MOST_IN_A_BATCH
     while True:
@@ -241,7 +241,7 @@ def _batch_sizes(work: Work) -> Iterator[int]:
         size = min(2 * size, _MOST_IN_A_BATCH)
 
 
-def _operations(work: Work) -> int:
+def _operations(work: TimedWork) -> int:
     """Return how much of a stream's queue one repeat takes."""
     return work.operations + 5
 

@@ -14,7 +14,7 @@ from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.device import GpuDevice, check
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import TimingOrder
-from worker.gpu.launcher.timing import Work
+from worker.gpu.launcher.timing import TimedWork
 from worker.gpu.timing_integrity.ceilings_ptx import PTX
 from worker.gpu.timing_integrity.peak_flops import peak_flops
 
@@ -119,6 +119,6 @@ class _Measurement:
 
     def _launch_us(self) -> float:
         """Return the least time of an empty kernel, as the stopwatch of jobs takes it."""
-        work = Work(lambda: self._launch("nothing", 1), lambda: None, 0)
+        work = TimedWork(lambda: self._launch("nothing", 1), lambda: None, 0)
         order = TimingOrder(min_repeats=_EMPTY_RUNS, max_ms=20.0, flush_l2=False)
         return float(self._context.stopwatch.time(work, order)["min_us"])

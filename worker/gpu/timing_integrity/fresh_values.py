@@ -16,10 +16,16 @@ from worker.gpu.launcher.guarded_buffers import Buffers, Pristine
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
-from worker.gpu.launcher.timing import Work
+from worker.gpu.launcher.timing import TimedWork
 from worker.gpu.timing_integrity.repeat_checker import Blocks, empty_copies, poison_in
 from worker.gpu.timing_integrity.repeat_selection import PLACES, RepeatSelection
-from worker.gpu.timing_integrity.run_comparison import ROW_BYTES, Piece, Table, Tallies, Tally
+from worker.gpu.timing_integrity.run_comparison import (
+    ROW_BYTES,
+    ComparisonTable,
+    Piece,
+    Tallies,
+    Tally,
+)
 from worker.gpu.timing_integrity.timed_repeat import RepeatsReport, TimedRepeat
 
 MOST_IN_A_ROUND = 16
@@ -78,7 +84,7 @@ class FreshValues:
         self._tables = self._make_tables()
         self._tallies = Tallies(self._memory, 2 * len(self._slots))
         self._watched = [index for index in self._random if index not in self._left]
-        self._input_tables: list[Table] = []
+        self._input_tables: list[ComparisonTable] = []
         rows = max(1, len(self._slots) * len(self._watched))
         self._input_block = self._memory.take(rows * ROW_BYTES, _ALIGN_BYTES)
         self._input_tallies = Tallies(self._memory, rows)
@@ -94,11 +100,11 @@ class FreshValues:
         """On values and on reruns, which a launch has so much time for."""
 
     @property
-    def work(self) -> Work:
+    def work(self) -> TimedWork:
         """What a stopwatch times."""
         timed, copies = self._timed, len(self._random) + len(self._left) + len(self._watched)
         operations = timed.pristine.operations_on(timed.sets[0]) + copies
-        return Work(
+        return TimedWork(
             self._launch, self._restore, operations, self._put_aside, self._ready, self._done
         )
 
@@ -132,7 +138,7 @@ class FreshValues:
             slots.append(_Slot(*places))
         return slots
 
-    def _make_tables(self) -> list[tuple[Table, Table]]:
+    def _make_tables(self) -> list[tuple[ComparisonTable, ComparisonTable]]:
         """Return for each slot what compares it with a rerun, and with the first run."""
         reruns = self._timed.sets[0].blocks
         contents = self._timed.contents

@@ -13,7 +13,7 @@ from cuda.bindings import driver as cu
 from worker.gpu.launcher.contents import Contents
 from worker.gpu.launcher.device import check
 from worker.gpu.launcher.guarded_buffers import Buffers
-from worker.gpu.launcher.guarded_memory import Block, GuardedMemory
+from worker.gpu.launcher.guarded_memory import GuardedBlock, GuardedMemory
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.timing_integrity.run_comparison import Piece, Poison, Tallies, Tally
 from worker.gpu.timing_integrity.timed_repeat import RepeatsReport, TimedRepeat
@@ -24,7 +24,7 @@ _PART_OF_FREE_MEMORY = 0.5
 _SMALL_BYTES = 64 << 20
 COPY_ALIGN_BYTES = 16
 
-Blocks = Mapping[int, Block]
+Blocks = Mapping[int, GuardedBlock]
 """Copies of allocations, by their number."""
 
 

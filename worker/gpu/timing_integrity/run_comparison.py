@@ -13,7 +13,7 @@ import numpy as np
 from cuda.bindings import driver as cu
 
 from worker.gpu.launcher.device import GpuDevice, check
-from worker.gpu.launcher.guarded_memory import Block, GuardedMemory
+from worker.gpu.launcher.guarded_memory import GuardedBlock, GuardedMemory
 from worker.gpu.timing_integrity.run_comparison_ptx import ENTRY, PTX
 
 _THREADS = 256
@@ -76,7 +76,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ComparisonTable:
     """Pieces that are compared by one launch, of so many blocks, written to the GPU."""
 
     address: int
@@ -97,7 +97,9 @@ class RunComparison:
         self._pointers = ctypes.addressof(self._parameters)
         self._most_blocks = device.multiprocessors * _BLOCKS_A_MULTIPROCESSOR
 
-    def tables(self, lists: Sequence[Sequence[Piece]], block: Block | None = None) -> list[Table]:
+    def tables(
+        self, lists: Sequence[Sequence[Piece]], block: GuardedBlock | None = None
+    ) -> list[ComparisonTable]:
         """Write tables of pieces to the GPU, for the job under way, into `block` if there is one.
 
         Its tables from before must not be needed any more.
@@ -108,7 +110,7 @@ class RunComparison:
         ]
         flat = np.array([number for table in rows for row in table for number in row], np.uint64)
         if not flat.size:
-            return [Table(0, 1) for _ in lists]
+            return [ComparisonTable(0, 1) for _ in lists]
         if block is None:
             block = self._memory.take(flat.nbytes, 16)
         self._memory.write(block.address, flat.view(np.uint8))
@@ -116,11 +118,11 @@ class RunComparison:
         for table in rows:
             largest = max((row[3] for row in table), default=0)
             blocks = max(1, min(-(-largest // _THREADS), self._most_blocks))
-            made.append(Table(at if table else 0, blocks))
+            made.append(ComparisonTable(at if table else 0, blocks))
             at += len(table) * ROW_BYTES
         return made
 
-    def compare(self, table: Table, tally: int) -> None:
+    def compare(self, table: ComparisonTable, tally: int) -> None:
         """Queue the comparison of a table's pieces; its counts go to the tally at that address.
 
         The worst so far, and its copy, are those of the tallies before it in one `Tallies`.
@@ -138,7 +140,7 @@ class Tallies:
 
     def __init__(self, memory: GuardedMemory, most: int) -> None:
         self._memory = memory
-        self._block: Block = memory.take((most + 1) * TALLY_BYTES, 16)
+        self._block: GuardedBlock = memory.take((most + 1) * TALLY_BYTES, 16)
         self.most = most
         self.clear()
 

@@ -15,7 +15,7 @@ from worker.gpu.launcher.guarded_memory import GuardedMemory
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.run_outputs import Output, RunOutputs, Send, send_missing
-from worker.gpu.launcher.timing import Work
+from worker.gpu.launcher.timing import TimedWork
 from worker.gpu.timing_integrity.fresh_values import FreshValues, TimedKernel
 from worker.gpu.timing_integrity.repeat_checker import (
     Blocks,
@@ -64,7 +64,7 @@ class TimedRuns:
             self._witness = RepeatChecker(context, timed.contents, timed.sets, timed.first)
 
     @property
-    def work(self) -> Work:
+    def work(self) -> TimedWork:
         """What a stopwatch times."""
         if self._values is not None:
             return self._values.work

@@ -1,14 +1,14 @@
 """The source page of ncu on one launch: what each instruction of the kernel was counted.
 
-Pure: text in, `Counted` out. Columns are found by their names, as versions of ncu and GPUs have
-others; what is no row of instructions is passed over.
+Pure: text in, `CountedInstruction` out. It finds columns by their names, as versions of ncu have
+other columns, and passes over rows that are no instructions.
 """
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from compiler.lines.hot_lines import Counted
+from compiler.lines.hot_lines import CountedInstruction
 from worker.gpu.tools.profile_report import NoProfile, complaint
 
 MOST_INSTRUCTIONS = 50_000
@@ -37,7 +37,7 @@ _REASONS = {
 """The page's own short names, as the raw page and `profile.stalls` spell them."""
 
 
-def read(text: str) -> list[Counted]:
+def read(text: str) -> list[CountedInstruction]:
     """Return the instructions of the kernel that `text` is about, in their order.
 
     Raises NoProfile where it has none.
@@ -57,10 +57,10 @@ def _rows(text: str) -> Iterator[list[str]]:
     return csv.reader(line for line in text.splitlines() if line.startswith('"'))
 
 
-def _counted(rows: Iterator[list[str]]) -> list[Counted]:
+def _counted(rows: Iterator[list[str]]) -> list[CountedInstruction]:
     """Return the rows of the first table that has any."""
     columns: dict[str, int] = {}
-    found: list[Counted] = []
+    found: list[CountedInstruction] = []
     first = 0
     for row in rows:
         address = _address(row, columns)
@@ -89,14 +89,16 @@ def _address(row: Sequence[str], columns: Mapping[str, int]) -> int | None:
         return None
 
 
-def _instruction(row: Sequence[str], columns: Mapping[str, int], offset_bytes: int) -> Counted:
+def _instruction(
+    row: Sequence[str], columns: Mapping[str, int], offset_bytes: int
+) -> CountedInstruction:
     samples = next((name for name in _SAMPLES if name in columns), None)
     stalls = {
         _reason(name): _count(row[place])
         for name, place in columns.items()
         if name.startswith(_STALL) and not name.endswith(_NOT_ISSUED)
     }
-    return Counted(
+    return CountedInstruction(
         offset_bytes=offset_bytes,
         text=row[columns[_TEXT]].strip()[:_MOST_TEXT_CHARS],
         samples=_count(row[columns[samples]]) if samples else 0,

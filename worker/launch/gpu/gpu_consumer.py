@@ -26,7 +26,7 @@ from store.launches import Amendments, Launches
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.lru_cache import LRUCache
 from worker.consumer import Attempt, Consumer, Handler, run_until
-from worker.fair_queue import Places
+from worker.fair_queue import FairSemaphore
 from worker.gpu.launcher.launcher_sandbox import LAYERS
 from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState
 from worker.gpu.tools.installed_tools import MEMCHECK
@@ -60,7 +60,7 @@ class GpuShare:
     """State shared by the launches on all GPUs of a worker."""
 
     in_flight: BytesInFlight
-    places: Places
+    places: FairSemaphore
     """Of the children that launches wait for: about as many as there are processors."""
     sources: LRUCache[KernelSource] = field(default_factory=LRUCache)
 
@@ -237,7 +237,7 @@ class _Aside:
 
 
 def _child_place(
-    places: Places, aside: _Aside, job: LaunchJob, request: LaunchRequest
+    places: FairSemaphore, aside: _Aside, job: LaunchJob, request: LaunchRequest
 ) -> ChildPlace:
     @asynccontextmanager
     async def place() -> AsyncIterator[None]:

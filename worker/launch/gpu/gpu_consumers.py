@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from worker.bytes_in_flight import BytesInFlight
-from worker.fair_queue import Places
+from worker.fair_queue import FairSemaphore
 from worker.gpu.supervisor.devices import NoDevices, find_devices
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.launch.gpu.compiled_kernels import CompiledKernels
@@ -35,7 +35,8 @@ class GpuConsumers:
         """`context.gpus` learns of the launchers, which programs use, too."""
         self._context = context
         self._share = GpuShare(
-            BytesInFlight(context.memory.in_flight_bytes), Places(len(os.sched_getaffinity(0)))
+            BytesInFlight(context.memory.in_flight_bytes),
+            FairSemaphore(len(os.sched_getaffinity(0))),
         )
         self._kernels = CompiledKernels(
             context.compilations, context.compiling.blobs, context.queue.blocking

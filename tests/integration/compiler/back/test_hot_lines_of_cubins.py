@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compiler.lines.hot_lines import Counted, counters_json
+from compiler.lines.hot_lines import CountedInstruction, counters_json
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, Compiled, compile_kernel, read
 
@@ -30,7 +30,7 @@ def disassembled(children: Children, compiled: Compiled) -> list[tuple[int, str]
 
 
 def folded(
-    children: Children, compiled: Compiled, rows: Iterable[Counted], entry: str
+    children: Children, compiled: Compiled, rows: Iterable[CountedInstruction], entry: str
 ) -> dict[str, Any]:
     parts = {name: compiled.stages[name] for name in ("cubin", "ptx")}
     parts["counters"] = counters_json(rows)
@@ -46,7 +46,10 @@ def test_every_instruction_that_does_something_has_a_line(
     children: Children, compiled: Compiled
 ) -> None:
     assert compiled.cut is not None
-    rows = [Counted(at, text, 1, 32, {"wait": 1}) for at, text in disassembled(children, compiled)]
+    rows = [
+        CountedInstruction(at, text, 1, 32, {"wait": 1})
+        for at, text in disassembled(children, compiled)
+    ]
 
     found = folded(children, compiled, rows, compiled.cut["kernel"])
 
@@ -60,7 +63,7 @@ def test_every_instruction_that_does_something_has_a_line(
 def test_a_store_is_hot_on_the_line_that_stores(children: Children, compiled: Compiled) -> None:
     assert compiled.cut is not None
     rows = [
-        Counted(at, text, 10 * text.startswith("STG"), 1, {"lg_throttle": 10})
+        CountedInstruction(at, text, 10 * text.startswith("STG"), 1, {"lg_throttle": 10})
         for at, text in disassembled(children, compiled)
     ]
 
@@ -71,7 +74,7 @@ def test_a_store_is_hot_on_the_line_that_stores(children: Children, compiled: Co
 
 
 def test_of_another_entry_no_line_is_made_up(children: Children, compiled: Compiled) -> None:
-    rows = [Counted(at, text, 1, 1, {}) for at, text in disassembled(children, compiled)]
+    rows = [CountedInstruction(at, text, 1, 1, {}) for at, text in disassembled(children, compiled)]
 
     (row,) = folded(children, compiled, rows, "another")["lines"]
 

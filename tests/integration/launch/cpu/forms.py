@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.mix import Mix
 from compiler.target import Target
-from compiler.ttir_to_numpy.batched_codegen import KernelParameter, RunForm, run_form
+from compiler.ttir_to_numpy.batched_codegen import BatchedParameter, RunForm, run_form
 from compiler.ttir_to_numpy.generic_form import loop_names, module_of
 from compiler.ttir_to_numpy.module_text import ToldKernel as Told
 from compiler.ttir_to_numpy.module_text import module_text
@@ -23,8 +23,8 @@ from compiler.ttir_to_numpy.task import generic_form
 from launch.cpu.descriptors import TensorDescriptor
 from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.kernel import Kernel
-from launch.cpu.places import Places
-from launch.cpu.programs import Programs
+from launch.cpu.places import InstancePlaces
+from launch.cpu.programs import ProgramInstances
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import Kernel as Source
 from tests.integration.compiler.kernels import compile_kernel
@@ -63,20 +63,20 @@ class Forms:
     def _at_once(
         self, form: RunForm, grid: Sequence[int], arguments: Sequence[Any], most_elements: int
     ) -> None:
-        programs = Programs(grid)
+        programs = ProgramInstances(grid)
         memory = ArrayMemory()
         values = [
             value_of(memory, parameter, argument)
             for parameter, argument in zip(form.parameters, arguments, strict=True)
         ]
-        tells = DevicePrints(programs, Places(form.places))
+        tells = DevicePrints(programs, InstancePlaces(form.places))
         kernel = Kernel(form, programs, memory.of(programs), tells)
         total, size = math.prod(grid), kernel.batch_size(most_elements)
         for first in range(0, total, size):
             kernel.run_batch(np.arange(first, min(first + size, total)), values)
 
 
-def value_of(memory: ArrayMemory, parameter: KernelParameter, argument: Any) -> Any:
+def value_of(memory: ArrayMemory, parameter: BatchedParameter, argument: Any) -> Any:
     """What the run form gets for an array or a number."""
     kind = parameter.type
     if kind.startswith("*"):

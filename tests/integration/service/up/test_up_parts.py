@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from service.up import MAX_QUICK_DEATHS, Part, end_for_good
+from service.up import MAX_QUICK_DEATHS, UpPart, end_for_good
 from tests.security.hostile_checkout import hostile_modules
 
 NO_STORE = {"TRITOND_REDIS_URL": "redis://127.0.0.1:1", "PATH": os.defpath}
 
 
 async def test_a_part_that_dies_at_once_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
-    part = Part("no_such_module", os.environ)
+    part = UpPart("no_such_module", os.environ)
     await part.start()
 
     async with asyncio.timeout(30):
@@ -33,7 +33,7 @@ async def test_a_part_runs_nothing_of_the_working_directory(
 ) -> None:
     ran = hostile_modules(tmp_path)
     monkeypatch.chdir(tmp_path)
-    part = Part("service", NO_STORE)
+    part = UpPart("service", NO_STORE)
     await part.start()
 
     async with asyncio.timeout(60):

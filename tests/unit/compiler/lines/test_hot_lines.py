@@ -1,7 +1,7 @@
 """What a profiler counted at instructions, folded to the lines that they stem from."""
 
 from compiler.lines import hot_lines
-from compiler.lines.hot_lines import Counted, counters_json, read_counters
+from compiler.lines.hot_lines import CountedInstruction, counters_json, read_counters
 
 SASS = """\
 	.section	.text.other,"ax",@progbits
@@ -23,7 +23,7 @@ k:
 
 
 def counted(offset, text, samples=0, instructions=4, **stalls):
-    return Counted(offset, text, samples, instructions, stalls)
+    return CountedInstruction(offset, text, samples, instructions, stalls)
 
 
 def fold(*rows, sass=SASS):

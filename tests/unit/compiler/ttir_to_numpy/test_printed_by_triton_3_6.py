@@ -19,8 +19,8 @@ from compiler.ttir_to_numpy.module_text import module_text
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.kernel import Kernel
-from launch.cpu.places import Places
-from launch.cpu.programs import Programs
+from launch.cpu.places import InstancePlaces
+from launch.cpu.programs import ProgramInstances
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
 FOLDER = Path(__file__).parent / "printed"
@@ -56,11 +56,11 @@ def test_the_run_form_reads_and_writes_blocks() -> None:
     form = run_form(module_of(PRINTED), TOLD, {})
     x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float32)
     y = np.zeros_like(x)
-    programs, memory = Programs((3, 1, 1)), ArrayMemory()
+    programs, memory = ProgramInstances((3, 1, 1)), ArrayMemory()
     pointers = [memory.pointer(array, "fp32") for array in (x, y)]
     numbers = [np.array([size], np.int32) for size in (ROWS, COLUMNS)]
     kernel = Kernel(
-        form, programs, memory.of(programs), DevicePrints(programs, Places(form.places))
+        form, programs, memory.of(programs), DevicePrints(programs, InstancePlaces(form.places))
     )
 
     kernel.run_batch(np.arange(3), [*pointers, *numbers])
@@ -97,11 +97,11 @@ def test_the_run_form_loads_pointers_from_tables() -> None:
     form = run_form(module_of(TABLES), TOLD_OF_TABLES, {})
     x, y = np.arange(4 * B, dtype=np.float32), np.zeros(5 * B, np.float32)
     before = x.copy()
-    programs, memory = Programs((1, 1, 1)), ArrayMemory()
+    programs, memory = ProgramInstances((1, 1, 1)), ArrayMemory()
     table = memory.pointer(np.zeros(B + 1, np.int64), "i64")
     pointers = [table, *[memory.pointer(array, "fp32") for array in (x, y)]]
     kernel = Kernel(
-        form, programs, memory.of(programs), DevicePrints(programs, Places(form.places))
+        form, programs, memory.of(programs), DevicePrints(programs, InstancePlaces(form.places))
     )
 
     kernel.run_batch(np.arange(1), [*pointers, np.array([SOME], np.int32)])

@@ -18,7 +18,7 @@ from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
 from launch.cpu.pointer import Pointer
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 
 
 class ArrayMemory:
@@ -46,7 +46,7 @@ class ArrayMemory:
 
     def of(
         self,
-        programs: Programs,
+        programs: ProgramInstances,
         *,
         written: WrittenElements | None = None,
         written_bytes: WrittenBytes | None = None,

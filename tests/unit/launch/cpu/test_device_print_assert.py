@@ -6,14 +6,14 @@ import pytest
 from launch.checks.finding import Stopped
 from launch.checks.owner_table import Suspected
 from launch.cpu.device_print_assert import DevicePrints
-from launch.cpu.places import Places
-from launch.cpu.programs import Programs
+from launch.cpu.places import InstancePlaces
+from launch.cpu.programs import ProgramInstances
 
 
 def tells_of(count):
-    programs = Programs((4,))
+    programs = ProgramInstances((4,))
     programs.begin(np.arange(count))
-    return programs, DevicePrints(programs, Places([]))
+    return programs, DevicePrints(programs, InstancePlaces([]))
 
 
 @pytest.mark.parametrize("condition", [True, np.True_, np.array([True]), np.ones((1, 4), np.bool_)])

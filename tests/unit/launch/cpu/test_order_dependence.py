@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from launch.checks.owner_table import Suspected
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
 BLOCKS = np.array([[0], [4]]) + np.arange(4)[None]
@@ -22,7 +22,7 @@ class Steps:
     def __init__(self, count=2, *, output=True):
         arrays = ArrayMemory()
         self._x = arrays.pointer(np.zeros(16, np.float32), "fp32", output=output)
-        self.programs = Programs((4,))
+        self.programs = ProgramInstances((4,))
         self.programs.begin(np.arange(count))
         self._memory = arrays.of(self.programs)
 

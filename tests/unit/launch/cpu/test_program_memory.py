@@ -9,14 +9,14 @@ from launch.checks.finding import Stopped
 from launch.checks.owner_table import Suspected
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.pointer import Pointer
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
 LANES = np.arange(4, dtype=np.int32)[None]
 
 
 def programs_of(count, active=None):
-    programs = Programs((count,))
+    programs = ProgramInstances((count,))
     programs.begin(np.arange(count))
     programs.active = None if active is None else np.array(active)
     return programs

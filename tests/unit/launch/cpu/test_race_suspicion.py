@@ -5,7 +5,7 @@ import pytest
 
 from launch.checks.owner_table import Suspected
 from launch.checks.race_screen import RaceScreen
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
 BLOCKS = np.array([[0], [4]]) + np.arange(4)[None]
@@ -18,7 +18,7 @@ NUMBERS = np.arange(8, dtype=np.float32).reshape(2, 4)
 def made():
     arrays = ArrayMemory()
     x = arrays.pointer(np.zeros(16, np.float32), "fp32")
-    programs = Programs((2,))
+    programs = ProgramInstances((2,))
     programs.begin(np.arange(2))
     return arrays.of(programs, races=RaceScreen(arrays.allocations)), x
 
@@ -163,7 +163,7 @@ def test_elements_that_are_only_partly_accessed(made):
 def test_what_is_no_output_is_not_to_be_written():
     arrays = ArrayMemory()
     x = arrays.pointer(np.zeros(16, np.float32), "fp32", output=False)
-    programs = Programs((2,))
+    programs = ProgramInstances((2,))
     programs.begin(np.arange(2))
     memory = arrays.of(programs, races=RaceScreen(arrays.allocations))
     load(memory, x, ALL)

@@ -6,7 +6,7 @@ import pytest
 from launch.checks.owner_table import Suspected
 from launch.cpu.located import Rows
 from launch.cpu.locator import Locator
-from launch.cpu.programs import Programs
+from launch.cpu.programs import ProgramInstances
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
 WIDTH = 16
@@ -18,7 +18,7 @@ def made(size=60):
     arrays = ArrayMemory()
     array = np.arange(size, dtype=np.float32)
     x = arrays.pointer(array, "fp32")
-    programs = Programs((3,))
+    programs = ProgramInstances((3,))
     programs.begin(np.arange(3))
     return array, x, arrays.of(programs), Locator(arrays.space, arrays.allocations)
 

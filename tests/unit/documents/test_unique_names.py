@@ -1,0 +1,100 @@
+"""A module and a class have a name that nothing else has, but for pairs that are one noun.
+
+The client and the server share nouns: it is another distribution. So do the two sides of a trust
+boundary, the store and the routes of one resource, and the two forms of a kernel in NumPy.
+"""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from tests.conftest import TESTS
+
+ROOT = TESTS.parent
+PACKAGES = (
+    "compiler launch jobs sweeps programs store worker service adapters client/tritonc".split()
+)
+BOUNDARIES = [
+    ("compiler/messages", "worker"),  # a child writes a report, the worker reads it
+    ("launch/messages", "worker"),
+    ("worker/gpu/launcher", "worker/gpu/supervisor"),
+    ("worker/gpu/tools", "worker/gpu/supervisor"),
+    ("store", "service/routes"),  # one resource
+    ("compiler/ttir_to_numpy", "compiler/ttir_to_numpy/batched"),  # two forms of a kernel
+    ("compiler/ttir_to_numpy", "launch/cpu"),  # what the forms call, and where they run
+    ("compiler/front/stubs/numpy_stub", "compiler/front/stubs/torch_stub"),
+]
+ROLES = {"__init__", "__main__", "feature", "settings", "composition", "routes"}
+"""Modules with one role, in each package that has it."""
+PAIRS = {
+    "comparison": "compares in a child, and drives that child from a worker",
+    "reference": "computes in a child, and drives that child from a worker",
+    "recording": "records in a child, and drives that child from a worker",
+    "autotune_reading": "asks for a reading in the service, and makes it in a worker",
+    "inspection": "the record, and its submission",
+    "inference": "specializations from arguments, and from Compiler Explorer's options",
+    "submission": "of any job, and the policy of compilations",
+    "consumer": "the store's side of the job protocol, and the worker's loop",
+    "programs": "instances of a grid on the CPU device, and the resource",
+    "launches": "the resource, and launches of a tape",
+    "expression": "of a kernel in NumPy, and of a grid",
+    "constants": "of a kernel in NumPy, and of a source",
+    "DescriptorArgument": "of a launch, and of a program's tape",
+    "Driver": "stand-ins for Triton's driver and for CUDA's",
+    "MismatchMap": "the record's, and the child's that measures it",
+}
+
+
+def definitions() -> Iterator[tuple[str, str]]:
+    """Yield each module's and each public class's name, and its file."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            file = path.relative_to(ROOT).with_suffix("").as_posix()
+            if "/_sync/" in file:  # generated from `_async`
+                continue
+            if path.stem not in ROLES:
+                yield path.stem, file
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    yield node.name, file
+
+
+def is_one_noun(first: str, second: str) -> bool:
+    if first.startswith("client/") != second.startswith("client/"):
+        return True
+    pairs = [*BOUNDARIES, *((b, a) for a, b in BOUNDARIES)]
+    return any(_in(first, one) and _in(second, other) for one, other in pairs)
+
+
+def _in(file: str, folder: str) -> bool:
+    return f"{file}/".startswith(f"{folder}/")
+
+
+@cache
+def shared() -> dict[str, list[str]]:
+    """Return the names that two or more files have, as far as no rule above covers them."""
+    files: defaultdict[str, list[str]] = defaultdict(list)
+    for name, file in definitions():
+        files[name].append(file)
+    return {
+        name: found
+        for name, found in files.items()
+        if any(not is_one_noun(a, b) for a in found for b in found if a < b)
+    }
+
+
+def test_a_name_stands_for_one_thing() -> None:
+    assert {name: files for name, files in shared().items() if name not in PAIRS} == {}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_listed_pair_is_there(name: str) -> None:
+    assert name in shared(), f"{name} is one thing now: take it off the list"
+
+
+def test_two_things_of_one_name_are_found() -> None:
+    assert not is_one_noun("launch/checks/roofline", "worker/gpu/launcher/timing")
+    assert is_one_noun("compiler/compilation", "client/tritonc/compilation")
