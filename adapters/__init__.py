@@ -1,1 +1,1 @@
-"""APIs of other projects. They ask tritond's own API by the front door, as any client does."""
+"""APIs of other projects. They use tritond's public API, like any other client."""

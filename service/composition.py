@@ -1,4 +1,4 @@
-"""The service as it is deployed: the core, its features, and the APIs of other projects.
+"""The composition root of the service: the core, its features, and the APIs of other projects.
 
 Only this module imports features and adapters.
 """
@@ -18,5 +18,5 @@ FEATURES: tuple[Feature, ...] = (PROGRAMS, SWEEPS, COMPILER_EXPLORER, EVALUATORS
 
 
 def composed_app(settings: ServiceSettings | None = None) -> FastAPI:
-    """Return the application with all features; settings come from the environment if not given."""
+    """Return the application with all features; settings default to the environment."""
     return create_app(settings or ServiceSettings(), FEATURES)

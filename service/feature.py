@@ -1,4 +1,4 @@
-"""A part of the service which its core does not know: a feature of ours, or another project's API.
+"""An optional part of the service: a feature of ours, or another project's API.
 
 `service.composition` lists them. Without one of them, everything else works.
 """
@@ -21,18 +21,18 @@ from service.settings import ServiceSettings
 
 @dataclass(frozen=True)
 class Feature:
-    """What it adds to the application."""
+    """The parts that a feature adds to the application."""
 
     tag: Mapping[str, str] | None = None
     """Its section of the OpenAPI document: name and description."""
     routers: Sequence[APIRouter] = ()
     bodies: Sequence[type[BaseModel]] = ()
-    """Models of the bodies that its routes read by themselves."""
+    """Models of bodies that its routes read themselves, not through FastAPI."""
     plain_routes: Sequence[BaseRoute] = ()
     """Routes that the OpenAPI document does not show."""
     kinds: Sequence[JobKind[Any]] = ()
     """The kinds of its jobs."""
     owned: Sequence[OwnedJobs[Any]] = ()
-    """Those of its jobs that can be items of batches."""
+    """Its kinds of jobs that can be items of batches."""
     serving: Callable[[FastAPI, ServiceSettings], AbstractAsyncContextManager[None]] | None = None
-    """The context that it serves in; it may keep what its routes share in `app.state`."""
+    """Its lifespan context; it may put shared state of its routes into `app.state`."""

@@ -1,4 +1,4 @@
-"""Work on many things, so many of them at a time: one loop for all that asks the store or waits."""
+"""Concurrent work on many items with a limit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -11,9 +11,9 @@ Made = TypeVar("Made")
 async def gather_limited(
     most: int, items: Iterable[Item], make: Callable[[Item], Awaitable[Made]]
 ) -> list[Made]:
-    """Return what `make` makes of each item, `most` at a time, begun and returned in order.
+    """Return the results of `make` for all items, at most `most` at a time, in order.
 
-    Raises what the first that fails raises; the others are cancelled then.
+    Raises the first error of `make`, after cancelling the rest.
     """
     waiting = enumerate(items)
     made: dict[int, Made] = {}

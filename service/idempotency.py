@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a POST that is sent again gets the job of the first one."""
+"""`Idempotency-Key`: a repeated POST gets the job of the first one."""
 
 import re
 import secrets
@@ -16,15 +16,15 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 class SubmitAs(Protocol):
-    """What submits a job of an id."""
+    """Submits a job under a given id."""
 
     def __call__(self, job_id: str, *, waiting: Waiting | None) -> Awaitable[Submitted]:
-        """Submit it; `waiting` is the interest of the request that is going to wait for it."""
+        """Submit the job; `waiting` is the interest of the request that will wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedSubmit:
-    """A submit under the key of a request, None for a request without one.
+    """Submits under the idempotency key of a request; None for a request without one.
 
     `is_there` says whether its caller owns such a job.
     """
@@ -37,10 +37,10 @@ class KeyedSubmit:
     is_there: Callable[[str], Awaitable[bool]]
 
     async def __call__(self, *, waiting: Waiting | None) -> Submitted:
-        """Submit the job that the key stands for, unless it is there.
+        """Submit the job that the key stands for, unless it exists.
 
-        Raises ProblemRaised (422) for a key that is none or was used with another body, and what
-        `submit` raises.
+        Raises ProblemRaised (422) if the key is malformed or was used with another body, and the
+        errors of `submit`.
         """
         if self.key is None:
             return await self.submit(secrets.token_hex(16), waiting=waiting)
@@ -50,13 +50,13 @@ class KeyedSubmit:
         try:
             return await self.submit(job_id, waiting=waiting)
         except Exception:
-            # so that a mended body can use it
+            # so that a corrected body can use the key
             await self.state.idempotency.release(self.caller.id, self.key)
             raise
 
     async def _first_use(self, key: str) -> str:
         if not _IDEMPOTENCY_KEY.fullmatch(key):
-            detail = "Idempotency-Key must be 1 to 255 visible ASCII characters"
+            detail = "Idempotency-Key must have 1 to 255 visible ASCII characters"
             raise ProblemRaised("invalid_request", detail, parameter="Idempotency-Key")
         body = canonical_json(self.body)
         used = await self.state.idempotency.claim(self.caller.id, key, secrets.token_hex(16), body)

@@ -76,7 +76,7 @@ class ReplacedToolchains:
     async def _unserved_and_wanted(self) -> set[str]:
         """Return the toolchains for which jobs wait, and which no living worker serves.
 
-        Who works is asked only where there are such jobs: of many workers, all would ask for all.
+        The list of workers is read only if such jobs exist: many workers would read it often.
         """
         others = set(await self._toolchains.ids()) - self._own.keys()
         wanted = {each for each in others if await self._is_wanted(each)}

@@ -21,31 +21,31 @@ class WorkerSettings(BaseSettings):
     cache_url: str | None = None
     """Records and blobs; default: the same server."""
     cache_budget_bytes: int = Field(default=2 << 30, ge=1 << 20)
-    """What records and blobs may take; kept by us where the cache shares the jobs' server."""
+    """Size of records and blobs. Workers enforce it if the cache shares the jobs' server."""
     references_budget_bytes: int = Field(default=128 << 20, ge=0)
-    """What of one caller's references is kept of their answers, for an hour; 0: nothing."""
+    """Size of reference outputs kept per caller, for an hour; 0 keeps none."""
     references_memory_bytes: int = Field(default=512 << 20, ge=0)
-    """What a worker keeps of all callers' expected outputs in its own memory."""
+    """A worker's memory for expected outputs of all callers."""
     launch_memory_bytes: int = Field(default=2 << 30, ge=1 << 26)
-    """What uploads and outputs of launches on GPUs that are under way may take of its memory, and
-    what outputs of programs may take beside them."""
+    """A worker's memory for uploads and outputs of running GPU launches. Outputs of programs have
+    the same limit beside it."""
     inputs_gpu_bytes: int | None = Field(default=None, ge=0)
-    """What each launcher keeps on its GPU of what its caller's buffers start with; default: a
-    sixteenth of the GPU's memory, 4 GiB at most."""
+    """GPU memory of each launcher for its caller's cached inputs; default: a sixteenth of the
+    GPU's memory, at most 4 GiB."""
     inputs_host_bytes: int = Field(default=1 << 30, ge=0)
-    """What it keeps in its own memory of contents that are too large for that."""
+    """Host memory of each launcher for inputs that are too large for that."""
     toolchains: str = ""
-    """Pythons of further environments with another Triton, separated by ":"."""
+    """Python executables of environments with other Tritons, separated by ":"."""
     share_namespaces: bool = False
-    """Whether slices and TTIR that were compiled in one namespace spare another the work."""
+    """Share the results of equal slices and TTIR between namespaces."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=1024)
-    """Jobs that run at the same time; default: one a core."""
+    """Jobs that run at the same time; default: one per core."""
     lease_s: float = Field(default=15, ge=1, le=600)
-    """How long a worker may be silent before its jobs are given to others."""
+    """Time without a heartbeat after which a worker's jobs go to others."""
     drain_s: float = Field(default=5, ge=0, le=3600)
-    """How long jobs may go on when the worker is to stop; then they are given back."""
+    """Time that jobs get after a signal to stop; then they return to the queue."""
     sandbox: Literal["required", "unsafe"] = "required"
-    """`unsafe` lets jobs run where a sandbox layer does not hold. Never on a shared machine."""
+    """`unsafe` runs jobs even if a sandbox layer fails. Never use it on a shared machine."""
     max_memory_bytes: int = Field(default=4 << 30, ge=1 << 29)
     """Address space of one back-end child, of each ptxas it starts, and of a launch's child."""
     children_memory_bytes: int | None = Field(default=None, ge=1 << 29)

@@ -1,7 +1,7 @@
-"""The slots of a worker: one claimer takes a job when a slot is free, and no job before.
+"""The slots of a worker: it claims a job only when a slot is free.
 
-A running job is kept by renewing its lease; it is stopped when the lease is lost or nobody wants
-it any more. A store that is away is waited for, here and by what a worker does beside its jobs.
+A worker renews the leases of its running jobs, and stops a job that lost its lease or was
+cancelled. While the store is unavailable, everything waits for it.
 """
 
 import asyncio
@@ -65,9 +65,9 @@ DoJob = Callable[[Claim, JobConsumer], Coroutine[Any, Any, None]]
 class Slots:
     """Runs `do_job` for claims of `lanes`, at most `count` at a time.
 
-    With a reserve one more is run while all slots are taken: interactive work of a caller who has
-    none running, so that nobody's long jobs keep others from being served. Jobs that wait for what
-    others do can step `aside`, `most_aside` of them at most: their slots are for others then.
+    With a reserve, one more job may run while all slots are taken: interactive work of a caller
+    without a running job. So one caller's long jobs cannot block other callers. Up to `most_aside`
+    jobs that wait for other jobs can step `aside`, which frees their slots.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class Slots:
 
     @property
     def busy(self) -> int:
-        """How many jobs are in a slot now: of those aside none, and that in reserve too."""
+        """The number of jobs in slots now, with the one in reserve, without those aside."""
         return len(self._running) - self._aside
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Give the slot of a running job to another while the block runs, and then take one more.
 
-        Nobody waits for that one: those who come back may be more than `count` for a while.
+        The job does not wait to return, so more than `count` jobs may run for a while.
         """
         if self._aside >= self._most_aside:
             yield

@@ -1,4 +1,4 @@
-"""What the parts of a piece of work take, each as often as it is done, in milliseconds of clock."""
+"""Wall time of the parts of a task in milliseconds, summed over repetitions."""
 
 import time
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What the consumers of one worker share; made once, by `worker.worker_process`."""
+"""State shared by the consumers of one worker. `worker.worker_process` makes it once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ DescribeWorker = Callable[[Worker], Worker]
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """What launches may take of a worker's memory."""
+    """Limits on the memory that launches take from a worker."""
 
     references: ReferenceCache
     """Of what references answered before; the CPU device and all GPUs share it."""
@@ -33,7 +33,7 @@ class MemoryBudget:
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """What consumers work with. `branch` and `compiling` are of the toolchain that launches."""
+    """The shared objects. `branch` and `compiling` belong to the toolchain that launches."""
 
     name: str
     """The worker's id: those of its consumers begin with it."""
@@ -50,4 +50,4 @@ class WorkerContext:
     memory: MemoryBudget
     gpus: SharedGpus
     program_launcher: LauncherCommand | None = None
-    """How the launchers of programs are started; None where no feature runs programs."""
+    """Starts launchers of programs; None if no feature runs programs."""

@@ -1,1 +1,1 @@
-"""Compiler Explorer's API shape, so that editor plug-ins made for it work; on our own API."""
+"""Compiler Explorer's API on top of our own, so that its editor plug-ins work here."""

@@ -1,4 +1,4 @@
-"""The answer to a compile request in Compiler Explorer's shape: lines of text with their places."""
+"""Compile results in Compiler Explorer's shape: lines of text with their source locations."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,21 +23,21 @@ DEBUG_DIRECTIVES: dict[Syntax, re.Pattern[str]] = {
 
 
 class SourcePlace(BaseModel):
-    """Where a line of the output stems from; `file` is null for the source that was posted."""
+    """The source location of an output line; `file` is null for the posted source."""
 
     file: str | None
     line: int
 
 
 class AssemblyLine(BaseModel):
-    """One line of the stage that was asked for."""
+    """One line of the requested stage."""
 
     text: str
     source: SourcePlace | None = None
 
 
 class Tag(BaseModel):
-    """What one line of `stderr` says of a place; `severity` is 3 of an error, 2 of a warning."""
+    """The location in one line of `stderr`; `severity` is 3 for an error, 2 for a warning."""
 
     line: int
     column: int
@@ -56,7 +56,7 @@ class OutputLine(BaseModel):
 
 
 class CompileResult(BaseModel):
-    """What became of one compilation; `code` is 0 where there is assembly, -1 when it takes on."""
+    """The result of one compilation; `code` is 0 with assembly, -1 while it is under way."""
 
     code: int
     okToCache: bool = True  # noqa: N815 - Compiler Explorer's names
@@ -67,27 +67,29 @@ class CompileResult(BaseModel):
     asm: list[AssemblyLine] = Field(default_factory=lambda: [AssemblyLine(text=FAILED)])
     labelDefinitions: dict[str, int] = Field(default_factory=dict)  # noqa: N815
     tools: list[Any] = Field(default_factory=list)
-    compilation: str | None = Field(default=None, description="its path in this service's own API")
+    compilation: str | None = Field(
+        default=None, description="URL of the compilation in this service's own API"
+    )
 
     @property
     def as_text(self) -> str:
-        """The answer to who asks for text: the assembly, or what went wrong as comments."""
+        """The answer as plain text: the assembly, or the errors as comments."""
         said = [f"# {line.text}" for line in (*self.stdout, *self.stderr)]
         return "\n".join([*said, *(line.text for line in self.asm)]) + "\n"
 
 
 def failed(*messages: str, line: int | None = None) -> CompileResult:
-    """Return the result of what could not be compiled as it was asked for."""
+    """Return the result of a request that could not be compiled."""
     return CompileResult(code=1, stderr=[_error(message, line) for message in messages])
 
 
 def plain_lines(text: str) -> list[OutputLine]:
-    """Return `text` as lines without places."""
+    """Return `text` as lines without locations."""
     return [OutputLine(text=line) for line in text.splitlines()]
 
 
 def told(diagnostics: Iterable[Diagnostic]) -> list[OutputLine]:
-    """Return diagnostics as a compiler prints them: place and message, excerpt, hint."""
+    """Return diagnostics as a compiler prints them: location and message, excerpt, hint."""
     lines = []
     for item in diagnostics:
         lines.append(_told(item))
@@ -99,7 +101,7 @@ def told(diagnostics: Iterable[Diagnostic]) -> list[OutputLine]:
 def assembly(
     text: str, stage: str, sources: Mapping[int, SourcePlace], filters: Mapping[str, Any]
 ) -> list[AssemblyLine]:
-    """Return the lines of `text` that `filters` leave, each with its place.
+    """Return the lines of `text` that pass `filters`, each with its location.
 
     `sources` are by line, from 1. `commentOnly` leaves out comments, `directives`
     what is there for debuggers.
@@ -112,7 +114,7 @@ def assembly(
 
 
 def sources_of(rows: Sequence[Mapping[str, Any]], stage: str) -> dict[int, SourcePlace]:
-    """Return the place of each line of `stage`, from the table of `GET .../lines`.
+    """Return the location of each line of `stage`, from the table of `GET .../lines`.
 
     A line that stems from several of the source's is given to that which fewest lines stem from,
     which is the innermost.

@@ -1,7 +1,7 @@
-"""A compile request of Compiler Explorer's API, done by this service's own API.
+"""Compile requests of Compiler Explorer's API, translated to this service's own API.
 
-What a plug-in's user wrote wrong is told as a compiler does, on `stderr`; only what the plug-in or
-the operator has to mend is a problem.
+A user's errors appear on `stderr`, as a compiler prints them. Only errors that the plug-in or the
+operator must fix are problems.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from service.http.inner_request import InnerAnswer, ask_itself
 from service.http.problems import ProblemRaised
 
 _DERIVED = {stage.name: stage.derived_from[-1] for stage in STAGES if stage.is_derived}
-"""Stages that are made on demand, and the one that each is made from."""
+"""Stages made on demand, each with the stage that it derives from."""
 
 
 _MOST_IGNORED = 1000
@@ -53,7 +53,7 @@ class CompilePart(BaseModel):
 
 
 class CompileOptions(BaseModel):
-    """What a plug-in sends besides the source; what has no meaning here is taken and ignored."""
+    """Options of a plug-in; those without a meaning here are accepted and ignored."""
 
     userArguments: str = Field(  # noqa: N815 - Compiler Explorer's names
         default="",
@@ -73,7 +73,7 @@ class CompileOptions(BaseModel):
 
 
 class ExplorerCompileRequest(BaseModel):
-    """The body of `POST /api/compiler/{id}/compile`; unknown fields are those of newer plug-ins."""
+    """The body of `POST /api/compiler/{id}/compile`; newer plug-ins may send unknown fields."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -102,9 +102,9 @@ EXAMPLE: dict[str, Any] = {
 async def compile_for_explorer(
     request: Request, compiler: OfferedCompiler, asked: ExplorerCompileRequest, wait_s: float
 ) -> CompileResult:
-    """Return what became of `asked`, waiting for at most `wait_s` for each step.
+    """Return the result of `asked`, waiting for at most `wait_s` for each step.
 
-    Raises ProblemRaised for what no argument can mend.
+    Raises ProblemRaised for errors that no argument can fix.
     """
     try:
         arguments = read_arguments(asked.options.userArguments)
@@ -131,7 +131,7 @@ async def compile_for_explorer(
 async def _inspect(
     request: Request, asked: ExplorerCompileRequest, wait_s: float
 ) -> Inspection | CompileResult:
-    """Return what the source says of its kernels, or the result when it cannot be read."""
+    """Return the kernels of the source, or a failed result if it cannot be parsed."""
     body: dict[str, Any] = {"source": asked.source}
     if asked.files:
         body["files"] = {part.filename: part.contents for part in asked.files}
@@ -148,9 +148,9 @@ async def _inspect(
 def _stage(
     arguments: UserArguments, asked: ExplorerCompileRequest, compiler: OfferedCompiler
 ) -> str:
-    """Return the stage to show: the assembly, unless something else is asked for.
+    """Return the stage to show: the requested one, by default the assembly.
 
-    Raises ArgumentsRefused for a stage that is no text of this target's.
+    Raises ArgumentsRefused for a stage that this target does not have as text.
     """
     target = parse_target(compiler.target)
     texts = [stage for stage in target.stages if stage not in BINARY]
@@ -181,7 +181,7 @@ def _compile_body(
 
 
 def _refusal(answer: InnerAnswer) -> CompileResult | None:
-    """Return the result of what is wrong in the arguments, None when the answer is an answer.
+    """Return a failed result if the arguments are wrong, None if the answer is no problem.
 
     Raises ProblemRaised for every other problem, as it was answered.
     """
@@ -201,7 +201,7 @@ def _refusal(answer: InnerAnswer) -> CompileResult | None:
 
 
 def _unfinished(url: str | None) -> CompileResult:
-    message = "it takes longer than a request may wait; compile again, and what is done is kept"
+    message = "this takes longer than a request may wait; compile again to get the result"
     result = failed(message)
     return result.model_copy(
         update={"code": -1, "timedOut": True, "okToCache": False, "compilation": url}
@@ -242,7 +242,7 @@ async def _result(
 async def _assembly(
     request: Request, url: str, stage: str, text: str, filters: Mapping[str, Any], wait_s: float
 ) -> list[AssemblyLine]:
-    """Return the lines with their places; without them where the map is not there in time."""
+    """Return the lines with their locations, or without if the line map is not ready in time."""
     lines = await ask_itself(request, "GET", f"{url}/lines", query={"wait": wait_s})
     rows = lines.json["lines"] if lines.status == HTTPStatus.OK else []
     sources = await asyncio.to_thread(sources_of, rows, stage)
@@ -250,10 +250,10 @@ async def _assembly(
 
 
 def _notes(inferred: InferredRequest, asked: ExplorerCompileRequest) -> list[str]:
-    """Return what was taken from the source, and what was asked for in vain."""
+    """Return notes on values taken from the source, and on ignored requests."""
     notes = list(inferred.notes)
     if asked.options.libraries or asked.options.tools:
-        notes.append("there are no libraries and no tools here; none was used")
+        notes.append("this service has no libraries and no tools; the request for them was ignored")
     if asked.options.filters.get("execute"):
         notes.append("nothing was executed; POST /v1/launches runs kernels")
     return notes

@@ -1,7 +1,7 @@
-"""What a compile request says where `userArguments` say nothing: from annotations and autotuning.
+"""Completes a compile request from annotations and autotune configurations of the source.
 
-Nothing is guessed of names: what neither the source nor the arguments say is asked for, with the
-words to write.
+Nothing is guessed from names. For values that neither the source nor `userArguments` give, the
+answer lists the flags to add.
 """
 
 import re
@@ -19,7 +19,7 @@ _TYPE = re.compile(
 
 @dataclass(frozen=True)
 class InferredRequest:
-    """Members of a compile request, what is to be told of them, and what is still missing."""
+    """Members of a compile request, notes about them, and missing flags."""
 
     members: Mapping[str, Any]
     notes: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class InferredRequest:
 
 
 def infer(arguments: UserArguments, inspection: Inspection) -> InferredRequest:
-    """Return what `arguments` say of a kernel, filled up from what the source says."""
+    """Return the values in `arguments` for a kernel, completed from the source."""
     kernel = _chosen(arguments.kernel, inspection)
     if kernel is None or arguments.signature_by_position is not None:
         return InferredRequest(_members(arguments, {}, {}, {}))
@@ -57,7 +57,7 @@ def infer(arguments: UserArguments, inspection: Inspection) -> InferredRequest:
 
 
 def _chosen(named: str | None, inspection: Inspection) -> InspectedKernel | None:
-    """Return the kernel that a compilation chooses, None where that will say what is wrong."""
+    """Return the kernel that a compilation chooses, None if compiling will report the error."""
     called = {name for kernel in inspection.kernels for name in kernel.calls}
     fitting = [
         kernel

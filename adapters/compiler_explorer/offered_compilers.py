@@ -23,7 +23,7 @@ def add_kernel(
     y = tl.load(y_ptr + offsets, mask=mask)
     tl.store(output_ptr + offsets, x + y, mask=mask)
 """
-"""What a plug-in begins with: a kernel that needs no arguments to be compiled."""
+"""The example that plug-ins start with: a kernel that compiles without arguments."""
 LANGUAGES: Sequence[dict[str, Any]] = (
     {
         "id": LANGUAGE,
@@ -51,7 +51,7 @@ class OfferedCompiler:
     is_default: bool
 
     def described(self, fields: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the `fields` that are asked for, `("all",)` for all; by default the usual ones."""
+        """Return the requested `fields`, `("all",)` for all; by default the usual ones."""
         backend = parse_target(self.target).backend
         every = {
             "id": self.id,
@@ -109,7 +109,7 @@ def offered_compilers(toolchains: ToolchainSet) -> list[OfferedCompiler]:
 
 
 def compiler_id(triton: str, target: str) -> str:
-    """Return the id of a compiler, which stands in paths: `triton3.9.0-cuda90`."""
+    """Return the id of a compiler for URLs, such as `triton3.9.0-cuda90`."""
     return f"triton{triton}-{target.replace('hip:', '').replace(':', '')}"
 
 

@@ -60,7 +60,7 @@ async def get_compilers_of(request: Request, language: str, fields: Fields = "")
 
 @router.get("/libraries/{language}", summary="The libraries of one language: none")
 async def get_libraries(request: Request, language: str) -> list[Any]:  # noqa: ARG001
-    """Answer an empty list, which is what plug-ins that ask for libraries can live with."""
+    """Answer an empty list, which plug-ins accept."""
     await state_of(request).callers.identify(request, "compile")
     return []
 
@@ -93,7 +93,7 @@ async def get_builtin_sources(request: Request) -> list[Any]:
     openapi_extra={"requestBody": body_of(ExplorerCompileRequest, {"fill": EXAMPLE})},
 )
 async def post_compile(request: Request, compiler_id: str) -> Response:
-    """Answer 200 also for a kernel that does not compile: `code` and `stderr` say it."""
+    """Answer 200 even if the kernel does not compile: see `code` and `stderr`."""
     state = state_of(request)
     compilers = await _compilers(request)
     body = await read_body(request, state.settings.max_body_bytes)

@@ -1,6 +1,6 @@
-"""`userArguments`: what a plug-in has for compiler flags, in the words of `tritonc compile`.
+"""`userArguments`: a plug-in's compiler flags, with the syntax of `tritonc compile`.
 
-Read word by word; what a flag's value means is for the compile request to say.
+This module splits the flags. The compile request checks the values.
 """
 
 import json
@@ -22,12 +22,12 @@ _EXACT_DIGITS = 15
 
 
 class ArgumentsRefused(ValueError):
-    """`userArguments` say something else than they may; the message says where."""
+    """Invalid `userArguments`; the message says where."""
 
 
 @dataclass(frozen=True)
 class UserArguments:
-    """Flags, read; what was not given is empty."""
+    """Parsed flags; absent ones are empty."""
 
     kernel: str | None = None
     signature: Mapping[str, str] = field(default_factory=dict)
@@ -38,13 +38,15 @@ class UserArguments:
 
 
 def read_arguments(text: str) -> UserArguments:
-    """Return what `text` says.
+    """Parse `text`.
 
     `--flag=value` and `--flag value` are the same, and a flag of pairs takes as many as follow it.
     Raises ArgumentsRefused.
     """
     if len(text) > MAX_CHARS:
-        raise ArgumentsRefused(f"{len(text)} characters of arguments; {MAX_CHARS} are the most")
+        raise ArgumentsRefused(
+            f"the arguments have {len(text)} characters; at most {MAX_CHARS} are allowed"
+        )
     try:
         words = shlex.split(text)
     except ValueError as error:

@@ -1,1 +1,1 @@
-"""Other evaluators' APIs, for the clients that speak them: thin, and on /v1/programs alone."""
+"""APIs of other evaluators, for their clients: a thin layer on /v1/programs."""

@@ -1,6 +1,6 @@
-"""`POST /evaluate` and `/health` at the root, for clients of which only the URL was changed.
+"""`POST /evaluate` and `/health` at the root, for clients that change only the URL.
 
-Two evaluators have both; a body says by its fields whose it is.
+Two evaluators have both paths; the fields of a body decide which one it belongs to.
 """
 
 from fastapi import APIRouter, Request
@@ -33,7 +33,7 @@ _SCHEMAS = [
     },
 )
 async def post_evaluate(request: Request) -> KernelGymResult | FlashInferSubmitted:
-    """Answer as the evaluator does whose fields the body has: `kernel_code`, or `solution`."""
+    """Answer as KernelGYM for `kernel_code`, or as flashinfer-bench for `solution`."""
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     body = await read_body(request, state.settings.max_body_bytes)
@@ -50,7 +50,7 @@ async def post_evaluate(request: Request) -> KernelGymResult | FlashInferSubmitt
     raise ProblemRaised("invalid_request", detail)
 
 
-@router.get("/health", summary="Whether evaluators' tasks are evaluated")
+@router.get("/health", summary="Check that the service can evaluate tasks")
 async def get_health(request: Request) -> EvaluatorHealth:
-    """Answer what clients of either evaluator look at."""
+    """Answer the fields that clients of both evaluators read."""
     return await health_of(request)

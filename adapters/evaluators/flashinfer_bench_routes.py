@@ -69,12 +69,12 @@ async def evaluate_solution(
     openapi_extra={"requestBody": body_of(FlashInferQuery, {})},
 )
 async def post_tasks(request: Request) -> list[FlashInferTaskAnswer]:
-    """Answer when all are over, at the latest after `timeout`; 404 if one is not there."""
+    """Answer when all are over, at the latest after `timeout`; 404 if one does not exist."""
     caller = await _caller(request)
     body = await read_body(request, state_of(request).settings.max_body_bytes)
     query = parse_body(body, FlashInferQuery)
     if len(set(query.task_ids)) < len(query.task_ids):  # each answer may take megabytes
-        detail = "task_ids: a task is there twice; each is answered once"
+        detail = "task_ids: a task is listed twice; list each task once"
         raise ProblemRaised("invalid_request", detail, parameter="task_ids")
     deadline = time.monotonic() + query.timeout
     for task_id in query.task_ids:
@@ -93,13 +93,13 @@ async def get_task(
         float, Query(ge=0, le=MAX_TIMEOUT_S, description="seconds to wait for its end")
     ] = 0,
 ) -> FlashInferTaskAnswer:
-    """Answer 200 whatever the status; the traces are there once it is `completed`."""
+    """Answer 200 in every status. The task has traces once it is `completed`."""
     return await task_answer(request, await _caller(request), task_id, timeout)
 
 
-@tasks.get("/definitions", summary="The definitions of flashinfer-bench that are offered")
+@tasks.get("/definitions", summary="List the definitions of flashinfer-bench")
 async def get_definitions(request: Request) -> list[dict[str, Any]]:
-    """Answer names and descriptions; none where the operator names no folder."""
+    """Answer names and descriptions; none if the operator configured no folder."""
     await _caller(request)
     definitions = trace_set_of(request).definitions.values()
     return [{"name": each.name, "description": each.description} for each in definitions]
@@ -136,9 +136,9 @@ async def get_workload(request: Request, uuid: str) -> dict[str, Any]:
     return workload.model_dump(mode="json", exclude_unset=True)
 
 
-@router.get("/health", summary="Whether solutions are evaluated")
+@router.get("/health", summary="Check that the service can evaluate solutions")
 async def get_health(request: Request) -> EvaluatorHealth:
-    """Answer the kinds of workers that evaluate programs, and how many programs wait."""
+    """Answer the kinds of workers that evaluate programs, and the number of queued programs."""
     return (await health_of(request)).model_copy(update={"status": "ok"})
 
 

@@ -106,7 +106,7 @@ class FlashInferTask(BaseModel):
 
 
 def refuse_other_solutions(solution: Solution) -> None:
-    """Raise RequestRejected for what is not built here, and for sources that do not fit."""
+    """Raise RequestRejected for unsupported languages and for invalid sources."""
     spec, faults = solution.spec, []
     if spec.language not in {"python", "triton"}:
         message = f"solutions in {spec.language} are not built here; only python and triton"
@@ -127,7 +127,7 @@ def refuse_other_solutions(solution: Solution) -> None:
 
 
 def why_not(definition: Definition, workload: Workload) -> str | None:
-    """Return why `workload` cannot be evaluated here, None where it can."""
+    """Return why this service cannot evaluate `workload`, None if it can."""
     if definition.op_type == "sampling":
         return "samples are compared by their distribution, which is not done here"
     if "moe_fp8_block_scale" in definition.name:

@@ -50,7 +50,7 @@ class Definition(_Part):
     description: str | None = None
 
     def shape(self, tensor: TensorSpec, workload: "Workload") -> list[int]:
-        """Return the shape of `tensor` in `workload`. Raises KeyError for a length nobody says."""
+        """Return the shape of `tensor` in `workload`. Raises KeyError for an unknown length."""
         lengths = {name: axis.value for name, axis in self.axes.items() if axis.value is not None}
         lengths |= workload.axes
         return [lengths[name] for name in tensor.shape or ()]
@@ -85,7 +85,7 @@ class TraceSet:
 
 
 def read_trace_set(folder: str | None) -> TraceSet:
-    """Return what is below `folder`, nothing for None.
+    """Return the definitions and workloads in `folder`, none for None.
 
     Raises ValueError for what cannot be read or is not of the published form.
     """

@@ -1,4 +1,4 @@
-"""What the adapters ask of our own API: a program or a batch posted, and waited for."""
+"""Requests of the adapters to our own API: post a program or a batch, and wait for it."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ async def posted(
 async def awaited(request: Request, url: str, wait_s: float) -> Any:
     """Return the program or batch at `url` once it is over, at the latest after `wait_s`.
 
-    Nobody is waited for who hangs up, which raises ClientDisconnect; what was posted goes on.
+    Raises ClientDisconnect when the client hangs up; the posted work continues.
     """
     if not wait_s:
         return await _awaited(request, url, 0)
@@ -70,7 +70,7 @@ async def _hung_up(request: Request) -> None:
 
 
 async def is_there(request: Request, url: str) -> bool:
-    """Whether the program at `url` is still kept."""
+    """Return True if the program at `url` still exists."""
     answer = await ask_itself(request, "GET", url)
     return not answer.is_problem
 

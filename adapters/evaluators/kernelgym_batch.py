@@ -1,4 +1,4 @@
-"""KernelGYM's batches: tasks that are posted one after the other and waited for together."""
+"""KernelGYM's batches: posts the tasks in turn and waits for all of them."""
 
 import time
 
@@ -22,9 +22,9 @@ _LIVING = frozenset({"pending", "processing"})
 async def evaluate_batch(
     request: Request, caller: Caller, batch: KernelGymBatch
 ) -> KernelGymBatchResult:
-    """Return the results of all tasks; those that take too long are to be polled.
+    """Return the results of all tasks; a client must poll those that take too long.
 
-    A task that is refused is a failed one, which does not spoil the others.
+    A refused task counts as failed, and does not affect the others.
     """
     submitted_at = now()
     posted = [await _submit(request, caller, task) for task in batch.tasks]

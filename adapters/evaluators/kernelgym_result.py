@@ -1,4 +1,4 @@
-"""What became of a program, as KernelGYM says it: the shape of `/evaluate` and `/results`."""
+"""The result of a program in KernelGYM's shape, for `/evaluate` and `/results`."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -83,7 +83,7 @@ def now() -> str:
 def status_of(program: Mapping[str, Any]) -> TaskStatus:
     """Return the status that KernelGYM has for `program`, an answer of /v1/programs.
 
-    What the candidate is to blame for is `completed`: an evaluation with a result.
+    A candidate's own fault is `completed`: an evaluation with a result.
     """
     if program["state"] != "failed":
         return _STATUSES[program["state"]]
@@ -102,7 +102,7 @@ def result_of(
     not_applied: Mapping[str, str],
     submitted_at: str | None = None,
 ) -> KernelGymResult:
-    """Return what KernelGYM would answer of `program`, as far as it is known."""
+    """Return KernelGYM's answer for `program`, as far as it is known."""
     status = status_of(program)
     if status in {"pending", "processing"}:
         return KernelGymResult(task_id=task_id, status=status, submitted_at=submitted_at)

@@ -35,7 +35,7 @@ tasks = APIRouter(tags=["evaluators"])
     openapi_extra={"requestBody": body_of(KernelGymTask, {"add one": EXAMPLE})},
 )
 async def post_evaluate(request: Request) -> KernelGymResult:
-    """Answer the result; one that takes longer than the task's `timeout` is to be polled."""
+    """Answer the result, or a task to poll if it takes longer than the task's `timeout`."""
     caller = await _caller(request)
     body = await read_body(request, state_of(request).settings.max_body_bytes)
     return await evaluate_task(request, caller, parse_body(body, KernelGymTask))
@@ -57,20 +57,20 @@ async def evaluate_task(request: Request, caller: Caller, task: KernelGymTask) -
     },
 )
 async def post_batch(request: Request) -> KernelGymBatchResult:
-    """Answer all results; a task that is refused is a failed one of the batch."""
+    """Answer all results. A refused task counts as failed."""
     caller = await _caller(request)
     body = await read_body(request, state_of(request).settings.max_batch_bytes)
     return await evaluate_batch(request, caller, parse_body(body, KernelGymBatch))
 
 
-@tasks.get("/status/{task_id}", summary="How far a KernelGYM task is")
+@tasks.get("/status/{task_id}", summary="Get the status of a KernelGYM task")
 async def get_status(request: Request, task_id: str) -> KernelGymStatus:
     """Answer at once."""
     kept = await find_task(request, await _caller(request), task_id)
     return status_answer(task_id, await awaited(request, kept.url, 0))
 
 
-@tasks.get("/results/{task_id}", summary="The result of a KernelGYM task")
+@tasks.get("/results/{task_id}", summary="Get the result of a KernelGYM task")
 async def get_results(request: Request, task_id: str) -> KernelGymResult:
     """Answer 404 until the task is over."""
     kept = await find_task(request, await _caller(request), task_id)
@@ -91,9 +91,9 @@ async def delete_task(request: Request, task_id: str) -> dict[str, str]:
     return {"message": f"Task {task_id} cancelled successfully"}
 
 
-@router.get("/health", summary="Whether KernelGYM tasks are evaluated")
+@router.get("/health", summary="Check that the service can evaluate KernelGYM tasks")
 async def get_health(request: Request) -> EvaluatorHealth:
-    """Answer `healthy` where a worker evaluates programs, else `unhealthy`."""
+    """Answer `healthy` if a worker evaluates programs, else `unhealthy`."""
     return await health_of(request)
 
 

@@ -1,7 +1,7 @@
 """A task as KernelGYM's clients post it, and the program that it asks to be evaluated.
 
-What has no equivalent here is refused by name where it would change what is asked for; what only
-says how something is measured or cached is told back under `metadata.not_applied`.
+A field without an equivalent here is refused if it would change the evaluation. A field that only
+affects measuring or caching is listed under `metadata.not_applied`.
 """
 
 from math import ceil

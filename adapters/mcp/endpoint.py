@@ -79,7 +79,7 @@ class McpEndpoint:
         try:
             tools = await asyncio.to_thread(importlib.import_module, "adapters.mcp.protocol")
             protocol = tools.protocol(self._settings)
-        except Exception as error:  # noqa: BLE001 - it is told to who asked
+        except Exception as error:  # noqa: BLE001 - the caller gets the error
             loaded.set_exception(error)
             return
         async with protocol.run():

@@ -34,7 +34,7 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True)
 class _Tool:
-    """One tool: what a model is told of it, what it takes, and what does it."""
+    """One tool: its description for the model, its arguments, and its function."""
 
     description: str
     arguments: type[words.ToolArguments]

@@ -51,7 +51,7 @@ def refused(problem: Mapping[str, Any]) -> ToolAnswer:
         "no_toolchain": "ask again in a few seconds",
         "not_found": "check the key; what has left the cache has to be compiled again",
         "evicted": "compile it again",
-        "internal_error": "this is no fault of yours; tell the operator",
+        "internal_error": "this is not your fault; report it to the operator",
         "stopping": "ask again in a few seconds",
         "forbidden": "ask the operator for an API key with this scope",
     }.get(problem["slug"], "mend the arguments as said above, and ask again")

@@ -49,7 +49,7 @@ class KernelArguments(ToolArguments):
 
 
 class CompileArguments(KernelArguments):
-    """A kernel, and what of it to show."""
+    """A kernel, and the stages to show."""
 
     target: Name = Field(description="such as cuda:90 or hip:gfx942; `targets` lists them")
     stage: CompiledTextStage | None = Field(

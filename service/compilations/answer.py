@@ -1,7 +1,7 @@
-"""The answer to a compile request: the stored record with what belongs to this one request.
+"""The answer to a compile request: the stored record, plus what belongs to this request alone.
 
-A record is stored as the JSON that is answered, so a hit is put together from bytes and never
-decoded. Nothing is looked up here.
+Records are stored as JSON in their final form, so a hit is joined from bytes and never decoded.
+Nothing is looked up here.
 """
 
 import base64
@@ -25,23 +25,23 @@ CACHE_STATUS: Mapping[Cache, str] = {
     "miss": "tritond; fwd=miss",
     "join": "tritond; collapsed",
 }
-"""The header Cache-Status (RFC 9211) by what the cache did."""
+"""The header Cache-Status (RFC 9211) for each cache result."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedAnswer:
-    """An answer to a POST as it is sent, but for the headers that say how long this one took."""
+    """A complete answer to a POST, except for the headers with this request's time."""
 
     key: str
     status: int
     body: bytes
     raw_headers: Sequence[tuple[bytes, bytes]]
-    """Encoded once, as that is a good part of a hit from memory."""
+    """Encoded once, because encoding is a good part of the cost of a hit from memory."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one request gets: the record in JSON bytes, its state, and this request's own part."""
+    """The answer to one request: the record as JSON, its state, and this request's own part."""
 
     key: str
     state: str
@@ -52,12 +52,12 @@ class Answer:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing more will happen without another request."""
+        """True if nothing more will happen without another request."""
         return self.state in FINISHED_STATES
 
     @cached_property
     def body(self) -> bytes:
-        """The JSON body, put together once however many requests get it."""
+        """The JSON body, joined once for all requests that get it."""
         own = {
             "cache": self.cache,
             "queue_position": self.queue_position,
@@ -67,7 +67,7 @@ class Answer:
 
     @cached_property
     def rendered(self) -> RenderedAnswer:
-        """The answer to a POST, rendered once however many requests get it."""
+        """The answer to a POST, rendered once for all requests that get it."""
         headers = {"Location": compilation_url(self.key)}
         if self.cache is not None:
             headers["Cache-Status"] = CACHE_STATUS[self.cache]
@@ -81,7 +81,7 @@ class Answer:
 def answer_response(
     rendered: RenderedAnswer, started: float, headers: Mapping[str, str]
 ) -> Response:
-    """Return the response to a POST that arrived at `started`, as `time.perf_counter()` says it."""
+    """Return the response to a POST that arrived at `started` (`time.perf_counter()`)."""
     response = Response(rendered.body, status_code=rendered.status)
     response.raw_headers = [
         *rendered.raw_headers,

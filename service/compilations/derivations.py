@@ -1,6 +1,6 @@
-"""What is derived from finished compilations: found where it is kept, or submitted as a job.
+"""Derivations of finished compilations: finds them in the store, or submits their jobs.
 
-How it is answered is not known here, nor how it is made.
+Routes render the answers, and workers make the derivations.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from service.state import ServiceState
 
 @dataclass(frozen=True, slots=True)
 class DerivationRequest:
-    """Who asks for something derived, and until when that waits; `refresh` has it made again."""
+    """The caller of a derivation and its deadline; `refresh` makes the derivation again."""
 
     state: ServiceState
     caller: Caller
@@ -44,7 +44,7 @@ class DerivationRequest:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is of a derivation: what the cache did, and the outcome if it is over."""
+    """The state of a derivation: the cache's result, and the outcome if it is over."""
 
     job_id: str
     cache: Cache
@@ -61,7 +61,7 @@ async def read_finished(state: ServiceState, caller: Caller, key: str) -> Compil
 
 
 def check_stages(compilation: Compilation, what: str) -> None:
-    """Raise ProblemRaised (404) when the compilation lacks what is needed."""
+    """Raise ProblemRaised (404) when the compilation lacks the stages that `what` needs."""
     needs = KINDS[what].needs
     if any(stage in compilation.artifacts for stage in needs):
         return
@@ -79,7 +79,7 @@ async def _kept(asked: DerivationRequest, job_id: str) -> Found | None:
 
 
 async def derived(asked: DerivationRequest, compilation: Compilation, what: str) -> Found:
-    """Return what is kept of `what`, else what became of the job that makes it."""
+    """Return the stored derivation `what`, else the outcome of the job that makes it."""
     check_stages(compilation, what)
     state, id_ = asked.state, key_of(compilation, what)
     if kept := await _kept(asked, id_):
@@ -109,9 +109,9 @@ async def tuned(asked: DerivationRequest, compilation: Compilation, results: Tun
 async def compared(
     asked: DerivationRequest, first: Compilation, second: Compilation, stages: tuple[str, ...]
 ) -> Found:
-    """Return what differs between two compilations, as `derived` does.
+    """Return the diff of two compilations, as `derived` does.
 
-    What is compared of machine code is its disassembly, which each toolchain makes of its own.
+    Machine code is compared as disassembly, which each compilation's own toolchain makes.
     """
     disassembled = await asyncio.gather(*(_disassembled(asked, c) for c in (first, second)))
     for found in disassembled:
@@ -149,7 +149,7 @@ def _is_evicted(outcome: Derivation) -> bool:
 
 
 def _digest_of(found: Found | None) -> str | None:
-    """Return the digest of a disassembly, None where there is none to be had."""
+    """Return the digest of a disassembly, None if there is none."""
     if found is None or found.outcome is None:
         return None
     problem = found.outcome.problem
@@ -167,7 +167,7 @@ async def _submitted(asked: DerivationRequest, job: DeriveJob) -> Found:
 
 
 async def _compile_job(state: ServiceState, compilation: Compilation) -> CompileJob:
-    """Return what was posted. Raises ProblemRaised (410) when that has left the cache."""
+    """Return the posted request. Raises ProblemRaised (410) if it has left the cache."""
     key = compilation.key
     posted = await state.jobs.kept_payload(key) or await state.compilations.request(key)
     if posted is None:

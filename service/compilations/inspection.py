@@ -1,4 +1,4 @@
-"""An inspection from its job to its record: what is kept is taken, else a worker is waited for."""
+"""Inspections: returns a stored record, or submits a job and waits for a worker."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from service.state import ServiceState
 async def inspect(
     state: ServiceState, job: InspectJob, caller: Caller, wait_s: float
 ) -> tuple[Cache, bytes | None]:
-    """Return what the cache did, and the record if it is there within `wait_s`."""
+    """Return the cache's result, and the record if it exists within `wait_s`."""
     record = await state.inspections.read(job.key)
     if record is not None:
         return "hit", record

@@ -1,7 +1,7 @@
-"""What one process keeps of requests by their digest: answers of hits, and equal ones under way.
+"""A cache of answers in one process, by digest of the request, and joining of equal requests.
 
-An answer that is kept needs no store at all. Only hits that succeeded are kept. They go when their
-key is invalidated, and all of them when this process may have missed an invalidation.
+A cached answer needs no store at all. Only successful hits are cached. An invalidation of a key
+drops its answers. If this process may have missed an invalidation, it drops all answers.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from service.compilations.answer import Answer, RenderedAnswer
 
 
 def request_digest(namespace: str, toolchains: str, body: bytes) -> bytes:
-    """Return what names a request here: by its body, and by all else that its key depends on."""
+    """Return a digest of a request: of its body, and of everything else that its key depends on."""
     return sha256(f"{namespace}\0{toolchains}\0".encode() + body).digest()
 
 
 class ResponseCache:
-    """Answers by the digest of their requests; their bodies take `limit_bytes` at most."""
+    """Answers by the digest of their requests; their bodies take at most `limit_bytes`."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._answers = _Answers(limit_bytes, getsizeof=lambda answer: len(answer.body))
@@ -31,7 +31,7 @@ class ResponseCache:
         return self._answers.get(digest)
 
     def put(self, digest: bytes, answer: RenderedAnswer) -> None:
-        """Keep `answer`, and let go of the least recently used beyond the limit."""
+        """Add `answer`, and evict the least recently used beyond the limit."""
         self._answers.pop(digest, None)
         if len(answer.body) <= self._answers.maxsize:  # else it would push out all others
             self._answers[digest] = answer
@@ -47,7 +47,7 @@ class ResponseCache:
 
 
 class _Answers(LRUCache[bytes, RenderedAnswer]):
-    """The answers, and under which digests those of one compilation are."""
+    """The answers, and an index from each compilation to the digests of its answers."""
 
     def __init__(self, maxsize: float, getsizeof: Callable[[RenderedAnswer], float]) -> None:
         super().__init__(maxsize, getsizeof)
@@ -70,10 +70,10 @@ class _Answers(LRUCache[bytes, RenderedAnswer]):
 
 
 class SingleFlight:
-    """Equal requests that are under way here at one time: one asks the store, all get its answer.
+    """Joins equal concurrent requests: one asks the store, and all get its answer.
 
-    The store joins equal jobs anyway; this spares a thousand callers of one kernel a thousand round
-    trips and verified blobs. Nothing is kept once the answer is there.
+    The store joins equal jobs anyway. This saves a thousand callers of one kernel a thousand round
+    trips and verified blobs. Nothing is kept after the answer.
     """
 
     def __init__(self) -> None:
@@ -82,10 +82,10 @@ class SingleFlight:
     async def share(
         self, request: Hashable, deadline: Deadline, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        """Return the answer to `request`: that of an equal one under way, else of `ask`.
+        """Return the answer to `request`: that of an equal one under way, else that of `ask`.
 
-        One that fails or is not answered by the deadline helps nobody: then everyone asks. Raises
-        what `ask` raises.
+        If the first request fails or misses the deadline, each of the others asks. Raises the
+        errors of `ask`.
         """
         answered = self._under_way.get(request)
         if answered is None:

@@ -1,7 +1,7 @@
-"""A compilation by its key: its job, its record and its answer, for those who may see them.
+"""Compilations by key: job, record and answer, for callers that may see them.
 
-A compile key covers the namespace of the API key that posted it, so who knows a key of another
-namespace is told that there is nothing. Nothing is submitted here.
+A compile key covers the namespace of the API key that posted it. For a key of another namespace
+the answer is 404. Nothing is submitted here.
 """
 
 import re
@@ -27,9 +27,9 @@ _COMPILE_KEY = re.compile(r"[0-9a-f]{64}")
 
 
 async def read_compile_job(state: ServiceState, caller: Caller, key: str) -> CompileJob:
-    """Return the job of the compilation `key`, living, over, or cached.
+    """Return the job of the compilation `key`: unfinished, over, or cached.
 
-    Raises ProblemRaised (404) when none is kept, also for keys of other work and other namespaces.
+    Raises ProblemRaised (404) if none exists, also for keys of other kinds or namespaces.
     """
     payload = None
     if _COMPILE_KEY.fullmatch(key):
@@ -44,7 +44,7 @@ def _parse_compile_job(payload: bytes) -> CompileJob | None:
     try:
         return CompileJob.model_validate_json(payload)
     except ValidationError:
-        return None  # inspections and derivations have keys of the same form
+        return None  # keys of inspections and derivations look the same
 
 
 def _no_compilation(key: str) -> ProblemRaised:
@@ -74,7 +74,7 @@ async def find_compilation(
     if record is None:
         if await state.jobs.state(key) is not None:
             return await answer_unfinished(state, job, toolchain, None)
-        # it may have finished between the two looks
+        # it may have finished between the two reads
         record = await _finished_record(state, key)
     if record is None:
         raise _no_compilation(key)
@@ -89,7 +89,7 @@ async def _wait_for_record(
 ) -> bytes | None:
     waiting = client.interest(deadline)
     if waiting is not None and await state.jobs.begin_wait(key, waiting):
-        with suppress(JobLost):  # then it is not here any more
+        with suppress(JobLost):  # the job has expired meanwhile
             return await state.client.wait_as_client(key, waiting, deadline, client)
     return None
 
@@ -117,7 +117,7 @@ async def answer_unfinished(
 async def answer_finished(
     state: ServiceState, key: str, record: bytes, cache: Cache | None, include: Sequence[str]
 ) -> Answer | None:
-    """Return the answer with the included artifacts, None when a blob of them is gone."""
+    """Return the answer with the included artifacts, None if one of their blobs is gone."""
     included = {}
     if include:
         artifacts = orjson.loads(record)["artifacts"]
@@ -131,7 +131,7 @@ async def answer_finished(
 
 
 def state_in(record: bytes) -> str:
-    """Return the state that a finished record says."""
+    """Return the state in a finished record."""
     state: str = orjson.loads(record)["state"]
     if state not in FINISHED_STATES:
         raise ValueError(f"a stored record has the state {state!r}")
@@ -139,15 +139,15 @@ def state_in(record: bytes) -> str:
 
 
 def cancelled_record(job: CompileJob, toolchain: Toolchain | None) -> bytes:
-    """Return the record with which `job` ends when nobody waits for it any more."""
+    """Return the record of a `job` whose callers all withdrew."""
     return cancelled_compilation(job, toolchain).model_dump_json().encode()
 
 
 async def forget_evicted(state: ServiceState, key: str) -> ProblemRaised:
     """Return the problem (410) of an artifact that left the cache; the next POST will be a miss.
 
-    Answers that were remembered, here or by other services, and the job's own result would go on
-    to name the artifact.
+    Cached answers, here and in other services, and the job's own result would still name the
+    artifact, so all of them are dropped.
     """
     await state.jobs.forget(key)
     state.responses.forget(key)

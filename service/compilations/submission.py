@@ -1,8 +1,8 @@
 """The policy of a compile request, from the bytes of its body to its answer. Read this first.
 
-`answer_request` is the whole of it, from the cheapest answer to the dearest: one that this process
-has sent before, a record whose key is known without reading the request, a record under the key of
-the request, and at last a job. How a job is done is not known here, and no HTTP but its words.
+`answer_request` tries the cheapest answer first: one that this process has sent before, then a
+record whose key is known without reading the request, then a record under the key of the request,
+and last a job. This module does not know how a job is done, and of HTTP only its vocabulary.
 """
 
 from dataclasses import dataclass, replace
@@ -46,9 +46,9 @@ class CompilePost:
 
 
 async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) -> RenderedAnswer:
-    """Return the answer to a POST, waiting for at most `wait_s` where a job must be done.
+    """Return the answer to a POST. If it needs a job, wait for it for at most `wait_s`.
 
-    Raises ProblemRaised and RequestRejected for a request that is not right, QueueFull,
+    Raises ProblemRaised and RequestRejected for an invalid request, QueueFull,
     CallerQueueFull, StoreUnavailable.
     """
     toolchains = await state.toolchains.current()
@@ -58,7 +58,7 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
         state.compilations.note_use(cached.key)
         return cached
     generation = state.invalidations.generation
-    # equal requests at one time ask once; not those on two sides of a refresh or purge
+    # join equal concurrent requests, but never across a refresh or purge
     equal, deadline = (digest, post.caller.id, generation), Deadline(wait_s)
     ask = partial(_find_or_compile, state, post, toolchains, digest, deadline)
     answer = await state.single_flight.share(equal, deadline, ask)
@@ -78,7 +78,7 @@ async def _find_or_compile(
     digest: bytes,
     deadline: Deadline,
 ) -> Answer:
-    """Return the answer by what any service knows of the request, else by reading it."""
+    """Return the answer that any service has stored for the bytes, else read the request."""
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
     if hit := await state.compilations.hit_of_alias(name):
         return _answer_of(hit)
@@ -88,7 +88,7 @@ async def _find_or_compile(
     job = resolve(request, toolchain, post.caller.namespace)
     answer = await _find_or_enqueue(state, post, request, job, toolchain, deadline)
     if request.refresh:
-        state.responses.forget(job.key)  # word of it may come later than the answer
+        state.responses.forget(job.key)  # the notification may arrive after the answer
     elif answer.cache == "hit":
         state.compilations.note_alias(name, job.key, request.include)
     return answer
@@ -104,8 +104,8 @@ async def _find_or_enqueue(
 ) -> Answer:
     """Return the record under the key of `job`, else submit it and wait.
 
-    An artifact that is evicted between the end of the job and the answer makes the answer a miss,
-    so that it is compiled again; after `MAX_EVICTIONS` the answer comes without artifacts.
+    If an artifact is evicted between the end of the job and the answer, the kernel is compiled
+    again. After `MAX_EVICTIONS` the answer comes without artifacts.
     """
     ended = partial(cancelled_record, job, toolchain)
     client = WaitingClient(post.caller.id, ended, post.is_gone)
@@ -127,7 +127,7 @@ async def _find_or_enqueue(
         if record is None:
             return await answer_unfinished(state, job, toolchain, cache)
         if submitted.is_older:
-            continue  # others waited for that one; now it can be compiled again
+            continue  # other requests waited for that job; now compile again
         answer = await answer_finished(state, job.key, record, cache, request.include)
         if answer is not None:
             return answer

@@ -77,7 +77,7 @@ def test_what_is_no_flag_with_its_value_is_refused(text):
 
 
 def test_arguments_have_a_bound():
-    with pytest.raises(ArgumentsRefused, match="16384 are the most"):
+    with pytest.raises(ArgumentsRefused, match="at most 16384 are allowed"):
         read_arguments("-" * (MAX_CHARS + 1))
 
 

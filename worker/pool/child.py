@@ -27,7 +27,7 @@ _JOB, _RESULT, _RULESET, _ROOT = 3, 4, 5, 6
 _PIPES = 4
 _ABOVE = 100
 _ENVELOPE = ("task", "keep", "shared")
-"""What a job's header says to this module; the rest is the task's."""
+"""The part of a job's header that this module reads; the rest is the task's."""
 
 Task = Callable[[dict[str, Any], Any, Callable[[dict[str, Any], bytes], None]], dict[str, Any]]
 

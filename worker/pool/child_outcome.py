@@ -1,4 +1,4 @@
-"""How a child ended and what it left behind, and how much of it is taken.
+"""The end of a child and its output, within limits.
 
 Also which tasks share a child with others of their kind, and when such a child has done enough:
 only what reads and runs nothing of the user's may be kept (SECURITY.md).
@@ -43,7 +43,7 @@ class SentStage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a child took."""
+    """The resources that a child used."""
 
     cpu_s: float
     """Programs it waited for included."""
@@ -77,7 +77,7 @@ class ChildOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How much one child may write before it is ended."""
+    """Limits on the output of one child; beyond them it is killed."""
 
     result_bytes: int = 64 << 20
     output_bytes: int = 1 << 20
@@ -105,7 +105,7 @@ _UNCLEAN = frozenset({"memory_exceeded", "compiler_crashed"})
 
 
 def ended_well(outcome: ChildOutcome) -> bool:
-    """Return whether the task ended as tasks should: done, or with a failure of its own naming."""
+    """Return True if the task ended in order: done, or with a failure that it named itself."""
     if outcome.ending is Ending.FAILURE:
         return outcome.failure is not None and outcome.failure.get("slug") not in _UNCLEAN
     return outcome.ending is Ending.OK
@@ -113,7 +113,7 @@ def ended_well(outcome: ChildOutcome) -> bool:
 
 @dataclass(slots=True)
 class ChildUse:
-    """What one child has done since it was `born`; times are of the loop's clock."""
+    """The progress of one child since it was `born`; times are on the loop's clock."""
 
     born: float
     jobs: int = 0

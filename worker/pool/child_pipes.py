@@ -109,7 +109,7 @@ class ChildPipes:
     def _read(self, descriptor: int) -> bytes | None:
         """Return what is there now, None when there is nothing yet.
 
-        At the end b"", and nobody is called for it any more.
+        Returns b"" at the end, and stops watching the descriptor.
         """
         try:
             data = os.read(descriptor, _READ_BYTES)

@@ -34,7 +34,7 @@ MoreTime = Callable[[], Awaitable[float]]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a child is to do."""
+    """The job of a child."""
 
     header: dict[str, Any]
     body: bytes
@@ -73,11 +73,11 @@ class ChildProcess:
 
     @property
     def readiness(self) -> int:
-        """How soon it would get to a job: 2 prepared, 1 as it was forked, 0 busy preparing."""
+        """Readiness for a job: 2 prepared, 1 just forked, 0 busy preparing."""
         return 2 if self._protocol.touched else 0 if self._touching else 1
 
     def take_ends(self) -> list[int]:
-        """Return the ends of the pipes that the child gets; whoever takes them closes them."""
+        """Return the child's ends of the pipes; the caller must close them."""
         ends, self._pipes.ends_of_child = self._pipes.ends_of_child, []
         return ends
 
@@ -140,7 +140,7 @@ class ChildProcess:
             self.kill(Ending.DEADLINE, f"still running after {allowed_s:g} s")
 
     def renew(self) -> None:
-        """Be ready for another job, with an `outcome` of its own. The last one ended well."""
+        """Get ready for another job, with a new `outcome`, after the last one ended well."""
         self.outcome = self._loop.create_future()
         self._protocol = ChildProtocol(self._after_touch, self._announce)
         self._protocol.ready = self._protocol.touched = True

@@ -46,7 +46,7 @@ class ChildProtocol:
 
     @property
     def begun(self) -> bool:
-        """Whether there is a job."""
+        """True if there is a job."""
         return self._nonce is not None
 
     def feed(self, data: bytes) -> None:
@@ -68,7 +68,7 @@ class ChildProtocol:
 
     @property
     def complete(self) -> bool:
-        """Whether the last frame is there, so that only the end of the stream may follow."""
+        """True if the last frame has arrived, so that only the end of the stream may follow."""
         return self.last is not None
 
     def _accept_before_job(self, received: frame.Frame) -> None:

@@ -18,7 +18,7 @@ NO_JOB = bytes(NONCE_BYTES)
 
 MAX_HEADER_BYTES = 4 << 20
 MAX_BODY_BYTES = 512 << 20
-"""What one frame may carry; how much a child may send in all is for its parent to bound."""
+"""The size limit of one frame. The parent bounds how much a child may send in total."""
 
 _PREFIX = struct.Struct("<4sB16sII")
 
@@ -112,7 +112,7 @@ class Decoder:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of an unfinished frame are held."""
+        """The number of buffered bytes of an unfinished frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[Frame]:

@@ -19,7 +19,7 @@ from typing import Any
 from worker.code_digest import ROOT
 
 PYTHON, TRITON, OURS = "/python", "/triton", "/tritond"
-"""What is shown: the interpreter with its libraries, Triton's package, and this program."""
+"""Visible paths: the interpreter with its libraries, Triton's package, and tritond."""
 
 _OF_SYS: Mapping[str, object] = {
     "argv": [""],

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from worker.pool.child_process import ChildProcess
 
 _QUIET_S = 0.03
-"""How long no job must have run before waiting children prepare."""
+"""The idle time after which waiting children prepare."""
 
 NextChild = Callable[[], ChildProcess | None]
 """Returns a waiting child that did not prepare yet, if there is one."""
@@ -27,7 +27,7 @@ class IdleTime:
 
     @property
     def jobs(self) -> int:
-        """How many run now."""
+        """The number of running jobs."""
         return self._jobs
 
     def join(self, next_child: NextChild) -> None:

@@ -40,16 +40,16 @@ class Outdated(ZygoteError):
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Which children a job may have, and where its child goes afterwards."""
+    """The children that a job may use, and the place of its child afterwards."""
 
     keep: bool = False
-    """Whether the child may do another job."""
+    """True if the child may do another job."""
     lends: bool = False
-    """Whether that may be anybody's of its kind: those of a session stay in it."""
+    """True if that may be any job of its kind; a session keeps its children."""
     held: HeldChild | None = None
     shared: Sequence[SharedBytes] = ()
     fresh: bool = False
-    """Whether only a child will do that did nothing before."""
+    """True if the job needs an unused child."""
 
     def take(self, spares: Spares, profile: str) -> ChildProcess:
         """Return the child for a job that begins."""
@@ -66,7 +66,7 @@ class _Use:
         return spares.give_back(child) if self.held is None else self.held.give_back(child)
 
     def is_worth_another(self, outcome: ChildOutcome) -> bool:
-        """Whether what ended so in a used child could end better in a fresh one."""
+        """Return True if a job that ended so in a used child might succeed in a fresh one."""
         if self.held is not None:  # user code may have left anything, but time is over for both
             return outcome.ending not in (Ending.OK, Ending.DEADLINE)
         return not ended_well(outcome)
@@ -102,7 +102,7 @@ class Pool:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the zygote says of itself.
+        """The zygote's description of itself.
 
         Python, policy, pipeline, libraries, landlock_abi, namespaces, unsafe, warm_ms; {} without
         one.
@@ -144,7 +144,7 @@ class Pool:
         more_s: MoreTime | None = None,
         held: HeldChild | None = None,
     ) -> ChildOutcome:
-        """Run one job in a child of its own and return how it ended.
+        """Run one job in its own child and return the outcome.
 
         `stages` are the names that it may send bytes under, each once; a child that sends others
         is ended. `KEPT_TASKS` share children with others of their kind; what does not end well in
@@ -190,7 +190,7 @@ class Pool:
         finally:
             well = outcome is not None and ended_well(outcome)
             if not (use.keep and well and use.give_back(spares, child)):
-                child.kill(Ending.SIGNAL, "nobody waits for it any more")
+                child.kill(Ending.SIGNAL, "its caller stopped waiting")
             spares.end_job(profile, keep=use.lends, well=well)
         return outcome, was_fresh
 

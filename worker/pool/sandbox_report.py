@@ -1,4 +1,4 @@
-"""What the sandbox is worth on this machine, found by letting children try to get out of it."""
+"""Tests the sandbox on this machine: children try to escape from it."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,6 +1,6 @@
 """Bytes that a child maps instead of reading them from a pipe.
 
-They are sealed: nobody can change them any more, neither a child nor whoever wrote them.
+They are sealed: neither a child nor their writer can change them.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class SharedBytes:
     def received(cls, descriptor: int, size_bytes: int) -> Self:
         """Return the memory behind a descriptor that somebody sent, and own it.
 
-        Raises NotSealed, and closes it, unless it has exactly this size and nobody can change it.
+        Raises NotSealed and closes it, unless it has exactly this size and is immutable.
         """
         shared = cls.__new__(cls)
         shared.descriptor, shared.size_bytes = descriptor, size_bytes
@@ -98,7 +98,7 @@ class SharedBytes:
 
 
 Body = bytes | SharedBytes
-"""What comes with a job's header: by its pipe, or shared where it is large."""
+"""The body of a job: sent through the pipe, or shared if it is large."""
 
 MOST_PARTS = 16
 

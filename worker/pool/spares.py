@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 class Spares:
     """Waiting children by profile.
 
-    Whoever takes one gets a child that has no job yet; only those that are kept are given back.
+    A caller that takes one gets a child without a job, and returns only children worth keeping.
     """
 
     def __init__(self, wanted: Mapping[str, int], order: OrderChild, idle: IdleTime) -> None:

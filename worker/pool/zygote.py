@@ -30,7 +30,7 @@ BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.pool.zygote import main; main(sys.argv[2:])"
 )
-"""What the interpreter is started with (`-c`).
+"""The code that starts the interpreter (`-c`).
 
 Its arguments are the folder of our source, the descriptor of the link to the worker, and the
 settings.
@@ -104,7 +104,7 @@ class ForkServer:
         try:
             zygote_protocol.send(self._link, message, descriptors)
         except ConnectionError:
-            self._stopping = True  # nobody is left to serve
+            self._stopping = True  # no worker is left to serve
 
     def _reap(self) -> None:
         """Take the exit statuses of dead children.
@@ -165,7 +165,7 @@ def assert_single_thread() -> None:
 
 
 def _tell(link: socket.socket, message: dict[str, Any]) -> None:
-    """Tell the worker, or end where it ended meanwhile: there is nobody to have children for."""
+    """Send the worker a message, or exit if the worker is gone: no one needs children then."""
     try:
         zygote_protocol.send(link, message)
     except ConnectionError:
@@ -189,7 +189,7 @@ def main(arguments: list[str]) -> NoReturn:
             walls, facts["outer"], reasons = with_outer(walls, own_pid, isolated=isolated)
             absent |= reasons
         facts["absent"] = absent
-    except Exception:  # noqa: BLE001 - whatever it is, the worker must be told
+    except Exception:  # noqa: BLE001 - the worker must learn of any error
         _tell(link, {"broken": traceback.format_exc()[-8000:]})
         os._exit(1)
     paths = HiddenPaths()

@@ -34,7 +34,7 @@ class ZygoteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ZygoteToolchain:
-    """Which Python a zygote runs under, where our source is, and which module holds the tasks."""
+    """A zygote's Python, the path of our source, and the module with the tasks."""
 
     python: Path
     root: Path
@@ -47,11 +47,11 @@ class ZygoteToolchain:
     limits: dict[str, ResourceLimits] = field(default_factory=dict)
     """By profile; the profile's own where absent."""
     cgroup: Cgroup | None = None
-    """Which bounds the memory and the processes of all children together."""
+    """The cgroup that bounds memory and processes of all children together."""
     environment: dict[str, str] = field(default_factory=dict)
     """Added to the zygote's environment, which is otherwise almost empty. Never anything secret."""
     start_s: float = 60.0
-    """How long importing and warming up takes at most, unless the machine has too much to do."""
+    """The time limit of importing and warming up; a busy machine gets longer."""
 
 
 class ZygoteClient:
@@ -70,7 +70,7 @@ class ZygoteClient:
 
     @property
     def alive(self) -> bool:
-        """Whether orders can be given."""
+        """True if the zygote takes orders."""
         return self._link is not None and self._started.done()
 
     @property
@@ -186,7 +186,7 @@ class ZygoteClient:
             os.close(descriptor)
 
     def _lose(self) -> None:
-        """Let go of the zygote, and tell whoever waits for it or for one of its children."""
+        """Drop the zygote, and wake all that wait for it or for one of its children."""
         link, self._link = self._link, None
         if link is None:
             return

@@ -1,4 +1,4 @@
-"""What a zygote is told, and what it makes ready before it forks the first child.
+"""The start of a zygote: its orders, and its preparations before it forks the first child.
 
 Standard library and the tasks module alone; nothing here forks, or hears of a job.
 """
@@ -20,7 +20,7 @@ from worker.sandbox.rlimits import ResourceLimits
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the worker tells its zygote on the command line. Nothing secret may ever be in here."""
+    """The command line that a worker gives its zygote. It must never contain a secret."""
 
     tasks_module: str
     parent_pid: int
@@ -53,7 +53,7 @@ class Settings:
 
 
 def warm_up(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str, Any]]:
-    """Import and warm up the tasks; return them, the walls by profile, and what the worker is told.
+    """Import and warm up the tasks; return them, the walls by profile, and the first message.
 
     Raises whatever importing the toolchain raises.
     """

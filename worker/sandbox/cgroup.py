@@ -43,7 +43,7 @@ class Cgroup:
         return [str(folder / "cgroup.procs") for folder in self.folders]
 
     def holds(self, pid: int) -> bool:
-        """Whether a process is in it. Raises OSError."""
+        """Return True if a process is in it. Raises OSError."""
         return all(str(pid) in _words(folder / "cgroup.procs") for folder in self.folders)
 
     def remove(self) -> None:
@@ -92,7 +92,7 @@ def make(memory_bytes: int, processes: int, root: Path = Path("/")) -> Cgroup:
 
 
 def _name() -> str:
-    """Return a name of its own: process ids are the same in many containers."""
+    """Return a unique name: containers reuse the same process ids."""
     return f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
 
 
@@ -192,7 +192,7 @@ def _write(file: Path, limit: int) -> None:
 
 
 def machine_memory_bytes() -> int:
-    """Return what of the machine's memory may be had, by this process's own memory group too."""
+    """Return the available memory, within this process's own memory group."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limits = [total]
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Layers that not every machine has: a user of its own, an empty root, dying first without memory.
+"""Layers that not every machine has: a separate user, an empty root, being OOM-killed first.
 
 Each is tried at start, in a process that then ends, and left out, with the reason, where it does
 not work; no worker needs one of them.
@@ -27,7 +27,7 @@ MOST_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """What children of one profile enter of these: a namespace's descriptor, a user, a score."""
+    """The layers that children of one profile enter: namespace descriptor, user, OOM score."""
 
     root: int | None = None
     user: int | None = None
@@ -74,7 +74,7 @@ def found(
 
 
 def tried(profile: SandboxProfile, wanted: Outer) -> tuple[Outer, dict[str, str]]:
-    """Return what of `wanted` works for children of `profile`, and why the rest does not."""
+    """Return the layers of `wanted` that work for `profile`, and why the others do not."""
     reasons = _reasons(profile, wanted)
     works = Outer(
         None if ROOT in reasons else wanted.root,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """What one child may use. The wall clock is not here: the parent keeps that from outside."""
+    """Limits of one child. The parent enforces the wall-clock limit from outside."""
 
     memory_bytes: int
     """Address space beyond what the zygote holds, memfds excluded.

@@ -48,7 +48,7 @@ def _execute(path: str) -> None:
 def _trace() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace(_PTRACE_CONT, os.getpid(), None, None)
-    if ctypes.get_errno() == errno.EPERM:  # ESRCH when it is permitted: nobody traces this process
+    if ctypes.get_errno() == errno.EPERM:  # ESRCH if it is permitted: no process traces this one
         raise PermissionError(errno.EPERM, "ptrace")
 
 
