@@ -19,7 +19,7 @@ from service.http.middleware import CONNECTION, REVOKED, at_end
 from store.errors import StoreUnavailable
 
 CHECK_S = 0.5
-"""How often keys are looked up while changes of them may be missed."""
+"""The interval of reading keys while changes of them may be missed."""
 Identify = Callable[[str], Awaitable[str | None]]
 
 
@@ -28,7 +28,7 @@ class Connection(Protocol):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a part of an answer was written, or waits to be received."""
+        """True if a part of an answer was written, or waits to be received."""
 
     def abort(self) -> None:
         """Close it at once, and drop what was not received yet."""

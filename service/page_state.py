@@ -95,7 +95,7 @@ class LaunchText(_Part):
 
 
 class PageState(_Part):
-    """The page as somebody left it; its digest is its name."""
+    """A stored state of the page; its digest is its name."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 

@@ -1,1 +1,1 @@
-"""What lives in Redis or Valkey: compilations, blobs, jobs, events, workers. Nothing else."""
+"""The data in Redis or Valkey: compilations, blobs, jobs, events, workers."""

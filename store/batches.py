@@ -27,7 +27,7 @@ class PlannedItem:
 
 @dataclass(frozen=True, slots=True)
 class EndedItems:
-    """How items ended: their indices, the state, and the record (empty for a success)."""
+    """Ended items: their indices, their state, and the record (empty for a success)."""
 
     indices: Sequence[int]
     state: str

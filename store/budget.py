@@ -20,7 +20,7 @@ RELIEVED_RATIO: Final = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep did: keys and bytes evicted, bytes left."""
+    """The result of an eviction sweep: keys and bytes evicted, bytes left."""
 
     evicted: int
     freed_bytes: int

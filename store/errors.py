@@ -2,7 +2,7 @@
 
 
 class StoreError(Exception):
-    """What every error of the store is."""
+    """The base class of all errors of the store."""
 
 
 class StoreUnavailable(StoreError):

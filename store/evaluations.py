@@ -1,4 +1,4 @@
-"""Which programs stand behind the tasks of other evaluators' clients, by the client's own name.
+"""Maps tasks of other evaluators' clients to programs, by the client's own task name.
 
 What is stored is the adapters' JSON; it is not looked at here. A task is shown to its caller only.
 """

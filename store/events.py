@@ -103,7 +103,7 @@ class EventStream:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is, or may be, any event."""
+        """True if there is, or may be, any event."""
         return self.alive or bool(self.events)
 
     @property

@@ -1,4 +1,4 @@
-"""What references answered, each caller's apart: bytes under a key, within a budget and a life.
+"""Outputs of references, separate for each caller: bytes by key, with a budget and a lifetime.
 
 What is in the bytes is not looked at here. Nothing is ever handed to another caller; what had to
 give way, expired or was refused is simply not there, and is computed again.

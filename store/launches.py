@@ -1,4 +1,4 @@
-"""What is stored of launches beside their jobs: owners, outputs, idempotency keys, amendments.
+"""Data of launches beside their jobs: owners, outputs, idempotency keys, amendments.
 
 A launch is shown to its caller only. The job and its result are the job protocol's; an amendment is
 a better record, and an event that says so, which come after the end of a job.
@@ -17,7 +17,7 @@ from store import keys, scripts
 KEY_LIFE_S: Final = 24 * 3600
 AMENDMENT_LIFE_MS: Final = 60_000
 LIFE_S: Final = 24 * 3600
-"""How long a launch, its result and its outputs' names are kept."""
+"""Lifetime of a launch, its result and the names of its outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class Launches:
 
 @dataclass(frozen=True, slots=True)
 class FirstUse:
-    """What a key was used for first."""
+    """The first use of an idempotency key."""
 
     launch_id: str
     body_digest: str
 
     def is_same(self, body: bytes) -> bool:
-        """Whether it was used with this body."""
+        """Return True if it was used with this body."""
         return self.body_digest == hashlib.sha256(body).hexdigest()
 
 

@@ -66,7 +66,7 @@ class _Reads:
         return answers[index]
 
     async def _ask(self, batch: _Batch) -> list[list[bytes]]:
-        # a task begins in the next turn of the loop: whoever read in this one is in the batch
+        # the task starts in the loop's next turn, so the batch has every read of this turn
         if self._open is batch:
             self._open = None
         answers: list[list[bytes]] = await self._hit(args=batch.reads)

@@ -1,4 +1,4 @@
-"""What is stored of sweeps beside their jobs: owners, rows, and the jobs that rows wait for.
+"""Data of sweeps beside their jobs: owners, rows, and the jobs that rows wait for.
 
 A sweep is shown to its caller only. Only the attempt that counts writes; what a row says is not
 known here.
@@ -48,7 +48,7 @@ class Sweeps:
         await pipeline.execute()
 
     async def is_of(self, sweep_id: str, caller: str) -> bool:
-        """Whether there is such a sweep, and it is this caller's."""
+        """Return True if the sweep exists and belongs to this caller."""
         owner: Any = await self._redis.hget(keys.SWEEP + sweep_id, "caller")
         return owner is not None and owner.decode() == caller
 

@@ -3,7 +3,7 @@
 Workers live by their heartbeat.
 
 Toolchains stay known when their workers are gone, and the default one is a stored setting, so a
-flapping worker changes nobody's compile key.
+flapping worker changes no compile key.
 """
 
 from collections.abc import Sequence
@@ -40,16 +40,16 @@ class Worker:
     toolchains: list[str] | None = None
     """All that it serves, where that is more than `toolchain`."""
     references: list[str] | None = None
-    """What the references of its launches may be written with."""
+    """The languages of references that it can run."""
     tools: list[str] | None = None
-    """What can watch a launch on its device: checks of a sanitizer, and `profile`."""
+    """Tools for launches on its device: checks of a sanitizer, and `profile`."""
     programs: list[str] | None = None
     """The ids of the toolchains beside whose Triton it can record programs.
 
     Of a worker with a `device`: those whose programs run on that, not on the CPU device.
     """
     ceilings: dict[str, Any] | None = None
-    """What its device can do at most, as its launchers measured it."""
+    """The peak performance of its device, as its launchers measured it."""
 
     @property
     def served(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""How many bytes of request bodies this process holds: of each caller, and of all together.
+"""Bounds on the bytes of request bodies in this process: per caller, and in total.
 
 Bytes count from their arrival until their request ends. Beyond a limit the slowest of the large
 senders are dropped; a small body that comes quickly never is.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 SMALL_BYTES = 64 << 10
 QUICK_S = 1.0
 IN_SCOPE = "tritond.body"
-"""Where the scope of a request has its `BodyInFlight`."""
+"""The key of a request's `BodyInFlight` in its scope."""
 
 
 class BodiesInFlight:
@@ -24,9 +24,9 @@ class BodiesInFlight:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.held_bytes: Counter[str] = Counter()
-        """What is held of each caller of whom anything is."""
+        """The held bytes of each caller that has any."""
         self.arriving: set[BodyInFlight] = set()
-        """Bodies of which there is something, but not all."""
+        """Bodies that have arrived in part."""
         self.clock = clock
         self._total_bytes = 0
         self._limit_bytes = limit_bytes
@@ -54,7 +54,7 @@ class BodiesInFlight:
             )
 
     def let_go(self, caller: str, size_bytes: int) -> None:
-        """Count bytes of `caller` no more."""
+        """Stop counting bytes of `caller`."""
         self._total_bytes -= size_bytes
         self.held_bytes[caller] -= size_bytes
         if not self.held_bytes[caller]:
@@ -63,7 +63,7 @@ class BodiesInFlight:
     def _drop_while(
         self, is_too_much: Callable[[], bool], bodies: "Iterable[BodyInFlight]", reason: str
     ) -> None:
-        """Drop the slowest large bodies, then small ones: in one pass, there may be thousands."""
+        """Drop the slowest large bodies, then small ones. One pass, as there may be thousands."""
         now_s = self.clock()
         found = [body for body in bodies if not body.is_small_and_quick(now_s)]
         found.sort(key=lambda body: (body.size_bytes <= SMALL_BYTES, body.bytes_per_s(now_s)))
@@ -74,7 +74,7 @@ class BodiesInFlight:
 
 
 class BodyInFlight:
-    """What came of the body of one request of `caller`."""
+    """The arrived part of one request's body."""
 
     __slots__ = ("_began_s", "_bodies", "_drop", "caller", "size_bytes")
 
@@ -99,11 +99,11 @@ class BodyInFlight:
             self._bodies.hold(caller, self.size_bytes)
 
     def has_arrived(self) -> None:
-        """Drop it no more: all of it is there."""
+        """Never drop it from now on: all of it has arrived."""
         self._bodies.arriving.discard(self)
 
     def release(self) -> None:
-        """Count it no more: its request has ended."""
+        """Stop counting it: its request has ended."""
         self._bodies.arriving.discard(self)
         self._bodies.let_go(self.caller, self.size_bytes)
         self.size_bytes = 0
@@ -114,9 +114,9 @@ class BodyInFlight:
         self._drop(reason)
 
     def is_small_and_quick(self, now_s: float) -> bool:
-        """Whether it is not large, and has not been arriving for long."""
+        """Return True if it is small and has not been arriving for long."""
         return self.size_bytes <= SMALL_BYTES and now_s - self._began_s < QUICK_S
 
     def bytes_per_s(self, now_s: float) -> float:
-        """How fast it came until now."""
+        """Return its average speed until now."""
         return self.size_bytes / max(now_s - self._began_s, 1e-3)

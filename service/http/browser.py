@@ -1,9 +1,9 @@
-"""Keeps other people's web pages away from a service that asks for no key.
+"""Protects a service without API keys from requests of foreign web pages.
 
-Whoever is on this machine is served there, and so is the user's browser, whatever page it shows. A
-page can reach a loopback address by its name (and by a name of its own, DNS rebinding), but it
-cannot choose what its browser says in `Host`, `Origin` and `Sec-Fetch-Site`. Where API keys exist
-nothing is refused here: no page has one.
+Such a service serves everyone on this machine, so also the user's browser, on any page. A page can
+reach a loopback address by its name, or by the page's own name (DNS rebinding). But it cannot
+choose what the browser sends in `Host`, `Origin` and `Sec-Fetch-Site`. If API keys exist, nothing
+is refused here: no page has a key.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class BrowserMiddleware:
         self._names = LOOPBACK_NAMES | self._added | {f"[{bound}]" if ":" in bound else bound}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 421 or 403 where nobody needs a key."""
+        """Pass the request on, or answer 421 or 403 if no key is needed."""
         if scope["type"] == "http" and (problem := self._origin_problem(scope)):
             request = Request(scope, receive)
             refused = await _refused(request, problem)
@@ -53,7 +53,7 @@ class BrowserMiddleware:
         await self._app(scope, receive, send)
 
     def _origin_problem(self, scope: Scope) -> ProblemRaised | None:
-        """Return why a page of somebody else may be behind the request, None if none can."""
+        """Return why the request may come from a foreign page, None if it cannot."""
         sent: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             if name in _LOOKED_AT:
@@ -120,5 +120,7 @@ def _unknown_host(hosts: Sequence[bytes]) -> ProblemRaised:
 
 
 def _other_origin(what: str) -> ProblemRaised:
-    detail = f"{what[:300]}: without API keys this service does nothing for pages of other origins"
+    detail = (
+        f"{what[:300]}: without API keys this service refuses requests from pages of other origins"
+    )
     return ProblemRaised("forbidden", detail)

@@ -20,7 +20,7 @@ _PASSED_ON = frozenset({b"host", b"authorization", b"origin", b"sec-fetch-site"}
 
 @dataclass(frozen=True, slots=True)
 class InnerAnswer:
-    """What the application answered itself."""
+    """The application's answer to an inner request."""
 
     status: int
     body: bytes
@@ -28,7 +28,7 @@ class InnerAnswer:
 
     @property
     def is_problem(self) -> bool:
-        """Whether it is an error, as `application/problem+json`."""
+        """True if it is an error, as `application/problem+json`."""
         return self.status >= HTTPStatus.BAD_REQUEST
 
     @property

@@ -1,4 +1,4 @@
-"""How much JSON a body may hold, counted in its bytes before any of it is parsed.
+"""Bounds on the JSON in a body, counted in its bytes before any of it is parsed.
 
 An empty object takes three bytes on the wire and seventy in memory, so the length of a body says
 little of what parsing it costs.
@@ -14,7 +14,7 @@ from service.http.problems import ProblemRaised
 
 @dataclass(frozen=True)
 class JsonSize:
-    """How many values and names a body may hold, and how many of the values may be containers."""
+    """Limits on the values and names of a body, and on the containers among the values."""
 
     values: int
     containers: int

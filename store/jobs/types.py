@@ -8,9 +8,9 @@ from typing import Final
 # How long a result that must not be reused stays available to its callers.
 KEPT_S: Final = 600
 LAUNCH_LANES: Final = "launch:"
-"""What the names of the lanes of launches begin with."""
+"""The prefix of lanes of launches."""
 PROGRAM_LANES: Final = "programs:"
-"""What the names of the lanes of programs begin with."""
+"""The prefix of lanes of programs."""
 SWEEPS_LANE: Final = "sweeps"
 """The lane of all sweeps, whatever Triton they are about."""
 
@@ -23,7 +23,7 @@ class Priority(StrEnum):
 
 
 class SubmitOutcome(StrEnum):
-    """What became of a submit: a recent result, a living job joined, or a new job."""
+    """The result of a submit: a recent result, a joined job, or a new job."""
 
     HIT = "hit"
     JOIN = "join"
@@ -31,7 +31,7 @@ class SubmitOutcome(StrEnum):
 
 
 class State(StrEnum):
-    """Where a living job is."""
+    """The place of an unfinished job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -46,7 +46,7 @@ class Heartbeat(StrEnum):
 
 
 class Cancellation(StrEnum):
-    """What became of a cancel: interest withdrawn, job ended, job over before, no such job."""
+    """The result of a cancel: interest withdrawn, job ended, job already over, no such job."""
 
     WITHDRAWN = "withdrawn"
     CANCELLED = "cancelled"
@@ -76,7 +76,7 @@ class QueueLimits:
     deliveries: int = 3
     lease_ms: int = 15_000
     aged_ms: int = 30_000
-    """How long batch jobs wait behind interactive ones until some claims are for them."""
+    """Time that batch jobs wait behind interactive ones before they get some claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a job ended: the record handed in, and whether a submit may be answered with it."""
+    """The end of a job: its record, and whether a submit may reuse it."""
 
     record: bytes
     reusable: bool
@@ -171,7 +171,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
-    """How a job ends: its record, whether a submit may be answered with it, and for how long."""
+    """The end of a job: its record, whether a submit may reuse it, and for how long."""
 
     record: bytes
     reusable: bool

@@ -44,7 +44,7 @@ class ResultWaiter:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is waited for any more."""
+        """True if there are no waiters left."""
         return self._closed
 
     def close(self) -> None:

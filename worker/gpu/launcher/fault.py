@@ -1,4 +1,4 @@
-"""What can go wrong with a kernel on a GPU: CUDA's errors under the names that verdicts use.
+"""Faults of a kernel on a GPU: CUDA's errors under the names that verdicts use.
 
 Words only; nothing here imports CUDA.
 """
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class GpuFault(StrEnum):
-    """What a kernel did, or why it could not run. The values are those of verdicts."""
+    """A kernel's fault, or why it could not run. The values are those of verdicts."""
 
     DOES_NOT_FIT = "does_not_fit"
     ILLEGAL_ACCESS = "illegal_access"
@@ -69,7 +69,7 @@ def fault_of(error_name: str) -> GpuFault | None:
 
 
 def leaves_context(fault: GpuFault) -> bool:
-    """Whether the CUDA context still works after `fault`; other faults end it for good."""
+    """Return True if the CUDA context still works after `fault`; other faults destroy it."""
     return fault in _HARMLESS
 
 

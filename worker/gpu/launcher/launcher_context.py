@@ -1,4 +1,4 @@
-"""What a launcher keeps between the jobs of its caller. Imported in launchers only."""
+"""State that a launcher keeps between its caller's jobs. Imported in launchers only."""
 
 import numpy as np
 

@@ -21,7 +21,7 @@ _MEMBERS = {"abi", "grid", "allocations", "arguments", "timing", "determinism", 
 
 @dataclass(frozen=True, slots=True)
 class TimingOrder:
-    """How a kernel is to be timed. Times in milliseconds of wall clock."""
+    """The order to time a kernel. Times are in milliseconds of wall clock."""
 
     warmup_repeats: int = 10
     min_repeats: int = 20

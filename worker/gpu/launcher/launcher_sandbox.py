@@ -1,4 +1,4 @@
-"""What a launcher gives up: privileges, networks, files, programs. Runs in launchers.
+"""The sandbox of a launcher: drops privileges, networks, files, programs. Runs in launchers.
 
 No user code runs there, so these walls are behind the first one. CUDA reserves address space
 without end, starts threads, and opens files and sockets of its own choice while it starts: so files
@@ -61,7 +61,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
 }
 _OWN_PROCESS_ONLY = {"kill": (62, 129), "tgkill": (234, 131)}
 _RESULTS_ONLY = {"sendmsg": (46, 211)}
-"""Descriptors are sent to the worker, and received from nobody."""
+"""Launchers send descriptors to the worker, and receive none."""
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _COLUMNS = {"x86_64": 0, "aarch64": 1}
 

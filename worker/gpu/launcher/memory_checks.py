@@ -1,4 +1,4 @@
-"""What became of memory of the GPU, asked there: nothing of it is read back to be looked at.
+"""Checks GPU memory on the GPU itself, without reading it back.
 
 A kernel of ours passes over each piece once and answers with one number: a digest, or how much of
 it breaks a rule. Digests are keyed with a number that no kernel of a user gets to see: a kernel can

@@ -41,7 +41,7 @@ def is_shared(size_bytes: int) -> bool:
 
 
 class SharedOutput:
-    """An output in memory that nobody can change any more."""
+    """An output in immutable memory."""
 
     def __init__(self, descriptor: int, size_bytes: int) -> None:
         """Own a descriptor of complete memory, and seal it. Raises OSError."""

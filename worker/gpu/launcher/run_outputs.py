@@ -87,6 +87,6 @@ def send_output(send: Send, kind: str, name: str, output: Output) -> None:
 
 
 def send_missing(send: Send, kind: str, missing: Mapping[str, Flags]) -> None:
-    """Send which elements of outputs nobody wrote: a bit for each."""
+    """Send the unwritten elements of outputs: a bit for each element."""
     for name, flags in missing.items():
         send_output(send, kind, name, np.packbits(flags).tobytes())

@@ -1,4 +1,4 @@
-"""What many timings of one kernel come to, and when they are enough. Pure; microseconds.
+"""Statistics of a kernel's timings, and when there are enough. Pure; in microseconds.
 
 The middle of a sample is known by its order statistics: of n sorted timings, those of ranks
 (n - z sqrt(n)) / 2 and (n + z sqrt(n)) / 2 + 1 are around the median of all timings there could be

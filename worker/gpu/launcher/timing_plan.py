@@ -1,4 +1,4 @@
-"""How often a kernel is run to be timed: so many times untimed, then until its median is known.
+"""Plans timed runs of a kernel: a fixed number untimed, then until the median is known.
 
 Pure but for the clock: knows no CUDA.
 """

@@ -1,4 +1,4 @@
-"""Which GPUs this machine has, found out in a process of its own: the worker never imports CUDA."""
+"""Lists this machine's GPUs in a separate process: the worker never imports CUDA."""
 
 import asyncio
 import json

@@ -20,12 +20,12 @@ from worker.gpu.supervisor.sanitizer_run import SanitizerReport, examine
 from worker.gpu.tools.installed_tools import Tools, find_tools
 
 _UNWANTED_S = 1.0
-"""What a job may take on the GPU that nobody waits for any more."""
+"""The time on the GPU that an unwanted job may still take."""
 PROGRAM_SETTINGS = LauncherSettings(spares=2, most_processes=6, most_runs=1_000)
 """Of program launchers, which begin with the first program: torch takes seconds to start in one."""
 
 LimitNow = Callable[[], float]
-"""How long a job may run, asked when it begins: what it raises ends the job before."""
+"""Returns a job's time limit when the job starts; an exception ends the job before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class Gpu:
 
     @property
     def facts(self) -> LauncherFacts | None:
-        """What its launchers say of it; None until a first one has started."""
+        """Facts about the GPU from its launchers; None until the first has started."""
         return self._launchers.facts
 
     @property
     def ceilings(self) -> Ceilings | None:
-        """What it can do at most, measured at the start; None where that did not succeed."""
+        """Its peak performance, measured at the start; None if that failed."""
         return self._launchers.ceilings
 
     @property
@@ -75,7 +75,7 @@ class Gpu:
 
     @property
     def busy(self) -> bool:
-        """Whether a job, or the check after one, has the GPU."""
+        """True if a job, or the check after one, has the GPU."""
         return self._turn.locked()
 
     async def start(self) -> None:
@@ -289,7 +289,7 @@ class Gpu:
         await self._let_pass(caller, ahead)
 
     async def _let_pass(self, caller: str, ahead: _SentAhead | None) -> None:
-        """Use up the turn of a job that nobody wants any more, which a launcher may have."""
+        """Use up the turn of an unwanted job, which a launcher may already have."""
         if ahead is None or not self._launchers.take_own(caller, ahead.launcher):
             self._turn.release()
             return

@@ -1,4 +1,4 @@
-"""The launchers of one GPU: spares that nobody has used, and one for each of a few callers.
+"""The launchers of one GPU: unused spares, and one for each of a few callers.
 
 A GPU on which none starts, or whose health kernel fails, is drained: it takes no job any more.
 Whose turn it is to use one is not known here. Runs in the worker.
@@ -27,7 +27,7 @@ class DeviceDrained(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LauncherSettings:
-    """How many launchers a GPU has. Each takes about half a GiB of its memory."""
+    """Limits on a GPU's launchers. Each takes about half a GiB of GPU memory."""
 
     spares: int = 1
     """With a context, waiting for a caller that has none."""
@@ -52,7 +52,7 @@ class LauncherPool:
         self.drained: str | None = None
         """Why it takes no jobs; None while it does."""
         self.ceilings: Ceilings | None = None
-        """What the GPU can do at most; None where that is not known."""
+        """The GPU's peak performance; None if it is not known."""
         self.settings = settings
         self._ordinal = ordinal
         self._what = what
@@ -156,7 +156,7 @@ class LauncherPool:
                 raise DeviceDrained(self.drained)
 
     def warm_beside(self, caller: str) -> None:
-        """Do as `warm`, in the background; where none starts, who asks next is told why."""
+        """Run `warm` in the background; if no launcher starts, the next caller gets the error."""
 
         async def warm() -> None:
             with contextlib.suppress(DeviceDrained):
@@ -230,7 +230,7 @@ class LauncherPool:
         return launcher
 
     async def _find(self, caller: str, single_use: bool) -> LauncherProcess:
-        """Return the caller's own launcher, or one that nobody has used."""
+        """Return the caller's own launcher, or an unused one."""
         if not single_use and (own := self._bound.pop(caller, None)) is not None:
             if own.alive:
                 return self._in_use(own, caller)

@@ -26,7 +26,7 @@ from worker.pool import frame
 
 _PASSED = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 _OUTPUT_BYTES = 64 << 10
-"""How much of what kernels print is kept."""
+"""Limit on the kept output of kernels."""
 _LAST_WORDS_BYTES = 4 << 10
 _MOST_PRINTED_BYTES = 8 << 20
 
@@ -37,7 +37,7 @@ class LauncherError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InputsBudget:
-    """What a launcher may keep of what its caller's buffers start with, in bytes."""
+    """Limits on a launcher's cached inputs, in bytes."""
 
     gpu_bytes: int | None = None
     """None: as much as it finds right for its GPU."""
@@ -45,13 +45,13 @@ class InputsBudget:
 
     @property
     def arguments(self) -> tuple[int, int]:
-        """What a launcher is told."""
+        """The order of a launcher."""
         return (-1 if self.gpu_bytes is None else self.gpu_bytes, self.host_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class LauncherCommand:
-    """How launchers are started. `bootstrap` is the program of the interpreter's `-c`."""
+    """How to start launchers. `bootstrap` is the program of the interpreter's `-c`."""
 
     python: Path = Path(sys.executable)
     root: Path = ROOT
@@ -99,7 +99,7 @@ class LauncherProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is running."""
+        """True if the process is running."""
         return self._process is not None and self._process.returncode is None
 
     @property

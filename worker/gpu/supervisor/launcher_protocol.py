@@ -56,15 +56,15 @@ class LaunchOutcome:
     """Outputs of timed runs that were chosen, by their place in `repeats` of the result."""
     repeats_unwritten: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
     stdout: bytes = b""
-    """What the kernel and the driver printed, up to a cap."""
+    """The output of the kernel and the driver, up to a limit."""
     signal: int | None = None
     clean: bool = False
-    """Whether the launcher can take another job of the same caller."""
+    """True if the launcher can take another job of the same caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class LauncherFacts:
-    """What a launcher says of its GPU and of itself."""
+    """A launcher's facts about its GPU and itself."""
 
     target: str
     model: str
@@ -86,7 +86,7 @@ class LauncherFacts:
 
 MAX_RESULT_BYTES = 2 << 30
 MAX_FRAMES = 1 << 18
-"""A tape has 200,000 ops, each of which may be told of."""
+"""A tape has up to 200,000 ops, and a frame may report each."""
 MAX_NAME_CHARS = 2048
 MAX_NAMES_CHARS = 16 << 20
 """Of all stages and outputs of a job together."""

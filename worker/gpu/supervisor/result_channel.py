@@ -1,4 +1,4 @@
-"""What a launcher says to its worker: frames over a socket, large outputs as memory of their own.
+"""The channel from a launcher to its worker: frames over a socket, large outputs as memory.
 
 A frame whose header has `shared`, a size, has no body: one descriptor came with its first byte, of
 memory that has this size and is sealed. Whatever else arrives is an error, and nothing that was
@@ -59,7 +59,7 @@ class ResultChannel:
     def close(self) -> None:
         """Close both ends, and all that was sent and not taken."""
         self.theirs.close()
-        if self._awaited is not None:  # whoever waits finds the end
+        if self._awaited is not None:  # the waiter sees the end
             self._awaited.set()
             asyncio.get_running_loop().remove_reader(self._ours)
         self._ours.close()

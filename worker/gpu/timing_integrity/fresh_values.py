@@ -1,4 +1,4 @@
-"""Timed runs each of which has values of its own, and a second look at every one of them.
+"""Timed runs with fresh inputs each, and a second check of every one.
 
 What a run keeps from the runs before it is worth nothing where no two have the same inputs. In each
 round some runs are timed, and what they leave is put aside; then a freshly loaded copy of the

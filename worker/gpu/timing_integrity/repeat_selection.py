@@ -1,4 +1,4 @@
-"""Which timed runs are compared with the reference: some by chance, and the worst in each way.
+"""Selects the timed runs to compare with the reference: some at random, and the worst ones.
 
 All of many runs cannot be sent. Chance is asked when a run is over, so nothing that a kernel does
 can depend on it. Pure.

@@ -1,4 +1,4 @@
-"""Timed runs that are looked at more closely, as a launcher tells the worker of them. Pure."""
+"""Timed runs that need a closer check, as a launcher reports them to the worker. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -30,7 +30,7 @@ class TimedRepeat:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> "TimedRepeat":
-        """Return the repeat that a launcher tells of. Raises JobFailed."""
+        """Return the repeat that a launcher reports. Raises JobFailed."""
         try:
             return cls(**said)
         except TypeError as error:
