@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from programs.tape.schema import AtenOp, Seeding, Tape, TensorRef
 from tests.programs.recording_process import RecordingProcess
@@ -328,3 +329,27 @@ def test_a_program_of_several_files_has_lines_in_each(recorder: RecordingProcess
 def test_what_a_program_imports_must_be_installed(recorder: RecordingProcess) -> None:
     found = refusal(recorder, "import no_such_package\n")
     assert (found["reason"], found["file"], found["line"]) == ("missing_package", "user.py", 5)
+
+
+@pytest.mark.parametrize(
+    ("called", "raised"),
+    [
+        ("x.t().view(6)", RuntimeError),
+        ("torch.clamp(x)", RuntimeError),
+        ("torch.stack([])", RuntimeError),
+        ("F.embedding(torch.zeros(1, dtype=torch.long, device=x.device), x[0])", RuntimeError),
+        ("x[torch.zeros(2, device=x.device)]", IndexError),
+        ("x.unfold(0, 9, 1)", RuntimeError),
+        ("x.unfold(5, 1, 1)", IndexError),
+    ],
+)
+def test_an_op_that_fails_raises_what_eager_torch_raises(
+    recorder: RecordingProcess, called: str, raised: type[Exception]
+) -> None:
+    with pytest.raises(raised):
+        eval(called, {"torch": torch, "F": torch.nn.functional, "x": torch.ones(3, 2)})
+    source = (
+        "x = torch.ones(3, 2, device='cuda')\n"
+        f"try:\n    y = {called}\nexcept {raised.__name__}:\n    y = x + 1\n"
+    )
+    assert output(tape_of(recorder, source), "y").shape == (3, 2)
