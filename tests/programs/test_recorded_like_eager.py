@@ -161,6 +161,9 @@ CASES: dict[str, tuple[str, str, str]] = {
     "parts of no rows": ("None", "*inputs[0][:0].split(0)", ROWS),
     "GroupNorm of fp16": ("nn.GroupNorm(2, 6)", "self.m(inputs[0].half())", ROWS),
     "GroupNorm of bf16": ("nn.GroupNorm(2, 6)", "self.m(inputs[0].bfloat16())", ROWS),
+    "BatchNorm of transposed images": (
+        "nn.BatchNorm2d(3)", "self.m(inputs[0].mT)", "torch.randn(2, 3, 5, 4)"
+    ),
     "one element with strides": (
         "None", "inputs[0][:1, :1].expand(1, 1), torch.diagonal(inputs[0][:1, :1])", ROWS
     ),

@@ -353,3 +353,23 @@ def test_an_op_that_fails_raises_what_eager_torch_raises(
         f"try:\n    y = {called}\nexcept {raised.__name__}:\n    y = x + 1\n"
     )
     assert output(tape_of(recorder, source), "y").shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("x", "weights", "strides"),
+    [
+        ("torch.rand(2, 3, 5, 4, device='cuda').mT", "w, w", (60, 20, 5, 1)),
+        ("torch.rand(2, 3, 5, 4, device='cuda').mT", "None, None", (60, 20, 1, 4)),
+        ("torch.rand(2, 3, 5, 4, device='cuda').mT.bfloat16()", "w, w", (60, 20, 1, 4)),
+        ("torch.rand(2, 4, 5, 3, device='cuda').permute(0, 3, 1, 2)", "w, w", (60, 1, 15, 3)),
+        ("torch.rand(3, 2, device='cuda').t()", "w, w", (1, 2)),
+    ],
+)
+def test_a_batch_norm_has_the_strides_of_cudnn_or_else_those_of_its_input(
+    recorder: RecordingProcess, x: str, weights: str, strides: tuple[int, ...]
+) -> None:
+    source = (
+        f"x = {x}\nw = torch.ones(3, device='cuda')\n"
+        f"y = torch.batch_norm(x, {weights}, None, None, True, 0.1, 1e-5, True)\n"
+    )
+    assert output(tape_of(recorder, source), "y").strides == strides
