@@ -179,11 +179,13 @@ def main() -> None:
     async def one_gpu() -> list[dict[str, Any]]:
         return [{"ordinal": 0, "target": FACTS["target"], "model": MODEL}]
 
-    def launchers(ordinals: list[int], command: LauncherCommand) -> Any:
+    def launchers(
+        ordinals: list[int], command: LauncherCommand, programs: LauncherCommand | None = None
+    ) -> Any:
         settings = {PAUSE_MS: "4", BEHAVIOURS: "{}"}
         told = {name: os.environ.get(name, usual) for name, usual in settings.items()}
         ours = replace(command, bootstrap=BOOTSTRAP, environment=told)
-        return real(ordinals, ours)
+        return real(ordinals, ours, programs=programs)
 
     real = gpu_consumers.Launchers
     gpu_consumers.gpus_here = one_gpu

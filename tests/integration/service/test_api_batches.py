@@ -174,7 +174,7 @@ def test_items_behind_very_many_faults_are_not_looked_at(
     assert batch["counts"] == NO_COUNTS | {"refused": 1000}
     assert sum(len(problem["errors"] or ()) for problem in problems) < 4000
     assert problems[0]["errors"]
-    assert "was not looked at" in problems[-1]["detail"]
+    assert "was not checked" in problems[-1]["detail"]
 
 
 def test_a_batch_belongs_to_its_caller(callers: dict[str, httpx.Client]) -> None:

@@ -129,8 +129,8 @@ def main():
     async def one_gpu():
         return [{"ordinal": 0, "target": TARGET, "model": MODEL}]
 
-    def launchers(ordinals, command, *rest):
-        return real(ordinals, replace(command, bootstrap=BOOTSTRAP), *rest)
+    def launchers(ordinals, command, **others):
+        return real(ordinals, replace(command, bootstrap=BOOTSTRAP), **others)
 
     real = gpu_consumers.Launchers
     gpu_consumers.gpus_here = one_gpu

@@ -88,7 +88,7 @@ async def test_a_job_that_had_no_zygote_is_one_line_of_warning(redis, blocking, 
 
     [record] = caplog.records
     assert (record.levelname, record.exc_info) == ("WARNING", None)
-    assert record.getMessage().endswith("yet: the zygote was not warm after 300 s")
+    assert record.getMessage().endswith(": the zygote was not warm after 300 s")
 
 
 async def test_only_so_many_are_aside(redis, blocking):
