@@ -9,6 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
+from programs.recorder.fake_errors import called_on_fakes
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
 from programs.recorder.refusals import instead_of, reason_of, told_of
@@ -59,7 +60,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         if recording.refusal is not None:
             raise recording.refusal
         if recording.muted:
-            return func(*args, **kwargs)
+            return called_on_fakes(func, args, kwargs)
         try:
             return self._write(func, str(func), args, kwargs)
         except NotRecordable as refusal:
@@ -108,7 +109,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         entry: dict[str, Any] = {"op": name, "a": [tape.value(item) for item in args]}
         if kwargs:
             entry["k"] = {key: tape.value(item) for key, item in kwargs.items()}
-        returned = func(*args, **kwargs)
+        returned = called_on_fakes(func, args, kwargs)
         if real is not None:
             recording.values.note(func, args, kwargs, real, returned)
         outputs = [

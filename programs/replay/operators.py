@@ -38,9 +38,14 @@ _OF_HOSTS = "pin_memory"
 LIFTED = "aten.lift_fresh.default"
 """Takes a constant into a program: the constant itself, or a copy where that was recorded."""
 _ONLY_ON_GPUS = frozenset({torch.ops.aten._fused_rms_norm_backward.default})
-STATISTICS = frozenset({"aten.native_layer_norm.default"})
-"""Overloads whose statistics, of inputs that are halves, are fp32 on a GPU and halves elsewhere."""
+STATISTICS = frozenset({"aten.native_layer_norm.default", "aten.native_group_norm.default"})
+"""Overloads whose statistics, of inputs that are halves, are of another type on the CPU.
+
+Of a layer norm they are fp32 on a GPU; of a group norm they are halves there, and fp32 on the CPU
+where the weights are.
+"""
 _LAYER_NORM_BACKWARD = torch.ops.aten.native_layer_norm_backward.default
+_GROUP_NORM_BACKWARD = torch.ops.aten.native_group_norm_backward.default
 _LOG_SIGMOID = torch.ops.aten.log_sigmoid_forward.default
 _LOG_SIGMOID_BACKWARD = torch.ops.aten.log_sigmoid_backward.default
 TensorOf = Callable[[int], torch.Tensor]
@@ -105,6 +110,19 @@ def _layer_norm_backward(
     return _LAYER_NORM_BACKWARD(grad, given, shape, mean.to(kind), rstd.to(kind), weight, *more)
 
 
+def _group_norm_backward(
+    grad: torch.Tensor,
+    given: torch.Tensor,
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+    weight: torch.Tensor | None,
+    *more: Any,
+) -> Any:
+    """Call it with statistics of the type that it wants on the CPU."""
+    kind = given.dtype if weight is None else weight.dtype
+    return _GROUP_NORM_BACKWARD(grad, given, mean.to(kind), rstd.to(kind), weight, *more)
+
+
 def _log_sigmoid(given: torch.Tensor) -> Any:
     """Return an empty buffer beside the result: GPUs keep nothing for the backward."""
     return _LOG_SIGMOID(given)[0], given.new_empty(0)
@@ -117,6 +135,7 @@ def _log_sigmoid_backward(grad: torch.Tensor, given: torch.Tensor, _: torch.Tens
 _ON_CPUS: Mapping[Any, Callable[..., Any]] = {
     **FUSED_CELLS,
     _LAYER_NORM_BACKWARD: _layer_norm_backward,
+    _GROUP_NORM_BACKWARD: _group_norm_backward,
     _LOG_SIGMOID: _log_sigmoid,
     _LOG_SIGMOID_BACKWARD: _log_sigmoid_backward,
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from programs.tape.schema import AtenOp, Seeding, Tape, TensorRef
 from tests.programs.recording_process import RecordingProcess
@@ -328,3 +329,47 @@ def test_a_program_of_several_files_has_lines_in_each(recorder: RecordingProcess
 def test_what_a_program_imports_must_be_installed(recorder: RecordingProcess) -> None:
     found = refusal(recorder, "import no_such_package\n")
     assert (found["reason"], found["file"], found["line"]) == ("missing_package", "user.py", 5)
+
+
+@pytest.mark.parametrize(
+    ("called", "raised"),
+    [
+        ("x.t().view(6)", RuntimeError),
+        ("torch.clamp(x)", RuntimeError),
+        ("torch.stack([])", RuntimeError),
+        ("F.embedding(torch.zeros(1, dtype=torch.long, device=x.device), x[0])", RuntimeError),
+        ("x[torch.zeros(2, device=x.device)]", IndexError),
+        ("x.unfold(0, 9, 1)", RuntimeError),
+        ("x.unfold(5, 1, 1)", IndexError),
+    ],
+)
+def test_an_op_that_fails_raises_what_eager_torch_raises(
+    recorder: RecordingProcess, called: str, raised: type[Exception]
+) -> None:
+    with pytest.raises(raised):
+        eval(called, {"torch": torch, "F": torch.nn.functional, "x": torch.ones(3, 2)})
+    source = (
+        "x = torch.ones(3, 2, device='cuda')\n"
+        f"try:\n    y = {called}\nexcept {raised.__name__}:\n    y = x + 1\n"
+    )
+    assert output(tape_of(recorder, source), "y").shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("x", "weights", "strides"),
+    [
+        ("torch.rand(2, 3, 5, 4, device='cuda').mT", "w, w", (60, 20, 5, 1)),
+        ("torch.rand(2, 3, 5, 4, device='cuda').mT", "None, None", (60, 20, 1, 4)),
+        ("torch.rand(2, 3, 5, 4, device='cuda').mT.bfloat16()", "w, w", (60, 20, 1, 4)),
+        ("torch.rand(2, 4, 5, 3, device='cuda').permute(0, 3, 1, 2)", "w, w", (60, 1, 15, 3)),
+        ("torch.rand(3, 2, device='cuda').t()", "w, w", (1, 2)),
+    ],
+)
+def test_a_batch_norm_has_the_strides_of_cudnn_or_else_those_of_its_input(
+    recorder: RecordingProcess, x: str, weights: str, strides: tuple[int, ...]
+) -> None:
+    source = (
+        f"x = {x}\nw = torch.ones(3, device='cuda')\n"
+        f"y = torch.batch_norm(x, {weights}, None, None, True, 0.1, 1e-5, True)\n"
+    )
+    assert output(tape_of(recorder, source), "y").strides == strides

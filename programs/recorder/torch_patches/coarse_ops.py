@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.nn.modules.rnn as rnn_modules
+from torch._prims_common import suggest_memory_format
 from torch.utils._pytree import tree_leaves
 
 from programs.recorder.recording import Recording, current
@@ -27,7 +28,9 @@ def install() -> None:
     """Put the coarse functions in the place of torch's."""
     functional: Any = torch.nn.functional
     functional.scaled_dot_product_attention = _attention(functional.scaled_dot_product_attention)
-    torch.batch_norm = _coarse(torch.batch_norm, _BATCH_NORM, torch.batch_norm, _is_plain_in_order)
+    torch.batch_norm = _coarse(
+        torch.batch_norm, _BATCH_NORM, _fake_batch_norm(torch.batch_norm), _is_plain_in_order
+    )
     own = {name: getattr(torch._VF, name) for name in _CELLS}
     for name in _RNNS:
         real = getattr(torch._VF, name)
@@ -124,6 +127,26 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
     """Return a value as autocast casts it: floating tensors but float64."""
     is_cast = isinstance(value, torch.Tensor) and value.is_floating_point()
     return value.to(dtype) if is_cast and value.dtype != torch.float64 else value
+
+
+def _fake_batch_norm(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what says how the result of a batch norm lies: cuDNN gives up other strides."""
+
+    def output(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, *more: Any) -> Any:
+        made = real(x, weight, bias, mean, variance, *more)
+        if not _is_taken_by_cudnn(x, weight, bias):
+            return made
+        return made.contiguous(memory_format=suggest_memory_format(x))
+
+    return output
+
+
+def _is_taken_by_cudnn(x: Any, weight: Any, bias: Any) -> bool:
+    """Tell whether CUDA builds of torch call cuDNN, which takes no matrices and no bf16."""
+    if x.device.type != "cuda" or x.ndim < 3 or not x.numel() or weight is None or bias is None:
+        return False
+    takes_halves = x.dtype != torch.float16 or weight.dtype == torch.float32
+    return takes_halves and torch.bfloat16 not in (x.dtype, weight.dtype)
 
 
 def _fake_rnn(*, has_cell: bool) -> Callable[..., Any]:

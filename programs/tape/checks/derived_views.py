@@ -166,10 +166,10 @@ def _split(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
     size = tensor.shape[at]
     if given.op.op == "aten.split.Tensor":
         each = given.integer(1, "split_size")
-        if each < 1 or size // each > MAX_ARGUMENTS:
+        if each < 0 or size > each * MAX_ARGUMENTS:
             message = f"its split_size is {each}"
             raise NotDerivable(message)
-        parts = [min(each, size - start) for start in range(0, size, each)] or [0]
+        parts = [min(each, size - start) for start in range(0, size, each or 1)] or [0]
     else:
         parts = list(given.integers(1, "split_sizes"))
         if sum(parts) != size or any(part < 0 for part in parts):
@@ -242,14 +242,14 @@ def _view(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
 
 
 def _unfold(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    if not tensor.shape:
-        message = "it unfolds a scalar"
-        raise NotDerivable(message)
-    at = _dimension(given.integer(1, "dimension"), len(tensor.shape))
+    at = _dimension(given.integer(1, "dimension"), len(tensor.shape) or 1)
+    extent = tensor.shape[at] if tensor.shape else 1
     size, step = given.integer(2, "size"), given.integer(3, "step")
-    if not 0 <= size <= tensor.shape[at] or step < 1:
-        message = f"its size is {size} of {tensor.shape[at]}, its step {step}"
+    if not 0 <= size <= extent or step < 1:
+        message = f"its size is {size} of {extent}, its step {step}"
         raise NotDerivable(message)
+    if not tensor.shape:
+        return [Geometry((size,), (1,), tensor.offset)]
     view = _narrowed(tensor, at, 0, (tensor.shape[at] - size) // step + 1, step)
     return [Geometry((*view.shape, size), (*(view.strides or ()), tensor.strides[at]), view.offset)]
 
