@@ -151,7 +151,7 @@ def test_a_task_is_asked_for_once(http: httpx.Client) -> None:
     answer = http.post("/tasks/batch", json={"task_ids": ["x", "y", "x"]})
 
     assert answer.status_code == 422
-    assert "is there twice" in answer.json()["detail"]
+    assert "is listed twice" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("said", [b"5", b"null", b"[1,2,3]", b'["a","b"]', b"[" * 900, b"\xff"])
