@@ -118,7 +118,7 @@ async def test_a_worker_waits_for_a_store_that_refuses_when_it_starts(machine, o
     machine.stop_workers()
     async with REFUSALS["full disk"](machine.store, operator):
         worker = machine.start_worker()
-        await comes_true(lambda: "waiting for the store" in machine.said())
+        await comes_true(lambda: "the store is unavailable; retrying" in machine.said())
         assert worker.still_runs()
 
     made = await http.post("/v1/compilations?wait=60", json=new_kernel("late"))
