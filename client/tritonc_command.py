@@ -1,6 +1,6 @@
-"""The command `tritonc` from its first moment: Ctrl-C while it is imported is no traceback.
+"""The command `tritonc`. Ctrl-C during its import prints no traceback.
 
-It stands beside the package, whose own import is most of what there is to interrupt.
+This module is outside of the package because importing the package takes most of that time.
 """
 
 import sys

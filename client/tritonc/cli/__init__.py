@@ -1,1 +1,1 @@
-"""The command `tritonc`; it uses the client as anybody else would."""
+"""The command `tritonc`. It uses the public client, like any other program."""

@@ -1,4 +1,4 @@
-"""How values are written on the command line: `num_warps=4`, `x=fp32[98432]:uniform(seed=1)`."""
+"""Syntax of values on the command line: `num_warps=4`, `x=fp32[98432]:uniform(seed=1)`."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _INIT = re.compile(r"(?P<kind>\w+)(?:\((?P<members>.*)\))?")
 
 
 def assignment(word: str) -> tuple[str, str]:
-    """Split NAME=TEXT. Raises ArgumentTypeError for a word without a name or without `=`."""
+    """Split NAME=TEXT. Raises ArgumentTypeError if the name or the `=` is missing."""
     name, equals, text = word.partition("=")
     if not name or not equals:
         raise ArgumentTypeError(f"{word!r} is not NAME=VALUE")
@@ -33,10 +33,10 @@ def assignment(word: str) -> tuple[str, str]:
 
 
 def value(text: str) -> Any:
-    """Return a JSON value, True, False or None; any other text is a string, as in `fp16` or `ieee`.
+    """Parse a JSON value, True, False or None; other text stays a string, such as `fp16` or `ieee`.
 
     So 16 is an int, 0.5 a float, "16" a string, [1, 2] a tuple and {"dtype": "bf16"} a dtype.
-    Raises ArgumentTypeError for a number of thousands of digits, and for what is nested as deep.
+    Raises ArgumentTypeError for numbers or nesting beyond the limits of Python's JSON parser.
     """
     python = {"True": True, "False": False, "None": None}
     if text in python:
@@ -46,11 +46,11 @@ def value(text: str) -> Any:
     except json.JSONDecodeError:
         return text
     except (ValueError, RecursionError) as error:
-        raise ArgumentTypeError(f"{text[:_SHOWN_CHARS]}… is no value: {error}") from error
+        raise ArgumentTypeError(f"{text[:_SHOWN_CHARS]}… is not a valid value: {error}") from error
 
 
 def signature(words: Sequence[str]) -> dict[str, str] | str | None:
-    """Return a signature: one word without `=` is a list of types by position, others are named."""
+    """Return a signature: types by position for one word without `=`, otherwise types by name."""
     if len(words) == 1 and "=" not in words[0]:
         return words[0]
     return dict(assignment(word) for word in words) or None
@@ -59,8 +59,8 @@ def signature(words: Sequence[str]) -> dict[str, str] | str | None:
 def launch_argument(text: str) -> Any:
     """Return the argument that `text` describes.
 
-    Raises ArgumentTypeError for a buffer that is not written as `tritonc launch --help` says and a
-    file that is no .npy file, OSError for one that cannot be read.
+    Raises ArgumentTypeError for a buffer that does not follow `tritonc launch --help` and for a
+    file that is not in .npy format, and OSError for a file that cannot be read.
     """
     if text.startswith("@"):
         return _file(text[1:])
@@ -71,7 +71,7 @@ def launch_argument(text: str) -> Any:
     try:
         extents = [int(extent) for extent in words]
     except ValueError as error:
-        raise ArgumentTypeError(f"{text[:_SHOWN_CHARS]}… has no such shape: {error}") from error
+        raise ArgumentTypeError(f"{text[:_SHOWN_CHARS]}… has an invalid shape: {error}") from error
     described: dict[str, Any] = {"shape": extents, "dtype": buffer["dtype"]}
     filled = buffer["filled"] or ""
     if filled == OUTPUT:
@@ -93,7 +93,7 @@ def _file(named: str) -> Upload:
 def _init(text: str) -> dict[str, Any]:
     init = _INIT.fullmatch(text)
     if init is None:
-        message = f"{text!r} is no way to fill a buffer; write one as uniform or normal(std=2)"
+        message = f"{text!r} is not a way to fill a buffer; write, for example, normal(std=2)"
         raise ArgumentTypeError(message)
     members: dict[str, Any] = {}
     names = iter(FILL_PARAMETERS.get(init["kind"], ()))
@@ -102,6 +102,6 @@ def _init(text: str) -> dict[str, Any]:
         if not equals:
             name, text = next(names, ""), word
         if not name:
-            raise ArgumentTypeError(f"{word!r}: {init['kind']} takes no more values by position")
+            raise ArgumentTypeError(f"{word!r}: {init['kind']} has too many positional values")
         members[name.strip()] = value(text.strip())
     return {"kind": init["kind"], **members}

@@ -1,6 +1,6 @@
-"""`tritonc completion`: what a shell needs to complete commands, flags and targets.
+"""`tritonc completion`: scripts that let a shell complete commands, flags and targets.
 
-The candidates come from the parser itself, by argcomplete; targets come from the service.
+argcomplete takes the candidates from the parser; the service lists the targets.
 """
 
 import os
@@ -12,8 +12,8 @@ from tritonc.cli.terminal import Terminal
 from tritonc.service_errors import TritoncError
 
 SHELLS = ("bash", "zsh", "fish")
-ASKED = "_ARGCOMPLETE"  # set by the script while a shell asks for candidates
-_TIMEOUT_S = 1.0  # a person waits behind the tab key
+ASKED = "_ARGCOMPLETE"  # the script sets it while the shell collects candidates
+_TIMEOUT_S = 1.0  # the user is waiting after pressing Tab
 _HOW = """\
 bash, in ~/.bashrc:                eval "$(tritonc completion bash)"
 zsh, in ~/.zshrc after compinit:   eval "$(tritonc completion zsh)"
@@ -25,7 +25,7 @@ def add_command(commands: Any) -> None:
     """Add `completion` to the parser's commands."""
     parser = commands.add_parser(
         "completion",
-        help="write a script that completes tritonc in a shell",
+        help="write a shell completion script",
         epilog=_HOW,
         formatter_class=RawDescriptionHelpFormatter,
     )
@@ -42,14 +42,14 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:  # noqa: 
 
 
 def complete(parser: ArgumentParser) -> None:
-    """Answer the shell that asks for candidates, and end this process."""
+    """Answer the shell's request for candidates, and end this process."""
     import argcomplete
 
     argcomplete.autocomplete(parser)
 
 
 def targets(prefix: str, parsed_args: Namespace, **_: Any) -> list[str]:
-    """Return the targets of the service that go on with `prefix`, none if it cannot be asked."""
+    """Return the service's targets that start with `prefix`; none if the service is down."""
     try:
         url = parsed_args.url or os.environ.get("TRITOND_URL")
         with Client(url, timeout_s=_TIMEOUT_S) as client:
@@ -57,5 +57,6 @@ def targets(prefix: str, parsed_args: Namespace, **_: Any) -> list[str]:
     except (TritoncError, KeyError):
         return []
     before, comma, last = prefix.rpartition(",")
-    shown = [name for name in known if name.isascii() and name.isprintable()]  # by the shell
+    # the shell interprets these names
+    shown = [name for name in known if name.isascii() and name.isprintable()]
     return [before + comma + name for name in shown if name.startswith(last)]

@@ -1,4 +1,4 @@
-"""`tritonc diff`: what came of two compilations differently, as `diff` tells it."""
+"""`tritonc diff`: shows the differences between two compilations, like `diff`."""
 
 import json
 import re
@@ -37,10 +37,10 @@ _KEY = re.compile(r"(?:\S*/v1/compilations/)?([0-9a-f]{64})(?:[/?#]\S*)?")
 _REQUESTS = frozenset({".json", ".toml"})
 _EPILOG = """\
 A and B are keys or URLs of compilations, compile requests (.json, .toml), or kernels (Python, IR),
-which are compiled as the flags say. With A alone, --before and --after, or two targets, say in what
-it is compiled twice.
+which are compiled with the given flags. With A alone, it is compiled twice: give --before and
+--after, or two targets.
 
-exit codes: 0 the same came of both; 1 something differs; else as tritonc.
+exit codes: 0 both results are the same; 1 they differ; otherwise as for tritonc.
 
 examples:
   tritonc diff before.py after.py --target cuda:90 --like 'x_ptr=fp32[4096]' n=4096
@@ -61,11 +61,11 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("a", metavar="A", help="a key, a URL, a request file, or a kernel")
-    add("b", metavar="B", nargs="?", help="likewise")
+    add("b", metavar="B", nargs="?", help="the same, to compare with A")
     what = "an option, a constexpr, `target` or `triton`"
-    add("--before", **PAIRS, help=f"of A alone, what the first is compiled with: {what}")
-    add("--after", **PAIRS, help="and the second")
-    text = "show this stage's text diff, or several with commas, or `all` (default: the first)"
+    add("--before", **PAIRS, help=f"settings of the first compilation of A: {what}")
+    add("--after", **PAIRS, help="settings of the second one")
+    text = "show the diff of this stage, of several with commas, or of `all` (default: the first)"
     add("--stage", action="append", default=[], metavar="STAGE", help=text)
     add_targets(parser, required=False)
     add_kernel(parser)
@@ -75,9 +75,9 @@ def add_command(commands: Any) -> None:
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Compile what is not compiled yet, compare, and return whether the same came of both.
+    """Compile what needs compiling, compare, and return whether both results are the same.
 
-    Raises what reading files, asking and waiting raise.
+    Raises the errors of reading files, sending requests and waiting.
     """
     keys = _keys(given, client, terminal)
     shown = [name for word in given.stage for name in word.split(",") if name]
@@ -86,7 +86,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     there = [stage.stage for stage in diff.stages]
     for name in shown:
         if name not in {"all", *there}:
-            raise ArgumentTypeError(f"--stage {name}: both have {', '.join(there)}")
+            raise ArgumentTypeError(f"--stage {name}: not available; both have {', '.join(there)}")
     if given.json:
         write_json(diff.raw)
     else:
@@ -95,7 +95,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 
 def _keys(given: Namespace, client: Client, terminal: Terminal) -> list[str]:
-    """Return the keys of both, compiling what is no key. Raises ArgumentTypeError."""
+    """Return the keys of both sides, compiling where needed. Raises ArgumentTypeError."""
     sides = _sides(given, client)
     wanted = [side for side in sides if isinstance(side, WantedCompilation)]
     made = iter(compile_all(wanted, given, client, terminal) if wanted else [])
@@ -114,14 +114,14 @@ def _keys(given: Namespace, client: Client, terminal: Terminal) -> list[str]:
 def _sides(given: Namespace, client: Client) -> list[WantedCompilation | str]:
     targets = targets_of(given)
     if len(targets) > 2:
-        raise ArgumentTypeError(f"--target: two are compared, and here are {len(targets)}")
+        raise ArgumentTypeError(f"--target: give at most two, not {len(targets)}")
     if given.b is not None and (given.before or given.after):
-        raise ArgumentTypeError("--before, --after: they are for A alone; B says what is other")
+        raise ArgumentTypeError("--before and --after change A alone; leave them out, or B")
     if given.b is None and not (given.before or given.after or len(targets) == 2):
-        message = "what is it compared with? give B, --before and --after, or two targets"
+        message = "nothing to compare with; give B, --before and --after, or two targets"
         raise ArgumentTypeError(message)
     if given.b is None and _KEY.fullmatch(given.a):
-        raise ArgumentTypeError(f"{given.a} is compiled already; give the other key as B")
+        raise ArgumentTypeError(f"{given.a} is a finished compilation; give the other key as B")
     words = (given.a, given.b or given.a)
     changes = (given.before, given.after)
     both: list[str | None] = list(targets) or [None]
@@ -150,25 +150,25 @@ def _side(
     if pairs and "target" in members:
         target = members.pop("target")
     if target is None:
-        raise ArgumentTypeError(f"{word}: which target? give --target cuda:90, or another")
+        raise ArgumentTypeError(f"{word}: no target; give one, such as --target cuda:90")
     members.pop("target", None)
     return WantedCompilation(source, target, by_example(source, given, members, target, client))
 
 
 def _request(path: str) -> tuple[PostedFile, dict[str, Any]]:
-    """Return the source of a compile request in a file, and its other members."""
+    """Return the source of a compile request file, and the request's other members."""
     text = read(path)
     try:
         request = json.loads(text) if Path(path).suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ArgumentTypeError(f"{path}: {error}") from error
     if not isinstance(request, dict) or not request.keys() & {"source", "ir"}:
-        raise ArgumentTypeError(f"{path}: a compile request is an object with `source` or `ir`")
+        raise ArgumentTypeError(f"{path}: a compile request needs `source` or `ir`")
     ir, files = request.pop("ir", None), request.pop("files", None) or {}
     if ir is None:
         return PostedFile(path, str(request.pop("source")), None, files), request
     if not isinstance(ir, dict) or not isinstance(ir.get("text"), str):
-        raise ArgumentTypeError(f"{path}: `ir` is an object with `language` and `text`")
+        raise ArgumentTypeError(f"{path}: `ir` must be an object with `language` and `text`")
     for name in ("source", "kernel"):
         request.pop(name, None)
     further = {"canonicalize": ir["canonicalize"]} if "canonicalize" in ir else {}
@@ -182,7 +182,7 @@ def _change(
     given: Namespace,
     client: Client,
 ) -> None:
-    """Write what --before or --after say into the members of a request."""
+    """Apply the values of --before or --after to the members of a request."""
     if not pairs:
         return
     facts: Mapping[str, Mapping[str, Any]] = {}
@@ -196,12 +196,12 @@ def _change(
         elif group in {"options", "constexprs"}:
             members[group] = {**(members.get(group) or {}), name: value(text)}
         else:
-            message = f"{word}: name an option, a constexpr, target or triton"
+            message = f"{word}: not an option, a constexpr, target or triton"
             raise ArgumentTypeError(message)
 
 
 def _tell(diff: Diff, wanted: Sequence[str], terminal: Terminal) -> None:
-    """Write what differs: what was asked, the numbers, the lines, and a stage's text."""
+    """Write the differences: requests, numbers, source lines, and the text of stages."""
     rows = [*diff.differing(), *diff.instruction_counts()]
     if rows:
         cells = [[name, *told.split(" -> ", 1)] for name, told in rows]
@@ -209,7 +209,7 @@ def _tell(diff: Diff, wanted: Sequence[str], terminal: Terminal) -> None:
     for line in _lines(diff):
         terminal.text(line)
     if diff.same:
-        terminal.text("the same came of both")
+        terminal.text("both results are the same")
         return
     terminal.text("\n".join(str(stage) for stage in diff.stages))
     first = diff.first_differing()
@@ -218,11 +218,11 @@ def _tell(diff: Diff, wanted: Sequence[str], terminal: Terminal) -> None:
         if is_shown and stage.diff is not None:
             _show(stage.diff, terminal)
             if stage.truncated:
-                terminal.say(f"note: {stage.stage}: more differs than is shown")
+                terminal.say(f"note: {stage.stage}: the diff is cut; there are more differences")
 
 
 def _lines(diff: Diff) -> Iterator[str]:
-    """Yield the opcodes, and the lines of the source, of which there are more or less."""
+    """Yield opcodes and source lines whose instruction counts differ."""
     found = diff.instructions or {}
     opcodes = (found.get("delta") or {}).get("by_opcode") or {}
     if opcodes:

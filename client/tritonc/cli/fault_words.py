@@ -1,11 +1,11 @@
-"""What the service refuses, in the words of whoever typed the command: flags, not JSON pointers."""
+"""Refusals of the service in terms of the command line: flags instead of JSON pointers."""
 
 from argparse import Namespace
 
 from tritonc.diagnostic import Fault
 from tritonc.service_errors import ProblemError
 
-_FLAGS = {  # by the member of a request: the flag, and where its words are in the namespace
+_FLAGS = {  # by request member: the flag, and the namespace attribute with its values
     "target": ("--target", "target"),
     "kernel": ("--kernel", "kernel"),
     "triton": ("--triton", "triton"),
@@ -40,7 +40,7 @@ _AROUND = frozenset({"compilation", "base"})
 _NAMED = frozenset(
     {"signature", "constexprs", "hints", "options", "files", "arguments", "return", "space"}
 )
-_PARAMETERS = {"sort": "--sort", "wait": "--wait-s"}  # of a query
+_PARAMETERS = {"sort": "--sort", "wait": "--wait-s"}  # by query parameter
 _ADVICE = {
     401: "set TRITOND_API_KEY to a key of this service",
     403: "the key in TRITOND_API_KEY may not do this",
@@ -48,7 +48,7 @@ _ADVICE = {
 
 
 def refused(error: ProblemError, given: Namespace) -> str:
-    """Return why a request was refused: a line for each of its faults, at the flag that made it."""
+    """Return the reasons for a refusal: a line for each error, with the flag that caused it."""
     headline = f"{error.status} {error.slug}".strip()
     lines = [f"{place(fault, given)}: {fault.message}" for fault in error.errors]
     if len(lines) == 1:
@@ -62,7 +62,7 @@ def refused(error: ProblemError, given: Namespace) -> str:
 
 
 def place(fault: Fault, given: Namespace) -> str:
-    """Return the flag that a fault is about; its place in the request where no flag says it."""
+    """Return the flag that caused an error, or its place in the request if no flag did."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in fault.pointer.split("/")[1:]]
     while parts and parts[0] in _AROUND:
         parts = parts[1:]
@@ -87,7 +87,7 @@ def place(fault: Fault, given: Namespace) -> str:
 
 
 def _is_typed(words: object, name: str | None) -> bool:
-    """Return whether the words of a flag say something; else a request file does."""
+    """Return whether the command line gave a value; otherwise a request file did."""
     if name is None or not isinstance(words, list):
         return bool(words)
     firsts = (word[0] if isinstance(word, tuple) else word.partition("=")[0] for word in words)

@@ -1,4 +1,4 @@
-"""`tritonc gate`: kernels of a file, compiled for a matrix and held to budgets; for CI."""
+"""`tritonc gate`: compiles the kernels of a file for a matrix and checks budgets, for CI."""
 
 import sys
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
@@ -27,9 +27,9 @@ from tritonc.gate.sarif_report import sarif_report
 MAX_ROWS = 200
 EPILOG = """\
 exit codes:
-  0  every budget is kept
-  1  a budget is broken, a kernel does not compile, or a launch is not good
-  2  nothing was judged: the file is wrong, or the service cannot be reached or is not done in time
+  0  all budgets are kept
+  1  a budget is broken, a kernel does not compile, or a launch fails
+  2  nothing was judged: the file is wrong, or the service is unreachable or did not finish in time
 
 docs/how-to/gate.md of tritond describes the file.
 """
@@ -43,37 +43,37 @@ def add_command(commands: Any) -> None:
     """Add `gate` to the parser's commands."""
     parser = commands.add_parser(
         "gate",
-        help="hold kernels to budgets, for CI",
+        help="check kernels against budgets, for CI",
         epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("file", metavar="FILE", nargs="?", default=DEFAULT_NAME, help=f"default: {DEFAULT_NAME}")
-    add("--kernel", **WORDS, metavar="NAME", help="only these kernels of the file")
-    add("--target", **WORDS, metavar="TARGET", help="these instead of the file's targets")
-    add("--triton", **WORDS, metavar="VERSION", help="these instead of the file's Tritons")
-    text = "another baseline than the file's; it is named from the working directory"
+    add("--kernel", **WORDS, metavar="NAME", help="judge only these kernels of the file")
+    add("--target", **WORDS, metavar="TARGET", help="replaces the file's targets")
+    add("--triton", **WORDS, metavar="VERSION", help="replaces the file's Triton versions")
+    text = "replaces the file's baseline; relative to the working directory"
     add("--baseline", metavar="PATH", help=text)
-    text = "write what is measured now into the baseline, to be committed"
+    text = "write the current measurements to the baseline, for you to commit"
     add("--update-baseline", action="store_true", help=text)
     text = (
-        "the top of the checkout: paths are taken from there, and nothing that FILE names is read "
-        "or written outside; default: the git checkout that FILE is in, else its folder"
+        "the root of the checkout: paths are relative to it, and FILE cannot read or write "
+        "outside of it; default: the git checkout of FILE, otherwise the folder of FILE"
     )
     add("--checkout", metavar="FOLDER", help=text)
-    text = "what is new, or only in the baseline, counts as broken"
+    text = "treat cells that are new, or only in the baseline, as broken"
     add("--strict", action="store_true", help=text)
     for name in REPORTS:
-        add(f"--{name}", metavar="PATH", help=f"where the report {name} is written, - is stdout")
+        add(f"--{name}", metavar="PATH", help=f"write the {name} report to PATH, - is stdout")
     add_json(parser)
     add_wait(parser, default=900)
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Judge, report; return whether the gate is open.
+    """Judge and report; return whether the gate passes.
 
-    Raises ArgumentTypeError, with all that is wrong, where nothing could be judged.
+    Raises ArgumentTypeError with all errors if nothing could be judged.
     """
     if given.checkout is None:
         return _run(given, client, terminal, Checkout.around(Path(given.file).parent))
@@ -90,7 +90,7 @@ def _run(given: Namespace, client: Client, terminal: Terminal, checkout: Checkou
             raise ArgumentTypeError(f"nothing was judged:\n{error}") from error
         except KeyboardInterrupt:
             raise Interrupted(
-                "interrupted: nothing was judged, what was left is cancelled"
+                "interrupted: nothing was judged, and pending work was cancelled"
             ) from None
     if given.update_baseline:
         _write_baseline(baseline, asked, terminal)
@@ -123,7 +123,7 @@ def _settings(given: Namespace, checkout: Checkout) -> GateRun:
 def _write_baseline(written: BaselineFile, asked: GateRun, terminal: Terminal) -> None:
     path, baseline = written
     asked.baseline_led(path).write_text(baseline.text(), encoding="utf-8")
-    terminal.say(f"wrote {path}: commit it")
+    terminal.say(f"wrote {path}; commit it")
 
 
 def _draw(judgement: GateJudgement, terminal: Terminal) -> None:

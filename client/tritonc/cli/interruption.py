@@ -1,4 +1,4 @@
-"""Waiting for what goes on in the service: its progress, and the way back when one leaves."""
+"""Progress while a command waits for the service, and instructions after an interruption."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from tritonc.cli.terminal import Say, Terminal
 
 
 class Interrupted(Exception):
-    """Ctrl-C while something went on; the message says what, and how to come back to it."""
+    """Ctrl-C during work in the service; the message says what runs and how to get its result."""
 
 
 @contextmanager
@@ -20,9 +20,9 @@ def waiting(
     *,
     is_silent: bool = False,
 ) -> Iterator[Say]:
-    """Show the progress of what is waited for; `going_on` has the ids of what is submitted then.
+    """Show progress during a wait; `going_on` collects the ids of submitted work.
 
-    What draws its own progress `is_silent`. Raises Interrupted on Ctrl-C.
+    `is_silent` is for callers that draw their own progress. Raises Interrupted on Ctrl-C.
     """
     try:
         with terminal.progress(text, is_silent=is_silent) as say:
@@ -37,4 +37,4 @@ def _way_back(given: Namespace, going_on: Sequence[str]) -> str:
     program = f"tritonc --url {given.url}" if given.url else "tritonc"
     shown = [f"  {program} get {name} --wait-s 60" for name in going_on]
     ended = [f"  {program} cancel {name}" for name in going_on]
-    return "\n".join(["interrupted; this goes on:", *shown, "or is ended by:", *ended])
+    return "\n".join(["interrupted; this keeps running:", *shown, "cancel it with:", *ended])

@@ -1,4 +1,4 @@
-"""The flags that several commands share, and the members of a request that they stand for."""
+"""Flags that several commands share, and the request members that they set."""
 
 import argparse
 import math
@@ -13,28 +13,28 @@ PAIRS = WORDS | {"type": assignment, "metavar": "NAME=VALUE"}
 
 
 def add_kernel(parser: argparse.ArgumentParser) -> None:
-    """Add what says how a kernel is compiled."""
+    """Add the flags that control how a kernel is compiled."""
     add = parser.add_argument
-    add("--kernel", metavar="NAME", help="needed when the file has several")
+    add("--kernel", metavar="NAME", help="required if the file has several kernels")
     types = "'name=*fp32:16' ..., or all by position: '*fp32:16,*fp32,i32'"
     add("--signature", **WORDS, metavar="TYPE", help=types)
     add("--constexpr", **PAIRS, help="compile-time values")
     add("--hint", **PAIRS, help="x_ptr=divisible_by_16, ...; several with commas")
     add("--option", **PAIRS, help="num_warps=4, num_stages=3, ...")
     add("--triton", metavar="VERSION", help="a Triton version that the service offers")
-    add("--language", choices=["ttir", "ttgir"], help="of IR in FILE; else seen from its text")
+    add("--language", choices=["ttir", "ttgir"], help="of IR in FILE; default: by its text")
     add_files(parser)
 
 
 def add_targets(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add the targets of a command that can do several at once."""
-    text = "cuda:90, ...; several with commas or with --target again; `tritonc targets` lists them"
+    """Add the targets of a command that accepts several."""
+    text = "cuda:90, ...; several with commas or repeated --target; see `tritonc targets`"
     one: dict[str, Any] = {"action": "append", "default": [], "dest": "targets", "type": _targets}
-    # one word each, so that a FILE may stand behind it
+    # each flag takes one word, so that FILE may follow it
     flag: Any = parser.add_argument(
         "--target", **one, required=required, metavar="TARGET", help=text
     )
-    flag.completer = targets  # what argcomplete asks for candidates
+    flag.completer = targets  # argcomplete calls it for candidates
 
 
 def add_like(parser: argparse.ArgumentParser) -> None:
@@ -44,36 +44,36 @@ def add_like(parser: argparse.ArgumentParser) -> None:
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add what names further modules, and what is told of what was sent."""
+    """Add the flags for further modules, and for showing what was sent."""
     text = "further modules that FILE imports: helpers.py=path/helpers.py"
     parser.add_argument("--file", **PAIRS | {"metavar": "NAME=PATH"}, help=text)
-    text = "send no modules beside those of --file; else those that FILE imports are found here"
+    text = "send only the modules of --file; default: also those that FILE imports locally"
     parser.add_argument("--no-local-imports", action="store_true", help=text)
-    text = "say what is sent, and the id of what is submitted"
+    text = "show what is sent, and the id of the submitted job"
     parser.add_argument("--verbose", "-v", action="store_true", help=text)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the flag for programs that read the answer; it may stand before the command, too."""
-    text = "write the whole answer to stdout, as one JSON document; errors, too"
+    """Add --json; it may also stand before the command."""
+    text = "write the whole answer, or the error, to stdout as one JSON document"
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=text)
 
 
 def add_wait(parser: argparse.ArgumentParser, default: float) -> None:
-    """Add how long to wait, in seconds."""
-    text = f"how long to wait for it to finish (default {default:g})"
+    """Add the maximum wait in seconds."""
+    text = f"how long to wait for the result, in seconds (default {default:g})"
     parser.add_argument("--wait-s", type=seconds, default=default, metavar="S", help=text)
 
 
 def targets_of(given: Namespace) -> list[str]:
-    """Return the targets in their order, each once."""
+    """Return the distinct targets in their order."""
     return list(dict.fromkeys(name for word in given.targets for name in word.split(",")))
 
 
 def kernel_members(given: Namespace) -> dict[str, Any]:
-    """Return how the kernel is compiled, as the flags say; what they do not say is left out.
+    """Return the compile settings that the flags give.
 
-    For which target, and what the source is, is not among it.
+    The target and the source are not included.
     """
     members = {
         "kernel": given.kernel,
@@ -87,7 +87,7 @@ def kernel_members(given: Namespace) -> dict[str, Any]:
 
 
 def rare_members(given: Namespace) -> dict[str, Any]:
-    """Return what the rarer flags of a compilation say."""
+    """Return the settings of the rarer compile flags."""
     rare = {
         "priority": given.priority,
         "timeout_s": given.timeout_s,
@@ -97,36 +97,36 @@ def rare_members(given: Namespace) -> dict[str, Any]:
 
 
 def number(word: str) -> float:
-    """Read a number that JSON has. Raises ArgumentTypeError for any other, such as nan."""
+    """Parse a number that JSON can represent. Raises ArgumentTypeError for others, such as nan."""
     try:
         read = float(word)
     except ValueError:
         read = math.nan
     if not math.isfinite(read):
-        raise argparse.ArgumentTypeError(f"{word!r} is no number")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number")
     return read
 
 
 def seconds(word: str) -> float:
-    """Read how many seconds, perhaps inf. Raises ArgumentTypeError for what is none, or is less."""
+    """Parse a duration in seconds, perhaps inf. Raises ArgumentTypeError if it is negative."""
     read = math.inf if word == "inf" else number(word)
     if read < 0:
-        raise argparse.ArgumentTypeError(f"{word} is less than 0")
+        raise argparse.ArgumentTypeError(f"{word} is negative; give 0 or more")
     return read
 
 
 def count(word: str) -> int:
-    """Read how many. Raises ArgumentTypeError for what is no whole number, and less than 0."""
+    """Parse a count. Raises ArgumentTypeError unless it is a whole number of at least 0."""
     try:
         read = int(word)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{word!r} is no whole number") from None
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number") from None
     if read < 0:
-        raise argparse.ArgumentTypeError(f"{word} is less than 0")
+        raise argparse.ArgumentTypeError(f"{word} is negative; give 0 or more")
     return read
 
 
 def _targets(word: str) -> str:
     if not all(word.split(",")):
-        raise argparse.ArgumentTypeError(f"{word!r} has an empty target in it")
+        raise argparse.ArgumentTypeError(f"{word!r} contains an empty target; remove a comma")
     return word

@@ -1,4 +1,4 @@
-"""The commands on what is there: the key of a compilation; the id of a launch, program or sweep."""
+"""Commands on existing results: the key of a compilation; the id of a launch or program."""
 
 import argparse
 import base64
@@ -13,37 +13,37 @@ from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.service_errors import ProblemError
 
-KEY_DIGITS = 64  # of a compilation's key; the ids of launches are shorter
+KEY_DIGITS = 64  # of a compilation's key; other ids are shorter
 EXPORTS = ("c", "cuda-inline", "rust", "python", "triton-cache")
 _ARTIFACTS = frozenset({"artifact", "sass", "numpy", "export"})
 _MADE = {
     "sass": "write the disassembled machine code to stdout",
-    "numpy": "write the kernel as a Python module on NumPy to stdout",
-    "lines": "show what each line of the source became, as JSON",
-    "instructions": "show how many machine instructions of each kind there are, as JSON",
-    "passes": "show what each compiler pass did, as JSON",
+    "numpy": "write the kernel as a NumPy module to stdout",
+    "lines": "show the output lines of each source line, as JSON",
+    "instructions": "count the machine instructions of each kind, as JSON",
+    "passes": "show the effect of each compiler pass, as JSON",
 }
 
 
 def add_commands(commands: Any) -> None:
     """Add these commands to the parser's."""
-    either = "the key of a compilation, or the id of a launch, a program or a sweep"
-    text = "show a compilation, a launch, a program or a sweep, as JSON"
+    either = "the key of a compilation, or the id of a launch, program or sweep"
+    text = "show a compilation, launch, program or sweep, as JSON"
     add_wait(_add(commands, "get", text, either), default=0)
-    artifact = _add(commands, "artifact", "write one stage's bytes to stdout")
+    artifact = _add(commands, "artifact", "write one stage to stdout")
     artifact.add_argument("stage", metavar="STAGE", help="ttir, ttgir, llir, ptx, cubin, ...")
     add_wait(artifact, default=60)
-    export = _add(commands, "export", "write the kernel as source to stdout")
+    export = _add(commands, "export", "write the kernel as source code to stdout")
     export.add_argument("format", metavar="FORMAT", choices=EXPORTS, help=", ".join(EXPORTS))
     add_wait(export, default=60)
     for name, text in _MADE.items():
         add_wait(_add(commands, name, text), default=60)
-    text = "withdraw interest in a compilation, or end a launch, a program or a sweep"
+    text = "cancel a launch, program or sweep, or your interest in a compilation"
     _add(commands, "cancel", text, either)
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Write what there is under a key, or cancel it; return True."""
+    """Write the result of a key, or cancel its job; return True."""
     wait_s = getattr(given, "wait_s", 0)
     with waiting(given, terminal, f"waiting for {given.command} of {given.key}", [given.key]):
         if given.command in _ARTIFACTS:
@@ -98,9 +98,9 @@ def _document(given: Namespace, client: Client, wait_s: float) -> Any:
 
 
 def _first_of(asked_id: str, *asks: Callable[[], Any]) -> Any:
-    """Return what the first that knows the id answers: an id does not say what it is of.
+    """Return the answer of the first request that knows the id: ids do not show their kind.
 
-    Raises ArgumentTypeError for one that nothing has.
+    Raises ArgumentTypeError if no request knows it.
     """
     for ask in asks:
         try:
@@ -123,7 +123,7 @@ def _name(given: Namespace) -> str:
 
 
 def _content(content: bytes) -> dict[str, str]:
-    """Return bytes as JSON has them: text where they are, else in base64."""
+    """Return bytes as JSON members: text if possible, otherwise base64."""
     try:
         return {"text": content.decode()}
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The commands that compile and launch nothing: on a source, or on the deployment."""
+"""Commands that neither compile nor launch: on a source, or on the deployment."""
 
 from argparse import Namespace
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def add_commands(commands: Any) -> None:
 
 
 def inspect(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Write what is known of the kernels; return whether the source could be read."""
+    """Write the facts about the kernels; return whether the source could be parsed."""
     source = read_source(given.source, given)
     if given.verbose:
         source.say_sent(terminal)
@@ -56,21 +56,21 @@ def inspect(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 
 def show_deployment(given: Namespace, client: Client, _: Terminal) -> bool:
-    """Write one of the documents on what the service can do, and how it is."""
+    """Write one document about the deployment: its targets, devices or state."""
     documents = {"targets": client.targets, "devices": client.devices, "system": client.system}
     write_json(documents[given.command]())
     return True
 
 
 def say_versions(url: str, client: Client, terminal: Terminal, *, as_json: bool) -> None:
-    """Write a line for each, or one document; that no service answers is no failure."""
+    """Write the versions as lines or one document; an unreachable service is not a failure."""
     service = None
     try:
         service = client.system().get("version")
     except ProblemError as error:
-        terminal.say(f"tritond at {url} does not tell its version: {error}")
+        terminal.say(f"tritond at {url} did not answer with its version: {error}")
     except (ServerUnavailable, UnexpectedAnswer) as error:
-        terminal.say(f"no tritond is asked for its version: {error}")
+        terminal.say(f"the version of tritond is unknown: {error}")
     if as_json:
         write_json({"tritonc": __version__, "tritond": service, "url": url})
         return

@@ -36,12 +36,12 @@ from tritonc.errors import (
 )
 from tritonc.exchange import DEFAULT_URL, KEY_VARIABLE, URL_VARIABLE
 
-TIMEOUT_S = 10.0  # to connect, and of each silence
-VERSION_TIMEOUT_S = 3.0  # somebody waits for one line
+TIMEOUT_S = 10.0  # for connecting, and for each silence of the service
+VERSION_TIMEOUT_S = 3.0  # the user waits for a single line
 
 
 class Exit(IntEnum):
-    """What the exit code says; `tritonc --help` has a sentence for each."""
+    """Exit codes; `tritonc --help` explains each in a sentence."""
 
     DONE = 0
     NOT_GOOD = 1
@@ -69,8 +69,8 @@ def main(
     environment: Mapping[str, str] = os.environ,
     transport: BaseTransport | None = None,
 ) -> int:
-    """Run one command and return its exit code; `transport` is the client's, for tests."""
-    if argv is None:  # this process is the command's
+    """Run one command and return its exit code; tests pass a `transport` for the client."""
+    if argv is None:  # this process belongs to the command
         sys.excepthook = _say_traceback
     parser, terminal = command_parser(), Terminal(environment)
     if ASKED in environment:
@@ -83,7 +83,7 @@ def main(
     try:
         return _run(given, url, environment, terminal, transport)
     except BrokenPipeError:
-        # whoever reads has seen enough, as in `tritonc targets | head`; nothing more is flushed
+        # the reader has closed the pipe, as in `tritonc targets | head`; flush nothing more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
 
@@ -91,7 +91,7 @@ def main(
 def _say_traceback(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Write a traceback as Python does, but for what a server's text would do to a terminal."""
+    """Write a traceback as Python does, with control characters of a server's text escaped."""
     sys.stderr.write(printable("".join(traceback.format_exception(kind, error, trace))))
 
 
@@ -119,7 +119,7 @@ def _run(
 
 
 def _failed(error: Exception, given: Namespace, terminal: Terminal) -> Exit:
-    """Say what went wrong, as the one document of --json, too; return the exit code."""
+    """Report an error, also as the document of --json; return the exit code."""
     message = refused(error, given) if isinstance(error, ProblemError) else _message(error)
     code = next(code for kind, code in _CODES if isinstance(error, kind))
     if given.json:
@@ -128,7 +128,7 @@ def _failed(error: Exception, given: Namespace, terminal: Terminal) -> Exit:
             told["problem"] = error.problem.raw
         if isinstance(error, WaitExpired):
             told["key"] = error.key
-        with suppress(OSError):  # what is written to may be what failed
+        with suppress(OSError):  # standard output itself may have failed
             write_json({"error": told})
     terminal.say(f"tritonc: {message}")
     return code

@@ -1,4 +1,4 @@
-"""The command line: its commands, and what `--help` says of all. Nothing is done here."""
+"""The command line: all commands and their `--help`. Nothing is executed here."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -18,17 +18,17 @@ from tritonc.cli.sweeping import sweep_command
 
 EPILOG = """\
 exit codes:
-  0  done; of a launch or a program: the verdict is passed, or not_checked without a reference
-  1  the kernel did not compile, did not run, or its verdict is not good; or the program's
-  2  the request is wrong: unknown option, type, target, file, key, or not permitted
-  3  the service cannot be reached, or cannot serve now
-  4  not finished within --wait-s; `tritonc get KEY` asks again
-  130  interrupted by Ctrl-C; what goes on, and how to come back to it, is said
+  0  success; for launches and programs: the verdict is passed, or not_checked without reference
+  1  the kernel did not compile or run, or the verdict of the launch or program is not good
+  2  the request is wrong: unknown option, type, target, file or key, or no permission
+  3  the service is unreachable, or cannot serve now
+  4  not finished within --wait-s; `tritonc get KEY` waits again
+  130  interrupted by Ctrl-C; a message lists what is still running
 
 environment:
-  TRITOND_URL      where the service is (default http://127.0.0.1:8000)
-  TRITOND_API_KEY  the key to send; not a flag, because command lines are visible to others
-  NO_COLOR         no colours; FORCE_COLOR=1: colours, though it is no terminal
+  TRITOND_URL      URL of the service (default http://127.0.0.1:8000)
+  TRITOND_API_KEY  API key; there is no flag, since other users can see command lines
+  NO_COLOR         no colours; FORCE_COLOR=1: colours even if the output is not a terminal
 
 examples:
   tritonc compile vector_add.py --target cuda:90 --constexpr BLOCK_SIZE=1024 \\
@@ -40,9 +40,9 @@ examples:
 
 @cache
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of `tritonc`, built once; `run` of what it reads is what the command does.
+    """Return the parser of `tritonc`, built once; `run` of its namespace is the command.
 
-    A notebook asks with every cell.
+    A notebook uses it for every cell.
     """
     root = argparse.ArgumentParser(
         prog="tritonc",
@@ -51,9 +51,9 @@ def command_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     where = ("--url", "--server")
-    root.add_argument(*where, help="where the service is; overrides TRITOND_URL")
+    root.add_argument(*where, help="URL of the service; overrides TRITOND_URL")
     root.add_argument("--json", action="store_true", help="write one JSON document to stdout")
-    text = "show the version of this client, and of the service if there is one"
+    text = "show the versions of this client and of the service"
     root.add_argument("--version", action="store_true", help=text)
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     compile_command.add_command(commands)
@@ -67,13 +67,13 @@ def command_parser() -> argparse.ArgumentParser:
     lookup_commands.add_commands(commands)
     key_commands.add_commands(commands)
     completion_command.add_command(commands)
-    for parser in _below(root):  # people write it behind the command, too
+    for parser in _below(root):  # users may write it after the command, too
         parser.add_argument(*where, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return root
 
 
 def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """Yield the parsers of all commands, and of what these do."""
+    """Yield the parsers of all commands and subcommands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
@@ -82,9 +82,9 @@ def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
 
 
 def joined(words: Sequence[str]) -> list[str]:
-    """Return the words with what --sort sorts down by joined to it: `--sort -registers`.
+    """Join the value of --sort to its flag, such as `--sort -registers`.
 
-    argparse takes a word that begins with a dash for a flag.
+    argparse mistakes a word that begins with a dash for a flag.
     """
     told: list[str] = []
     for word in words:

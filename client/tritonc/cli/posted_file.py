@@ -1,6 +1,6 @@
-"""A kernel's file as it is posted: its text, the modules it imports, its types by example.
+"""A kernel's file to post: its text, the modules it imports, and types given by example.
 
-Nothing of it is executed, here or anywhere below.
+Nothing in it is executed.
 """
 
 import re
@@ -24,7 +24,7 @@ _ONLY_OF_PYTHON = ("kernel", "signature", "constexpr", "hint", "file", "like")
 
 @dataclass(frozen=True, slots=True)
 class PostedFile:
-    """A file: `language` is that of IR, None of Python; `files` are the modules that go along."""
+    """A file to post: `language` of IR, None for Python; `files` are the modules to send along."""
 
     name: str
     text: str
@@ -33,13 +33,13 @@ class PostedFile:
 
     @property
     def members(self) -> dict[str, Any]:
-        """The members of a compile request that it stands for."""
+        """The members of a compile request for this file."""
         if self.language:
             return {"ir": {"language": self.language, "text": self.text}}
         return {"source": self.text} | ({"files": dict(self.files)} if self.files else {})
 
     def say_sent(self, terminal: Terminal) -> None:
-        """Say what travels."""
+        """Report the sent files and their sizes."""
         kind = f" as {self.language}" if self.language else ""
         terminal.say(f"sent {self.name}{kind} ({len(self.text.encode())} bytes)")
         for path, text in self.files.items():
@@ -49,17 +49,17 @@ class PostedFile:
 def read_source(
     path: str, given: Namespace, text: str | None = None, most_files: int = MAX_FILES
 ) -> PostedFile:
-    """Return what is posted of a file, which is Python or, by its name or --language, IR.
+    """Return a file to post. It is IR by its suffix or --language, otherwise Python.
 
-    `text` is what it says, where that is known; `most_files` modules that it imports travel with
-    it, before it is too many. Raises OSError for what cannot be read,
-    ImportsTooLarge, and ArgumentTypeError for flags that IR has no use for.
+    `text` is its content if known. At most `most_files` imported modules are sent along. Raises
+    OSError for unreadable files, ImportsTooLarge, and ArgumentTypeError for flags that do not
+    apply to IR.
     """
     language = getattr(given, "language", None)
     if language or Path(path).suffix in IR_SUFFIXES:
         text = read(path) if text is None else text
         if useless := [f"--{flag}" for flag in _ONLY_OF_PYTHON if getattr(given, flag, None)]:
-            message = f"{', '.join(useless)}: {path} is IR, which has its kernel and types in it"
+            message = f"{', '.join(useless)}: {path} is IR, which fixes kernel and types"
             raise ArgumentTypeError(message)
         return PostedFile(name_of(path), text, language or _language(path, text), {})
     text = read_python(path) if text is None else text
@@ -71,10 +71,10 @@ def read_source(
 def by_example(
     source: PostedFile, given: Namespace, members: dict[str, Any], target: str, client: Client
 ) -> dict[str, Any]:
-    """Return `members` with the types that --like gives examples of; others stay as they are.
+    """Return `members` with types from the examples of --like; explicit ones take precedence.
 
-    What the file says of its parameters is asked for, since it decides. Raises ArgumentTypeError
-    for what is no example.
+    The service is asked for the parameters, since annotations decide. Raises ArgumentTypeError
+    for an invalid example.
     """
     if not given.like:
         return members
@@ -94,13 +94,13 @@ def by_example(
 def parameters_of(
     inspection: Mapping[str, Any], kernel: str | None
 ) -> dict[str, Mapping[str, Any]]:
-    """Return what the file says of the parameters of the kernel, nothing if it is not clear."""
+    """Return the parameters of the kernel by name; nothing if the kernel is ambiguous."""
     kernels = inspection.get("kernels") or ()
     called = {name for one in kernels for name in one.get("calls") or ()}
     wanted = [one for one in kernels if one["name"] == kernel]
     wanted = wanted if kernel else [one for one in kernels if one["name"] not in called]
     if len(wanted) != 1:
-        return {}  # compiling says so, and what there is
+        return {}  # compiling reports the error and lists the kernels
     return {parameter["name"]: parameter for parameter in wanted[0]["parameters"]}
 
 

@@ -1,7 +1,7 @@
-"""Files and standard streams as the command line names them: `-` is a standard stream.
+"""Files and standard streams of the command line; `-` is a standard stream.
 
-A file or a pipe gets each byte as it is. A terminal would obey some of them: there what a server
-sent is escaped, and JSON stays JSON.
+Files and pipes get the bytes unchanged. Terminals would obey control characters, so text from a
+server is escaped for them; JSON stays valid JSON.
 """
 
 import json
@@ -18,52 +18,52 @@ STANDARD = "-"
 
 
 def read(path: str) -> str:
-    """Return a text. Raises OSError, also for what is not UTF-8, naming the file."""
+    """Return a text. Raises OSError with the file's name, also if it is not UTF-8."""
     try:
         return sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise OSError(f"{name_of(path)} is no text in UTF-8: {error}") from error
+        raise OSError(f"{name_of(path)} is not valid UTF-8: {error}") from error
 
 
 def read_python(path: str) -> str:
-    """Return the text of a Python file. Raises OSError, also for one that Python cannot read."""
+    """Return the text of a Python file. Raises OSError, also for invalid encodings."""
     data = sys.stdin.buffer.read() if path == STANDARD else Path(path).read_bytes()
     return text_of(data, name_of(path))
 
 
 def name_of(path: str) -> str:
-    """Return what to call a source in messages."""
+    """Return the name of a source in messages."""
     return "<stdin>" if path == STANDARD else path
 
 
 def check_writable(path: str, said: str) -> None:
-    """Refuse a path that nothing can be written to, before there is something to write.
+    """Raise an error early for a path that cannot be written.
 
-    Raises ArgumentTypeError, which begins with what was `said`.
+    The message of the ArgumentTypeError begins with `said`.
     """
     if path != STANDARD and Path(path).is_dir():
-        raise ArgumentTypeError(f"{said}: that is a folder; name a file in it")
+        raise ArgumentTypeError(f"{said}: this is a folder; name a file in it")
     if path != STANDARD and not Path(path).parent.is_dir():
-        raise ArgumentTypeError(f"{said}: there is no folder {Path(path).parent}")
+        raise ArgumentTypeError(f"{said}: folder {Path(path).parent} does not exist; create it")
 
 
 def write(content: str | bytes, path: str) -> None:
     """Write to a file, or to standard output for `-`.
 
-    Raises OSError if it cannot be written; a binary is not written to a terminal.
+    Raises OSError if it cannot be written, or if a binary would go to a terminal.
     """
     if path == STANDARD and sys.stdout.isatty():
         shown = (
             content.decode("utf-8", "backslashreplace") if isinstance(content, bytes) else content
         )
         if "\0" in shown:
-            raise OSError("this is a binary and standard output a terminal; redirect it to a file")
+            raise OSError("cannot write a binary to a terminal; redirect standard output to a file")
         _write(printable(shown).encode(sys.stdout.encoding, "backslashreplace"))
         return
     try:
         data = content.encode() if isinstance(content, str) else content
     except UnicodeEncodeError as error:
-        raise OSError(f"{path}: what the service sent is no text: {error}") from error
+        raise OSError(f"{path}: the service sent invalid Unicode: {error}") from error
     if path == STANDARD:
         _write(data)
     else:
@@ -71,8 +71,8 @@ def write(content: str | bytes, path: str) -> None:
 
 
 def write_json(document: Mapping[str, Any], indent: int | None = 2) -> None:
-    """Write a document to standard output, on one line without `indent`."""
-    # an encoding that lacks a character gets its escape, as does the half of a surrogate pair
+    """Write a document to standard output, on one line if `indent` is None."""
+    # escape characters that the encoding lacks, and lone surrogates
     has_all = sys.stdout.encoding.lower() == "utf-8" or not sys.stdout.isatty()
     text = json.dumps(document, indent=indent, ensure_ascii=not has_all)
     shown = printable_json(text) if sys.stdout.isatty() else text

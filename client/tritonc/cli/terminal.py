@@ -1,7 +1,8 @@
-"""Where a command writes, and how: colour, tables and progress, decided once for all commands.
+"""Terminal output of all commands: colours, tables and progress.
 
-Results go to standard output, everything about them to standard error. What is no terminal gets
-plain text, each line whole, and nothing that moves a cursor. No stranger's text drives a terminal.
+Results go to standard output, everything about them to standard error. Files and pipes get plain
+whole lines without cursor movement. Text from servers is escaped, so that it cannot control a
+terminal.
 """
 
 import re
@@ -14,14 +15,14 @@ from typing import TYPE_CHECKING, TextIO
 
 from tritonc.diagnostic import printable
 
-if TYPE_CHECKING:  # rich is imported by what draws: most commands draw nothing
+if TYPE_CHECKING:  # most commands draw nothing, so rich is imported only when needed
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-SHOW_AFTER_S = 1.0  # what is over sooner needs no progress
-_WIDEST = 10_000  # columns of what is no terminal: nothing is wrapped or cut there
-_STYLES = (  # `word` is what gets the style
+SHOW_AFTER_S = 1.0  # shorter waits need no progress display
+_WIDEST = 10_000  # columns of a file or pipe, so that nothing is wrapped or cut
+_STYLES = (  # `word` gets the style
     (r"(?m)^(?:\S[^\n]*?: )?(?P<word>error): ", "bold red"),
     (r"(?m)^(?:\S[^\n]*?: )?(?P<word>warning|incomplete): ", "bold yellow"),
     (r"(?m)^ *(?P<word>hint|note): ", "cyan"),
@@ -35,24 +36,24 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The two streams of a command; `environment` is asked for their colour.
+    """The two streams of a command; `environment` decides on their colours.
 
-    NO_COLOR (not empty) means none, else FORCE_COLOR (not empty, not 0) some, else terminals get
-    colours, but for TERM=dumb. Only a terminal gets what is drawn again and again.
+    A non-empty NO_COLOR turns colours off. FORCE_COLOR (not empty, not 0) turns them on. Otherwise
+    terminals get colours, except for TERM=dumb. Only terminals get redrawn output.
     """
 
     environment: Mapping[str, str]
 
     def text(self, text: str) -> None:
-        """Write a result to standard output: a text of whole lines, as it is but for colours."""
+        """Write a result in whole lines to standard output, coloured but otherwise unchanged."""
         self._write(text, sys.stdout)
 
     def say(self, text: str) -> None:
-        """Write something about a result to standard error."""
+        """Write a message about a result to standard error."""
         self._write(text, sys.stderr)
 
     def draw(self, drawn: "TextTable", stream: TextIO | None = None) -> None:
-        """Write a table: as a result, or to standard error; plain lines where it is no terminal."""
+        """Write a table, by default as a result; plain lines if the stream is not a terminal."""
         stream = stream or sys.stdout
         if is_terminal(stream, self.environment):
             self.console(stream).print(drawn.drawn())
@@ -61,7 +62,7 @@ class Terminal:
             self._write(drawn.plain(), stream)
 
     def console(self, stream: TextIO) -> "Console":
-        """Return rich's console of a stream; it takes no text for markup."""
+        """Return rich's console of a stream; it never interprets text as markup."""
         from rich.console import Console
 
         is_drawn = is_terminal(stream, self.environment)
@@ -79,14 +80,14 @@ class Terminal:
 
     @property
     def is_live(self) -> bool:
-        """Whether progress can be drawn: standard error is a terminal."""
+        """True if progress can be drawn: standard error is a terminal."""
         return is_terminal(sys.stderr, self.environment)
 
     @contextmanager
     def progress(self, text: str, *, is_silent: bool = False) -> Iterator[Say]:
-        """Show what goes on once it took SHOW_AFTER_S, on a terminal only.
+        """Show a progress message after SHOW_AFTER_S, on a terminal only.
 
-        What it gives says what is waited for from then on.
+        The yielded function replaces the message.
         """
         if is_silent or not self.is_live:
             yield _say_nothing
@@ -99,7 +100,7 @@ class Terminal:
             yield lambda text: status.update(_cell(text))
         finally:
             timer.cancel()
-            timer.join()  # it may be about to start what is stopped here
+            timer.join()  # it may be about to start the status
             status.stop()
 
     def _write(self, text: str, stream: TextIO) -> None:
@@ -112,12 +113,12 @@ class Terminal:
 
 
 def is_terminal(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Return whether a person looks at `stream`, on something that can move its cursor."""
+    """Return whether a user looks at `stream`, on a terminal that can move its cursor."""
     return stream.isatty() and environment.get("TERM") != "dumb"
 
 
 def has_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Return whether colours are written to `stream`: see no-color.org and force-color.org."""
+    """Return whether to write colours to `stream`; see no-color.org and force-color.org."""
     if environment.get("NO_COLOR"):
         return False
     forced = environment.get("FORCE_COLOR")
@@ -133,7 +134,7 @@ class TextTable:
     title: str = ""
 
     def drawn(self) -> "Table":
-        """Return what rich draws; columns of numbers are aligned to the right."""
+        """Return rich's table, with columns of numbers aligned to the right."""
         from rich import box
         from rich.table import Table
 
@@ -147,7 +148,7 @@ class TextTable:
         return drawn
 
     def plain(self) -> str:
-        """Return lines with two blanks between columns and none at their ends."""
+        """Return lines with two spaces between columns and no trailing ones."""
         lines = [[" ".join(cell.split()) for cell in row] for row in (self.columns, *self.rows)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         numbers = [self._has_numbers(index) for index in range(len(widths))]
@@ -179,7 +180,7 @@ def _cell(text: str) -> "Text":
 
 
 def _coloured(text: str) -> "Text":
-    """Return what a compiler or a launch says, with colours where the eye looks first."""
+    """Return the text of a compiler or a launch with coloured keywords."""
     styled = _cell(text)
     for pattern, style in _STYLES:
         for match in re.finditer(pattern, text):

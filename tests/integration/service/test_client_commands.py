@@ -91,7 +91,7 @@ def test_stages_of_several_targets_go_to_files_of_their_own(system: Deployment, 
     assert ".target sm_90" in (folder / "vector_add.cuda-90.ptx").read_text()
     assert (folder / "cuda-80" / "vector_add.bin").read_bytes().startswith(b"\x7fELF")
     assert refused.returncode == 2
-    assert "several would be written to one; name the file in PATH" in refused.stderr
+    assert "several stages would go to one; add placeholders to PATH" in refused.stderr
 
 
 def test_local_imports_go_along_and_verbose_says_so(system: Deployment, folder: Path):
@@ -212,7 +212,7 @@ def test_the_version_is_that_of_client_and_service(system: Deployment):
             '--argument x_ptr, dtype: "fp33" is not a Triton type',
         ),
         (["launch", "relu.py", "--grid", "x +", "--argument", "n=1"], "--grid: "),
-        (["launch", "relu.py", "--grid", "1", "--trace", "a"], "--trace a: a program is written"),
+        (["launch", "relu.py", "--grid", "1", "--trace", "a"], "--trace a: not a program id"),
         (["launch", "--request", "wrong.toml"], "wrong.toml, options.num_warps: 5 is not one of"),
         (["get", "nothing"], "404 not_found: you have no launch, program or sweep nothing"),
     ],

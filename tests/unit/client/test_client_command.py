@@ -88,7 +88,7 @@ def test_emit_to_a_folder_that_is_not_there_is_told_before_anything_is_compiled(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):
     assert run(tritond, "compile", kernel, "--target", "cuda:90", "--emit", "ptx=no/k.ptx") == 2
-    assert "--emit ptx=no/k.ptx: there is no folder no" in capsys.readouterr().err
+    assert "--emit ptx=no/k.ptx: folder no does not exist" in capsys.readouterr().err
     assert tritond.requests == []
 
 
@@ -236,7 +236,7 @@ def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]):
         main(["--help"])
 
     text = capsys.readouterr().out
-    for line in ("0  done", "1  the kernel did not compile", "3  the service cannot be reached"):
+    for line in ("0  success", "1  the kernel did not compile", "3  the service is unreachable"):
         assert line in text
 
 
@@ -270,7 +270,7 @@ def test_the_helps_have_examples():
 
 def test_without_a_command_the_help_says_which_there_are(capsys: pytest.CaptureFixture[str]):
     assert main([]) == 2
-    assert "run a kernel and say whether it is right" in capsys.readouterr().err
+    assert "run a kernel and check its results" in capsys.readouterr().err
 
 
 def test_url_and_json_may_stand_before_or_behind_the_command(

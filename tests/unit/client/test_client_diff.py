@@ -107,7 +107,7 @@ def test_the_command_ends_as_diff_does(
     assert run(tritond, "diff", KEY, f"http://tritond.test:8000/v1/compilations/{OTHER}") == 1
     different = capsys.readouterr().out
     assert run(tritond, "diff", KEY, OTHER) == 0
-    assert "the same came of both" in capsys.readouterr().out
+    assert "both results are the same" in capsys.readouterr().out
     assert "registers     26  20" in different
     assert "user.py:11 -> 12: fp32 -4" in different
     assert "opcodes: FADD -4" in different
@@ -161,7 +161,7 @@ def test_a_stage_that_neither_has(tritond: FakeTritond, capsys: pytest.CaptureFi
     tritond.will_answer(diff())
 
     assert run(tritond, "diff", KEY, OTHER, "--stage", "amdgcn") == 2
-    assert "--stage amdgcn: both have ttir, ptx" in capsys.readouterr().err
+    assert "--stage amdgcn: not available; both have ttir, ptx" in capsys.readouterr().err
 
 
 def test_one_kernel_is_compiled_before_and_after(kernel: str, tritond: FakeTritond) -> None:
@@ -219,11 +219,11 @@ def test_what_did_not_compile_is_told_and_compared(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((KEY,), "what is it compared with?"),
-        ((KEY, "--before", "a=1"), "is compiled already"),
-        (("add.py", "add.py", "--after", "a=1"), "B says what is other"),
-        (("add.py", "add.py"), "which target?"),
-        (("add.py", "add.py", "--target", "a,b,c"), "two are compared, and here are 3"),
+        ((KEY,), "nothing to compare with"),
+        ((KEY, "--before", "a=1"), "is a finished compilation"),
+        (("add.py", "add.py", "--after", "a=1"), "change A alone"),
+        (("add.py", "add.py"), "no target"),
+        (("add.py", "add.py", "--target", "a,b,c"), "give at most two, not 3"),
         (("none.py", "add.py", "--target", "cuda:90"), "No such file"),
         (("bad.json", "add.py", "--target", "cuda:90"), "bad.json"),
     ],

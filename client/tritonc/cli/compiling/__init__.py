@@ -1,1 +1,1 @@
-"""`tritonc compile` and `tritonc watch`: files and targets, stages to files, what is missing."""
+"""`tritonc compile` and `tritonc watch`: compile files for targets and write stages to files."""

@@ -1,4 +1,4 @@
-"""`tritonc compile`: artifacts to files, everything about them to standard error."""
+"""`tritonc compile`: writes artifacts to files and the report to standard error."""
 
 import sys
 import time
@@ -32,14 +32,14 @@ from tritonc.service_errors import WaitExpired
 
 @dataclass(frozen=True, slots=True)
 class WantedCompilation:
-    """One file for one target, and how it is asked for."""
+    """A compilation to request: one file, one target and the other request members."""
 
     source: PostedFile
     target: str
     members: Mapping[str, Any]
 
     def post(self, client: Client, wait_s: float) -> Compilation:
-        """Return the compilation in whatever state it is after `wait_s`."""
+        """Submit the compilation and return its state after at most `wait_s`."""
         how = {"target": self.target, "wait_s": wait_s, "check": False, **self.members}
         if self.source.language:
             return client.compile_ir(self.source.text, language=self.source.language, **how)
@@ -56,12 +56,12 @@ def add_command(commands: Any) -> None:
     add_targets(parser)
     add_kernel(parser)
     add_like(parser)
-    text = "write a stage to PATH, - is stdout; {file} and {target} in PATH stand for these"
+    text = "write STAGE to PATH (- is stdout); PATH may contain {file} and {target}"
     add("--emit", **WORDS, metavar="STAGE[=PATH]", help=text)
     add("--stop-after", metavar="STAGE", help="default: the target's last stage")
     add("--priority", choices=["interactive", "batch"])
-    add("--timeout-s", type=number, metavar="S", help="bound of the compile itself")
-    add("--refresh", action="store_true", help="compile again, and replace what was cached")
+    add("--timeout-s", type=number, metavar="S", help="time limit of the compilation")
+    add("--refresh", action="store_true", help="compile again and replace the cached result")
     add_json(parser)
     add_wait(parser, default=60)
 
@@ -69,7 +69,7 @@ def add_command(commands: Any) -> None:
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     """Compile every file for every target; return whether all of them compile.
 
-    Raises what reading files, asking and waiting raise.
+    Raises the errors of reading files, sending requests and waiting.
     """
     emissions = Emissions.of(given.emit, given.sources, targets_of(given))
     wanted = wanted_compilations(given, client, emissions.included)
@@ -81,7 +81,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         write_json(_document(wanted, made))
     said: dict[str, str] = {}
     for one, compilation in zip(wanted, made, strict=True):
-        # what was reached is written before the failure is told: it is what one debugs with
+        # write the reached stages before reporting a failure: the user needs them to debug it
         emissions.write(one.source.name, one.target, compilation, client, given.wait_s)
         text = report(one, compilation, given, client)
         first = said.setdefault(text, one.target)
@@ -95,7 +95,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 def wanted_compilations(
     given: Namespace, client: Client, include: Iterable[str]
 ) -> list[WantedCompilation]:
-    """Read every file before anything is asked, and return what is wanted of each."""
+    """Read every file, then return the requested compilations; nothing is sent before."""
     sources = [read_source(path, given) for path in given.sources]
     fixed = kernel_members(given)
     rest = rare_members(given) | {"include": list(include), "stop_after": given.stop_after}
@@ -109,9 +109,9 @@ def wanted_compilations(
 def compile_all(
     wanted: Sequence[WantedCompilation], given: Namespace, client: Client, terminal: Terminal
 ) -> list[Compilation]:
-    """Submit all, so that they are compiled beside each other, and wait for each.
+    """Submit all compilations so that they run in parallel, then wait for each.
 
-    Raises Interrupted, and WaitExpired with the first that is not finished in time.
+    Raises Interrupted, and WaitExpired with the first one that does not finish in time.
     """
     deadline = time.monotonic() + given.wait_s
     made: list[Compilation] = []
@@ -139,7 +139,7 @@ def compile_all(
 def _finished(
     one: WantedCompilation, first: Compilation, client: Client, wait_s: float
 ) -> Compilation:
-    """Wait for what was submitted; what the service has lost meanwhile is submitted again."""
+    """Wait for a submitted compilation; submit it again if the service lost it meanwhile."""
     if one.members.get("refresh"):
         again = client.get(first.key, include=one.members["include"], wait_s=wait_s)
     else:
@@ -150,7 +150,7 @@ def _finished(
 def report(
     one: WantedCompilation, compilation: Compilation, given: Namespace, client: Client
 ) -> str:
-    """Return what a compilation printed, and what there is to say of it."""
+    """Return the output of a compilation and its report."""
     if compilation.succeeded:
         return compilation.stdout + describe(compilation, one.source.name)
     text = compilation.stdout + CompileFailed(compilation).render(one.source.name)
@@ -161,8 +161,8 @@ def report(
 def _document(
     wanted: Sequence[WantedCompilation], made: Sequence[Compilation]
 ) -> Mapping[str, Any]:
-    """Return the one document of --json: the answer itself where there is one."""
-    # what the cache did for the first request; one that waits for its own job is a join
+    """Return the document of --json: the answer itself if there is only one."""
+    # show the cache result of the first request: a later one that waits for its own job is a join
     answers = [{**each.raw, "cache": each.cache} for each in made]
     if len(answers) == 1:
         return answers[0]

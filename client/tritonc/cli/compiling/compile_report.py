@@ -1,4 +1,4 @@
-"""What is said of compilations: one in some lines, several in a table; what one still lacks."""
+"""Reports of compilations: lines for one, a table for several, and hints for missing flags."""
 
 import shlex
 from argparse import Namespace
@@ -43,7 +43,7 @@ def overview(names: Sequence[tuple[str, str]], made: Sequence[Compilation]) -> T
 def flags_to_add(
     compilation: Compilation, source: PostedFile, given: Namespace, client: Client
 ) -> str:
-    """Return the flags for all parameters without a type or value, nothing if none is missing."""
+    """Return flags for all parameters that lack a type or value; empty if none does."""
     problem = compilation.problem
     if problem is None or problem.slug not in _SLUGS or source.language:
         return ""
@@ -59,7 +59,7 @@ def flags_to_add(
 
 
 def is_number(value: object) -> bool:
-    """Return whether `value` is one of a compilation's numbers."""
+    """Return whether `value` is a number of a compilation."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -71,8 +71,8 @@ def _numbers(compilation: Compilation) -> list[str]:
 
 
 def _assumed(compilation: Compilation) -> str:
-    """Return a line that says that the answer rests on assumptions, nothing where it does not."""
+    """Return a line saying that the result rests on assumptions; empty if it does not."""
     if compilation.complete:
         return ""
     lines = ", ".join(str(item["line"]) for item in compilation.assumptions)
-    return f"incomplete: this rests on assumptions about line {lines}, see the warnings"
+    return f"incomplete: this result assumes something about line {lines}, see the warnings"

@@ -1,4 +1,4 @@
-"""`--emit`: which stage goes to which file."""
+"""`--emit`: plans which stage is written to which file."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
@@ -9,22 +9,22 @@ from tritonc._sync.client import Client
 from tritonc.cli.streams import STANDARD, check_writable, name_of, write
 from tritonc.compilation import Compilation
 
-ON_DEMAND = frozenset({"sass", "numpy"})  # made when first asked for, so never part of the answer
+ON_DEMAND = frozenset({"sass", "numpy"})  # made on request, so never part of an answer
 
 
 @dataclass(frozen=True, slots=True)
 class Emissions:
-    """The paths to write, by the name of the file, the target and the stage."""
+    """The paths to write, by file name, target and stage."""
 
     paths: dict[tuple[str, str], dict[str, str]]
 
     @classmethod
     def of(cls, words: Sequence[str], files: Sequence[str], targets: Sequence[str]) -> "Emissions":
-        """Plan what `STAGE[=PATH]` says for each file and target.
+        """Plan the path of each `STAGE[=PATH]` for each file and target.
 
-        A stage by itself goes to a file named after the source, as rustc does it, and after the
-        target where there are several. Raises ArgumentTypeError where two go to one file, and where
-        nothing can be written.
+        Without a PATH, the file is named after the source, as rustc does, and after the target if
+        there are several. Raises ArgumentTypeError if two stages share a file, or if a file cannot
+        be written.
         """
         paths = {
             (name_of(file), target): {
@@ -42,14 +42,14 @@ class Emissions:
 
     @property
     def included(self) -> list[str]:
-        """The stages to ask for with the compilation."""
+        """The stages to request with the compilation."""
         stages = dict.fromkeys(stage for stages in self.paths.values() for stage in stages)
         return [stage for stage in stages if stage not in ON_DEMAND]
 
     def write(
         self, file: str, target: str, compilation: Compilation, client: Client, wait_s: float
     ) -> None:
-        """Write what there is of a compilation; what is made on demand only if it succeeded."""
+        """Write the available stages; request those made on demand only after a success."""
         for stage, path in self.paths[file, target].items():
             if stage in compilation.included:
                 write(compilation.included[stage], path)
@@ -70,6 +70,6 @@ def _check_one_each(paths: Sequence[str]) -> None:
     for path in paths:
         if path != STANDARD and paths.count(path) > 1:
             raise ArgumentTypeError(
-                f"--emit: several would be written to {path}; name the file in PATH, as in "
+                f"--emit: several stages would go to {path}; add placeholders to PATH, as in "
                 "'ptx=out/{file}-{target}.ptx'"
             )

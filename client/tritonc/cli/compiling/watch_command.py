@@ -1,4 +1,4 @@
-"""`tritonc watch`: compiles a file whenever it is saved, and says what that changed."""
+"""`tritonc watch`: compiles a file whenever it is saved, and reports the changes."""
 
 import time
 from argparse import Namespace
@@ -28,7 +28,7 @@ Resources = dict[str, dict[str, Any]]  # by target
 
 def add_command(commands: Any) -> None:
     """Add `watch` to the parser's commands."""
-    text = "compile a file whenever it or a module it imports is saved; Ctrl-C ends it"
+    text = "compile a file whenever it or a module that it imports is saved; Ctrl-C stops"
     parser = commands.add_parser("watch", help=text)
     parser.add_argument("source", metavar="FILE", help="Python file with the kernel, or IR")
     add_targets(parser)
@@ -41,7 +41,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Compile, and again after each change, until Ctrl-C; return True then.
+    """Compile now and after each change, until Ctrl-C; then return True.
 
     Raises OSError if the file cannot be read at first, and Interrupted during a compilation.
     """
@@ -49,7 +49,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     before: Resources = {}
     Path(given.source).read_bytes()
     files = ", ".join(map(str, _watched(given)))
-    terminal.say(f"watching {files}; Ctrl-C ends it")
+    terminal.say(f"watching {files}; press Ctrl-C to stop")
     try:
         while True:
             watched = _watched(given)
@@ -57,16 +57,16 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
             before = _compile(given, client, terminal, before)
             _wait_for_save(watched, saved)
     except KeyboardInterrupt:
-        terminal.say("tritonc: no longer watching")
+        terminal.say("tritonc: stopped watching")
         return True
 
 
 def _compile(given: Namespace, client: Client, terminal: Terminal, before: Resources) -> Resources:
-    """Compile for every target and say what changed; return the resources there are now."""
+    """Compile for every target and report changes; return the current resources."""
     try:
         wanted = wanted_compilations(given, client, [])
         made = compile_all(wanted, given, client, terminal)
-    except ProblemError as error:  # the next save, or the service's return, may mend it
+    except ProblemError as error:  # the next save, or the service's recovery, may fix it
         terminal.say(f"tritonc: {refused(error, given)}")
         return before
     except (ServerUnavailable, WaitExpired, ImportsTooLarge, OSError) as error:
@@ -116,23 +116,23 @@ def _numbers(compilation: Compilation) -> dict[str, Any]:
 
 
 def _watched(given: Namespace) -> list[Path]:
-    """Return the file and the modules that go along with it, the file first."""
+    """Return the file and the modules that it sends along, the file first."""
     source, named = Path(given.source), [Path(path) for _, path in given.file]
     try:
         found = [] if given.no_local_imports else local_paths(source)
     except (OSError, ImportsTooLarge):
-        found = []  # compiling says why
+        found = []  # compiling will report the error
     return [source, *named, *found]
 
 
 def _wait_for_save(watched: Sequence[Path], saved: Mapping[Path, Any]) -> None:
-    """Return once a file is another; one that is gone is waited for, as editors replace files."""
+    """Return once a file has changed; wait for a missing file, since editors replace files."""
     while (now := _saved(watched)) == saved or watched[0] not in now:
         time.sleep(LOOK_EVERY_S)
 
 
 def _saved(watched: Sequence[Path]) -> dict[Path, Any]:
-    """Return when each file was saved, of those that are there."""
+    """Return the modification time of each existing file."""
     states: dict[Path, Any] = {}
     for path in watched:
         try:

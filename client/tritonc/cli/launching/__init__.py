@@ -1,1 +1,1 @@
-"""`tritonc launch`: a launch as flags and a request file say it, and its report."""
+"""`tritonc launch`: runs a launch given by flags and a request file, and reports it."""

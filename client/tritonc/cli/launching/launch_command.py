@@ -1,4 +1,4 @@
-"""`tritonc launch`: the report to standard output, what the kernel printed to standard error."""
+"""`tritonc launch`: the report goes to standard output, kernel output to standard error."""
 
 import json
 from argparse import Namespace, RawDescriptionHelpFormatter
@@ -23,13 +23,13 @@ from tritonc.service_errors import WaitExpired
 LAUNCH = """\
 arguments, with --argument NAME=VALUE:
   n=98432  scale=0.5  flag=true         a scalar
-  'x=fp32[98432]:uniform'               a buffer: dtype, shape, and how it is filled
+  'x=fp32[98432]:uniform'               a buffer: dtype, shape and contents
   'x=fp32[64,64]:normal(seed=2,std=3)'  zeros ones full(value) arange(start,step)
                                         uniform(low,high) normal(mean,std) randint(low,high)
-  'z=fp32[98432]:output'                an output; zeros:output is filled first, worked on in place
-  x=@data.npy                           a .npy file; @data.npy:output is worked on in place
-  'x={"view": {"of": "y"}}'             as the HTTP API writes it
-The quotes are for the shell: brackets, stars and parentheses mean something to it.
+  'z=fp32[98432]:output'                an output; zeros:output initialises it first
+  x=@data.npy                           a .npy file; @data.npy:output is modified in place
+  'x={"view": {"of": "y"}}'             JSON of the HTTP API
+The quotes protect brackets, stars and parentheses from the shell.
 
 example:
   tritonc launch vector_add.py --device cpu --constexpr BLOCK_SIZE=1024 \\
@@ -44,14 +44,14 @@ def add_command(commands: Any) -> None:
     """Add `launch` to the parser's commands."""
     parser = commands.add_parser(
         "launch",
-        help="run a kernel and say whether it is right",
+        help="run a kernel and check its results",
         epilog=LAUNCH,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("source", metavar="FILE", nargs="?", help="Python file with the kernel, IR, or -")
-    add("--target", help="cuda:90, ...; not needed on the CPU, nor where --device says it")
+    add("--target", help="cuda:90, ...; not needed on the CPU, or if --device names it")
     add_kernel(parser)
     add_launch(parser)
     returned = WORDS | {"type": _returned, "dest": "returns", "metavar": "OUTPUT[=HOW]"}
@@ -59,16 +59,16 @@ def add_command(commands: Any) -> None:
     add("--save", **PAIRS, help="OUTPUT=PATH: write an output to a .npy file")
     checks = "memcheck racecheck initcheck determinism fuzz"
     add("--check", **WORDS, metavar="CHECK", help=checks)
-    add("--fuzz-seed", type=int, metavar="SEED", help="fuzz with the cases of this seed again")
-    text = "on a CPU: print the loads and stores of a program (default 0)"
+    add("--fuzz-seed", type=int, metavar="SEED", help="repeat the fuzz cases of this seed")
+    text = "CPU only: print the loads and stores of a program instance (default 0)"
     add("--trace", nargs="?", const="0", metavar="PROGRAM", help=text)
-    text = "on a CPU: write accesses and values of a program, such as 0,0,0, to PATH as JSON"
+    text = "CPU only: write accesses and values of an instance, such as 0,0,0, to PATH as JSON"
     add("--step", type=assignment, metavar="PROGRAM=PATH", help=text)
-    add("--time", action="store_true", help="measure how long the kernel takes; on a GPU only")
-    text = "show which lines of the kernel take its time; on a GPU only"
+    add("--time", action="store_true", help="measure the kernel's time; GPU only")
+    text = "show which lines of the kernel take its time; GPU only"
     add("--hot-lines", action="store_true", help=text)
     add(
-        "--timeout-s", type=number, metavar="S", help="bound of each run, reference and compilation"
+        "--timeout-s", type=number, metavar="S", help="limit of each run, reference and compilation"
     )
     add_json(parser)
     add_wait(parser, default=60)
@@ -77,7 +77,7 @@ def add_command(commands: Any) -> None:
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     """Launch and report; return whether the verdict is good.
 
-    Raises ArgumentTypeError for what the flags or the request file do not say, WaitExpired.
+    Raises WaitExpired, and ArgumentTypeError if the flags and the request file are incomplete.
     """
     for name, path in (*given.save, *([given.step] if given.step else [])):
         check_writable(path, f"{name}={path}")

@@ -1,4 +1,4 @@
-"""A launch as flags and a request file say it: these flags, what is compiled, the other members."""
+"""Builds a launch from flags and a request file: the compilation and the other members."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from tritonc.launch_body import KernelMembers
 
 
 def add_launch(parser: ArgumentParser) -> None:
-    """Add what is passed to the kernel, where it runs, and what outputs are compared with."""
+    """Add the flags for arguments, the device, and the reference."""
     add = parser.add_argument
     add("--request", metavar="PATH", help="a request as TOML or JSON; flags add to it")
     add("--device", help="auto (default), cpu, gpu, or a target of `tritonc devices`")
-    add("--argument", "--arg", **PAIRS, help="what is passed; see below")
+    add("--argument", "--arg", **PAIRS, help="an argument of the kernel; see below")
     add("--grid", nargs="+", metavar="N", help="97, or 'cdiv(n_elements, BLOCK_SIZE)'")
     add("--reference", metavar="PATH", help="Python file that defines reference(**arguments)")
-    add("--rtol", type=number, help="tolerance of the comparison, relative")
-    add("--atol", type=number, help="and absolute; defaults depend on the dtype")
+    add("--rtol", type=number, help="relative tolerance of the comparison; default: by dtype")
+    add("--atol", type=number, help="absolute tolerance of the comparison; default: by dtype")
 
 
 def unused_of_launches() -> dict[str, Any]:
-    """Return the words of the other flags of a launch, for a command that has none of them."""
+    """Return defaults of the other launch flags, for a command that lacks them."""
     nothing = ("fuzz_seed", "trace", "step", "timeout_s", "check")
     never = ("interpret", "time", "hot_lines")
     return {
@@ -38,9 +38,9 @@ def unused_of_launches() -> dict[str, Any]:
 def launch_source(
     given: Namespace, request: dict[str, Any], posted: PostedFile | None
 ) -> dict[str, Any]:
-    """Take what is compiled out of `request` and return it, with what file and flags add.
+    """Take the compilation out of `request` and return it, with what file and flags add.
 
-    Raises ArgumentTypeError where neither says what is compiled, or both do.
+    Raises ArgumentTypeError unless exactly one of them gives the kernel.
     """
     key, compilation = request.pop("compilation_key", None), request.pop("compilation", {})
     beside = KernelMembers.__annotations__.keys() & request.keys()
@@ -50,18 +50,18 @@ def launch_source(
         said = [given.source] if posted else []
         if twice := ", ".join([*said, *_merged(compilation, flags)]):
             raise ArgumentTypeError(
-                f"{twice}: a compilation_key names a kernel that is compiled already"
+                f"{twice}: not allowed with compilation_key, whose kernel is compiled already"
             )
         return {"compilation_key": key}
     if posted is not None:
         compilation = _merged(compilation, posted.members)
     if not compilation.keys() & {"source", "ir"}:
-        raise ArgumentTypeError("which kernel? give a FILE, or --request with a `compilation`")
+        raise ArgumentTypeError("no kernel; give a FILE, or --request with a `compilation`")
     return _merged(compilation, flags)
 
 
 def launch_members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the other members of the launch: those of the request file, and what flags add."""
+    """Return the other members of the launch, from the request file and the flags."""
     flags = {
         "arguments": {name: launch_argument(text) for name, text in given.argument},
         "grid": [int(word) if word.isdecimal() else word for word in given.grid or ()],
@@ -79,12 +79,12 @@ def launch_members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     request["returns"] = request.pop("return", {})
     merged = _merged({"arguments": {}, "cases": []} | request, given_members)
     if "grid" not in merged:
-        raise ArgumentTypeError("how many programs? give --grid, such as --grid 97")
+        raise ArgumentTypeError("no grid; give --grid, such as --grid 97")
     return {name: member for name, member in merged.items() if member is not None}
 
 
 def _checks(given: Namespace, request: Mapping[str, Any]) -> list[str]:
-    """Return the checks that are asked for; whoever gives a seed to fuzz with wants that one."""
+    """Return the requested checks; a fuzz seed implies `fuzz`."""
     checks = list(given.check or ())
     if given.fuzz_seed is None or "fuzz" in checks:
         return checks
@@ -92,7 +92,7 @@ def _checks(given: Namespace, request: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(members: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `members` with what is `added`; objects within are merged, too."""
+    """Return `members` updated with `added`, merging nested objects."""
     merged = dict(members)
     for name, member in added.items():
         known = merged.get(name)
@@ -108,9 +108,9 @@ def _reference(given: Namespace) -> dict[str, Any]:
 
 
 def _trace(traced: str | None, step: tuple[str, str] | None) -> dict[str, Any] | None:
-    """Return what traces the programs of --trace and --step, the latter with values.
+    """Return the trace request for --trace and --step; the latter includes values.
 
-    Raises ArgumentTypeError for what is no program.
+    Raises ArgumentTypeError for a malformed program id.
     """
     words = dict.fromkeys(word for word in (traced, step and step[0]) if word is not None)
     if not words:
@@ -118,7 +118,7 @@ def _trace(traced: str | None, step: tuple[str, str] | None) -> dict[str, Any] |
     for word in words:
         if not all(axis.isdecimal() for axis in word.split(",")):
             flag = "--trace" if word == traced else "--step"
-            raise ArgumentTypeError(f"{flag} {word}: a program is written as 0, or as 0,0,0")
+            raise ArgumentTypeError(f"{flag} {word}: not a program id; write 0, or 0,0,0")
     programs = [[int(axis) for axis in word.split(",")] for word in words]
     return {"programs": programs} | ({"values": True} if step else {})
 

@@ -1,4 +1,4 @@
-"""What `tritonc launch` prints beside its verdict: values of outputs, accesses of a program."""
+"""Parts of `tritonc launch`'s report beside the verdict: output values and memory accesses."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from tritonc.launch_run import Output, Run
 
 
 def values(launch: Launch, names: Sequence[str]) -> str:
-    """Return the outputs `names`, of each case that ran, with all their values."""
+    """Return all values of the outputs `names`, for each case that ran."""
     runs: Sequence[Run | Launch] = launch.cases or (launch,)
     lines: list[str] = []
     for index, run in enumerate(runs):
@@ -23,7 +23,7 @@ def values(launch: Launch, names: Sequence[str]) -> str:
 
 
 def accesses(trace: Mapping[str, Any], source_name: str) -> TextTable:
-    """Return the loads and stores of a trace, in their order, as a table."""
+    """Return the loads and stores of a trace, in order, as a table."""
     found = trace.get("accesses") or []
     rows = [
         [
@@ -46,13 +46,13 @@ def _output(name: str, output: Output) -> Iterator[str]:
     shape = ", ".join(map(str, summary.get("shape") or ()))
     yield f"{name}: {summary.get('dtype', '')}[{shape}]"
     if output.values is None:
-        yield "  its values are too many to come with the answer; write them to a file with --save"
+        yield "  too many values to include in the answer; write them to a file with --save"
         return
     yield from _rows(output.values, "  ")
 
 
 def _rows(items: Any, indent: str) -> Iterator[str]:
-    """Yield nested lists as they are nested, the innermost on a line of its own."""
+    """Yield nested lists with nested brackets, each innermost list on one line."""
     if not isinstance(items, list) or not any(isinstance(item, list) for item in items):
         yield indent + json.dumps(items)
         return
@@ -68,7 +68,7 @@ def _place(access: Mapping[str, Any], source_name: str) -> str:
 
 
 def _lanes(access: Mapping[str, Any]) -> list[str]:
-    """Return how many lanes there are and take part, and the first and last index of these."""
+    """Return the number of lanes, of active lanes, and the first and last active index."""
     indices, mask = access.get("indices") or [], access.get("mask")
     active = [at for at, on in zip(indices, mask or [True] * len(indices), strict=False) if on]
     ends = [str(active[0]), str(active[-1])] if active else ["", ""]

@@ -1,6 +1,6 @@
-"""A launch request in a file: its JSON or TOML is checked here for its shape alone.
+"""Launch requests in JSON or TOML files. Only the shape is checked here.
 
-What the members mean is the service's to judge; what no request can be is refused before.
+The service checks the meaning of the members.
 """
 
 import json
@@ -29,21 +29,21 @@ SHAPES = {
 }
 NOT_MEMBERS = frozenset({"source", "wait_s", "check", "returns", "idempotency_key"})
 VALUES = frozenset({"arguments", "constexprs", "options", "space"})
-"""Members whose values may be any float: they are written so that JSON has them."""
+"""Members whose values may be any float, including nan and inf; written so that JSON has them."""
 _TYPES: dict[str, type] = {OBJECT: dict, LIST: list, TEXT: str}
 
 
 def read_request(path: str | None) -> dict[str, Any]:
-    """Return the launch request in a file, its arguments in full; an empty one without a file.
+    """Return the launch request of a file with arguments in full; an empty one without a file.
 
-    Raises OSError if it cannot be read, ArgumentTypeError if it is no launch request.
+    Raises OSError if it cannot be read, ArgumentTypeError if it is not a launch request.
     """
     if path is None:
         return {}
     text = read(path)
     try:
         request = json.loads(text) if Path(path).suffix == ".json" else tomllib.loads(text)
-        json.dumps(request)  # TOML has dates, which no argument is
+        json.dumps(request)  # fails for TOML dates, which are not valid arguments
         _check_finite(request)
         return _request(request)
     except (ValueError, TypeError, RecursionError, ArgumentTypeError) as error:
@@ -52,15 +52,15 @@ def read_request(path: str | None) -> dict[str, Any]:
 
 def _request(request: Any) -> dict[str, Any]:
     if not isinstance(request, dict):
-        raise ArgumentTypeError("a launch request is an object with `arguments`, `grid`")
+        raise ArgumentTypeError("a launch request must be an object with `arguments`, `grid`")
     for name in NOT_MEMBERS & request.keys():
-        raise ArgumentTypeError(f"`{name}` is no member of a launch request")
+        raise ArgumentTypeError(f"`{name}` is not a member of a launch request")
     _check(request, "")
     _check(request.get("compilation", {}), "compilation.")
     cases = request.get("cases", [])
     for index, case in enumerate(cases):
         if not isinstance(case, dict):
-            raise ArgumentTypeError(f"`cases[{index}]` is not {OBJECT}")
+            raise ArgumentTypeError(f"`cases[{index}]` must be {OBJECT}")
         _check(case, f"cases[{index}].")
     if isinstance(request.get("reference"), str):
         request = request | {"reference": {"source": request["reference"]}}  # flags add to it
@@ -69,19 +69,19 @@ def _request(request: Any) -> dict[str, Any]:
 
 
 def _check(members: Mapping[str, Any], place: str) -> None:
-    """Raise ArgumentTypeError for a member of another type than JSON has there."""
+    """Raise ArgumentTypeError for a member of the wrong JSON type."""
     for name, shapes in SHAPES.items():
         if name in members and not isinstance(members[name], tuple(_TYPES[s] for s in shapes)):
-            raise ArgumentTypeError(f"`{place}{name}` is not {' or '.join(shapes)}")
+            raise ArgumentTypeError(f"`{place}{name}` must be {' or '.join(shapes)}")
     for name, hints in members.get("hints", {}).items():
         if not isinstance(hints, list) or not all(isinstance(hint, str) for hint in hints):
-            raise ArgumentTypeError(f"`{place}hints.{name}` is not a list of strings")
+            raise ArgumentTypeError(f"`{place}hints.{name}` must be a list of strings")
 
 
 def _check_finite(member: Any, place: str = "") -> None:
-    """Raise ArgumentTypeError for a nan or an inf that is no value of the kernel's."""
+    """Raise ArgumentTypeError for a nan or inf outside of the kernel's values."""
     if isinstance(member, float) and not math.isfinite(member):
-        raise ArgumentTypeError(f"`{place}` is {member}, which JSON has no number for")
+        raise ArgumentTypeError(f"`{place}` is {member}, which JSON cannot represent")
     named = member.items() if isinstance(member, dict) else ()
     for name, part in named:
         if name not in VALUES:
@@ -91,7 +91,7 @@ def _check_finite(member: Any, place: str = "") -> None:
 
 
 def _with_arguments(members: dict[str, Any]) -> dict[str, Any]:
-    """Return the members; a text among the arguments is read as on the command line."""
+    """Return the members; texts among the arguments are parsed as on the command line."""
     arguments = members.get("arguments")
     if isinstance(arguments, list):
         return members | {"arguments": [_argument(item) for item in arguments]}

@@ -1,1 +1,1 @@
-"""`tritonc program`: what launches kernels, run beside a reference, and what is recorded of it."""
+"""`tritonc program`: runs code that launches kernels beside a reference; shows recordings."""

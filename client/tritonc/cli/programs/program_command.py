@@ -1,4 +1,4 @@
-"""`tritonc program run` and `tritonc program tape` (or `tape`): the answer to standard output."""
+"""`tritonc program run` and `tritonc program tape` (or `tape`): write results to stdout."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from tritonc.programs.program import Program, ProgramFailed
 from tritonc.service_errors import WaitExpired
 
 EPILOG = """\
-what is called, with --entry and --reference-entry:
-  model:ModelNew      a class; its `forward` (the default, and of a reference model:Model)
-  function:add        a function (without --entry: custom_kernel, of a reference ref_kernel)
+entry points, with --entry and --reference-entry:
+  model:ModelNew      a class with `forward` (the default; for a reference: model:Model)
+  function:add        a function (default: custom_kernel; for a reference: ref_kernel)
   script              the file as it stands; script:y,z names the variables with its results
-Inputs are made by `get_inputs` of the reference, or by that of the file given with --inputs; what a
-model is made with, by `get_init_inputs` of the reference. Without a reference both are FILE's own.
+`get_inputs` makes the inputs, `get_init_inputs` the constructor's arguments. The reference defines
+them, or the file of --inputs; without a reference FILE itself.
 
 exit codes: 0 the verdict is passed, or not_checked without a reference; 1 it is another one, or the
-program cannot be recorded; else as tritonc.
+program cannot be recorded; otherwise as for tritonc.
 
 example:
   tritonc program run model_new.py --reference model.py
@@ -34,22 +34,22 @@ example:
 """
 _KINDS = "model:CLASS, function:NAME, script[:NAMES]"
 DEVICES = "auto (default), gpu, cpu, or a target of `tritonc devices`"
-REFERENCE_INPUTS = "Python file with the reference, which says what it is made and called with"
+REFERENCE_INPUTS = "Python file with the reference, which defines the inputs"
 
 
 def add_command(commands: Any) -> None:
-    """Add `program`, and its `tape` as a command of its own, to the parser's commands."""
+    """Add `program`, and `tape` as a shortcut, to the parser's commands."""
     parser = commands.add_parser(
         "program",
-        help="run what launches kernels, beside a reference; or show what is recorded of it",
+        help="run code that launches kernels beside a reference, or show its recording",
         epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(dest="action", metavar="run|tape", required=True)
     named: dict[str, Any] = {"epilog": EPILOG, "formatter_class": RawDescriptionHelpFormatter}
-    _add_run(actions.add_parser("run", help="run a program and say whether it is right", **named))
+    _add_run(actions.add_parser("run", help="run a program and check its results", **named))
     for among in (actions, commands):
-        text = "show what is recorded of a program"
+        text = "show the recording of a program"
         _add_tape(among.add_parser("tape", help=text, **named))
 
 
@@ -57,13 +57,13 @@ def _add_run(parser: ArgumentParser) -> None:
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("source", metavar="FILE", help="Python file with the program, or -")
-    add_program(parser, "Python file with the program that says what is right")
+    add_program(parser, "Python file with the program that gives the correct results")
     add("--rtol", type=number, metavar="R", help="relative tolerance; default: per dtype")
     add("--atol", type=number, metavar="A", help="absolute tolerance; default: per dtype")
-    add("--trials", type=count, metavar="N", help="compare it N times on other values (default 1)")
+    add("--trials", type=count, metavar="N", help="compare N times on other values (default 1)")
     add("--device", metavar="DEVICE", help=DEVICES)
-    add("--check", **WORDS, metavar="CHECK", help="determinism; on a CPU initcheck racecheck, too")
-    add("--timeout-s", type=number, metavar="S", help="bound of each run")
+    add("--check", **WORDS, metavar="CHECK", help="determinism; on a CPU also initcheck, racecheck")
+    add("--timeout-s", type=number, metavar="S", help="time limit of each run")
     add_json(parser)
     add_wait(parser, default=120)
 
@@ -71,28 +71,28 @@ def _add_run(parser: ArgumentParser) -> None:
 def _add_tape(parser: ArgumentParser) -> None:
     parser.set_defaults(run=show_tape)
     add = parser.add_argument
-    add("source", metavar="FILE|ID", help="Python file with the program, - or a program's id")
-    add("--of-reference", action="store_true", help="the tape of its reference")
+    add("source", metavar="FILE|ID", help="Python file with the program, -, or a program's id")
+    add("--of-reference", action="store_true", help="show the tape of its reference")
     add_program(parser)
     add_json(parser)
     add_wait(parser, default=60)
 
 
 def add_program(parser: ArgumentParser, reference: str = REFERENCE_INPUTS) -> None:
-    """Add what says how a program is called; `reference` is what one is for."""
+    """Add the flags for entry points and inputs; `reference` is the help of --reference."""
     add = parser.add_argument
     add("--reference", metavar="FILE", help=reference)
-    add("--reference-entry", type=entry, metavar="KIND[:NAME]", help="what of it is called")
-    add("--entry", type=entry, metavar="KIND[:NAME]", help=f"what is called: {_KINDS}")
-    text = "Python file that defines get_inputs, or the function of that name"
+    add("--reference-entry", type=entry, metavar="KIND[:NAME]", help="its entry point")
+    add("--entry", type=entry, metavar="KIND[:NAME]", help=f"the entry point: {_KINDS}")
+    text = "Python file that defines get_inputs, or the name of such a function"
     add("--inputs", metavar="FILE[:FUNCTION]", help=text)
-    add("--seed", type=count, metavar="N", help="of torch's generators (default 42)")
+    add("--seed", type=count, metavar="N", help="seed of torch's generators (default 42)")
     add("--triton", metavar="VERSION", help="a Triton version that the service offers")
     add_files(parser)
 
 
 def entry(word: str) -> dict[str, Any]:
-    """Read what is called. Raises ArgumentTypeError for what is of no kind."""
+    """Parse an entry point. Raises ArgumentTypeError if its kind is unknown."""
     kind, _, name = word.partition(":")
     match kind:
         case "model":
@@ -101,13 +101,13 @@ def entry(word: str) -> dict[str, Any]:
             return {"kind": kind} | ({"name": name} if name else {})
         case "script":
             return {"kind": kind} | ({"outputs": name.split(",")} if name else {})
-    raise ArgumentTypeError(f"{word!r} is none of {_KINDS}")
+    raise ArgumentTypeError(f"{word!r} is not one of {_KINDS}")
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     """Run and report; return whether the verdict is good.
 
-    Raises ArgumentTypeError for a GPU that there is none of, WaitExpired, ProblemError, OSError.
+    Raises ArgumentTypeError if the GPU is missing, WaitExpired, ProblemError, OSError.
     """
     members = members_of(given)
     tolerance = {name: getattr(given, name) for name in ("rtol", "atol")}
@@ -129,7 +129,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 
 def _device(word: str | None, client: Client) -> Any:
-    """Return the device that a word names. Raises ArgumentTypeError where there is no GPU."""
+    """Return the device that a word names. Raises ArgumentTypeError if there is no such GPU."""
     match word:
         case "cpu":
             return "cpu"
@@ -143,9 +143,9 @@ def _device(word: str | None, client: Client) -> Any:
 
 
 def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Write the tape of a program, which is recorded first where a file is named; return True.
+    """Write the tape of a program, recording a file first; return True.
 
-    Raises ProgramFailed for what cannot be recorded, WaitExpired, ProblemError, OSError.
+    Raises ProgramFailed if it cannot be recorded, WaitExpired, ProblemError, OSError.
     """
     program_id = given.source
     if given.source == STANDARD or Path(given.source).is_file():
@@ -155,7 +155,7 @@ def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:
             raise ProgramFailed(program)
         program_id = program.id
     elif Path(given.source).suffix == ".py":
-        raise ArgumentTypeError(f"{given.source}: there is no such file")
+        raise ArgumentTypeError(f"{given.source}: no such file")
     if given.json:
         write_json(client.programs.tape(program_id, of_reference=given.of_reference))
     else:
@@ -164,7 +164,7 @@ def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 
 def members_of(given: Namespace) -> dict[str, Any]:
-    """Return the members of the request that `add_program` adds flags for."""
+    """Return the request members of the flags that `add_program` adds."""
     return {
         "entry": given.entry,
         "inputs": _inputs(given.inputs, given),
@@ -185,14 +185,14 @@ def reference_of(given: Namespace) -> Mapping[str, Any] | None:
     """Return the JSON of the reference. Raises ArgumentTypeError, OSError."""
     if given.reference is None:
         if given.reference_entry:
-            raise ArgumentTypeError("--reference-entry: there is no --reference that has it")
+            raise ArgumentTypeError("--reference-entry: needs a --reference")
         return None
     members = _alone(given.reference, given).members
     return members | ({"entry": given.reference_entry} if given.reference_entry else {})
 
 
 def _alone(path: str, given: Namespace) -> PostedFile:
-    """Return a file without the modules of --file, which are those of the program."""
+    """Return a file without the modules of --file, which belong to the program."""
     alone = Namespace(file=[], no_local_imports=given.no_local_imports)
     return read_source(path, alone, most_files=MAX_PROGRAM_FILES)
 

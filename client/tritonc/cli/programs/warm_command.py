@@ -1,6 +1,6 @@
-"""`tritonc warm`: a bundle of all that a program launches, so that nothing of it is compiled again.
+"""`tritonc warm`: bundles the compiled kernels of a program for Triton's cache.
 
-The program is recorded by the service, without data and without a GPU; it is not run here.
+The service records the program without data and without a GPU. It does not run here.
 """
 
 import json
@@ -24,15 +24,15 @@ from tritonc.cli.terminal import Terminal
 from tritonc.programs.program import ProgramFailed
 
 EPILOG = """\
-Unpack the bundle where the program will run, and run its install.py there with the Python of that
-environment: Triton then finds every kernel in its cache. bundle.json says what is in it, and why
-something had to be left out. All configurations of an autotuned kernel are in it.
+Unpack the bundle where the program will run, and run its install.py with that environment's
+Python. Triton then finds every kernel in its cache, in all configurations of an autotuned
+kernel. bundle.json lists the contents, and why something was left out.
 
-The inputs are those of get_inputs of the reference (a model is made with its get_init_inputs), or
-of --inputs; without a reference both are the program's own. A script makes its own.
+get_inputs makes the inputs and get_init_inputs the arguments of a model. The reference defines
+them, or the file of --inputs; without a reference the program itself. A script makes its own.
 
-exit codes: 0 all that it launches is in the bundle; 1 something is left out, or the program cannot
-be recorded; else as tritonc.
+exit codes: 0 the bundle has every launched kernel; 1 something is left out, or the program
+cannot be recorded; otherwise as for tritonc.
 
 example:
   tritonc warm model_new.py --reference model.py --target cuda:90 -o model_new.tar
@@ -43,15 +43,15 @@ def add_command(commands: Any) -> None:
     """Add `warm` to the parser's commands."""
     parser: ArgumentParser = commands.add_parser(
         "warm",
-        help="compile all that a program launches, for Triton's cache",
+        help="compile every kernel that a program launches, for Triton's cache",
         epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=warm)
     add = parser.add_argument
     add("source", metavar="FILE", help="Python file with the program, or -")
-    add("--target", metavar="TARGET", help="such as cuda:90; default: the service's own")
-    add("-o", "--output", metavar="FILE", help="where to; default: FILE with .tar for .py")
+    add("--target", metavar="TARGET", help="such as cuda:90; default: that of the service")
+    add("-o", "--output", metavar="FILE", help="the bundle; default: FILE with .tar for .py")
     add_program(parser)
     add_json(parser)
     add_wait(parser, default=300)
@@ -60,7 +60,7 @@ def add_command(commands: Any) -> None:
 def warm(given: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the bundle; return whether nothing was left out.
 
-    Raises ProgramFailed for what cannot be recorded, WaitExpired, ProblemError, OSError.
+    Raises ProgramFailed if it cannot be recorded, WaitExpired, ProblemError, OSError.
     """
     output = given.output or _beside(given.source)
     check_writable(output, f"--output {output}")

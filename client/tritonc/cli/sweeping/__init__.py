@@ -1,1 +1,1 @@
-"""`tritonc sweep`: axes as flags say them, and the table."""
+"""`tritonc sweep`: parses axes from flags and shows the table."""

@@ -1,4 +1,4 @@
-"""`tritonc sweep`: one kernel, many variants, one table that fills while one looks at it."""
+"""`tritonc sweep`: runs many variants of a kernel and shows them in a table as they finish."""
 
 import sys
 import time
@@ -38,17 +38,17 @@ from tritonc.sweeps.sweep import Sweep
 
 REFRESH_EVERY_S = 0.5
 MOST_ROWS = 100
-_BESIDE_ROWS = 8  # lines of a terminal that are no rows: heads, the bar, what stood there before
+_BESIDE_ROWS = 8  # terminal lines for headings, the bar and the prompt
 EPILOG = """\
 axes, with --space NAME=VALUE,VALUE,...:
   BLOCK_SIZE=64,128          a constexpr, an option, or an argument, as the kernel has it
-  options.num_warps=2,4      with its group, where that is to be said
+  options.num_warps=2,4      with its group, to be explicit
   triton=3.8.0,3.9.0         also: target, and source=before.py,after.py
   'grid=[128],["cdiv(n, BLOCK_SIZE)"]'
-All are combined; --where leaves out what is not true: --where 'BLOCK_SIZE >= 32 * num_warps'.
-With --argument, --grid, --device or a --request that has them, each variant is launched.
+All combinations run, except where --where is false: --where 'BLOCK_SIZE >= 32 * num_warps'.
+With --argument, --grid, --device, or a --request that has them, each variant is launched.
 
-exit codes: 0 the sweep is over, and something in it came out well; 1 nothing did; else as tritonc.
+exit codes: 0 the sweep is over and has a good row; 1 it has none; otherwise as for tritonc.
 
 example:
   tritonc sweep vector_add.py --like 'x_ptr=fp32[4096]' 'y_ptr=fp32[4096]' \\
@@ -61,37 +61,37 @@ def add_command(commands: Any) -> None:
     """Add `sweep` to the parser's commands."""
     parser = commands.add_parser(
         "sweep",
-        help="compile or launch many variants of a kernel: one table",
+        help="compile or launch many variants of a kernel, and show one table",
         epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run, **unused_of_launches())
     add = parser.add_argument
     add("source", metavar="FILE", nargs="?", help="Python file with the kernel, IR, or -")
-    add("--space", **PAIRS | {"metavar": "AXIS=VALUES"}, help="what is varied; see below")
-    add("--autotune", action="store_true", help="vary what @triton.autotune of the file varies")
-    add("--where", action="append", default=[], metavar="EXPR", help="leave out where it is false")
+    add("--space", **PAIRS | {"metavar": "AXIS=VALUES"}, help="an axis and its values; see below")
+    add("--autotune", action="store_true", help="use the configurations of @triton.autotune")
+    add("--where", action="append", default=[], metavar="EXPR", help="skip variants if false")
     add_targets(parser, required=False)
     add_kernel(parser)
     add_like(parser)
     add_launch(parser)
-    add("--search", choices=["halving", "exhaustive"], help="on a GPU: find the fastest so")
-    add("--budget-s", type=number, metavar="S", help="begin nothing new after so many seconds")
-    add("--instructions", action="store_true", help="count the machine code's instructions, too")
-    add("--id", metavar="ID", help="show, and wait for, a sweep that was submitted before")
+    add("--search", choices=["halving", "exhaustive"], help="find the fastest variant; GPU only")
+    add("--budget-s", type=number, metavar="S", help="start no more variants after S seconds")
+    add("--instructions", action="store_true", help="also count machine instructions")
+    add("--id", metavar="ID", help="show, and wait for, an earlier sweep")
     add("--sort", default="", metavar="COLUMNS", help="registers, or -occupancy,registers, ...")
     add("--limit", type=count, default=MOST_ROWS, metavar="N", help=f"rows (default {MOST_ROWS})")
     add("--csv", action="store_true", help="write all rows to stdout as CSV")
-    text = f"write the winners to PATH, - is stdout: {', '.join(WINNERS)} (what compiled)"
+    text = f"write the winners to PATH, - is stdout: {', '.join(WINNERS)} (all that compiled)"
     add("--winners", **WORDS, metavar="FORMAT[=PATH]", help=text)
     add_json(parser)
     add_wait(parser, default=600)
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Sweep and show the table; return whether anything came out well.
+    """Sweep and show the table; return whether any row is good.
 
-    Raises what reading files, asking and waiting raise.
+    Raises the errors of reading files, sending requests and waiting.
     """
     check_alone(given)
     check_outputs(given)
@@ -107,14 +107,14 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     try:
         return _shown(given, client, terminal, sweep, going_on)
     except ProblemError:
-        terminal.say(f"sweep {sweep.id} is there: tritonc sweep --id {sweep.id} shows it")
+        terminal.say(f"sweep {sweep.id} still exists; show it with: tritonc sweep --id {sweep.id}")
         raise
 
 
 def _shown(
     given: Namespace, client: Client, terminal: Terminal, sweep: Sweep, going_on: list[str]
 ) -> bool:
-    """Wait for a sweep, and write what is asked for of it."""
+    """Wait for a sweep, and write the requested outputs."""
     if not sweep.finished:
         _wait(given, client, terminal, sweep, going_on)
     if given.csv:
@@ -141,7 +141,7 @@ def _posted(given: Namespace, client: Client, terminal: Terminal) -> Sweep:
     space = space_of(given, {"space": swept.pop("space", {})}, posted, targets, client)
     launches = is_launch(given, request)
     if given.search and not launches:
-        raise ArgumentTypeError("--search: a compilation has no times; give --argument and --grid")
+        raise ArgumentTypeError("--search: compilations have no times; give --argument and --grid")
     has_search = bool(given.search or swept.get("search"))
     check_winners(given, is_launch=launches, has_search=has_search)
     base = base_of(given, request, posted, targets, client)
@@ -209,5 +209,5 @@ def _tell(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
 
 
 def _sort(given: Namespace, sweep: Sweep) -> str:
-    """Return what is asked for, else by time where there are times; what is unknown is last."""
+    """Return the sort order: the requested one, otherwise by time if there are times."""
     return given.sort or ("median_us" if sweep.kind == "launches" else "")

@@ -1,4 +1,4 @@
-"""What `tritonc sweep` writes beside its table: refused before the sweep where it cannot be."""
+"""Outputs of `tritonc sweep` beside its table; impossible ones are refused before it starts."""
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from tritonc.cli.streams import STANDARD, check_writable
 
 EVERYTHING = "all"
-"""Of --winners: the bundle of every variant that compiled, whatever won."""
+"""Value of --winners for a bundle of every variant that compiled."""
 WINNERS = ("json", "triton-config", "autotune-cache", "bundle", EVERYTHING)
 
 
 @dataclass(frozen=True, slots=True)
 class WinnersFile:
-    """One word of --winners: the format, and where it is written to."""
+    """One word of --winners: a format and a path."""
 
     word: str
     form: str
@@ -21,12 +21,12 @@ class WinnersFile:
 
     @property
     def request(self) -> tuple[str, str]:
-        """The format that the service is asked for, and of what."""
+        """The format to request from the service, and the variants that it is for."""
         return ("bundle", EVERYTHING) if self.form == EVERYTHING else (self.form, "")
 
 
 def winners_files(given: Namespace) -> list[WinnersFile]:
-    """Return what --winners names, in its order. Raises ArgumentTypeError for what is no format."""
+    """Return the files of --winners in order. Raises ArgumentTypeError for unknown formats."""
     files = []
     for word in given.winners:
         form, _, path = word.partition("=")
@@ -37,7 +37,7 @@ def winners_files(given: Namespace) -> list[WinnersFile]:
 
 
 def check_outputs(given: Namespace) -> None:
-    """Refuse what could not be written when the sweep is over. Raises ArgumentTypeError."""
+    """Refuse outputs that could not be written later. Raises ArgumentTypeError."""
     files = winners_files(given)
     for file in files:
         check_writable(file.path, f"--winners {file.word}")
@@ -45,7 +45,7 @@ def check_outputs(given: Namespace) -> None:
     if len(written) > 1:
         both = " and ".join(written[:2])
         raise ArgumentTypeError(
-            f"{both}: both go to standard output; name a file, or leave one out"
+            f"{both}: both write to standard output; give a file name, or leave one out"
         )
 
 
@@ -58,19 +58,19 @@ def _to_standard_output(given: Namespace, files: list[WinnersFile]) -> Iterator[
 
 
 def check_winners(given: Namespace, *, is_launch: bool, has_search: bool) -> None:
-    """Refuse to wait for winners that a sweep cannot have. Raises ArgumentTypeError."""
+    """Refuse winners of a sweep that cannot have any. Raises ArgumentTypeError."""
     for file in winners_files(given):
         if file.form == EVERYTHING or (is_launch and has_search):
             continue
         why = "a compilation has no times, so nothing wins; give --argument, --grid and --search"
         if is_launch:
             why = "nothing wins without --search"
-        everything = f"{EVERYTHING} takes whatever compiled"
+        everything = f"{EVERYTHING} takes all variants that compiled"
         raise ArgumentTypeError(f"--winners {file.word}: {why}; {everything}")
 
 
 def check_alone(given: Namespace) -> None:
-    """Refuse a sweep beside --id, which names one that is there. Raises ArgumentTypeError."""
+    """Refuse flags of a new sweep beside --id, which names an old one. Raises ArgumentTypeError."""
     said = {
         given.source or "FILE": given.source,
         "--request": given.request,
@@ -93,5 +93,5 @@ def check_alone(given: Namespace) -> None:
     }
     beside = [flag for flag, word in said.items() if word]
     if given.id and beside:
-        message = f"--id {given.id}: that sweep is there already; leave out {', '.join(beside)}"
+        message = f"--id {given.id}: this sweep exists already; leave out {', '.join(beside)}"
         raise ArgumentTypeError(message)

@@ -1,4 +1,4 @@
-"""A sweep as it is shown: a table with a row for each variant, its progress, its winners."""
+"""The display of a sweep: a table with a row for each variant, its progress, its winners."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,13 @@ def sweep_table(sweep: Sweep, rows: Sequence[SweepRow]) -> TextTable:
 
 
 def closing_lines(sweep: Sweep) -> list[str]:
-    """Return the winners, and what there is to say of the sweep as a whole."""
+    """Return the winners, and notes on the sweep as a whole."""
     counts = ", ".join(f"{count} {state}" for state, count in sweep.counts.items())
     pruned = ", ".join(f"{count} {reason}" for reason, count in sweep.pruned.items())
     return [
         *(_winner(winner) for winner in sweep.winners),
         *([f"not run: {pruned}"] if pruned else []),
-        *(["note: the budget was over before all was done"] if sweep.budget_ended else []),
+        *(["note: the time budget ended before all was done"] if sweep.budget_ended else []),
         *(f"note: assumed, line {one['line']}: {one['message']}" for one in sweep.assumptions),
         *([f"note: {sweep.note}"] if sweep.note else []),
         *([f"error: {sweep.problem}"] if sweep.problem else []),
@@ -34,7 +34,7 @@ def closing_lines(sweep: Sweep) -> list[str]:
 
 
 def live_view(sweep: Sweep, bar: "Progress") -> "RenderableType":
-    """Return what is drawn while a sweep goes on: the rows that are over, and a bar."""
+    """Return the display of a running sweep: the finished rows and a progress bar."""
     from rich.console import Group
 
     over = [row for row in sweep.rows if row.finished]
@@ -57,6 +57,6 @@ def _winner(winner: Mapping[str, Any]) -> str:
     if lead:
         low, high = lead.get("interval_percent") or ("?", "?")
         ahead = f"{lead.get('percent'):.3g} % before #{lead.get('over')} ({low:.3g} to {high:.3g})"
-        parts.append(ahead if lead.get("clear") else f"{ahead}, which may be as fast")
+        parts.append(ahead if lead.get("clear") else f"{ahead}, possibly a tie")
     parts += [] if winner.get("verified") else ["not verified: there is no reference"]
     return ", ".join(parts) + (f"; {winner['note']}" if winner.get("note") else "")

@@ -1,4 +1,4 @@
-"""The base and the space of a sweep, as flags and a request file say them."""
+"""Builds the base and the space of a sweep from flags and a request file."""
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ from tritonc.compile_body import compile_request
 from tritonc.launch_body import LaunchRequest, launch_request
 
 SWEPT = ("space", "where", "search", "budget_s", "include")
-"""What a request file may say of the sweep, beside its base."""
+"""Members of a request file that belong to the sweep, not to its base."""
 _PLAIN = {name: name for name in ("target", "triton", "source", "grid", "arguments")}
 _PLAIN |= {f"{name}s": name for name in ("target", "triton", "source", "grid")}
 _OPEN, _CLOSE = "[{(", "]})"
 
 
 def is_launch(given: Namespace, request: Mapping[str, Any]) -> bool:
-    """Return whether the base runs the kernel, and does not only compile it."""
+    """Return whether the base runs the kernel instead of only compiling it."""
     said = given.argument or given.grid or given.device or given.reference
     return bool(said or request.keys() & {"arguments", "grid", "device", "cases", "reference"})
 
@@ -33,11 +33,11 @@ def base_of(
     targets: Sequence[str],
     client: Client,
 ) -> Mapping[str, Any] | LaunchRequest:
-    """Return the request that all variants begin with. Raises ArgumentTypeError."""
+    """Return the request that all variants share. Raises ArgumentTypeError."""
     given.target = targets[0] if len(targets) == 1 else None
     if is_launch(given, request):
         if given.like:
-            raise ArgumentTypeError("--like: the types of a launch follow from its --argument")
+            raise ArgumentTypeError("--like: not for launches; --argument gives their types")
         source = launch_source(given, request, posted)
         return launch_request(source, **launch_members(given, request))
     request.pop("cases", None)
@@ -57,15 +57,15 @@ def space_of(
     targets: Sequence[str],
     client: Client,
 ) -> Any:
-    """Return the space: the axes of --space and --target, and what the request file has.
+    """Return the space: the axes of --space and --target, and those of the request file.
 
-    Raises ArgumentTypeError for axes in both, or for none, OSError for sources.
+    Raises ArgumentTypeError if an axis is in both or there are none, OSError for sources.
     """
     written = request.pop("space", {})
     axes = _typed_axes(given, posted, targets, client)
     if not axes and not written:
         raise ArgumentTypeError(
-            "which variants? give --space, such as --space BLOCK_SIZE=64,128 num_warps=2,4, "
+            "no variants; give --space, such as --space BLOCK_SIZE=64,128 num_warps=2,4, "
             "several targets, or --autotune"
         )
     if isinstance(written, list):
@@ -85,11 +85,11 @@ def _typed_axes(
     for word, text in given.space:
         name = axis_name(word, facts)
         if name in axes:
-            raise ArgumentTypeError(f"--space {word}: it is an axis already")
+            raise ArgumentTypeError(f"--space {word}: this axis is given twice")
         axes[name] = _values(name, text)
     if len(targets) > 1:
         if "target" in axes:
-            raise ArgumentTypeError("--space target: --target has several already")
+            raise ArgumentTypeError("--space target: --target gives several targets; leave one out")
         axes["target"] = list(targets)
     if not given.autotune:
         return axes
@@ -98,7 +98,7 @@ def _typed_axes(
 
 
 def _scalars_of(given: Namespace) -> Iterator[tuple[str, Any]]:
-    """Yield the numbers among the examples of --like, which heuristics of the file may ask for."""
+    """Yield the numbers in --like, which heuristics of the file may need."""
     for name, text in given.like:
         example = launch_argument(text)
         if isinstance(example, Mapping) and "value" in example:
@@ -108,9 +108,9 @@ def _scalars_of(given: Namespace) -> Iterator[tuple[str, Any]]:
 
 
 def axis_name(word: str, facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the axis that a word names: `BLOCK_SIZE` by what the file says of such a parameter.
+    """Return the axis for a word, such as `constexprs.BLOCK_SIZE` for `BLOCK_SIZE`.
 
-    A name that is no parameter of the kernel is one of an option.
+    A name that is not a parameter of the kernel is an option.
     """
     if "." in word or word in _PLAIN:
         return _PLAIN.get(word, word)
@@ -121,7 +121,7 @@ def axis_name(word: str, facts: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def split_values(text: str) -> Iterator[str]:
-    """Yield what commas separate, but for those within brackets and quotes."""
+    """Split at commas, except within brackets and quotes."""
     depth, quote, word = 0, "", ""
     for character in text:
         if quote:
@@ -152,9 +152,9 @@ def _values(name: str, text: str) -> Any:
 def _facts(
     given: Namespace, posted: PostedFile | None, client: Client
 ) -> dict[str, Mapping[str, Any]]:
-    """Return what the file says of its parameters, where a word of --space is to be understood.
+    """Return the kernel's parameters by name if a word of --space needs them.
 
-    Raises ArgumentTypeError where it is not clear which kernel is meant.
+    Raises ArgumentTypeError if the kernel is ambiguous.
     """
     words = [name for name, _ in given.space if "." not in name and name not in _PLAIN]
     if posted is None or posted.language or not words:
@@ -163,14 +163,14 @@ def _facts(
     facts = parameters_of(inspection, given.kernel)
     if not facts and (kernels := [one["name"] for one in inspection.get("kernels") or ()]):
         raise ArgumentTypeError(
-            f"--space {words[0]}: of which kernel? {posted.name} has {', '.join(kernels)}; "
+            f"--space {words[0]}: which kernel? {posted.name} has {', '.join(kernels)}; "
             f"give --kernel, or write constexprs.{words[0]}"
         )
     return facts
 
 
 def _described(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the space of a request file, its arguments in full."""
+    """Return the space of a request file with its arguments in full."""
     space = dict(written)
     sizes = space.get("arguments")
     if isinstance(sizes, Mapping):
@@ -190,7 +190,7 @@ def _arguments(given: Any) -> Any:
 
 
 def _example_target(given: Namespace, targets: Sequence[str]) -> str:
-    """Return a target whose backend is that of all. Raises ArgumentTypeError where they differ."""
+    """Return a target of the common backend. Raises ArgumentTypeError if backends differ."""
     backends = {name.partition(":")[0] for name in targets}
     if given.like and len(backends) > 1:
         message = f"--like gives other types for {' than for '.join(sorted(backends))}: sweep apart"

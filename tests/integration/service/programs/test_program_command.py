@@ -99,11 +99,14 @@ def test_the_command_fails_for_a_program_that_is_not(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run", "new.py", "--entry", "class:A"], "is none of model:CLASS, function:NAME"),
-        (["run", "new.py", "--reference-entry", "script"], "there is no --reference that has it"),
+        (["run", "new.py", "--entry", "class:A"], "is not one of model:CLASS, function:NAME"),
+        (
+            ["run", "new.py", "--reference-entry", "script"],
+            "--reference-entry: needs a --reference",
+        ),
         (["run", "new.py", "--entry", "function:a.b"], "--entry: String should match pattern"),
         (["run", "none.py"], "none.py: No such file"),
-        (["tape", "none.py"], "none.py: there is no such file"),
+        (["tape", "none.py"], "none.py: no such file"),
         (["tape", "0" * 32], "404 not_found: You have no program"),
         (
             ["run", "new.py", "--inputs", "model.py", "--entry", "script"],

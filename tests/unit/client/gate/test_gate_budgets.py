@@ -273,4 +273,4 @@ def test_what_is_interrupted_is_cancelled(service: GateService, capsys: Any):
 
     assert gate(service) == 130
     assert asked[-1] == ("DELETE", "/v1/batches/b1")
-    assert "nothing was judged, what was left is cancelled" in capsys.readouterr().err
+    assert "nothing was judged, and pending work was cancelled" in capsys.readouterr().err

@@ -71,8 +71,8 @@ budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
         "kernels.toml: kernels.last.budgets.spill_bytes: this cannot be judged: only targets "
         "cuda:... have it, and there is none of them",
         "kernels.toml: kernels.last.kernel: 7 is not a text",
-        "kernels.toml: kernels.twice.launch.arguments.x_ptr: 'wild wild' is no way to fill a "
-        "buffer; write one as uniform or normal(std=2)",
+        "kernels.toml: kernels.twice.launch.arguments.x_ptr: 'wild wild' is not a way to fill a "
+        "buffer; write, for example, normal(std=2)",
         "kernels.toml: kernels.twice.launch.grd: there is no such key; did you mean `grid`?",
         "kernels.toml: kernels.twice.launch: no `grid`: how is it launched?",
         "kernels.toml: kernels.twice.targets: Triton 3.6.0 cannot compile for 'cuda:1'; "

@@ -132,7 +132,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_launched(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str], words: list[str]
 ):
     assert run(tritond, "launch", kernel, *ON_THE_CPU, *words) == 2
-    assert f"{words[1]}: there is no folder no" in capsys.readouterr().err
+    assert f"{words[1]}: folder no does not exist" in capsys.readouterr().err
     assert tritond.requests == []
 
 
@@ -174,8 +174,8 @@ def test_an_output_is_saved_to_a_file(tritond: FakeTritond, kernel: str):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "which kernel? give a FILE"),
-        (("add.py",), "how many programs? give --grid"),
+        ((), "no kernel; give a FILE"),
+        (("add.py",), "no grid; give --grid"),
         (("add.py", "--grid", "1", "--arg", "x=@no.npy"), "No such file"),
         (("add.py", "--grid", "1", "--arg", "x=@add.py"), "add.py: these bytes are no .npy file"),
         (("add.py", "--request", "add.py"), "add.py: "),

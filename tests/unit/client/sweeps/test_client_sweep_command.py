@@ -113,18 +113,21 @@ def test_a_request_file_has_a_base_and_a_space(tritond: FakeTritond, kernel: str
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "which variants? give --space"),
+        ([], "no variants; give --space"),
         (["--space", "BLOCK=1,,2"], "a value between commas is empty"),
-        (["--space", "a.b=1", "a.b=2"], "--space a.b: it is an axis already"),
-        (["--space", "target=cuda:80", "--target", "cuda:80"], "--target has several already"),
-        (["--space", "a.b=1", "--search", "halving"], "a compilation has no times"),
+        (["--space", "a.b=1", "a.b=2"], "--space a.b: this axis is given twice"),
+        (["--space", "target=cuda:80", "--target", "cuda:80"], "--target gives several targets"),
+        (["--space", "a.b=1", "--search", "halving"], "compilations have no times"),
         (["--space", "a.b=1", "--winners", "xml"], "--winners xml: write one of json, triton"),
         (["--space", "a.b=1", "--winners", "json"], "a compilation has no times, so nothing wins"),
-        (["--space", "a.b=1", "--winners", "all=no/a.tar"], "--winners all=no/a.tar: there is no"),
-        (["--space", "a.b=1", "--winners", "all=."], "--winners all=.: that is a folder"),
+        (
+            ["--space", "a.b=1", "--winners", "all=no/a.tar"],
+            "--winners all=no/a.tar: folder no does not",
+        ),
+        (["--space", "a.b=1", "--winners", "all=."], "--winners all=.: this is a folder"),
         (["--space", "a.b=1", "--winners", "all", "--csv"], "--csv and --winners all: both"),
         (["--space", "a.b=1", "--csv", "--json"], "--json and --csv: both"),
-        (["--space", "a.b=1", "--id", "5eep"], "--id 5eep: that sweep is there already; leave out"),
+        (["--space", "a.b=1", "--id", "5eep"], "--id 5eep: this sweep exists already; leave out"),
     ],
 )
 def test_what_no_sweep_can_be_is_told_before_anything_is_posted(
@@ -144,12 +147,12 @@ def test_what_no_sweep_can_be_is_told_before_anything_is_posted(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--limit", "-1"], "argument --limit: -1 is less than 0"),
-        (["--limit", "some"], "argument --limit: 'some' is no whole number"),
-        (["--wait-s", "-1"], "argument --wait-s: -1 is less than 0"),
-        (["--wait-s", "nan"], "argument --wait-s: 'nan' is no number"),
-        (["--budget-s", "inf"], "argument --budget-s: 'inf' is no number"),
-        (["--rtol", "nan"], "argument --rtol: 'nan' is no number"),
+        (["--limit", "-1"], "argument --limit: -1 is negative"),
+        (["--limit", "some"], "argument --limit: 'some' is not a whole number"),
+        (["--wait-s", "-1"], "argument --wait-s: -1 is negative"),
+        (["--wait-s", "nan"], "argument --wait-s: 'nan' is not a number"),
+        (["--budget-s", "inf"], "argument --budget-s: 'inf' is not a number"),
+        (["--rtol", "nan"], "argument --rtol: 'nan' is not a number"),
     ],
 )
 def test_a_number_that_is_none_is_told_before_anything_is_asked(
@@ -208,7 +211,7 @@ def test_a_word_of_two_kernels_is_of_neither(
     tritond.will_answer({"state": "succeeded", "kernels": two})
 
     assert run(tritond, "sweep", kernel, *LIKE, "--space", "BLOCK=1,2") == 2
-    assert "--space BLOCK: of which kernel? add.py has add, mul" in capsys.readouterr().err
+    assert "--space BLOCK: which kernel? add.py has add, mul" in capsys.readouterr().err
 
 
 def test_csv_and_json_are_the_only_things_on_stdout(
