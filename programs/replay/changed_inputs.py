@@ -56,7 +56,9 @@ class ChangedInputs:
         return dict(self._kept)
 
     def _keep(self, position: int, id_: int) -> None:
-        tensor = self._tensors.get(id_)
+        # `out=` may have given it another shape; its caller's bytes are those it came with
+        meta = self._tape.tensors[id_]
+        tensor = self._tensors.get(id_).as_strided(meta.shape, meta.strides, meta.offset)
         self._left_bytes -= tensor.numel() * tensor.itemsize
         if self._left_bytes < 0:
             self.too_many = True

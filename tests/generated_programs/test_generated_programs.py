@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.generated_programs.comparing import DISAGREES, compared, told
-from tests.generated_programs.generating import generated
+from tests.generated_programs.generating import Program, generated
 from tests.programs.recording_process import RecordingProcess
 
 PROGRAMS = int(os.environ.get("TRITOND_FUZZ_PROGRAMS", "20"))
@@ -21,3 +21,19 @@ def test_generated_programs_are_replayed_as_torch_runs_them(recorder: RecordingP
         program = generated(seed)
         verdict = compared(recorder, program)
         assert verdict.word != DISAGREES, told(program, verdict)
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_an_input_that_out_reshapes_is_compared_in_the_shape_in_which_it_came(
+    recorder: RecordingProcess,
+) -> None:
+    source = (
+        "import torch\n\ndef run(x):\n    return torch.add(x[:, 0], 1, out=x)\n\n"
+        "def get_inputs():\n    return [torch.randn(4, 5, device='cuda')]\n"
+    )
+    entry = {"kind": "function", "name": "run", "inputs": "get_inputs"}
+    program = Program(seed=0, theme="in place", entry=entry, source=source)
+
+    verdict = compared(recorder, program)
+
+    assert verdict.word != DISAGREES, told(program, verdict)
