@@ -16,7 +16,6 @@ from compiler.type_name import SCALAR_BYTES
 
 _DESCRIPTOR = re.compile(r"tensordesc\w*<\w+\[([\d,\s]*)\]")
 _TENSOR_MAP_BYTES, _TENSOR_MAP_ALIGN_BYTES = 128, 64
-_FIRST_WITH_TENSOR_MAPS = 90
 _ROUNDING = "round_f32_to_tf32"  # of descriptors without tensor maps, from Triton 3.9 on
 
 _Slot = tuple[str, str, int, int]  # kind, name, size, alignment
@@ -182,7 +181,7 @@ def _slots(name: str, kind: Any, target: Target) -> Iterator[_Slot]:
         yield ("pointer", name, 8, 8)
     elif match := _DESCRIPTOR.match(kind):
         rank = len(match[1].split(","))
-        has_maps = target.backend == "cuda" and int(target.arch) >= _FIRST_WITH_TENSOR_MAPS
+        has_maps = target.has("tensor_maps")
         yield from _tensor_map(name, rank) if has_maps else _descriptor_without_map(name, rank)
     else:
         scalar = kind.partition(":")[0]

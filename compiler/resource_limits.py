@@ -15,13 +15,12 @@ from compiler.compilation import Parameter
 from compiler.diagnostic import Diagnostic
 from compiler.occupancy import (
     REGISTERS_PER_THREAD,
-    CudaMultiprocessor,
     Needs,
     multiprocessor_of,
     occupancy,
     shared_limit_bytes,
 )
-from compiler.target import Target
+from compiler.target import CudaMultiprocessor, Target
 
 MAXIMUM_THREADS = 1024
 _SMALLEST_BLOCK = 16

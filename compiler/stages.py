@@ -3,7 +3,7 @@
 A stage is a step of Triton's pipeline under Triton's own name, or a text that is derived from one
 on demand. To add one, add its row, add its name to the types above the table, and write the code
 that makes it; `tests/unit/compiler/test_stages.py` fails until the row is complete. The page reads
-`page/src/stages.ts`, which `make page-stages` writes from this table.
+`page/src/stages.ts`, which `make page-tables` writes from this table.
 """
 
 from dataclasses import dataclass

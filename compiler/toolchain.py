@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.messages.reports import LanguageName
+from compiler.target import STANDARD_TARGET
 
 
 class OptionSpec(BaseModel):
@@ -23,9 +24,6 @@ class OptionSpec(BaseModel):
     minimum: int | None = None
     maximum: int | None = None
     choices: list[int | str] | None = None
-
-
-_USUAL_TARGET = "cuda:90"
 
 
 class Toolchain(BaseModel):
@@ -48,7 +46,7 @@ class Toolchain(BaseModel):
     @property
     def default_target(self) -> str:
         """What a kernel is compiled for where only a CPU is to run it: cuda:90 if it is offered."""
-        return _USUAL_TARGET if _USUAL_TARGET in self.targets else self.targets[0]
+        return STANDARD_TARGET if STANDARD_TARGET in self.targets else self.targets[0]
 
 
 def toolchain_id(description: dict[str, Any]) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.target import parse_target
+from compiler.stages import BY_NAME
+from compiler.target import BACKENDS, parse_target
 from service.toolchains import ToolchainSet
 
 LANGUAGE = "triton"
@@ -38,7 +39,6 @@ LANGUAGES: Sequence[dict[str, Any]] = (
     },
 )
 _FIRST_FIELDS = ("id", "name", "lang", "compilerType", "semver", "extensions", "monaco")
-_INSTRUCTIONS = {"cuda": "ptx", "hip": "amdgpu"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class OfferedCompiler:
             "semver": self.triton,
             "extensions": [".py"],
             "monaco": "python",
-            "instructionSet": _INSTRUCTIONS[backend],
+            "instructionSet": BACKENDS[backend].instruction_set,
             "group": backend,
             "groupName": backend,
-            "supportsBinary": backend == "cuda",
+            "supportsBinary": backend in BY_NAME["sass"].backends,
             "supportsExecute": False,
             "supportsBinaryObject": False,
             "supportsLibraryCodeFilter": False,

@@ -30,7 +30,7 @@ _CHOICES: dict[str, list[Any]] = {
     "kpack": [1, 2],
     "schedule_hint": ["none", "attention", "memory-bound-attention"],
 }
-_PUBLIC = {
+PUBLIC_OPTIONS = {
     "cuda": (
         "num_warps", "num_ctas", "num_stages", "maxnreg", "ptx_version", "min_shared_mem",
         "enable_fp_fusion", "enable_reflect_ftz", "sched4reg", "clc", "launch_cooperative_grid",
@@ -68,7 +68,7 @@ def facts() -> ToolchainReport:
         ptxas_versions=ptxas,
         python=platform.python_version(),
         host_arch=platform.machine(),
-        options={backend: _options(backend) for backend in _PUBLIC},
+        options={backend: _options(backend) for backend in PUBLIC_OPTIONS},
         language=language_names(),
     )
 
@@ -86,7 +86,9 @@ def _options(backend: str) -> dict[str, Any]:
     fields = {field.name: field for field in dataclasses.fields(triton_api.options_class(backend))}
     if "schedule_hint" in fields and not fields["schedule_hint"].default:
         del fields["schedule_hint"]  # from Triton 3.8 on nothing reads it
-    return {name: _option(fields[name], backend) for name in _PUBLIC[backend] if name in fields}
+    return {
+        name: _option(fields[name], backend) for name in PUBLIC_OPTIONS[backend] if name in fields
+    }
 
 
 def _option(field: dataclasses.Field[Any], backend: str) -> dict[str, Any]:

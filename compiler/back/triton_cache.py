@@ -20,6 +20,7 @@ from compiler.export.exported_kernel import kernel_of
 from compiler.export.header_comment import about
 from compiler.messages.orders import TritonCacheOrder
 from compiler.messages.wire import Send
+from compiler.target import BACKENDS
 
 _PROGRAM = '''\
 """{words}
@@ -141,7 +142,7 @@ def _metadata(
 def _of_backend(known: Mapping[str, Any], abi: Abi, backend: Any) -> dict[str, Any]:
     """Return what not every backend of every version keeps."""
     found: dict[str, Any] = {}
-    if backend.target.backend == "cuda":
+    if BACKENDS[backend.target.backend].has_tensor_memory:
         found["tmem_size"] = known["tmem_columns"]
     if triton_api.has_global_scratch(backend.target.backend):
         found["global_scratch_size"] = abi.global_scratch.size_bytes

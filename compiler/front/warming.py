@@ -9,7 +9,6 @@ import gc
 import linecache
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from triton import knobs
@@ -25,7 +24,7 @@ from compiler.front.stubs.triton_modules import absence
 from compiler.messages.orders import BackOrder, FrontOrder, SliceOrder
 from compiler.messages.reports import FrontReport
 from compiler.slice.slice import slice_kernel
-from compiler.target import Target
+from compiler.target import STANDARD_TARGET, Target, common_targets, parse_target
 
 
 def forget() -> None:
@@ -60,8 +59,7 @@ def warm(x_ptr, n, BLOCK: tl.constexpr = 64):
         total += twice(tl.load(x_ptr + tl.arange(0, BLOCK)))
     tl.store(x_ptr + tl.arange(0, BLOCK), total + tl.sum(total))
 """
-_TARGET = Target("cuda", 90, 32)
-_HIP = Target("hip", "gfx942", 64)
+_TARGET = parse_target(STANDARD_TARGET)
 _OPTIONS = {"enable_fp_fusion": True}
 
 
@@ -81,10 +79,9 @@ def warm_up() -> None:
     triton_knobs.pristine()
     triton_api.load_libraries()
     touch("cut")
-    for arch in (80, 90, 100):
-        _compile(replace(_TARGET, arch=arch), "cubin")
-    _compile(_HIP, "hsaco")
-    for target in (_TARGET, _HIP):
+    for target in common_targets():
+        _compile(target, target.stages[-1])
+    for target in common_targets():  # afterwards, since compiling takes the context
         _prepare_context(target)
     module.forget_earlier()
     _caches[:] = _found_caches()

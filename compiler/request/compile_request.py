@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, mo
 from compiler.rejection import MAX_NAME_CHARS
 from compiler.request.signature import MAX_PARAMETERS
 from compiler.stages import CompiledStage
+from compiler.target import TARGET_PATTERN
 
 MAX_TIMEOUT_S = 600
 MAX_TEXT_CHARS = 64 << 20
@@ -77,9 +78,7 @@ ONE_INPUT: list[JsonValue] = [
     {"properties": {"source": NOT_NULL, "ir": _NULL}, "required": ["source"]},
     {"properties": {"ir": NOT_NULL, "source": _NULL}, "required": ["ir"]},
 ]
-TARGET_SCHEMA: dict[str, JsonValue] = {
-    "pattern": r"^(cuda:[0-9]{2,3}|hip:gfx[0-9a-f]{3,5})(:(32|64))?$"
-}
+TARGET_SCHEMA: dict[str, JsonValue] = {"pattern": f"^{TARGET_PATTERN}$"}
 _JIT_DATA_SCHEMA = {"anyOf": [{"type": "object"}, {"type": "string"}, {"type": "null"}]}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer, shown
-from compiler.target import Target
+from compiler.target import Feature, Target, with_feature
 from compiler.toolchain import OptionSpec
 
 BACK_OPTIONS = frozenset(
@@ -34,13 +34,6 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]
 
 MAX_THREADS_PER_BLOCK = 1024
 MAX_STRING_CHARS = 256
-HIP_CLUSTERS = "gfx1250"
-"""The one AMD target with clusters of workgroups."""
-FIRST_PTX_VERSION: dict[int | str, int] = {
-    70: 60, 72: 61, 75: 63, 80: 70, 86: 71, 87: 74, 88: 90, 89: 78, 90: 80, 100: 86, 101: 86,
-    103: 88, 110: 90, 120: 87, 121: 88,
-}  # fmt: skip
-"""By capability, as NVIDIA's PTX reference lists targets (those with an `a` from 90 on)."""
 _LIMITS: dict[str, float] = {
     "int": 2**31 - 1,  # the compiler keeps integer options in 32 bits
     "float": sys.float_info.max,
@@ -133,13 +126,16 @@ def _contradictions(options: dict[str, Any], target: Target) -> Iterator[tuple[s
             f"{options['num_warps']} warps of {target.warp_size} threads are {threads}, "
             f"more than the {MAX_THREADS_PER_BLOCK} a block can have",
         )
-    if options.get("num_ctas", 1) > 1 and not _is_from(target, 90) and target.arch != HIP_CLUSTERS:
-        needed = f"cuda:90 or later, or hip:{HIP_CLUSTERS}"
+    if target.architecture is None:
+        return
+    if options.get("num_ctas", 1) > 1 and not target.has("clusters"):
+        needed = ", or ".join([f"{_first('clusters')} or later", *with_feature("clusters", "hip")])
         yield "num_ctas", f"clusters (num_ctas > 1) need {needed}, not {target}"
-    if options.get("clc") and not _is_from(target, 100):
-        yield "clc", f"cluster launch control needs cuda:100 or later, not {target}"
+    if options.get("clc") and not target.has("cluster_launch_control"):
+        needed = f"{_first('cluster_launch_control')} or later"
+        yield "clc", f"cluster launch control needs {needed}, not {target}"
     version = options.get("ptx_version")
-    first = FIRST_PTX_VERSION.get(target.arch)
+    first = target.architecture.first_ptx_version
     if version is not None and first is not None and version < first:
         yield (
             "ptx_version",
@@ -147,5 +143,5 @@ def _contradictions(options: dict[str, Any], target: Target) -> Iterator[tuple[s
         )
 
 
-def _is_from(target: Target, capability: int) -> bool:
-    return isinstance(target.arch, int) and target.arch >= capability
+def _first(feature: Feature) -> str:
+    return with_feature(feature, "cuda")[0]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.specialization import SpecializedParameter, Type, with_suffix
+from compiler.target import BACKENDS
 from launch.request.bound_arguments import (
     Argument,
     BoundArguments,
@@ -84,7 +85,8 @@ def _buffer(
     if rules.values:
         if rules.alignment and bound.is_divisible_by_16(buffer):
             hints |= DIVISIBLE
-        if backend == "hip" and bound.allocations[buffer.allocation].size_bytes <= MAX_RANGE_BYTES:
+        is_small = bound.allocations[buffer.allocation].size_bytes <= MAX_RANGE_BYTES
+        if is_small and BACKENDS[backend].has_pointer_ranges:
             hints |= _RANGE
     return SpecializedParameter(("*k" if rules.const else "*") + element, hints)
 

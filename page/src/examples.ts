@@ -2,6 +2,7 @@
 
 import type { LaunchText, RequestText } from "./page_state";
 import { PUZZLE_EXAMPLES } from "./puzzles";
+import { STANDARD_TARGET } from "./targets";
 
 export interface Example {
   title: string;
@@ -19,7 +20,7 @@ function example(
   constexprs: Record<string, string>,
   options: Record<string, string> = {},
 ): Example {
-  const request = { language: "python", source: HEAD + source, kernel: null, signature, constexprs, options, target: "cuda:90", triton: null } as const;
+  const request = { language: "python", source: HEAD + source, kernel: null, signature, constexprs, options, target: STANDARD_TARGET, triton: null } as const;
   return { title, request };
 }
 

@@ -5,13 +5,13 @@ import { button, element, field, menu } from "./dom";
 import { numbersOf } from "./compiled_numbers";
 import type { Content } from "./panes";
 import { constexprOf, type RequestBody } from "./request";
+import { COMMON_TARGETS } from "./targets";
 import { wordsOf } from "./text_pane";
 import type { Compilation, Problem } from "./wire";
 
 const MOST = 40;
 const COLUMNS = ["registers", "spill store bytes", "shared bytes", "occupancy"];
-const TARGETS = "cuda:80, cuda:90, cuda:100, hip:gfx942";
-const VALUES: Record<string, string> = { target: TARGETS, num_warps: "1, 2, 4, 8", num_stages: "1, 2, 3, 4" };
+const VALUES: Record<string, string> = { target: COMMON_TARGETS.join(", "), num_warps: "1, 2, 4, 8", num_stages: "1, 2, 3, 4" };
 
 export interface MatrixContext {
   /** The body of the compile request in the forms. */

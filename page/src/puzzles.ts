@@ -1,6 +1,7 @@
 // The puzzles: exercises that run on the CPU device and say whether they are solved.
 
 import type { ArgumentText, LaunchText, RequestText } from "./page_state";
+import { STANDARD_TARGET } from "./targets";
 
 /** A kernel to write, and the launch that tries it. */
 export interface Exercise {
@@ -150,7 +151,7 @@ function requestOf(exercise: Exercise): RequestText {
     signature: Object.fromEntries(types) as Record<string, string>,
     constexprs: texts(exercise.constexprs),
     options: {},
-    target: "cuda:90",
+    target: STANDARD_TARGET,
     triton: null,
   };
 }

@@ -1,4 +1,4 @@
-// Written by `make page-stages` from the table in compiler/stages.py: change that.
+// Written by `make page-tables` from the table in compiler/stages.py: change that.
 
 export interface Stage {
   name: string;

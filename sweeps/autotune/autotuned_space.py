@@ -14,6 +14,7 @@ import orjson
 from compiler.autotune import AutotuneReading
 from compiler.diagnostic import USER_FILE, Assumption
 from compiler.rejection import Fault, RequestRejected
+from compiler.target import STANDARD_TARGET
 from sweeps.autotune.argument_examples import check_hints, check_known
 from sweeps.autotune.configurations import AT, configurations
 from sweeps.autotune.heuristics import Heuristics
@@ -26,8 +27,6 @@ from sweeps.variant import Kind
 from sweeps.where import Condition, spellings
 
 MAX_CONTEXTS: Final = 64
-STANDARD_TARGET: Final = "cuda:90"
-"""What a source is told of where neither the request nor its device names a target."""
 
 
 @dataclass(frozen=True, slots=True)

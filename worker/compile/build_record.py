@@ -12,6 +12,7 @@ from compiler.occupancy import Needs, occupancy, shared_limit_bytes
 from compiler.problem import failure_problem
 from compiler.resource_limits import CompiledWith, fits, warnings
 from compiler.stages import COMPILED
+from compiler.target import BACKENDS
 from compiler.toolchain import Toolchain
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.compile.progress import CompilationFailed, Progress
@@ -112,8 +113,9 @@ def _needs(job: CompileJob, metadata: dict[str, Any], reported: dict[str, int]) 
 
 
 def _resources(job: CompileJob, needs: Needs, reported: dict[str, int]) -> Resources:
+    backend = BACKENDS[job.target.backend]
     return Resources(
-        backend=job.target.backend,
+        backend=backend.name,
         registers=reported.get("registers"),
         spill_store_bytes=reported.get("spill_store_bytes"),
         spill_load_bytes=reported.get("spill_load_bytes"),
@@ -121,7 +123,7 @@ def _resources(job: CompileJob, needs: Needs, reported: dict[str, int]) -> Resou
         shared_bytes=needs.shared_bytes,
         shared_limit_bytes=shared_limit_bytes(job.target),
         threads=needs.threads,
-        tmem_columns=needs.tensor_columns if job.target.backend == "cuda" else None,
+        tmem_columns=needs.tensor_columns if backend.has_tensor_memory else None,
         vgpr=reported.get("vgpr"),
         sgpr=reported.get("sgpr"),
         agpr=reported.get("agpr"),

@@ -13,8 +13,7 @@ from triton.backends import backends
 from triton.runtime import driver
 
 from compiler.front.environment import Assumptions
-
-_NAMES = {"cuda": "nvidia", "hip": "amd"}
+from compiler.target import BACKENDS, BY_NAME
 
 
 class Driver:
@@ -59,7 +58,7 @@ def pretend(target: Any) -> None:
     """Make Triton's runtime, and with it torch's stand-in, tell of one device with `target`."""
     driver.set_active(Driver(target))
     for name, installed in backends.items():
-        is_its = name == _NAMES.get(target.backend)
+        is_its = name == BACKENDS[target.backend].vendor
         installed.driver.is_active = staticmethod(lambda is_its=is_its: is_its)
 
 
@@ -86,10 +85,7 @@ def versions() -> dict[str, str | None]:
     """Return what `torch.version` says in a build for the target's backend."""
     target = _target()
     backend = None if target is None else target.backend
-    return {
-        "cuda": "13.0" if backend == "cuda" else None,
-        "hip": "7.0" if backend == "hip" else None,
-    }
+    return {name: row.torch_version if name == backend else None for name, row in BACKENDS.items()}
 
 
 def answers() -> dict[str, Any]:
@@ -97,7 +93,7 @@ def answers() -> dict[str, Any]:
     target = _target()
     if target is None:
         return {"is_available": lambda: False, "device_count": lambda: 0}
-    name = f"{_NAMES[target.backend].upper()} {target.arch}"
+    name = f"{BACKENDS[target.backend].vendor.upper()} {target.arch}"
     known = {
         "is_available": True,
         "is_initialized": False,
@@ -128,7 +124,8 @@ def has_triton() -> dict[str, Any]:
 
 def _has_tma() -> bool:
     target = _target()
-    return target is not None and target.backend == "cuda" and _capability(target) >= (9, 0)
+    row = None if target is None else BY_NAME.get(f"{target.backend}:{target.arch}")
+    return row is not None and "tensor_maps" in row.features
 
 
 def _target() -> Any:

@@ -1,10 +1,36 @@
 """Targets as Triton writes them."""
 
+from dataclasses import replace
+from typing import get_args
+
 import pytest
+from tritonc.gate.metric_budget import BACKENDS as METRIC_BACKENDS
 
+from compiler.back.describe import PUBLIC_OPTIONS
 from compiler.rejection import RequestRejected
-from compiler.target import Target, parse_target
+from compiler.request.compile_request import CompileRequest
+from compiler.stages import STAGES
+from compiler.target import (
+    ARCHITECTURES,
+    BACKENDS,
+    BY_NAME,
+    STANDARD_TARGET,
+    Architecture,
+    Backend,
+    Feature,
+    Target,
+    parse_target,
+    with_feature,
+)
 
+WITHOUT_LIMITS = {"cuda:60", "cuda:61", "cuda:62", "cuda:107", "hip:gfx1251"}
+"""No public document has their limits."""
+WITHOUT_PTX_VERSION = {"cuda:60", "cuda:61", "cuda:62", "cuda:107"}
+"""Triton does not compile for them, or NVIDIA's PTX reference does not list them."""
+WITHOUT_PEAK = WITHOUT_PTX_VERSION | {
+    "cuda:72", "cuda:88", "cuda:101", "cuda:103", "cuda:110", "cuda:121"
+}  # fmt: skip
+"""No white paper has their operations per clock."""
 TARGETS = {
     "cuda:90": Target("cuda", 90, 32),
     "cuda:90:32": Target("cuda", 90, 32),
@@ -55,3 +81,87 @@ def test_a_warp_size_that_the_target_has_not_is_refused(written: str, message: s
         parse_target(written)
 
     assert str(rejected.value) == message
+
+
+def missing(row: Architecture) -> list[str]:
+    """Return what a row still lacks, in words."""
+    is_cuda = row.backend == "cuda"
+    needed = {
+        "a backend": row.backend in BACKENDS,
+        "limits of a multiprocessor": row.multiprocessor is not None or row.name in WITHOUT_LIMITS,
+        "a first PTX version": not is_cuda
+        or row.first_ptx_version is not None
+        or row.name in WITHOUT_PTX_VERSION,
+        "operations per clock": not is_cuda or row.flops_per_clock or row.name in WITHOUT_PEAK,
+        "only features that there are": row.features <= {*get_args(Feature)},
+        "the features of earlier ones": all(
+            feature in row.features
+            for feature in get_args(Feature)
+            for name in with_feature(feature, "cuda")[:1]
+            if is_cuda and parse_target(name).arch <= parse_target(row.name).arch
+        ),
+    }
+    return [name for name, is_there in needed.items() if not is_there]
+
+
+@pytest.mark.parametrize("row", ARCHITECTURES, ids=lambda row: row.name)
+def test_a_row_is_complete(row: Architecture):
+    assert missing(row) == []
+
+
+def test_a_new_target_is_told_what_it_lacks():
+    assert missing(Architecture("cuda:130", None)) == [
+        "limits of a multiprocessor",
+        "a first PTX version",
+        "operations per clock",
+        "the features of earlier ones",
+    ]
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_target_is_written_as_its_row_says(name: str):
+    target = parse_target(name)
+
+    assert target.architecture is BY_NAME[str(target)] is BY_NAME[name]
+
+
+def test_each_target_has_one_row():
+    assert len(BY_NAME) == len(ARCHITECTURES)
+
+
+def test_a_target_of_other_workers_has_no_row():
+    assert parse_target("cuda:95").architecture is None
+
+
+def missing_of_backend(backend: Backend) -> list[str]:
+    """Return what a backend still lacks, in words."""
+    pattern = CompileRequest.model_json_schema()["properties"]["target"]["pattern"]
+    needed = {
+        "stages": any(backend.name in stage.backends for stage in STAGES),
+        "options": backend.name in PUBLIC_OPTIONS,
+        "metrics of the gate": any(backend.name in names for names in METRIC_BACKENDS.values()),
+        "a common target": any(
+            row.is_common for row in ARCHITECTURES if row.backend == backend.name
+        ),
+        "a pattern of requests": f"{backend.name}:" in pattern,
+    }
+    return [name for name, is_there in needed.items() if not is_there]
+
+
+@pytest.mark.parametrize("backend", BACKENDS.values(), ids=lambda backend: backend.name)
+def test_a_backend_is_complete(backend: Backend):
+    assert missing_of_backend(backend) == []
+
+
+def test_a_new_backend_is_told_what_it_lacks():
+    assert missing_of_backend(replace(BACKENDS["cuda"], name="xpu")) == [
+        "stages",
+        "options",
+        "metrics of the gate",
+        "a common target",
+        "a pattern of requests",
+    ]
+
+
+def test_the_standard_target_is_a_common_one():
+    assert BY_NAME[STANDARD_TARGET].is_common
