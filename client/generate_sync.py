@@ -1,6 +1,6 @@
-"""Writes the blocking client, `tritonc/_sync`, from that for asyncio: `make client`.
+"""Writes the blocking client, `tritonc/_sync`, from the asyncio client: `make client`.
 
-The generated files are in the repository: nothing has to run before the client is installed.
+The generated files are committed, so that installing the client needs no build step.
 """
 
 import re
@@ -13,7 +13,7 @@ import unasync
 SOURCE = Path(__file__).parent / "tritonc" / "_async"
 LINT = [
     f"--config={Path(__file__).parents[1] / 'pyproject.toml'}",
-    '--config=lint.isort.known-first-party=["tritonc"]',  # wherever it is written to
+    '--config=lint.isort.known-first-party=["tritonc"]',  # the target folder may be anywhere
 ]
 HEADER = "# Generated from tritonc/_async/{name} by `make client`; change that file instead.\n"
 NAMES = {
@@ -50,7 +50,7 @@ def generate(folder: Path) -> None:
 
 
 def _prose(text: str) -> str:
-    """Return the text with docstrings that speak of the blocking form, too."""
+    """Return the text with its docstrings adapted to the blocking client."""
     for words, instead in PROSE.items():
         text = text.replace(words, instead)
     return re.sub(r"\b(\w+)\b", lambda word: NAMES.get(word[0], word[0]), text)

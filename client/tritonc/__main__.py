@@ -1,4 +1,4 @@
-"""`python -m tritonc`, for where the command is not on the path."""
+"""`python -m tritonc`, for installations whose commands are not on the path."""
 
 import sys
 

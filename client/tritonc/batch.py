@@ -1,4 +1,4 @@
-"""A batch as the client sees it: what became of each of its requests, in their order."""
+"""A batch as answered by the service: a result for each request, in order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ ACCEPTED = 202
 
 @dataclass(frozen=True, slots=True)
 class BatchItem:
-    """One request: in the end it has a result or a problem.
+    """One request of a batch, which ends with a result or a problem.
 
-    `status` is the HTTP status that it would have alone, 202 while it is not over. A result that
-    is too long to be sent with the others is a problem that says so; `url` has it.
+    `status` is the HTTP status of the same request on its own, 202 while it is unfinished. For a
+    result too large for the batch's answer, `problem` says so and `url` has the result.
     """
 
     index: int
@@ -30,7 +30,7 @@ class BatchItem:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "BatchItem":
-        """Read an item. Raises KeyError or TypeError when it is none."""
+        """Parse an item. Raises KeyError or TypeError if it is malformed."""
         result, problem = body.get("result"), body.get("problem")
         return cls(
             index=body["index"],
@@ -43,12 +43,12 @@ class BatchItem:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """True if the item has ended."""
         return self.status != ACCEPTED
 
     @property
     def good(self) -> bool:
-        """Whether it compiled, or its launch or program has a good verdict."""
+        """True if it compiled, or its launch or program has a good verdict."""
         result = self.result
         if isinstance(result, Compilation):
             return result.succeeded
@@ -57,7 +57,7 @@ class BatchItem:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Many requests posted together; `counts` says how many are in which state."""
+    """Many requests posted together; `counts` has the number of items by state."""
 
     id: str
     counts: Mapping[str, int]
@@ -66,17 +66,17 @@ class Batch:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Batch":
-        """Read a batch. Raises KeyError or TypeError when it is none."""
+        """Parse a batch. Raises KeyError or TypeError if it is malformed."""
         items = tuple(BatchItem.from_json(item) for item in body["items"])
         return cls(id=body["id"], counts=body["counts"], items=items, raw=body)
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen to any item."""
+        """True if every item has ended."""
         return all(item.finished for item in self.items)
 
     def __repr__(self) -> str:
-        """Return one line: the id, and how many items are in which state."""
+        """Return one line: the id, and the number of items by state."""
         counts = ", ".join(f"{count} {state}" for state, count in self.counts.items())
         return printable(f"<Batch {self.id}: {counts or 'no items'}>")
 
@@ -87,12 +87,12 @@ class Batch:
 
 
 def _told(item: BatchItem) -> str:
-    """Return what there is to say of an item in a line."""
+    """Return a summary of an item in one line."""
     return str(item.problem) if item.result is None and item.problem else repr(item.result)
 
 
 def _result(body: Mapping[str, Any]) -> Compilation | Launch | Program:
-    """Read a result: a compilation is known by its key, a program by its reward."""
+    """Parse a result: a compilation has no id, and only a program has a reward."""
     if "id" not in body:
         return Compilation.from_json(body)
     return Program.from_json(body) if "reward" in body else Launch.from_json(body)

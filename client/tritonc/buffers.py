@@ -1,8 +1,8 @@
-"""Arguments that the service makes itself: buffers by shape, dtype and how they are filled.
+"""Arguments that the service creates: buffers by shape, dtype and contents.
 
-Each function returns the JSON of one argument of a launch; more members (`strides`, `offset`,
-`align_bytes`) can be added with `|`. Random numbers are the same on every device for one seed;
-without a seed the service chooses one and tells it in `Launch.seeds`.
+Each function returns the JSON of one launch argument; more members (`strides`, `offset`,
+`align_bytes`) can be added with `|`. A seed gives the same random numbers on every device;
+without a seed the service picks one and returns it in `Launch.seeds`.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ Buffer = dict[str, Any]
 
 
 def output(shape: Shape, dtype: str = "fp32") -> Buffer:
-    """Return a buffer that the kernel fills; it holds poison before, so that gaps are found."""
+    """Return a buffer for the kernel to fill; it starts with poison, which reveals gaps."""
     return {"shape": _extents(shape), "dtype": dtype, "output": True}
 
 
 def zeros(shape: Shape, dtype: str = "fp32", *, output: bool = False) -> Buffer:
-    """Return a buffer of zeros; with `output` the kernel works in place, here and below."""
+    """Return a buffer of zeros; with `output` the kernel modifies it in place, here and below."""
     return _filled(shape, dtype, output, kind="zeros")
 
 
@@ -81,7 +81,7 @@ def randint(
 def values(
     shape: Shape, items: Sequence[Any], dtype: str = "fp32", *, output: bool = False
 ) -> Buffer:
-    """Return a buffer of `items`, lists nested as the shape is; they travel in the request."""
+    """Return a buffer of `items`, nested lists in the buffer's shape, sent with the request."""
     return _filled(shape, dtype, output, kind="values", values=list(items))
 
 

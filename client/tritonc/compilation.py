@@ -1,6 +1,6 @@
-"""A compilation as the client sees it: frozen views over the JSON that the service answers.
+"""A compilation as answered by the service: frozen views of the JSON.
 
-Reading is lenient, so that a newer service works: what is unknown stays in `raw`.
+Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
 import base64
@@ -17,7 +17,7 @@ UNFINISHED = frozenset({"queued", "running"})
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """The output of one stage: where its bytes are, not the bytes themselves."""
+    """The output of one stage: the URL of its bytes, not the bytes."""
 
     digest: str
     size_bytes: int
@@ -26,23 +26,23 @@ class Artifact:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Artifact":
-        """Read an artifact; unknown members are left out."""
+        """Parse an artifact; unknown members are ignored."""
         return cls(**{field.name: body[field.name] for field in fields(cls)})
 
     @property
     def is_text(self) -> bool:
-        """Whether the bytes are text (IR, PTX) and not a binary (cubin, hsaco)."""
+        """True if the bytes are text (IR, PTX) and not a binary (cubin, hsaco)."""
         return self.media_type.startswith("text/")
 
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """One compilation, at the moment it was asked for.
+    """A compilation at the time of the request.
 
     `state` is queued, running, succeeded, failed or cancelled; `cache` is hit, miss or join for a
-    compilation that was posted, and None for one that was fetched. `artifacts` are in the order of
-    the stages. `included` has the artifacts asked for with `include`: text as str, binary as bytes.
-    What depends on the backend (options, abi, metadata, resources) is left as the service wrote it.
+    posted compilation, and None for a fetched one. `artifacts` are in the order of the stages.
+    `included` has the artifacts requested with `include`: text as str, binaries as bytes. Members
+    that depend on the backend (options, abi, metadata, resources) are passed through unchanged.
     """
 
     key: str
@@ -63,16 +63,16 @@ class Compilation:
     timings_ms: Mapping[str, float]
     diagnostics: tuple[Diagnostic, ...]
     complete: bool
-    """Whether all that can matter was executed as Python does."""
+    """True if everything that can matter was executed as Python does."""
     assumptions: tuple[Mapping[str, Any], ...]
-    """What had to be assumed otherwise: `file`, `line`, `message`. Each is a warning, too."""
+    """Assumptions otherwise: `file`, `line`, `message`. Each is a warning, too."""
     stdout: str
     problem: Problem | None
     raw: Mapping[str, Any]
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Compilation":
-        """Read a compilation. Raises KeyError or TypeError when it is not one."""
+        """Parse a compilation. Raises KeyError or TypeError if it is malformed."""
         artifacts = {s: Artifact.from_json(a) for s, a in (body.get("artifacts") or {}).items()}
         problem = body.get("problem")
         return cls(
@@ -102,22 +102,22 @@ class Compilation:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen; a state newer than this client counts as finished."""
+        """True if the compilation has ended; states newer than this client count as ended."""
         return self.state not in UNFINISHED
 
     @property
     def succeeded(self) -> bool:
-        """Whether every stage asked for was reached."""
+        """True if it reached every requested stage."""
         return self.state == "succeeded"
 
     def raise_unless_succeeded(self) -> "Compilation":
-        """Return this compilation if it succeeded, and raise CompileFailed if not."""
+        """Return this compilation if it succeeded, otherwise raise CompileFailed."""
         if self.succeeded:
             return self
         raise CompileFailed(self)
 
     def __repr__(self) -> str:
-        """Return one line: the kernel, the state, the registers, and the beginning of the key."""
+        """Return one line: kernel, state, registers, and the beginning of the key."""
         registers = self.resources.get("registers", self.resources.get("vgpr"))
         said = [self.state, *([] if registers is None else [f"{registers} registers"])]
         name = self.kernel or "kernel"
@@ -140,9 +140,9 @@ class Compilation:
 
 
 class CompileFailed(TritoncError):
-    """A compilation ended without success; it reads like a compiler's output.
+    """A compilation did not succeed; the message reads like a compiler's output.
 
-    `compilation` holds what there is: the artifacts of the stages reached are in it.
+    `compilation` has what is available, such as the artifacts of the reached stages.
     """
 
     def __init__(self, compilation: Compilation) -> None:
@@ -151,23 +151,23 @@ class CompileFailed(TritoncError):
 
     @property
     def problem(self) -> Problem | None:
-        """Why, in one object; None for a compilation that was cancelled."""
+        """The reason; None for a cancelled compilation."""
         return self.compilation.problem
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What the compiler said, with places in the source."""
+        """The compiler's messages, with source locations."""
         return self.compilation.diagnostics
 
     def render(self, source_name: str = POSTED_SOURCE) -> str:
-        """Return diagnostics and outcome, the posted source being called `source_name`."""
+        """Return diagnostics and outcome, with `source_name` as the name of the posted source."""
         parts = [render_all(self.diagnostics, source_name)] if self.diagnostics else []
         if not any(d.severity == "error" for d in self.diagnostics):
             parts.append(f"error: {self.problem or f'the compilation is {self.compilation.state}'}")
         return "\n".join([*parts, self._outcome()])
 
     def __str__(self) -> str:
-        """Return what `render` does under the service's own file names."""
+        """Return the text of `render` with the service's file names."""
         return self.render()
 
     def _outcome(self) -> str:

@@ -1,6 +1,6 @@
-"""The JSON of compile requests, written from Python values.
+"""The JSON of compile requests, from Python values.
 
-Names, types and options are not judged here: the service reports where they are wrong.
+The service checks names, types and options, and reports errors.
 """
 
 import math
@@ -11,7 +11,7 @@ JSON_SAFE_INTEGER = 2**53  # beyond it, JSON readers in other languages lose dig
 
 
 class FurtherMembers(TypedDict, total=False):
-    """The rarer members of a compile request; what is left out is the service's to choose."""
+    """The rarer members of a compile request; the service picks defaults for omitted ones."""
 
     files: Mapping[str, str]
     """Further modules that the source imports, by path."""
@@ -20,11 +20,11 @@ class FurtherMembers(TypedDict, total=False):
     priority: str
     """`interactive` or `batch`."""
     timeout_s: float
-    """Bound of the compile itself, in seconds."""
+    """Time limit of the compilation in seconds."""
     refresh: bool
-    """Compile again, and replace what was cached."""
+    """Compile again and replace the cached result."""
     specialization_data: str | Mapping[str, Any]
-    """What Triton's JIT gives its hooks, instead of signature, constexprs and hints."""
+    """The data that Triton's JIT passes to hooks, instead of signature, constexprs and hints."""
 
 
 def compile_request(
@@ -38,8 +38,8 @@ def compile_request(
 ) -> dict[str, Any]:
     """Return the JSON of a request, for `Client.compile` and for batches.
 
-    `members` are those of `Client.compile`; what is None is left out, as the service's to choose.
-    Raises TypeError for a constexpr or option value without a JSON form.
+    `members` are those of `Client.compile`; None leaves a member to the service. Raises
+    TypeError for constexpr or option values that JSON cannot represent.
     """
     return members_json(
         {"source": source, "constexprs": constexprs, "hints": hints, "options": options}
@@ -63,9 +63,9 @@ def ir_request(
 
 
 def members_json(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members that are not None, the Python values among them as JSON.
+    """Return the members that are not None, converted to JSON.
 
-    Raises TypeError for a constexpr or option value without a JSON form.
+    Raises TypeError for constexpr or option values that JSON cannot represent.
     """
     constexprs, hints, options = (members.get(n) for n in ("constexprs", "hints", "options"))
     written = {
@@ -78,10 +78,10 @@ def members_json(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def constexpr_json(value: Any) -> Any:
-    """Return `value` as the service reads constexprs; a tuple is a list, big integers are tagged.
+    """Return `value` in the service's form of constexprs: tuples as lists, big integers tagged.
 
-    A dict is passed on as it is: so one writes `{"dtype": "bf16"}` or `{"function": "relu"}`.
-    Raises TypeError for anything that has no such form.
+    A dict is passed unchanged, as in `{"dtype": "bf16"}` or `{"function": "relu"}`.
+    Raises TypeError for anything without such a form.
     """
     match value:
         case None | bool() | str() | dict():
@@ -93,14 +93,14 @@ def constexpr_json(value: Any) -> Any:
         case list() | tuple():
             return [constexpr_json(item) for item in value]
     raise TypeError(
-        f"{value!r} is a {type(value).__name__}, which JSON cannot say; pass an int, float, bool, "
+        f"{value!r} is a {type(value).__name__}, which JSON lacks; pass an int, float, bool, "
         'None, str or tuple, or write a dtype as {"dtype": "bf16"} and a function of the source '
         'as {"function": "name"}'
     )
 
 
 def string_list(strings: Iterable[str]) -> list[str]:
-    """Return a list of strings. Raises TypeError for a bare string, whose letters nobody means."""
+    """Return a list of strings. Raises TypeError for a bare string, certainly a mistake."""
     if isinstance(strings, str):
         raise TypeError(f"{strings!r} is one string; pass a sequence of strings: ({strings!r},)")
     return list(strings)

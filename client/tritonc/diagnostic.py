@@ -1,7 +1,7 @@
-"""What is wrong with a request or a source, as the service reports it: problems, diagnostics.
+"""Problems and diagnostics: errors in a request or a source, as reported by the service.
 
-Problems are those of RFC 9457, as the body of an error answer or inside a result. Excerpts of
-sources come ready from the service, caret line included; no source is read here.
+Problems follow RFC 9457, as the body of an error or inside a result. The service sends excerpts
+of sources complete with the caret line; no source is read here.
 """
 
 import re
@@ -9,16 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-# C0 but tab and newline, DEL, C1; what turns the direction of writing or breaks lines; surrogates
+# C0 except tab and newline, DEL, C1; direction and line separators; surrogates
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-POSTED_SOURCE = "user.py"  # the name that the service gives to the posted source
+POSTED_SOURCE = "user.py"  # the service's name for the posted source
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a request: `pointer` is the JSON pointer of the offending member."""
+    """One error in a request: `pointer` is the JSON pointer of the wrong member."""
 
     pointer: str
     message: str
@@ -26,9 +26,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What went wrong. `slug` is for programs, `title` and `detail` are for people.
+    """The reason for a failure. `slug` is for programs, `title` and `detail` are for people.
 
-    `retryable` is None where the service does not say. `raw` is the object as received.
+    `retryable` is None if the service does not say. `raw` is the received object.
     """
 
     slug: str
@@ -41,7 +41,7 @@ class Problem:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Problem":
-        """Read a problem; members that are missing become empty, unknown ones stay in `raw`."""
+        """Parse a problem; missing members become empty, unknown ones stay in `raw`."""
         errors = body.get("errors") or ()
         return cls(
             slug=body.get("slug") or "",
@@ -54,7 +54,7 @@ class Problem:
         )
 
     def __str__(self) -> str:
-        """Return the detail, then one indented line for each fault of the request."""
+        """Return the detail, then one indented line for each error of the request."""
         headline = self.detail or self.title or self.slug or "no reason given"
         faults = [f"{fault.pointer or '/'}: {fault.message}" for fault in self.errors]
         return "\n  ".join([headline, *(fault for fault in faults if fault not in headline)])
@@ -62,10 +62,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message; lines and columns count from 1, and are None where the place is unknown.
+    """One message; lines and columns count from 1, and are None if unknown.
 
-    `severity` is error, warning or note and `stage` the step that found it; both may take values
-    that are newer than this client.
+    `severity` is error, warning or note, and `stage` the step that reported it; newer services
+    may send other values.
     """
 
     severity: str
@@ -81,14 +81,14 @@ class Diagnostic:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Diagnostic":
-        """Read a diagnostic; unknown members are left out."""
+        """Parse a diagnostic; unknown members are ignored."""
         known = {field.name: body[field.name] for field in fields(cls) if field.name in body}
         return cls(**{"severity": "error", "stage": "", "message": ""} | known)
 
     def render(self, source_name: str = POSTED_SOURCE) -> str:
         """Return `file:line:column: severity: message`, the excerpt and the hint.
 
-        The posted source is called `source_name`, so that editors find the file it came from.
+        `source_name` replaces the name of the posted source, so that editors find the file.
         """
         lines = [f"{self._place(source_name)}: {self.severity}: {self.message.rstrip()}"]
         if self.excerpt:
@@ -105,20 +105,20 @@ class Diagnostic:
 
 
 def render_all(diagnostics: Iterable[Diagnostic], source_name: str = POSTED_SOURCE) -> str:
-    """Return the diagnostics in their order, one below the other."""
+    """Return the diagnostics in order, separated by newlines."""
     return "\n".join(diagnostic.render(source_name) for diagnostic in diagnostics)
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with control characters as Python writes them: no stranger drives a terminal.
+    r"""Return `text` with control characters escaped, so that it cannot control a terminal.
 
-    So `\x1b` for ESC. Nor may a text turn the direction of writing, or be what no encoding has.
+    ESC becomes `\x1b`. Characters that change the writing direction, and surrogates, are escaped.
     """
     return _UNPRINTABLE.sub(lambda match: _escaped(match[0]), text)
 
 
 def printable_json(text: str) -> str:
-    r"""Return JSON with the same characters escaped as JSON does: `\u001b`; it stays JSON."""
+    r"""Return JSON with the same characters escaped as JSON, such as `\u001b`; it stays valid."""
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

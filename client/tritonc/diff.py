@@ -1,6 +1,6 @@
-"""What differs between two compilations, as the client sees it.
+"""A comparison of two compilations, as answered by the service.
 
-Reading is lenient, so that a newer service works: what is unknown stays in `raw`.
+Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,16 +11,16 @@ _ASKED = ("toolchain", "options", "parameters")
 _ENDS = ("state", "problem", "kernel", "target")
 
 Both = Mapping[str, Any]
-"""A value of both compilations: `{"a": 4, "b": 8}`."""
+"""A value of each compilation: `{"a": 4, "b": 8}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageDiff:
-    """How the text of one stage differs, locations and names aside.
+    """The differences in one stage's text, apart from locations and names.
 
-    `only_in` is `a` or `b` where the other does not have the stage. `diff` is a unified diff, None
-    where nothing differs; it is cut if `truncated`, while `added` and `removed` count all lines.
-    With `registers_differ` the same instructions stand in other registers, which is not shown.
+    `only_in` is `a` or `b` if only that one has the stage. `diff` is a unified diff, None if
+    nothing differs; it is cut if `truncated`, while `added` and `removed` count all lines. With
+    `registers_differ` equal instructions use other registers, which the diff does not show.
     """
 
     stage: str
@@ -34,11 +34,11 @@ class StageDiff:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "StageDiff":
-        """Read a stage. Raises KeyError when it is none."""
+        """Parse a stage. Raises KeyError if it is malformed."""
         return cls(**{field.name: body[field.name] for field in fields(cls)})
 
     def __str__(self) -> str:
-        """Return a line that says how it differs."""
+        """Return a summary in one line."""
         if self.only_in is not None:
             return f"{self.stage}: only {self.only_in} has it"
         if self.same:
@@ -50,12 +50,11 @@ class StageDiff:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diff:
-    """What came of `b` differently than of `a`, and what was asked for differently.
+    """The differences from `a` to `b`: in the requests and in the results.
 
-    `same` says whether the same came of both. `ends` has state, problem, kernel and target of both,
-    `asked` what differs of the toolchain, the options and the parameters, `resources` all numbers
-    of both. `instructions` has the counts of both and their `delta`, None where neither was
-    assembled.
+    `same` is true if both results are the same. `ends` has state, problem, kernel and target of
+    both, `asked` the differences in toolchain, options and parameters, `resources` all numbers of
+    both. `instructions` has the counts of both and their `delta`, None if neither was assembled.
     """
 
     a: str
@@ -70,7 +69,7 @@ class Diff:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Diff":
-        """Read a diff. Raises KeyError or TypeError when it is none."""
+        """Parse a diff. Raises KeyError or TypeError if it is malformed."""
         return cls(
             a=body["a"],
             b=body["b"],
@@ -84,24 +83,24 @@ class Diff:
         )
 
     def __repr__(self) -> str:
-        """Return what differs, a line each."""
+        """Return the differences, one per line."""
         if self.same:
             asked = ", ".join(f"{name}: {told}" for name, told in self.differing())
-            return f"Diff: the same came of both{f' ({asked})' if asked else ''}"
+            return f"Diff: both results are the same{f' ({asked})' if asked else ''}"
         lines = [f"{name}: {told}" for name, told in self.differing()]
         lines += [f"{name}: {told}" for name, told in self.instruction_counts()]
         lines += [str(stage) for stage in self.stages if not stage.same]
         return "\n  ".join(["Diff:", *lines])
 
     def differing(self) -> Iterator[tuple[str, str]]:
-        """Yield what was asked, what came of it, and resources, where both are not the same."""
+        """Yield the settings, outcomes and resources that differ."""
         for part in (self.ends, self.asked, self.resources):
             for name, both in part.items():
                 if both["a"] != both["b"]:
                     yield name, f"{_told(both['a'])} -> {_told(both['b'])}"
 
     def instruction_counts(self) -> Iterator[tuple[str, str]]:
-        """Yield how many instructions both have, in all and of classes, where that differs."""
+        """Yield the total and per-class instruction counts that differ."""
         found = self.instructions
         if found is None or found["delta"] is None or not found["delta"]["by_class"]:
             return
@@ -111,7 +110,7 @@ class Diff:
             yield kind, _counts(*counts)
 
     def first_differing(self) -> StageDiff | None:
-        """Return the first stage of the pipeline whose texts differ: where both part."""
+        """Return the first stage of the pipeline with different texts."""
         return next((stage for stage in self.stages if stage.diff is not None), None)
 
 

@@ -1,6 +1,6 @@
-"""Server-sent events: reading their text, and going on after a lost connection.
+"""Server-sent events: parsing, and resuming after a lost connection.
 
-Nothing here opens a connection. The text comes from outside, so what is kept of it is bounded.
+Nothing here opens a connection. The text is untrusted, so its kept parts are bounded.
 """
 
 import json
@@ -12,15 +12,15 @@ from tritonc.exchange import LONGEST_PAUSE_S
 from tritonc.service_errors import ServerUnavailable, UnexpectedAnswer
 
 FINISHED = "finished"
-MAX_LOSSES = 6  # in a row, without an event between
-MAX_EVENT_CHARS = 1 << 20  # of one event, or one line; tritond's have a few hundred
+MAX_LOSSES = 6  # in a row, without an event between them
+MAX_EVENT_CHARS = 1 << 20  # of one event or line; tritond's have a few hundred
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened: `kind` is `queued`, `started`, `stage`, `finished` or a newer one.
+    """An event: `kind` is `queued`, `started`, `stage`, `finished` or a newer one.
 
-    `id` is what to resume after; `data` are its details, as the service sends them.
+    `id` is where to resume; `data` has the details, as the service sends them.
     """
 
     id: str
@@ -29,10 +29,10 @@ class Event:
 
 
 class EventDecoder:
-    r"""The events in the text of one connection, as the HTML standard writes them.
+    r"""Decodes the events in the text of one connection, following the HTML standard.
 
-    Lines end with \n, \r\n or \r and with nothing else: JSON may contain what Python's
-    `splitlines` takes for the end of a line. `last_id` is the id of events that have none.
+    Lines end with \n, \r\n or \r only: JSON may contain characters that Python's `splitlines`
+    treats as line ends. `last_id` is the id of events without one.
     """
 
     def __init__(self, last_id: str = "") -> None:
@@ -40,15 +40,15 @@ class EventDecoder:
         self._kind = ""
         self._data: list[str] = []
         self._data_chars = 0
-        self._line: list[str] = []  # the pieces of a line whose end has not come
+        self._line: list[str] = []  # pieces of an incomplete line
         self._line_chars = 0
         self._after_cr = False
 
     def feed(self, text: str) -> Iterator[Event]:
         """Take the next piece of the text; yield the events that it completes.
 
-        Comments, which keep idle connections open, complete none. Raises UnexpectedAnswer for an
-        event of more than MAX_EVENT_CHARS, and for an id that cannot be sent back in a header.
+        Comments, which keep idle connections open, complete no event. Raises UnexpectedAnswer for
+        an event of more than MAX_EVENT_CHARS, and for an id that no header can send back.
         """
         if self._after_cr:
             text = text.removeprefix("\n")
@@ -66,7 +66,7 @@ class EventDecoder:
 
     def _add(self, piece: str) -> None:
         self._line.append(piece)
-        self._line_chars += len(piece) + 1  # an empty piece takes room, too
+        self._line_chars += len(piece) + 1  # an empty piece takes memory, too
         if self._line_chars + self._data_chars > MAX_EVENT_CHARS:
             raise UnexpectedAnswer(f"an event has more than {MAX_EVENT_CHARS} characters")
 
@@ -81,7 +81,7 @@ class EventDecoder:
                 self._data_chars += len(value) + 1
             case "id":
                 if not _fits_header(value):
-                    raise UnexpectedAnswer(f"{value[:80]!r} is no id of an event")
+                    raise UnexpectedAnswer(f"{value[:80]!r} is not a valid event id")
                 self._id = value
 
     def _complete(self) -> Event | None:
@@ -91,15 +91,15 @@ class EventDecoder:
 
 
 class EventStream:
-    """How far the events of one subject were read, over as many connections as that takes.
+    """Reads the events of one subject, over as many connections as needed.
 
     Until it is `over`: pause for `pause_s`, connect with `headers()`, `feed()` the text, and call
-    `ended()` or `lost()` when the connection ends. Raises ValueError for an `after` that is no id.
+    `ended()` or `lost()` when the connection ends. Raises ValueError for an invalid `after`.
     """
 
     def __init__(self, after: str | None = None) -> None:
         if after and not _fits_header(after):
-            raise ValueError(f"after: {after!r} is no id of an event")
+            raise ValueError(f"after: {after!r} is not a valid event id")
         self.over = False
         self.pause_s = 0.0
         self._last_id = after or ""
@@ -108,7 +108,7 @@ class EventStream:
         self._decoder = EventDecoder()
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a new connection: they ask for the events not yet seen."""
+        """Return the headers of a new connection, which request the unseen events."""
         self._had_events, self._decoder = False, EventDecoder(self._last_id)
         resumed = {"Last-Event-ID": self._last_id} if self._last_id else {}
         return {"Accept": "text/event-stream"} | resumed

@@ -1,7 +1,7 @@
-"""One HTTP request and its answer, without input or output: what is sent, what the answer means.
+"""HTTP requests and the meaning of answers, without input or output.
 
-The connections send, pause and repeat. The numbers for that are here, as they are the same for the
-blocking client and for that of asyncio.
+The connections send, pause and repeat. Their parameters are here because the blocking client and
+the asyncio client share them.
 """
 
 import os
@@ -15,15 +15,15 @@ import httpx
 from tritonc.diagnostic import Problem
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
 
-__version__ = "0.1.0"  # read by the build, too: see client/pyproject.toml
+__version__ = "0.1.0"  # the build reads it, too: see client/pyproject.toml
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 URL_VARIABLE, KEY_VARIABLE = "TRITOND_URL", "TRITOND_API_KEY"
-LONGEST_WAIT_S = 30.0  # of one request; proxies cut connections that are silent for long
-SILENCE_S = 60.0  # of an event stream, after which it is taken for lost
-POLL_INTERVAL_S = 0.25  # at least, should the service answer at once instead of waiting
-RETRY_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # after no answer; together they bridge a restart
-LONGEST_PAUSE_S = 10.0  # a service that wants more patience than this is reported instead
+LONGEST_WAIT_S = 30.0  # of one request; proxies cut connections that are silent for longer
+SILENCE_S = 60.0  # of an event stream, before it counts as lost
+POLL_INTERVAL_S = 0.25  # at least, in case the service answers at once instead of waiting
+RETRY_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # after no answer; in total they outlast a restart
+LONGEST_PAUSE_S = 10.0  # a longer requested pause is reported as an error
 UNAVAILABLE = frozenset({502, 503, 504})
 
 Result = TypeVar("Result")
@@ -33,9 +33,9 @@ Result = TypeVar("Result")
 class Request:
     """One HTTP request; the service may take `wait_s` to answer it.
 
-    `body` is sent as JSON, `content` as it is; there is one of them at most. `wait_s` stands in the
-    URL or, if `waits_in_body`, in the body. `repeatable` means that repeating it has no further
-    effect: it is repeated when there is no answer. `if_not_found` is sent when the answer is 404.
+    `body` is sent as JSON, `content` unchanged; at most one is given. `wait_s` is in the URL or, if
+    `waits_in_body`, in the body. A `repeatable` request has no further effect if sent twice, so it
+    is repeated if there is no answer. `if_not_found` is sent after an answer of 404.
     """
 
     method: str
@@ -50,7 +50,7 @@ class Request:
     if_not_found: "Request | None" = None
 
     def waiting(self, wait_s: float) -> "Request":
-        """Return this request with the time the service may wait, at most LONGEST_WAIT_S."""
+        """Return this request with a wait of at most LONGEST_WAIT_S."""
         return replace(self, wait_s=min(wait_s, LONGEST_WAIT_S))
 
     @property
@@ -80,7 +80,7 @@ class Request:
 
 
 def pool_arguments(url: str | None, api_key: str | None, timeout_s: float) -> dict[str, Any]:
-    """Return the arguments of httpx's clients; what is None is taken from the environment."""
+    """Return the arguments of httpx's clients, with environment variables instead of None."""
     url = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
     api_key = os.environ.get(KEY_VARIABLE) if api_key is None else api_key
     headers = {"User-Agent": f"tritonc/{__version__}"}
@@ -98,7 +98,7 @@ def stream_arguments(path: str, headers: Mapping[str, str], timeout_s: float) ->
 def check(answer: httpx.Response) -> httpx.Response:
     """Return `answer` if its status is a success.
 
-    Raises ServerUnavailable, ProblemError or UnexpectedAnswer if not, with the reason it gives.
+    Otherwise raises ServerUnavailable, ProblemError or UnexpectedAnswer with the given reason.
     """
     if answer.is_success:
         return answer
@@ -111,26 +111,26 @@ def check(answer: httpx.Response) -> httpx.Response:
 
 
 def read(reader: Callable[[Any], Result], answer: httpx.Response) -> Result:
-    """Return what `reader` makes of the answer's JSON. Raises UnexpectedAnswer if it cannot."""
+    """Return the answer's JSON, parsed by `reader`. Raises UnexpectedAnswer if that fails."""
     try:
         return reader(answer.json())
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         kind = answer.headers.get("content-type", "no content type")
         raise UnexpectedAnswer(
-            f"{_url(answer)} did not answer as tritond does ({kind}); is the URL right?"
+            f"{_url(answer)} did not answer like tritond ({kind}); is the URL right?"
         ) from error
 
 
 def not_reached(error: httpx.RequestError, url: httpx.URL) -> ServerUnavailable:
-    """Return the error to raise when there is no answer at all."""
+    """Return the error for a request without any answer."""
     reason = str(error) or type(error).__name__
     return ServerUnavailable(f"no answer from {url}: {reason}; is the service up, the URL right?")
 
 
 def nobody_listens(error: ServerUnavailable, url: httpx.URL) -> bool:
-    """Whether this machine itself said that there is no service, which a network cannot have lost.
+    """Return True if this machine itself refused the connection, so no network can be at fault.
 
-    That passes only where one is being started.
+    Repeating helps only if a service is being started.
     """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ConnectionRefusedError):
@@ -139,7 +139,7 @@ def nobody_listens(error: ServerUnavailable, url: httpx.URL) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name is that of this machine, without asking anybody."""
+    """Return True if a name is loopback, without a DNS request."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -147,15 +147,15 @@ def is_loopback(host: str) -> bool:
 
 
 def retry_after_s(answer: httpx.Response) -> float | None:
-    """Return the seconds of `Retry-After`; None without it and for a date."""
+    """Return the seconds of `Retry-After`; None if it is missing or a date."""
     text = answer.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() else None
 
 
 def retry_pause_s(pause_s: float, error: ServerUnavailable) -> float:
-    """Return how long to pause before asking again: `pause_s`, or longer if the service says so.
+    """Return the pause before a retry: `pause_s`, or longer if the service asks for it.
 
-    Raises `error` when it wants more patience than LONGEST_PAUSE_S.
+    Raises `error` if the service asks for more than LONGEST_PAUSE_S.
     """
     wanted_s = error.retry_after_s or 0
     if wanted_s > LONGEST_PAUSE_S:
@@ -164,7 +164,7 @@ def retry_pause_s(pause_s: float, error: ServerUnavailable) -> float:
 
 
 def is_accepted(answer: httpx.Response) -> bool:
-    """Return whether the work that the answer is about is not done: 202."""
+    """Return True if the answer is 202: the work is unfinished."""
     return answer.status_code == httpx.codes.ACCEPTED
 
 
@@ -176,6 +176,6 @@ def _problem(answer: httpx.Response) -> Problem:
     try:
         return Problem.from_json(answer.json())
     except (ValueError, TypeError, AttributeError, RecursionError):
-        # written by something in between: the status line is all that can be trusted to make sense
+        # a proxy wrote it, so only its status line is meaningful
         title = f"{answer.status_code} {answer.reason_phrase}"
         return Problem.from_json({"title": title, "status": answer.status_code})

@@ -1,6 +1,6 @@
-"""What a notebook shows of a compilation or a launch: HTML in which all text is only text.
+"""The HTML of compilations and launches for notebooks.
 
-Nothing here runs in a browser: no script, no address, and every text of user and service escaped.
+It contains no scripts and no URLs, and all text of users and services is escaped.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _GUTTER = "display:inline-block;min-width:4em;opacity:0.6;user-select:none"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a cell shows: `html` in a notebook, `text` elsewhere."""
+    """A cell's output: `html` in a notebook, `text` elsewhere."""
 
     text: str
     html: str
@@ -45,7 +45,7 @@ def cells_pane(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
 
 
 def plain(text: str, *, is_good: bool) -> str:
-    """Return a text as it is, marked as good or not."""
+    """Return a text unchanged, marked as good or not."""
     color = "seagreen" if is_good else "crimson"
     return (
         f'<pre style="{_PRE};border-left:3px solid {color};padding-left:0.6em">{_text(text)}</pre>'
@@ -53,9 +53,9 @@ def plain(text: str, *, is_good: bool) -> str:
 
 
 def pane(title: str, text: str, sources: Mapping[int, Sequence[int]], *, is_open: bool) -> str:
-    """Return the text of a stage, folded away or not.
+    """Return the text of a stage, collapsed or not.
 
-    Before each line stand those of the cell that it stems from, where `sources` has them.
+    Each line is prefixed by the lines of the cell that it stems from, as given by `sources`.
     """
     lines = text.splitlines()
     rows = [

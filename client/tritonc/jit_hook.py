@@ -1,8 +1,8 @@
-"""A hook for Triton's own JIT: what it is about to compile is fetched from tritond instead.
+"""A hook for Triton's JIT that fetches compilations from tritond.
 
-It puts entries into Triton's cache, under the very key that Triton then looks for, and changes
-nothing else: whatever cannot be fetched is compiled as if the hook were not there. Triton is not
-needed by this package; it is imported when the hook is used, by a process that has it.
+It adds entries to Triton's cache under the key that Triton looks up next, and changes nothing
+else: Triton compiles everything that cannot be fetched. This package does not need Triton; the
+hook imports it in a process that has it.
 """
 
 import base64
@@ -23,15 +23,15 @@ from tritonc.service_errors import ServerUnavailable, TritoncError
 
 LOG = logging.getLogger("tritonc")
 EXPORT = "triton-cache"
-AWAY_S = 30.0  # for how long a service that cannot be reached is not asked: a start must not crawl
+AWAY_S = 30.0  # time without requests after a failure, so that the program starts quickly
 
 
 class JitHook:
-    """Compile once, in the service; every process then fetches the result when it starts.
+    """Compiles once, in the service; every process then fetches the result at its start.
 
-    `install` it before the first launch. `wait_s` bounds what one kernel waits for the service;
-    then, and when it fails or has another Triton, Triton compiles. `outcomes` counts kernels:
-    `known` to Triton's cache already, `fetched`, or left to Triton to `compile`, which is logged.
+    `install` it before the first launch. `wait_s` bounds the wait for each kernel. After it, and if
+    the service fails or has another Triton, Triton compiles. `outcomes` counts kernels that are
+    `known` to Triton's cache, `fetched`, or left to Triton (`compile`), which is logged.
     """
 
     def __init__(self, client: Client, *, wait_s: float = 60) -> None:
@@ -42,7 +42,7 @@ class JitHook:
         self._away_until = 0.0
 
     def install(self) -> Self:
-        """Have Triton call this before it compiles, behind a hook that is there already."""
+        """Make Triton call this hook before it compiles, after an already installed hook."""
         from triton import knobs
 
         self._before = knobs.runtime.jit_cache_hook
@@ -50,7 +50,7 @@ class JitHook:
         return self
 
     def __call__(self, *, fn: Any, compile: Mapping[str, Any], **others: Any) -> bool:  # noqa: A002
-        """Fetch what Triton is about to compile; return False, which has it go on."""
+        """Fetch the kernel that Triton is about to compile; return False to let Triton continue."""
         if self._before and self._before(fn=fn, compile=compile, **others):
             return True
         self.outcomes[self._outcome(fn.jit_function, compile)] += 1
@@ -64,13 +64,13 @@ class JitHook:
             return self._fetch(function, compiling)
         except ServerUnavailable as error:
             self._away_until = time.monotonic() + AWAY_S
-            message = "%s, and others for %g s, are compiled here, as tritond cannot be asked: %s"
+            message = "%s, and others for %g s, are compiled locally; tritond is unavailable: %s"
             LOG.warning(message, name, AWAY_S, error)
         except (TritoncError, OSError) as error:
-            LOG.warning("%s is compiled here, as tritond could not: %s", name, error)
+            LOG.warning("%s is compiled locally, since tritond failed: %s", name, error)
         except Exception:
-            # a Triton that this hook does not know must still be able to compile
-            LOG.exception("%s is compiled here, as something is wrong with this hook", name)
+            # a Triton version that this hook does not know must still be able to compile
+            LOG.exception("%s is compiled locally, since this hook failed", name)
         return "compile"
 
     def _fetch(self, function: Any, compiling: Mapping[str, Any]) -> str:
@@ -95,7 +95,7 @@ class JitHook:
         entry = _unpacked(self._client.export(made.key, EXPORT, wait_s=self._wait_s))
         folder = _folder(digest)
         if folder not in entry:
-            message = "%s is compiled here: what tritond made is for another build of Triton"
+            message = "%s is compiled locally: tritond's result is for another build of Triton"
             LOG.warning(message, function.__name__)
             return "compile"
         cache.put_group(metadata, {n: cache.put(data, n) for n, data in entry[folder].items()})
@@ -103,7 +103,7 @@ class JitHook:
 
 
 def _target(data: Mapping[str, Any]) -> Any:
-    """Return Triton's target; before 3.7 the hook is not told it."""
+    """Return Triton's target; before 3.7 the hook does not receive it."""
     from triton.backends.compiler import GPUTarget
     from triton.runtime.driver import driver
 
@@ -114,7 +114,7 @@ def _target(data: Mapping[str, Any]) -> Any:
 def _cache_key(
     function: Any, compiling: Mapping[str, Any], data: Mapping[str, Any], target: Any
 ) -> str:
-    """Return the hash under which Triton will look, in hexadecimal digits."""
+    """Return the hexadecimal hash that Triton will look up."""
     from triton._C.libtriton import get_cache_invalidating_env_vars
     from triton.compiler import make_backend
     from triton.runtime.cache import get_cache_key
@@ -135,17 +135,17 @@ def _cache_manager(digest: str) -> Any:
 
 
 def _folder(digest: str) -> str:
-    """Return how Triton names the folder of an entry."""
+    """Return Triton's folder name for a cache entry."""
     return base64.b32encode(bytes.fromhex(digest)).decode().rstrip("=")
 
 
 def _tuples(value: Any) -> Any:
-    """Return what JSON made a list as the tuple that it was."""
+    """Return the value with JSON's lists turned back into tuples."""
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _unpacked(archive: bytes) -> dict[str, dict[str, bytes]]:
-    """Return the files of a cache entry by folder; nothing is written or run."""
+    """Return the files of a cache entry by folder; nothing is written or executed."""
     entries: dict[str, dict[str, bytes]] = {}
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         for member in packed.getmembers():

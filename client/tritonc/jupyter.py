@@ -1,7 +1,7 @@
-"""`%%tritonc compile ...` and `%%tritonc launch ...`: a cell's kernel in a Jupyter notebook.
+"""`%%tritonc compile ...` and `%%tritonc launch ...`: the kernel of a cell in a Jupyter notebook.
 
-`%load_ext tritonc.jupyter` registers the magic. The words behind it are those of the command line,
-without the file: the cell is the source. IPython is not imported, it imports this.
+`%load_ext tritonc.jupyter` registers the magic. It takes the flags of the command line without the
+file: the cell is the source. IPython imports this module, not vice versa.
 """
 
 import io
@@ -35,12 +35,12 @@ _USAGE = (
 
 
 class Shell(Protocol):
-    """What is asked of IPython's shell."""
+    """The part of IPython's shell that is used here."""
 
     def register_magic_function(
         self, func: Callable[..., Any], magic_kind: str, magic_name: str
     ) -> None:
-        """Make `func` a magic of cells."""
+        """Register `func` as a cell magic."""
 
 
 def load_ipython_extension(shell: Shell) -> None:
@@ -49,7 +49,7 @@ def load_ipython_extension(shell: Shell) -> None:
 
 
 def tritonc(line: str, cell: str) -> Shown:
-    """Compile or launch the kernel in `cell`, as the words in `line` say."""
+    """Compile or launch the kernel in `cell` with the flags in `line`."""
     try:
         given = _parse(line)
         with Client(given.url) as client:
@@ -62,12 +62,12 @@ def tritonc(line: str, cell: str) -> Shown:
 
 
 def _parse(line: str) -> Namespace:
-    """Return the flags. Raises ArgumentTypeError for what they are not."""
+    """Parse the flags. Raises ArgumentTypeError."""
     words = shlex.split(line)
     if not words or words[0] not in {"compile", "launch"}:
         raise ArgumentTypeError(_USAGE)
     if words[0] == "compile":
-        words.insert(1, "-")  # the file, which is the cell
+        words.insert(1, "-")  # the cell takes the place of the file
     words = [_with_path(before, word) for before, word in zip(["", *words], words, strict=False)]
     said = io.StringIO()
     try:
@@ -77,20 +77,20 @@ def _parse(line: str) -> Namespace:
         raise ArgumentTypeError(said.getvalue().strip() or _USAGE) from None
     if given.command == "launch" and (given.source or given.save):
         raise ArgumentTypeError(
-            "the cell is the source, and nothing is saved: leave FILE and --save"
+            "the cell is the source, and nothing can be saved; leave out FILE and --save"
         )
     return given
 
 
 def _with_path(before: str, word: str) -> str:
-    """Return the program that `--step` names with a path, which a cell has no use for."""
+    """Return the value of `--step` with a dummy path, which a cell does not need."""
     return f"{word}=-" if before == "--step" and "=" not in word else word
 
 
 def _compile(given: Namespace, cell: str, client: Client) -> Shown:
     stages = [word.partition("=")[0] for word in given.emit]
     if len(targets := targets_of(given)) > 1:
-        raise ArgumentTypeError(f"a cell is compiled for one target: {' or '.join(targets)}?")
+        raise ArgumentTypeError(f"a cell compiles for one target; choose {' or '.join(targets)}")
     source = _source(given, cell)
     compilation = client.compile(
         **source.members,
@@ -111,7 +111,7 @@ def _compile(given: Namespace, cell: str, client: Client) -> Shown:
 
 
 def _last_text(compilation: Compilation) -> list[str]:
-    """Return the last stage that has a text: PTX or AMD assembly, where the kernel came so far."""
+    """Return the last reached stage that is text: PTX or AMD assembly if it compiled."""
     texts = [
         stage
         for stage, artifact in compilation.artifacts.items()
@@ -121,7 +121,7 @@ def _last_text(compilation: Compilation) -> list[str]:
 
 
 def _source(given: Namespace, cell: str) -> PostedFile:
-    """Return the cell as it is posted; its local modules are those of the working directory."""
+    """Return the cell as a file to post; local modules come from the working directory."""
     return read_source(STANDARD, given, cell)
 
 

@@ -1,6 +1,6 @@
-"""A launch as the client sees it: frozen views over the JSON that the service answers.
+"""A launch as answered by the service: frozen views of the JSON.
 
-Reading is lenient, so that a newer service works: what is unknown stays in `raw`.
+Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,14 @@ from tritonc.service_errors import TritoncError
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch, at the moment it was asked for.
+    """A launch at the time of the request.
 
-    `state` says how far it is: queued, running, completed, failed or cancelled. `verdict` says what
-    it found out, such as `passed`, `mismatch` or `out_of_bounds`; with cases it is the worst of
-    theirs, and `outputs`, `timing`, `profile` and `findings` are theirs. `timing` has times in
-    microseconds, `profile` what a profiler counted, `timings_ms` says how long the request took.
-    `seeds` are those of the random inputs, `fuzz` says how it was fuzzed. `sources` are the posted
-    texts by file, where this client posted them: for excerpts.
+    `state` is queued, running, completed, failed or cancelled. `verdict` is the result, such as
+    `passed`, `mismatch` or `out_of_bounds`; with cases it is their worst one, and the cases have
+    `outputs`, `timing`, `profile` and `findings`. `timing` has times in microseconds, `profile` a
+    profiler's counts, and `timings_ms` the duration of the request. `seeds` are those of random
+    inputs, `fuzz` describes fuzzing. `sources` are the texts that this client posted, by file, for
+    excerpts.
     """
 
     id: str
@@ -49,7 +49,7 @@ class Launch:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Launch":
-        """Read a launch. Raises KeyError or TypeError when it is not one."""
+        """Parse a launch. Raises KeyError or TypeError if it is malformed."""
         compilation, run = body.get("compilation"), Run.from_json(body)
         return cls(
             id=body["id"],
@@ -75,25 +75,25 @@ class Launch:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen; a state newer than this client counts as finished."""
+        """True if the launch has ended; states newer than this client count as ended."""
         return self.state not in UNFINISHED
 
     @property
     def good(self) -> bool:
-        """Whether it ran, with all its cases, and nothing speaks against the kernel."""
+        """True if it ran all cases without any finding against the kernel."""
         ran = self.state == "completed" and not self.counts.get("failed")
         return ran and self.verdict in GOOD
 
     def raise_unless_good(self) -> "Launch":
-        """Return this launch if its verdict is good, and raise LaunchFailed if not."""
+        """Return this launch if its verdict is good, otherwise raise LaunchFailed."""
         if self.good:
             return self
         raise LaunchFailed(self)
 
     def render(self, source_name: str = POSTED_SOURCE) -> str:
-        """Return findings, differences, times and the verdict, as compilers show errors.
+        """Return findings, differences, times and the verdict in a compiler's error format.
 
-        The posted source is called `source_name`, so that editors find the file it came from.
+        `source_name` replaces the name of the posted source, so that editors find the file.
         """
         lines = list(self._run_lines({POSTED_SOURCE: source_name}))
         if self.compilation is not None and self._is_compilation_to_tell():
@@ -104,23 +104,23 @@ class Launch:
         return printable("\n".join([*lines, self._outcome()]))
 
     def __str__(self) -> str:
-        """Return what `render` does under the service's own file name."""
+        """Return the text of `render` with the service's file name."""
         return self.render()
 
     def __repr__(self) -> str:
-        """Return one line: the id, the state or verdict, and where it ran."""
+        """Return one line: the id, the state or verdict, and the device."""
         return printable(f"<Launch {self.id}: {self._outcome()}>")
 
     def _repr_html_(self) -> str:
         return framed(plain(self.render(), is_good=self.good))
 
     def _is_compilation_to_tell(self) -> bool:
-        """Whether a failed compilation says what nothing else here does."""
+        """True if only the failed compilation explains the failure."""
         failed = self.compilation is not None and self.compilation.state == "failed"
         return failed and not any(case.compiler_said for case in self.cases)
 
     def _is_compilations_problem(self) -> bool:
-        """Whether the compilation, which is told as well, ended with what this ended with."""
+        """True if the compilation, which is reported too, has the same problem as the launch."""
         compiled = self.compilation.problem if self.compilation is not None else None
         if compiled is None or self.problem is None:
             return False
@@ -156,7 +156,7 @@ class Launch:
         return f"verdict: {self.verdict}{f' {where}' if where else ''}{took}{cases}"
 
     def _where(self) -> str:
-        """Return what ran it."""
+        """Return the device in words."""
         device = self.device or {}
         if device.get("interpreter"):
             return "on the CPU device"
@@ -164,9 +164,9 @@ class Launch:
 
 
 class LaunchFailed(TritoncError):
-    """A launch that did not run, or whose verdict is not good; it reads like its report.
+    """A launch that did not run, or whose verdict is not good; the message is its report.
 
-    `launch` holds what there is: problem, compilation, verdict, findings, outputs.
+    `launch` has what is available: problem, compilation, verdict, findings, outputs.
     """
 
     def __init__(self, launch: Launch) -> None:

@@ -1,6 +1,6 @@
-"""The JSON of a launch request, written from Python values, and the arrays that go before it.
+"""The JSON of a launch request, from Python values, and the arrays to upload before it.
 
-Nothing is judged here that the service judges: it reports where something is wrong.
+The service checks the request and reports errors.
 """
 
 import inspect
@@ -20,26 +20,26 @@ from tritonc.upload import Upload, array, is_array
 Source = str | Compilation | Mapping[str, Any] | Any
 """The text of a source, a jit function, a compilation, or the JSON of a compile request.
 
-`{"compilation_key": key}` names a compilation that is not at hand. A function under `@triton.jit`
-is sent as its file, with the modules of the user's own that it imports.
+`{"compilation_key": key}` names an existing compilation. A function under `@triton.jit` is sent as
+its file, together with the user's own modules that it imports.
 """
 
 Grid = Sequence[int | str] | int | Callable[[dict[str, Any]], Any]
-"""Numbers and expressions; of a jit function also a function of its arguments, as Triton has it."""
+"""Numbers and expressions; for a jit function also a function of its arguments, as in Triton."""
 
 Reference = str | Callable[..., Any] | Mapping[str, Any]
-"""The text of a function `reference`, a function as it is, or the JSON of a reference."""
+"""The text of a function `reference`, a Python function, or the JSON of a reference."""
 
-REFERENCE = "reference.py"  # what the service calls the text of a reference
+REFERENCE = "reference.py"  # the service's name for the text of a reference
 
 
 class KernelMembers(TypedDict, total=False):
-    """How the kernel is compiled; for a source. Without a signature it is inferred."""
+    """Compile settings for a source. Without a signature it is inferred."""
 
     kernel: str
-    """Its name, needed when the source has several."""
+    """The kernel's name, required if the source has several."""
     target: str
-    """`cuda:90`, ...; may be left out where the device implies it, and on the CPU device."""
+    """`cuda:90`, ...; optional if the device implies it, and on the CPU device."""
     signature: Mapping[str, Any] | str
     constexprs: Mapping[str, Any]
     hints: Mapping[str, Iterable[str]]
@@ -51,14 +51,14 @@ class KernelMembers(TypedDict, total=False):
 
 
 class LaunchMembers(KernelMembers, total=False):
-    """The members of a launch; what is left out is the service's to choose."""
+    """The members of a launch; the service picks defaults for omitted ones."""
 
     device: str | Mapping[str, str]
     """`auto`, `cpu`, `gpu`, or `{"target": "cuda:90", "model": "NVIDIA H200"}`."""
     reference: Reference
-    """What the outputs are compared with."""
+    """The source of the expected outputs."""
     cases: Sequence[Mapping[str, Any]]
-    """Each with `name` and what it changes: `arguments`, `grid`, `reference`."""
+    """Each has a `name` and its changes: `arguments`, `grid`, `reference`."""
     stop_after_failures: int
     returns: Mapping[str, str]
     """By output: `none`, `summary`, `values`, or `tensor` for `launches.output`."""
@@ -66,25 +66,25 @@ class LaunchMembers(KernelMembers, total=False):
     checks: Sequence[str]
     """`memcheck`, `racecheck`, `initcheck`, `determinism`, `fuzz`."""
     fuzz: Mapping[str, Any]
-    """How to fuzz: `seed`, `cases` at most, `fixed` arguments."""
+    """Settings of fuzzing: `seed`, the maximum number of `cases`, `fixed` arguments."""
     profile: bool | str
-    """On a GPU: one run more under a profiler; `lines`: another, for the heat of each line."""
+    """On a GPU: run once more under a profiler; `lines`: and again for the heat of each line."""
     isolation: str
     trace: Mapping[str, Any]
-    """On the CPU device: whose memory accesses to record, for `launches.trace`.
+    """On the CPU device: the programs whose memory accesses to record, for `launches.trace`.
 
-    With `{"values": True}` also what each of their operations makes.
+    With `{"values": True}` also the results of each operation.
     """
     timeout_s: float
-    """Bound of each run, reference and compilation, in seconds."""
+    """Time limit of each run, reference and compilation in seconds."""
     deadline_s: float
-    """Bound of all: queue, compile and execution."""
+    """Time limit of everything: queue, compile and execution."""
     priority: str
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """The JSON of a launch and the arrays it names; `sources` are the texts posted, by file."""
+    """The JSON of a launch and its arrays; `sources` are the posted texts by file."""
 
     body: Mapping[str, Any]
     uploads: Mapping[str, Upload] = field(default_factory=dict)
@@ -100,15 +100,15 @@ def launch_request(
 ) -> LaunchRequest:
     """Return a launch to post alone or in a batch; `members` are those of `LaunchMembers`.
 
-    An array whose name is in `returns` is an output. Raises TypeError for what is no array and has
-    no JSON form, and OSError for a jit function whose file cannot be read.
+    An array named in `returns` is an output. Raises TypeError for values that are neither arrays
+    nor JSON, and OSError for a jit function whose file cannot be read.
     """
     uploads: dict[str, Upload] = {}
     given: dict[str, Any] = dict(members)
     if is_jit(source):
         source, arguments, grid = _of_jit(source, arguments, grid, given)
     elif callable(grid) or isinstance(grid, int):
-        raise TypeError("a grid is a list of numbers and expressions, such as [97]")
+        raise TypeError("a grid must be a list of numbers and expressions, such as [97]")
     arguments = _with_outputs(arguments, given.get("returns") or {})
     compiled = {name: given.pop(name, None) for name in KernelMembers.__annotations__}
     compilation = _compilation(source, compiled, given.get("device"))
@@ -128,7 +128,7 @@ def launch_request(
 def _of_jit(
     function: Any, arguments: Any, grid: Any, given: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any], list[int | str]]:
-    """Return source, arguments and grid; what says how it is compiled is taken out of `given`."""
+    """Return source, arguments and grid; compile settings are taken out of `given`."""
     compiled = {name: given.pop(name, None) for name in KernelMembers.__annotations__}
     jit = jit_launch(function, arguments, compiled["constexprs"], compiled["options"])
     compiled |= {"constexprs": jit.constexprs or None, "options": jit.options or None}
@@ -143,7 +143,7 @@ def _compilation(source: Source, members: Mapping[str, Any], device: Any) -> dic
         return {"compilation": members_json({"source": source, **default, **given})}
     if given:
         names = ", ".join(given)
-        raise TypeError(f"{names}: only a source is compiled so; a compilation has them already")
+        raise TypeError(f"{names}: only allowed with a source; a compilation has them already")
     if isinstance(source, Compilation):
         return {"compilation_key": source.key}
     if "compilation_key" in source:
@@ -152,7 +152,7 @@ def _compilation(source: Source, members: Mapping[str, Any], device: Any) -> dic
 
 
 def _with_outputs(arguments: Any, returns: Mapping[str, str]) -> Any:
-    """Return the arguments, the arrays among them that shall come back as outputs."""
+    """Return the arguments, with those named in `returns` marked as outputs."""
     if not isinstance(arguments, Mapping):
         return arguments
     return {
@@ -162,7 +162,7 @@ def _with_outputs(arguments: Any, returns: Mapping[str, str]) -> Any:
 
 
 def _sources(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return the texts in a request, by the names that the service gives to them."""
+    """Return the texts of a request by the service's names for them."""
     compilation, reference = body.get("compilation") or {}, body.get("reference") or {}
     texts = {
         POSTED_SOURCE: compilation.get("source"),
@@ -173,7 +173,7 @@ def _sources(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _target(device: Any) -> Any:
-    """Return the target that a device stands for, None if it stands for none."""
+    """Return the target of a device, None if it names none."""
     return device.get("target") if isinstance(device, Mapping) else None
 
 
@@ -187,9 +187,9 @@ def _case(case: Mapping[str, Any], uploads: dict[str, Upload]) -> dict[str, Any]
 
 
 def arguments_json(arguments: Any, uploads: dict[str, Upload]) -> Any:
-    """Return the JSON of arguments by name or by position; their arrays are added to `uploads`.
+    """Return the JSON of arguments by name or by position; add their arrays to `uploads`.
 
-    Raises TypeError or ValueError, naming the argument that has no JSON form.
+    Raises TypeError or ValueError with the name of the argument that JSON cannot represent.
     """
     if isinstance(arguments, Mapping):
         return {name: _named_argument(name, value, uploads) for name, value in arguments.items()}
@@ -204,7 +204,7 @@ def _named_argument(name: Any, value: Any, uploads: dict[str, Upload]) -> Any:
 
 
 def _argument_json(value: Any, uploads: dict[str, Upload]) -> Any:
-    """Return the JSON of an argument; the arrays in it are added to `uploads`."""
+    """Return the JSON of an argument; add its arrays to `uploads`."""
     if is_array(value):
         value = array(value)
     match value:
@@ -219,7 +219,7 @@ def _argument_json(value: Any, uploads: dict[str, Upload]) -> Any:
 
 
 def _member_json(value: Any, uploads: dict[str, Upload]) -> Any:
-    """Return the JSON of a value within an argument that is written as a mapping."""
+    """Return the JSON of a value within an argument given as a mapping."""
     if is_array(value) or isinstance(value, Upload | Mapping):
         return _argument_json(value, uploads)
     match _number(value):
@@ -232,17 +232,17 @@ def _member_json(value: Any, uploads: dict[str, Upload]) -> Any:
         case float() as number:
             spelt = "NaN" if math.isnan(number) else f"{'-' if number < 0 else ''}Infinity"
             return number if math.isfinite(number) else spelt
-    raise TypeError(f"{value!r} is a {type(value).__name__}, which JSON cannot say")
+    raise TypeError(f"{value!r} is a {type(value).__name__}, which JSON lacks")
 
 
 def _number(value: Any) -> Any:
-    """Return a number of NumPy's as one of Python's, and anything else as it is."""
+    """Return a NumPy number as a Python number, and anything else unchanged."""
     is_foreign = hasattr(value, "item") and hasattr(value, "dtype")
     return value.item() if is_foreign else value
 
 
 def reference_json(reference: Reference | None) -> Mapping[str, Any] | None:
-    """Return the JSON of a reference. Raises TypeError for a function without a text."""
+    """Return the JSON of a reference. Raises TypeError for a function without source text."""
     if isinstance(reference, str):
         return {"source": reference}
     if reference is None or isinstance(reference, Mapping):
@@ -251,17 +251,17 @@ def reference_json(reference: Reference | None) -> Mapping[str, Any] | None:
 
 
 def _text_of(function: Any) -> str:
-    """Return a function as a text that defines `reference`, with the modules that it uses.
+    """Return the source of a function as a text that defines `reference` and imports its modules.
 
-    Raises TypeError for a function without a text.
+    Raises TypeError for a function without source text.
     """
     name = getattr(function, "__name__", "<lambda>")
     if name == "<lambda>":
-        raise TypeError("a lambda has no text of its own: write the reference as a `def`")
+        raise TypeError("the source of a lambda cannot be found; write the reference as a `def`")
     try:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError) as error:
-        raise TypeError(f"the text of {name} cannot be read ({error}); pass it as a str") from error
+        raise TypeError(f"cannot read the source of {name} ({error}); pass it as a str") from error
     imports = [
         f"import {module.__name__} as {known}\n" for known, module in _modules(function).items()
     ]
@@ -270,6 +270,6 @@ def _text_of(function: Any) -> str:
 
 
 def _modules(function: Any) -> dict[str, ModuleType]:
-    """Return the modules that a function uses, by the names it knows them under."""
+    """Return the modules that a function uses, by their names in it."""
     used, known = function.__code__.co_names, function.__globals__
     return {name: known[name] for name in used if isinstance(known.get(name), ModuleType)}

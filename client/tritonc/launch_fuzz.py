@@ -1,4 +1,4 @@
-"""How a launch was fuzzed, as a report tells it."""
+"""The report of a launch's fuzzing."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,10 +7,10 @@ MOST_TOLD = 8
 
 
 def fuzz_lines(fuzz: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how many cases were tried, what was varied in them, and what was not and why."""
+    """Yield the number of cases, the varied inputs, and the inputs left fixed with reasons."""
     kinds = ", ".join(f"{kind} in {count}" for kind, count in (fuzz.get("kinds") or {}).items())
     left_out = sum((fuzz.get("skipped") or {}).values())
-    more = f"; {left_out} more say nothing" if left_out else ""
+    more = f"; {left_out} more are inconclusive" if left_out else ""
     seed = f" (seed {fuzz.get('seed')}{more})"
     yield f"fuzz: {fuzz.get('cases')} cases{f', {kinds}' if kinds else ''}{seed}"
     yield from _listed("varied", fuzz.get("varied") or ())

@@ -1,4 +1,4 @@
-"""The lines of a kernel that take its time, printed beside what they say."""
+"""The report of the hottest source lines of a kernel."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,9 +11,9 @@ _EXCERPT_CHARS = 80
 def hot_lines(
     profile: Mapping[str, Any], sources: Mapping[str, str], names: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the hottest lines of a profile that has them, the hottest first.
+    """Yield the hottest lines of a line profile, hottest first.
 
-    `sources` are the posted texts by file, for what a line says; `names` what to call files.
+    `sources` are the posted texts by file; `names` map the service's file names to the user's.
     """
     lines = profile.get("lines")
     if lines is None:

@@ -1,6 +1,6 @@
-"""What running a kernel on one set of arguments gave, and how that is printed.
+"""The result of running a kernel on one set of arguments, and its report.
 
-A launch has one run, or one for each of its cases; what is the same for all is in `Launch`.
+A launch has one run, or one for each case; `Launch` has the members that all runs share.
 """
 
 import re
@@ -18,13 +18,13 @@ DOES_NOT_COMPILE = "does_not_compile"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a run did wrong; what is not known of its place is None.
+    """One error that a run found; unknown parts of its location are None.
 
-    `kind` is the verdict that it leads to, such as `out_of_bounds`; `index` counts in the
-    argument's own shape, `line` and `column` from 1 in the `file` that was posted, `user.py` for
-    the source. `diagnostics` are the compiler's, of a kernel that `does_not_compile`; `measure` has
-    the numbers that a finding rests on, `seeds` the inputs of a timed repeat that it is about;
-    `case` is what fuzzing found, as `cases` of a launch takes it.
+    `kind` is the resulting verdict, such as `out_of_bounds`; `index` refers to the argument's
+    shape, `line` and `column` count from 1 in the posted `file`, which is `user.py` for the source.
+    `diagnostics` are the compiler's, for a kernel that `does_not_compile`; `measure` has the
+    numbers behind a finding, `seeds` the inputs of the timed repeat that it concerns; `case` is the
+    case that fuzzing found, in the form of `cases` of a launch.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Finding:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Finding":
-        """Read a finding; unknown members are left out."""
+        """Parse a finding; unknown members are ignored."""
         known = {item.name: body[item.name] for item in fields(cls) if item.name in body}
         return cls(**{"kind": "", "message": ""} | known)
 
@@ -52,8 +52,8 @@ class Finding:
 class Output:
     """One output: its `summary` in numbers, and its `comparison` with the reference if any.
 
-    `values` has its elements if they were asked for; non-finite ones are the strings NaN, Infinity
-    and -Infinity. `url` is where its .npy file is; `Client.launches.output` fetches it.
+    `values` has its elements if requested; non-finite ones are the strings NaN, Infinity and
+    -Infinity. `url` locates its .npy file; `Client.launches.output` fetches it.
     """
 
     summary: Mapping[str, Any] | None
@@ -63,18 +63,18 @@ class Output:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Output":
-        """Read an output; unknown members are left out."""
+        """Parse an output; unknown members are ignored."""
         return cls(**{item.name: body.get(item.name) for item in fields(cls)})
 
     @property
     def matches(self) -> bool | None:
-        """Whether it equals the reference within tolerance; None where nothing was compared."""
+        """True if it equals the reference within tolerance; None if nothing was compared."""
         return None if self.comparison is None else bool(self.comparison.get("matches"))
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one set of arguments led to; the only one of a launch, or one of its cases."""
+    """The result for one set of arguments: the only one of a launch, or one case."""
 
     verdict: str | None
     outputs: Mapping[str, Output]
@@ -87,7 +87,7 @@ class Run:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Run":
-        """Read a case, or what a launch without cases has instead."""
+        """Parse a case, or the same members of a launch without cases."""
         problem = body.get("problem")
         return cls(
             verdict=body.get("verdict"),
@@ -102,12 +102,12 @@ class Run:
 
     @property
     def good(self) -> bool:
-        """Whether it ran and nothing speaks against it."""
+        """True if it ran without any finding against the kernel."""
         return self.verdict in GOOD
 
     @property
     def compiler_said(self) -> tuple[Diagnostic, ...]:
-        """What the compiler said of a case that did not run, as its kernel does not compile."""
+        """The compiler's messages for a case whose kernel does not compile."""
         if self.problem is None:
             return ()
         findings = (finding for finding in self.findings if finding.kind == DOES_NOT_COMPILE)
@@ -116,9 +116,9 @@ class Run:
 
 
 def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str]) -> Iterator[str]:
-    """Yield what speaks against a run and how long it took, as compilers write errors.
+    """Yield the findings of a run and its times, in a compiler's error format.
 
-    `sources` are the posted texts by file, for excerpts; `names` what to call files instead.
+    `sources` are the posted texts by file, for excerpts; `names` map file names to the user's.
     """
     if said := run.compiler_said:
         yield from render_all(said, names.get(POSTED_SOURCE, POSTED_SOURCE)).splitlines()
@@ -140,7 +140,7 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
 def _output(name: str, output: Output) -> Iterator[str]:
     comparison, summary = output.comparison or {}, output.summary or {}
     unwritten = summary.get("unwritten") or 0
-    # what was never written differs, and saying so once is enough
+    # elements that were never written differ anyway; report them only once
     if output.matches is False and comparison.get("mismatched") != unwritten:
         yield f"{name}: {_difference(comparison, summary)}"
     if unwritten:
@@ -157,7 +157,7 @@ def _finding(
 
 
 def _problem(text: str, sources: Mapping[str, str], names: Mapping[str, str]) -> Iterator[str]:
-    """Yield a problem, which begins with its place if it has one."""
+    """Yield a problem, with its location first if it has one."""
     placed = re.match(r"([^\s:]+):(\d{1,9}): ", text)
     if placed is None:
         yield f"error: {text}"
@@ -168,7 +168,7 @@ def _problem(text: str, sources: Mapping[str, str], names: Mapping[str, str]) ->
 
 
 def excerpt_lines(sources: Mapping[str, str], file: str, line: int) -> Iterator[str]:
-    """Yield the line of a posted text, indented; nothing where that is not known."""
+    """Yield the line of a posted text, indented; nothing if it is unknown."""
     lines = sources.get(file, "").splitlines()
     if 0 < line <= len(lines):
         yield f"    {lines[line - 1].strip()}"
@@ -188,7 +188,7 @@ def _difference(comparison: Mapping[str, Any], summary: Mapping[str, Any]) -> st
 
 
 def times_text(timing: Mapping[str, Any]) -> str:
-    """Return the times of a run in a line."""
+    """Return the times of a run in one line."""
     known = {n: timing[n] for n in ("median_us", "p20_us", "p80_us") if timing.get(n) is not None}
     text = ", ".join(f"{name.removesuffix('_us')} {us:g} us" for name, us in known.items())
     if timing.get("bytes_per_s"):
@@ -199,7 +199,7 @@ def times_text(timing: Mapping[str, Any]) -> str:
     if timing.get("noisy"):
         said.append("noisy")
     if timing.get("plausible") is False:
-        said.append(f"cannot be: {timing.get('floor_us')} us is the least")
+        said.append(f"impossible: {timing.get('floor_us')} us is the minimum")
     return f"{text} ({'; '.join(said)})"
 
 

@@ -1,7 +1,7 @@
-"""Which of the user's own modules a file imports, so that they travel with it.
+"""Finds the user's own modules that a file imports, so that they are sent along.
 
-Import statements are read on the user's machine; nothing is imported or executed. What is not
-found beside the file is left alone: the service knows Triton, and says what it lacks.
+Import statements are parsed; nothing is imported or executed. Modules that are not found beside the
+file are skipped: the service has Triton, and reports missing modules.
 """
 
 import ast
@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from tritonc.python_file import text_of
 from tritonc.service_errors import TritoncError
 
-MAX_FILES = 64  # of one request, for the service
-MAX_PROGRAM_FILES = 512  # of a program, which may bring its package
-MAX_BYTES = 4 << 20  # of all of them together
+MAX_FILES = 64  # in one request
+MAX_PROGRAM_FILES = 512  # in a program, which may include its package
+MAX_BYTES = 4 << 20  # in total
 _NEVER_LOCAL = sys.stdlib_module_names | {"triton"}
 
 ReadText = Callable[[Path], str]
@@ -38,23 +38,23 @@ def local_imports(
     read: ReadText = _read,
     folders: Sequence[Path] = (),
 ) -> dict[str, str]:
-    """Return the texts of the local modules that a file imports, and that they import in turn.
+    """Return the texts of the local modules that a file imports, directly or not.
 
-    They are named as the service looks for them: `helpers.py` for `from .helpers import f` and
-    `pkg/helpers.py` for `from pkg.helpers import f`. Looked for is where Python would: in the
-    file's folder, in that of its outermost package, and in the working directory when the file is
-    below it. A package's `__init__.py` comes along when it is itself what is imported from.
+    Their names match the imports: `helpers.py` for `from .helpers import f` and
+    `pkg/helpers.py` for `from pkg.helpers import f`. They are searched where Python searches: in
+    the file's folder, in that of its outermost package, and in the working directory if the file
+    is below it. A package's `__init__.py` is included if the imports name the package itself.
 
-    `text` is what the file says, where that is known. `read` reads a module, and may refuse to;
-    `folders` are looked into as the working directory is. Raises ImportsTooLarge, and OSError for
-    a module that cannot be read, or is no text in its encoding.
+    `text` is the content of the file if known. `read` reads a module, and may refuse to;
+    `folders` are searched like the working directory. Raises ImportsTooLarge, and OSError for a
+    module that cannot be read or decoded.
     """
     reached = _reached(path, text, most_files, read, folders)
     return {name: said for name, (_, said) in sorted(reached.items())}
 
 
 def local_paths(path: Path) -> list[Path]:
-    """Return where the modules are that `local_imports` reads. Raises what that raises."""
+    """Return the paths of the modules that `local_imports` reads, with the same errors."""
     return [module for module, _ in _reached(path, None).values()]
 
 
@@ -65,7 +65,7 @@ def _reached(
     read: ReadText = _read,
     folders: Sequence[Path] = (),
 ) -> dict[str, tuple[Path, str]]:
-    """Return file and text of every local module, by its name for the service."""
+    """Return path and text of every local module by its name for the service."""
     roots = _roots(path, folders)
     files: dict[str, tuple[Path, str]] = {}
     size_bytes = 0
@@ -84,7 +84,7 @@ def _reached(
 
 
 def _roots(path: Path, folders: Sequence[Path]) -> list[Path]:
-    """Return the folders that absolute imports are looked for in."""
+    """Return the folders to search for absolute imports."""
     folder = path.parent.resolve()
     outermost = folder
     while (outermost / "__init__.py").is_file() and outermost.parent != outermost:
@@ -105,9 +105,9 @@ def _too_large(path: Path, most_files: int) -> ImportsTooLarge:
 def _imported(
     text: str, at: PurePosixPath, folder: Path, roots: list[Path]
 ) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Yield the local modules that `text` imports, with the path where the service looks.
+    """Yield the local modules that `text` imports, with their paths for the service.
 
-    `at` is where the text itself is for the service, and `folder` where it is here.
+    `at` is the path of the text for the service, and `folder` its folder on this machine.
     """
     for node in ast.walk(_parsed(text)):
         if isinstance(node, ast.Import):
@@ -138,7 +138,7 @@ def _absolute(words: list[str], roots: list[Path]) -> Iterator[tuple[PurePosixPa
 
 
 def _found(words: list[str], root: Path) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Yield the module `words` below `root`, if there is one; a package is its `__init__.py`."""
+    """Yield the module `words` below `root` if it exists; a package is its `__init__.py`."""
     if not words or "*" in words:
         return
     at = PurePosixPath(*words)
@@ -149,9 +149,9 @@ def _found(words: list[str], root: Path) -> Iterator[tuple[PurePosixPath, Path]]
 
 
 def _parsed(text: str) -> ast.AST:
-    """Return the tree of a text; what is no Python imports nothing, and the service says why."""
+    """Return the syntax tree; invalid Python imports nothing, and the service reports it."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # of strings that are the user's own
+        with warnings.catch_warnings(action="ignore"):  # about the user's own string literals
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module([], [])

@@ -1,23 +1,23 @@
-"""The errors that are about the service, not about a kernel: not reached, refused, not in time.
+"""Errors of the service rather than of a kernel: unreachable, refused, not in time.
 
-`tritonc.errors` draws these together with the failures of kernels.
+`tritonc.errors` exports these together with the failures of kernels.
 """
 
 from tritonc.diagnostic import Fault, Problem, printable
 
 
 class TritoncError(Exception):
-    """Whatever this package raises on purpose. Its text may be a server's."""
+    """Base of all errors of this package. The message may come from a server."""
 
     def __str__(self) -> str:
-        """Return the message without what would drive a terminal."""
+        """Return the message with control characters escaped."""
         return printable(super().__str__())
 
 
 class ServerUnavailable(TritoncError):
-    """The service cannot be reached, or cannot serve now; the same call may work later.
+    """The service is unreachable or cannot serve now; the same call may work later.
 
-    `problem` is there when the service itself said so, `retry_after_s` when it said when.
+    `problem` is set if the service itself reported it, `retry_after_s` if it said when to retry.
     """
 
     def __init__(
@@ -29,11 +29,11 @@ class ServerUnavailable(TritoncError):
 
 
 class UnexpectedAnswer(TritoncError):
-    """The answer is not one that a tritond service gives; the URL is probably wrong."""
+    """The answer is not from a tritond service; the URL is probably wrong."""
 
 
 class ProblemError(TritoncError):
-    """The service refused the request; `retry_after_s` is set when it said when to come back."""
+    """The service refused the request; `retry_after_s` is set if it said when to retry."""
 
     def __init__(self, problem: Problem, status: int, retry_after_s: float | None = None) -> None:
         super().__init__(f"{status} {problem.slug}: {problem}" if problem.slug else str(problem))
@@ -43,20 +43,20 @@ class ProblemError(TritoncError):
 
     @property
     def slug(self) -> str:
-        """The problem's name for programs, such as `not_found`; empty when there is none."""
+        """The problem's name for programs, such as `not_found`; empty if there is none."""
         return self.problem.slug
 
     @property
     def errors(self) -> tuple[Fault, ...]:
-        """What is wrong with the request, each with the JSON pointer of its place."""
+        """The errors of the request, each with the JSON pointer of its member."""
         return self.problem.errors
 
 
 class WaitExpired(TritoncError):
-    """The time to wait is over before the work is.
+    """The wait is over before the work.
 
-    `key` is the key of the compilation, or the id of the launch, to ask for; None where it is the
-    same request that asks again.
+    `key` is the key of the compilation, or the id of the job, to ask for; None if the same request
+    must be sent again.
     """
 
     def __init__(self, key: str | None, waited_for: str, wait_s: float) -> None:

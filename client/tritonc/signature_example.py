@@ -1,7 +1,7 @@
-"""Types by example: the signature that Triton's JIT would choose for arguments like these.
+"""Types by example: the signature that Triton's JIT would choose for such arguments.
 
-What a file says of its parameters comes from `Client.inspect`; no source is read here. Whether a
-type exists, and fits, is the service's to judge.
+`Client.inspect` returns the parameters of a file; no source is read here. The service checks that
+types exist and fit.
 """
 
 import re
@@ -41,7 +41,7 @@ _POINTER_TYPE = re.compile(r"(?:\w+\.)*pointer_type\(\s*([\w.]+)\s*(?:,.*)?\)", 
 
 @dataclass(frozen=True, slots=True)
 class Specialization:
-    """What examples come to, as a compile request has it."""
+    """The result of the examples, in the form of a compile request."""
 
     signature: dict[str, str] = field(default_factory=dict)
     constexprs: dict[str, Any] = field(default_factory=dict)
@@ -56,12 +56,12 @@ def signature_of(
 ) -> Specialization:
     """Return the specialization of a kernel that is launched with `arguments`.
 
-    These are as in a launch request: buffers, numbers, booleans, None. A buffer is divisible by 16
-    as what every allocator returns is, unless its `offset` or `align_bytes` say no; an integer by
-    its value, and 1 is a constant. `parameters` are the facts of `inspect` by name, which know
-    constexprs, types that annotations fix, and what is not specialized. `target` matters for AMD,
-    whose buffers below 2 GiB get a hint of their own. Raises ValueError for an argument that is no
-    example of a type.
+    The arguments are those of a launch request: buffers, numbers, booleans, None. A buffer counts
+    as divisible by 16, like any allocation, unless its `offset` or `align_bytes` say otherwise; an
+    integer by its value, and 1 is a constant. `parameters` are the results of `inspect` by name:
+    constexprs, types fixed by annotations, and parameters that are not specialized. `target`
+    matters for AMD, whose buffers below 2 GiB get another hint. Raises ValueError for an argument
+    that does not determine a type.
     """
     made = Specialization()
     for name, argument in arguments.items():
@@ -96,7 +96,7 @@ def _buffer(
     if fixed is not None and fixed.startswith("*"):
         pointer = fixed
     elif fixed is not None:
-        raise ValueError(f"it is annotated {fact['annotation']}, which is no buffer")
+        raise ValueError(f"it is annotated {fact['annotation']}, which is not a buffer")
     if fact.get("do_not_specialize"):
         return pointer, []
     size = _item_bytes(element)
@@ -115,7 +115,7 @@ def _scalar(argument: Any, fact: Mapping[str, Any]) -> str:
     value = argument["value"] if _has_value(argument) else argument
     fixed = annotated(fact.get("annotation")) or given
     if fixed is not None and fixed.startswith("*"):
-        raise ValueError(f"it is annotated {fact['annotation']}, and {value!r} is no buffer")
+        raise ValueError(f"it is annotated {fact['annotation']}, and {value!r} is not a buffer")
     match value:
         case bool():
             kind = "u1"
@@ -124,9 +124,9 @@ def _scalar(argument: Any, fact: Mapping[str, Any]) -> str:
         case float():
             kind = "fp32"
         case _:
-            raise ValueError(f"{value!r} is no example of a type; write 4.0, 16 or fp32[4096]")
+            raise ValueError(f"{value!r} does not give a type; write 4.0, 16 or fp32[4096]")
     if fixed is not None and not _holds(fixed, value):
-        raise ValueError(f"{value!r} is no {fixed}, which is the type of this parameter")
+        raise ValueError(f"{value!r} is not a {fixed}, the type of this parameter")
     if isinstance(value, bool) or (fixed or kind)[0] not in "iu" or fixed == "u1":
         return fixed or kind
     return (fixed or kind) + _suffix(int(value), fact, is_fixed=fixed is not None)
@@ -140,7 +140,7 @@ def _holds(dtype: str, value: float) -> bool:
 
 
 def _suffix(value: int, fact: Mapping[str, Any], *, is_fixed: bool) -> str:
-    """Return what the JIT says of an integer's value; with its type fixed, 1 is no constant."""
+    """Return the JIT's suffix for an integer's value; with a fixed type, 1 is not a constant."""
     if fact.get("do_not_specialize"):
         return ""
     if value == 1:
@@ -154,15 +154,15 @@ def _has_value(argument: Any) -> bool:
 
 
 def dtype_of(name: str) -> str:
-    """Return Triton's name of a dtype. Raises ValueError for what has none."""
+    """Return Triton's name of a dtype. Raises ValueError if there is none."""
     dtype = _NAMES.get(name.rpartition(".")[2], name)
     if dtype not in _DTYPES:
-        raise ValueError(f"{name!r} is no dtype; write fp32, bf16, i32, fp8e4nv, ...")
+        raise ValueError(f"{name!r} is not a dtype; write fp32, bf16, i32, fp8e4nv, ...")
     return dtype
 
 
 def annotated(text: str | None) -> str | None:
-    """Return the type that an annotation fixes, as Triton reads it, None where it fixes none."""
+    """Return the type that an annotation fixes in Triton's eyes, None if it fixes none."""
     name = (text or "").strip()
     if match := _POINTER_TYPE.fullmatch(name):
         name = f"*{match[1]}"
@@ -172,7 +172,7 @@ def annotated(text: str | None) -> str | None:
     name = name.strip("* ")
     if is_pointer and name.startswith("k") and name not in _DTYPES:
         is_const, name = True, name.removeprefix("k")
-    is_torch = name.startswith("torch.")  # such an object is no type to Triton
+    is_torch = name.startswith("torch.")  # Triton ignores such objects as types
     dtype = _NAMES.get(name.rpartition(".")[2].replace("_t", ""), name)
     if dtype not in _DTYPES or is_torch or (is_const and not is_pointer):
         return None

@@ -1,6 +1,6 @@
-"""Arrays that travel: anything with `__array__`, or the bytes of a .npy file, as an upload.
+"""Uploads of arrays: objects with `__array__`, or the bytes of .npy files.
 
-NumPy is not needed by this package; it is imported when an array is given, which has it anyway.
+This package does not require NumPy; it is imported when an array is given, which needs it anyway.
 """
 
 import ast
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 MAGIC = b"\x93NUMPY"
-ALIGNMENT = 16  # bytes; what Triton asks of an address
-NARROW = {  # what .npy files hold as unsigned bits, by the names of ml_dtypes
+ALIGNMENT = 16  # bytes; Triton specializes on addresses divisible by it
+NARROW = {  # types that .npy files store as unsigned bits, by the names of ml_dtypes
     "bfloat16": "bf16",
     "float8_e4m3fn": "fp8e4nv",
     "float8_e4m3fnuz": "fp8e4b8",
@@ -24,9 +24,9 @@ _HEADER_AT = {1: 10, 2: 12}  # by the major version of the format
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A .npy file and what it is to the kernel: a tensor of `dtype`, in Triton's spelling.
+    """A .npy file and its meaning for the kernel: a tensor of `dtype`, in Triton's spelling.
 
-    `output`: the kernel writes it too, and its contents are compared and returned.
+    `output`: the kernel also writes it, and its contents are compared and returned.
     """
 
     content: bytes
@@ -34,13 +34,13 @@ class Upload:
     dtype: str
     output: bool = False
     strides: tuple[int, ...] | None = None
-    """In elements, where they are not those of C order: a kernel is passed strides, too."""
+    """In elements, if they are not those of C order."""
     align_bytes: int | None = None
-    """What the address is a multiple of, where that is less than 16."""
+    """The alignment of the address, if less than 16."""
 
     @property
     def digest(self) -> str:
-        """The name under which the service keeps it."""
+        """The name under which the service stores it."""
         return "sha256:" + hashlib.sha256(self.content).hexdigest()
 
     def described(self) -> dict[str, Any]:
@@ -53,13 +53,13 @@ class Upload:
 
 
 def array(values: Any, dtype: str | None = None, *, output: bool = False) -> Upload:
-    """Return `values` to pass as an argument: an array, a CPU tensor, or the bytes of a .npy file.
+    """Return `values` to pass as an argument: an array, a tensor, or the bytes of a .npy file.
 
-    A tensor of torch may be on any device, and of a dtype that NumPy lacks, such as bf16. What
-    strides it has, and whether its address is a multiple of 16 bytes, is passed on. `dtype` is
-    needed where the bits are not what their type says: `array(x.view(np.uint16), "bf16")`.
+    A torch tensor may be on any device, and may have a dtype that NumPy lacks, such as bf16. Its
+    strides, and whether its address is a multiple of 16 bytes, are sent along. `dtype` is needed
+    if the array only holds bits: `array(x.view(np.uint16), "bf16")`.
 
-    Raises TypeError for what is no array of numbers, ValueError for bytes that are no .npy file.
+    Raises TypeError if it is not an array of numbers, ValueError for invalid .npy files.
     """
     content, narrow = (values, None) if isinstance(values, bytes) else _saved(values)
     shape, kind = _read_header(content)
@@ -68,14 +68,14 @@ def array(values: Any, dtype: str | None = None, *, output: bool = False) -> Upl
 
 
 def is_array(value: Any) -> bool:
-    """Whether `value` is taken for an array without being told."""
+    """Return True if `value` is an array without an explicit `array` call."""
     if isinstance(value, bytes):
         return value.startswith(MAGIC)
     return hasattr(value, "__array__") and hasattr(value, "__len__")
 
 
 def _placed(values: Any) -> dict[str, Any]:
-    """Return strides and alignment, where they are not what a new array in C order has."""
+    """Return strides and alignment if they differ from those of a new array in C order."""
     if callable(getattr(values, "data_ptr", None)):  # a tensor of torch
         address = values.data_ptr()
         aligned = {"align_bytes": address & -address} if address % ALIGNMENT else {}
@@ -89,7 +89,7 @@ def _placed(values: Any) -> dict[str, Any]:
 
 
 def _on_cpu(values: Any) -> tuple[Any, str | None]:
-    """Return a tensor of torch as NumPy takes it, and its dtype if only its bits can travel."""
+    """Return a torch tensor as NumPy accepts it, and its dtype if only its bits can be sent."""
     if not callable(getattr(values, "detach", None)):
         return values, None
     tensor = values.detach().cpu()
@@ -103,14 +103,14 @@ def _on_cpu(values: Any) -> tuple[Any, str | None]:
 
 
 def _saved(values: Any) -> tuple[bytes, str | None]:
-    """Return the .npy file of an array and, when it holds bits only, their dtype."""
+    """Return the .npy file of an array and, if it holds bits only, their dtype."""
     if not hasattr(values, "__array__"):
         kind = type(values).__name__
-        raise TypeError(f"a {kind} is no array: pass what NumPy can read, or bytes of a .npy file")
+        raise TypeError(f"a {kind} is not an array; pass what NumPy can read, or .npy bytes")
     try:
         import numpy as np
     except ModuleNotFoundError as error:
-        message = "arrays are passed on with NumPy: pip install numpy, or pass bytes of .npy files"
+        message = "arrays need NumPy: pip install numpy, or pass the bytes of .npy files"
         raise TypeError(message) from error
     held, narrow = _on_cpu(values)
     try:
@@ -127,20 +127,20 @@ def _saved(values: Any) -> tuple[bytes, str | None]:
     try:
         np.save(file, np.asarray(bits, order="C"), allow_pickle=False)
     except ValueError as error:
-        raise TypeError(f"an array of {elements.dtype} cannot be passed on: {error}") from error
+        raise TypeError(f"an array of {elements.dtype} cannot be sent: {error}") from error
     return file.getvalue(), narrow
 
 
 def _read_header(content: bytes) -> tuple[tuple[int, ...], str]:
     start = _HEADER_AT.get(content[6]) if content.startswith(MAGIC) and len(content) > 12 else None
     if start is None:
-        raise ValueError("these bytes are no .npy file of format 1 or 2; numpy.save makes them")
+        raise ValueError("these bytes are not a .npy file of format 1 or 2; numpy.save makes them")
     length = int.from_bytes(content[8:start], "little")
     try:
         header = ast.literal_eval(content[start : start + length].decode("latin-1").strip())
         return tuple(header["shape"]), _triton_name(header["descr"])
     except (ValueError, SyntaxError, KeyError, TypeError) as error:
-        raise ValueError(f"the header of this .npy file cannot be read: {error}") from error
+        raise ValueError(f"cannot read the header of this .npy file: {error}") from error
 
 
 def _triton_name(descr: str) -> str:
@@ -148,5 +148,5 @@ def _triton_name(descr: str) -> str:
     if letter == "b":
         return "i1"
     if letter not in _LETTERS:
-        raise ValueError(f"elements of {descr!r} are no numbers that a kernel can take")
+        raise ValueError(f"kernels cannot take elements of {descr!r}; convert them to numbers")
     return f"{_LETTERS[letter]}{8 * width}"

@@ -1,1 +1,1 @@
-"""The calls of the client, for asyncio."""
+"""The client's requests, for asyncio."""

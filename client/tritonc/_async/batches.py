@@ -1,4 +1,4 @@
-"""Batches, for asyncio: what `AsyncClient.batches` offers."""
+"""Batches, for asyncio: the methods of `AsyncClient.batches`."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,16 +18,16 @@ from tritonc.programs.program_body import ProgramRequest
 from tritonc.service_errors import WaitExpired
 
 BATCHES = "/v1/batches"
-STATES_ONLY = {"results": "none"}  # enough to wait with; the results come once, at the end
+STATES_ONLY = {"results": "none"}  # polls fetch no results; they come once, at the end
 
 _read_batch = partial(read, Batch.from_json)
 
 
 class AsyncBatches:
-    """Up to 1,000 requests posted together; one that is wrong is a problem of its own.
+    """Up to 1,000 requests posted together; an invalid one becomes a problem of its item.
 
-    A batch is posted once: if that gets no answer, ServerUnavailable is raised, though the service
-    may have taken it.
+    A batch is posted only once. If there is no answer, ServerUnavailable is raised, although the
+    service may have accepted it.
     """
 
     def __init__(self, connection: AsyncConnection) -> None:
@@ -36,9 +36,9 @@ class AsyncBatches:
     async def compile(
         self, requests: Sequence[Mapping[str, Any]], *, wait_s: float = 300, check: bool = True
     ) -> Batch:
-        """Compile what `compile_request` wrote. Raises WaitExpired unless all end in time.
+        """Compile requests of `compile_request`. Raises WaitExpired unless all end in time.
 
-        With `check=False` the batch is returned in whatever state it then is.
+        With `check=False` an unfinished batch is returned as it is.
         """
         return await self._post("compilations", list(requests), wait_s, check)
 
@@ -49,9 +49,9 @@ class AsyncBatches:
         wait_s: float = 300,
         check: bool = True,
     ) -> Batch:
-        """Run what `launch_request` wrote. Raises WaitExpired unless all end in time.
+        """Run requests of `launch_request`. Raises WaitExpired unless all end in time.
 
-        With `check=False` the batch is returned in whatever state it then is.
+        With `check=False` an unfinished batch is returned as it is.
         """
         launches = [r if isinstance(r, LaunchRequest) else LaunchRequest(r) for r in requests]
         uploads = {digest: u for launch in launches for digest, u in launch.uploads.items()}
@@ -67,9 +67,9 @@ class AsyncBatches:
         wait_s: float = 300,
         check: bool = True,
     ) -> Batch:
-        """Run what `program_request` wrote. Raises WaitExpired unless all end in time.
+        """Run requests of `program_request`. Raises WaitExpired unless all end in time.
 
-        With `check=False` the batch is returned in whatever state it then is.
+        With `check=False` an unfinished batch is returned as it is.
         """
         programs = [r if isinstance(r, ProgramRequest) else ProgramRequest(r) for r in requests]
         bodies = [program.body for program in programs]
@@ -77,7 +77,7 @@ class AsyncBatches:
         return _with_sources(batch, [program.sources for program in programs])
 
     async def get(self, batch_id: str, *, wait_s: float = 0) -> Batch:
-        """Return a batch in its present state, or once it is finished within `wait_s`."""
+        """Return the current state of a batch, waiting up to `wait_s` for its end."""
         whole = Request("GET", _path(batch_id), repeatable=True)
         if wait_s > 0:
             states = replace(whole, query=STATES_ONLY)
@@ -89,7 +89,7 @@ class AsyncBatches:
         return _read_batch(await self._connection.send(whole))
 
     async def cancel(self, batch_id: str) -> Batch:
-        """Cancel what is left of a batch."""
+        """Cancel the unfinished items of a batch."""
         return _read_batch(await self._connection.send(Request("DELETE", _path(batch_id))))
 
     def events(self, batch_id: str, *, after: str | None = None) -> AsyncIterator[Event]:
@@ -99,7 +99,7 @@ class AsyncBatches:
     async def _post(
         self, kind: str, requests: list[Mapping[str, Any]], wait_s: float, check: bool
     ) -> Batch:
-        """Post once: a post without an answer is not repeated, as it may have been taken."""
+        """Post without retries: the service may have accepted a batch that got no answer."""
         body = {"kind": kind, "requests": requests}
         post = Request("POST", BATCHES, body, query=STATES_ONLY)
         posted = _read_batch(await self._connection.send(post))
@@ -116,7 +116,7 @@ def _path(batch_id: str) -> str:
 
 
 def _with_sources(batch: Batch, sources: Sequence[Mapping[str, str]]) -> Batch:
-    """Return the batch with the posted texts beside launches and programs, for excerpts."""
+    """Return the batch with posted texts attached to its launches and programs, for excerpts."""
     texts = dict(enumerate(sources))
     items = [
         replace(item, result=replace(item.result, sources=texts.get(item.index, {})))

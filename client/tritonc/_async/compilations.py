@@ -1,4 +1,4 @@
-"""Compilations by key, for asyncio: how they are posted and polled, and what is derived of them."""
+"""Compilations by key, for asyncio: posting, polling, and fetching derived results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tritonc.service_errors import WaitExpired
 COMPILATIONS = "/v1/compilations"
 
 Side = str | Compilation
-"""What is compared: a compilation, or its key."""
+"""A side of a comparison: a compilation, or its key."""
 
 _read_compilation = partial(read, Compilation.from_json)
 
@@ -29,7 +29,7 @@ async def compile_and_wait(
 
     Raises CompileFailed and WaitExpired, if `check`.
     """
-    # a refresh that is posted twice compiles twice, everything else is the same compilation
+    # a refresh posted twice would compile twice; other requests find the same compilation
     is_refresh = bool(body.get("refresh"))
     post = Request("POST", COMPILATIONS, body, repeatable=not is_refresh)
     include = tuple(body.get("include") or ())
@@ -43,7 +43,7 @@ async def compile_and_wait(
 async def get_compilation(
     connection: AsyncConnection, key: str, include: tuple[str, ...], wait_s: float
 ) -> Compilation:
-    """Return a compilation in its present state, or once it is finished within `wait_s`."""
+    """Return the current state of a compilation, waiting up to `wait_s` for its end."""
     return await _poll(connection, _get(key, include), include, wait_s, None)
 
 
@@ -54,22 +54,22 @@ async def derived(
     wait_s: float,
     query: Mapping[str, str] | None = None,
 ) -> httpx.Response:
-    """Return the answer to a GET of `what`, such as `artifacts/sass`, once that is made.
+    """Return the answer to a GET of `what`, such as `artifacts/sass`, once it is ready.
 
-    Raises WaitExpired when it is not made within `wait_s`.
+    Raises WaitExpired if it is not ready within `wait_s`.
     """
     path = f"{compilation_path(key)}/{what}"
     get = Request("GET", path, query=query or {}, repeatable=True)
     answer = await poll_answer(connection, get, wait_s)
     if is_accepted(answer):
-        raise WaitExpired(key, f"{what.rpartition('/')[2]} is not made yet", wait_s)
+        raise WaitExpired(key, f"{what.rpartition('/')[2]} is not ready", wait_s)
     return answer
 
 
 async def compared(
     connection: AsyncConnection, a: Side, b: Side, stages: Sequence[str], wait_s: float
 ) -> Diff:
-    """Return what differs between two compilations. Raises WaitExpired."""
+    """Return the differences between two compilations. Raises WaitExpired."""
     first, second = (each if isinstance(each, str) else each.key for each in (a, b))
     query = {"stages": ",".join(stages)} if stages else {}
     path = f"diff/{quote(second, safe='')}"
@@ -88,7 +88,7 @@ async def poll_answer(
 
 
 def compilation_path(key: str) -> str:
-    """Return the path of a compilation."""
+    """Return the URL path of a compilation."""
     return f"{COMPILATIONS}/{quote(key, safe='')}"
 
 
@@ -99,7 +99,7 @@ async def _poll(
     wait_s: float,
     if_not_found: Request | None,
 ) -> Compilation:
-    """Poll a compilation with GET; `if_not_found` posts it again if the service has lost it."""
+    """Poll a compilation with GET; if the service lost it, `if_not_found` posts it again."""
     seen: list[Compilation] = []
 
     def following(compilation: Compilation) -> Request | None:
@@ -108,7 +108,7 @@ async def _poll(
         return None if compilation.finished else replace(get, if_not_found=if_not_found)
 
     last = await connection.poll(request, wait_s, _read_compilation, following)
-    # hit, miss or join is how the first request was answered; polling is always a hit
+    # only the first answer says hit, miss or join; polling is always a hit
     return replace(last, cache=seen[0].cache)
 
 
@@ -120,7 +120,7 @@ def _get(key: str, include: tuple[str, ...]) -> Request:
 async def inspected(
     connection: AsyncConnection, source: str, asked: Mapping[str, Any], wait_s: float
 ) -> dict[str, Any]:
-    """Return an inspection; `asked` are its further members, None for what is not said.
+    """Return an inspection; `asked` has its further members, None for omitted ones.
 
     Raises WaitExpired.
     """

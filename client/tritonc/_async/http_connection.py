@@ -1,6 +1,6 @@
-"""How requests are sent, for asyncio: retried, polled, and streams of events resumed.
+"""HTTP requests, for asyncio: retries, polling, and event streams that resume.
 
-What to send, and what an answer means, is decided elsewhere.
+Other modules decide what to send and what an answer means.
 """
 
 from asyncio import sleep
@@ -45,10 +45,10 @@ class AsyncConnection:
         self._was_answered = False
 
     async def send(self, request: Request) -> httpx.Response:
-        """Send a request and return its answer, whose status is a success.
+        """Send a request and return its answer if its status is a success.
 
-        Raises ProblemError, UnexpectedAnswer or ServerUnavailable; the latter, if the request is
-        repeatable, after repeating it.
+        Raises ProblemError, UnexpectedAnswer or ServerUnavailable; a repeatable request is repeated
+        before ServerUnavailable is raised.
         """
         try:
             return await self._retry(request)
@@ -64,9 +64,9 @@ class AsyncConnection:
         read: Callable[[httpx.Response], Result],
         following: Callable[[Result], Request | None],
     ) -> Result:
-        """Send `request`; while `wait_s` is not over, send what `following` makes of the result.
+        """Send `request`, then until `wait_s` is over what `following` returns for each result.
 
-        Returns the last result: the one for which `following` returned None, or what there is when
+        Returns the last result: the one for which `following` returned None, or the latest when
         `wait_s` is over. `Retry-After` is obeyed.
         """
         deadline = monotonic() + wait_s
@@ -85,7 +85,7 @@ class AsyncConnection:
             request = after.waiting(left_s - pause_s)
 
     async def events(self, path: str, after: str | None) -> AsyncIterator[Event]:
-        """Yield events as they come, through lost connections, until the last one."""
+        """Yield events until the last one, reconnecting after lost connections."""
         stream = EventStream(after)
         while not stream.over:
             await sleep(stream.pause_s)
@@ -113,7 +113,7 @@ class AsyncConnection:
                 return await self._send_once(request)
             except ServerUnavailable as error:
                 if not self._was_answered and nobody_listens(error, self._http.base_url):
-                    raise  # who was answered before waits for a restart
+                    raise  # retry only if the service answered before, since it may be restarting
                 await sleep(retry_pause_s(pause_s, error))
         return await self._send_once(request)
 

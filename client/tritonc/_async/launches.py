@@ -1,4 +1,4 @@
-"""Launches by id, for asyncio: what `AsyncClient.launches` offers, and how one is posted."""
+"""Launches by id, for asyncio: the methods of `AsyncClient.launches`, and posting one."""
 
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -23,17 +23,17 @@ _read_launch = partial(read, Launch.from_json)
 
 
 class AsyncLaunches:
-    """The caller's launches; those of others answer 404, as ones that are not there do."""
+    """The caller's launches; those of other callers answer 404, like unknown ids."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     async def get(self, launch_id: str, *, wait_s: float = 0) -> Launch:
-        """Return a launch in its present state, or once it is over within `wait_s`."""
+        """Return the current state of a launch, waiting up to `wait_s` for its end."""
         return await _poll_launch(self._connection, _get(launch_id), wait_s)
 
     async def query(self, ids: Sequence[str], *, wait_s: float = 0) -> list[Launch]:
-        """Return several in the order of `ids`, once all are over or `wait_s` is."""
+        """Return several launches in the order of `ids`, waiting up to `wait_s` for all to end."""
         body = {"ids": list(ids)}
         query = Request("POST", f"{LAUNCHES}/query", body, waits_in_body=True, repeatable=True)
 
@@ -43,30 +43,30 @@ class AsyncLaunches:
         return await self._connection.poll(query, wait_s, _read_launches, following)
 
     async def cancel(self, launch_id: str) -> Launch:
-        """End a launch that is not over."""
+        """Cancel an unfinished launch."""
         return _read_launch(await self._connection.send(Request("DELETE", _path(launch_id))))
 
     def events(self, launch_id: str, *, after: str | None = None) -> AsyncIterator[Event]:
-        """Yield what happens to a launch until it is over, through lost connections.
+        """Yield the events of a launch until it is over, reconnecting after lost connections.
 
-        `after` is the id of the last event known. Raises ServerUnavailable when the service cannot
-        be reached several times in a row.
+        `after` is the id of the last known event. Raises ServerUnavailable after several failed
+        connections in a row.
         """
         return self._connection.events(f"{_path(launch_id)}/events", after)
 
     async def output(self, launch_id: str, argument: str, *, case: int = 0) -> bytes:
-        """Return the .npy file of an output that was asked for as `tensor`; bf16 and fp8 as bits.
+        """Return the .npy file of an output that was requested as `tensor`; bf16 and fp8 as bits.
 
-        `numpy.load(io.BytesIO(...))` reads it.
+        Read it with `numpy.load(io.BytesIO(...))`.
         """
         path = f"{_path(launch_id)}/outputs/{quote(argument, safe='')}"
         request = Request("GET", path, query=_case(case), repeatable=True)
         return (await self._connection.send(request)).content
 
     async def trace(self, launch_id: str, *, case: int = 0) -> dict[str, Any]:
-        """Return the memory accesses of the programs that were to be traced, as `accesses`.
+        """Return the memory accesses of the traced programs, as `accesses`.
 
-        With `values` in the launch's `trace` also what each operation made, as `steps`.
+        If the launch's `trace` has `values`, also the results of each operation, as `steps`.
         """
         path = f"{_path(launch_id)}/trace"
         request = Request("GET", path, query=_case(case), repeatable=True)
@@ -80,10 +80,10 @@ async def launch_and_wait(
     check: bool,
     idempotency_key: str | None,
 ) -> Launch:
-    """Upload what is missing, post the launch, poll it until it is over or `wait_s` is.
+    """Upload missing tensors, post the launch, and poll it until it or `wait_s` is over.
 
     A post without an answer is repeated under one idempotency key, so it never launches twice.
-    Raises WaitExpired, or LaunchFailed when there is no verdict, if `check`.
+    Raises WaitExpired, or LaunchFailed if there is no verdict, if `check`.
     """
     await upload_missing(connection, request.uploads.values())
     headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}

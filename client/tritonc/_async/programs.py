@@ -1,4 +1,4 @@
-"""Programs by id, for asyncio: what `AsyncClient.programs` offers, and how one is posted."""
+"""Programs by id, for asyncio: the methods of `AsyncClient.programs`, and posting one."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -21,47 +21,47 @@ _read_program = partial(read, Program.from_json)
 
 
 class AsyncPrograms:
-    """The caller's programs; those of others answer 404, as ones that are not there do."""
+    """The caller's programs; those of other callers answer 404, like unknown ids."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     async def get(self, program_id: str, *, wait_s: float = 0) -> Program:
-        """Return a program in its present state, or once it is over within `wait_s`."""
+        """Return the current state of a program, waiting up to `wait_s` for its end."""
         return await _poll_program(self._connection, _get(program_id), wait_s)
 
     async def cancel(self, program_id: str) -> Program:
-        """End a program that is not over."""
+        """Cancel an unfinished program."""
         return _read_program(await self._connection.send(Request("DELETE", _path(program_id))))
 
     def events(self, program_id: str, *, after: str | None = None) -> AsyncIterator[Event]:
-        """Yield what happens to a program until it is over, as `launches.events` does."""
+        """Yield the events of a program until it is over, as `launches.events` does."""
         return self._connection.events(f"{_path(program_id)}/events", after)
 
     async def tape(self, program_id: str, *, of_reference: bool = False) -> dict[str, Any]:
-        """Return what was recorded of a program, or of its reference: its ops and launches.
+        """Return the recording of a program, or of its reference: its ops and launches.
 
-        Raises ProblemError with the slug `not_finished` while it is not recorded yet, `not_found`
-        where it could not be.
+        Raises ProblemError with the slug `not_finished` before it is recorded, and `not_found` if
+        it could not be recorded.
         """
         request = _tape(program_id, "application/json", of_reference=of_reference)
         return read(dict[str, Any], await self._connection.send(request))
 
     async def tape_text(self, program_id: str, *, of_reference: bool = False) -> str:
-        """Return the tape as people read it. Raises ProblemError as `tape` does."""
+        """Return the tape as readable text. Raises ProblemError as `tape` does."""
         request = _tape(program_id, "text/plain", of_reference=of_reference)
         return (await self._connection.send(request)).text
 
     async def bundle(self, program_id: str, *, wait_s: float = 60) -> bytes:
-        """Return a tar of what a program launches, for Triton's cache: its `install.py` fills it.
+        """Return a tar with a program's kernels; its `install.py` fills Triton's cache.
 
-        Of a program with `stop_after="kernels"` it is for the `target` that it names. Raises
-        ProblemError with the slug `not_derivable` where nothing can be bundled, and WaitExpired.
+        For a program with `stop_after="kernels"` they are for its `target`. Raises ProblemError
+        with the slug `not_derivable` if there is nothing to bundle, and WaitExpired.
         """
         request = Request("GET", f"{_path(program_id)}/bundle", repeatable=True)
         answer = await poll_answer(self._connection, request, wait_s)
         if is_accepted(answer):
-            raise WaitExpired(program_id, "its bundle is not made yet", wait_s)
+            raise WaitExpired(program_id, "its bundle is not ready", wait_s)
         return answer.content
 
 
@@ -72,10 +72,10 @@ async def program_and_wait(
     check: bool,
     idempotency_key: str | None,
 ) -> Program:
-    """Post the program, poll it until it is over or `wait_s` is.
+    """Post the program and poll it until it or `wait_s` is over.
 
     A post without an answer is repeated under one idempotency key, so it never runs twice. Raises
-    WaitExpired, or ProgramFailed when there is no verdict, if `check`.
+    WaitExpired, or ProgramFailed if there is no verdict, if `check`.
     """
     headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
     post = Request("POST", PROGRAMS, request.body, headers=headers, repeatable=True)

@@ -1,4 +1,4 @@
-"""Uploaded tensors, for asyncio: what `AsyncClient.tensors` offers."""
+"""Uploaded tensors, for asyncio: the methods of `AsyncClient.tensors`."""
 
 from collections.abc import Iterable
 from urllib.parse import quote
@@ -14,17 +14,16 @@ NPY = {"Content-Type": "application/x-npy"}
 
 
 class AsyncTensors:
-    """The caller's tensors, each under the digest of its .npy file.
+    """The caller's tensors, stored by the digest of their .npy files.
 
-    Launches upload by themselves what they are given and the service lacks; this is for looking
-    after what is there.
+    Launches upload missing tensors automatically. Use these methods to manage the stored ones.
     """
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     async def put(self, upload: Upload) -> str:
-        """Upload what `array` returned, and return its digest."""
+        """Upload the tensor and return its digest."""
         path = _path(upload.digest)
         put = Request("PUT", path, content=upload.content, headers=NPY, repeatable=True)
         await self._connection.send(put)
@@ -36,7 +35,7 @@ class AsyncTensors:
         return answer.content
 
     async def has(self, digest: str) -> bool:
-        """Return whether it is there."""
+        """Return whether the service has the tensor."""
         try:
             await self._connection.send(Request("HEAD", _path(digest), repeatable=True))
         except ProblemError as error:
@@ -46,7 +45,7 @@ class AsyncTensors:
         return True
 
     async def delete(self, digest: str) -> None:
-        """Delete it. Raises ProblemError (404) when it is not there."""
+        """Delete a tensor. Raises ProblemError (404) if it does not exist."""
         await self._connection.send(Request("DELETE", _path(digest)))
 
 

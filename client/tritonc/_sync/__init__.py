@@ -1,2 +1,2 @@
 # Generated from tritonc/_async/__init__.py by `make client`; change that file instead.
-"""The calls of the client."""
+"""The client's requests."""

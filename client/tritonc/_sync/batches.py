@@ -1,5 +1,5 @@
 # Generated from tritonc/_async/batches.py by `make client`; change that file instead.
-"""Batches: what `Client.batches` offers."""
+"""Batches: the methods of `Client.batches`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,16 +19,16 @@ from tritonc.programs.program_body import ProgramRequest
 from tritonc.service_errors import WaitExpired
 
 BATCHES = "/v1/batches"
-STATES_ONLY = {"results": "none"}  # enough to wait with; the results come once, at the end
+STATES_ONLY = {"results": "none"}  # polls fetch no results; they come once, at the end
 
 _read_batch = partial(read, Batch.from_json)
 
 
 class Batches:
-    """Up to 1,000 requests posted together; one that is wrong is a problem of its own.
+    """Up to 1,000 requests posted together; an invalid one becomes a problem of its item.
 
-    A batch is posted once: if that gets no answer, ServerUnavailable is raised, though the service
-    may have taken it.
+    A batch is posted only once. If there is no answer, ServerUnavailable is raised, although the
+    service may have accepted it.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -37,9 +37,9 @@ class Batches:
     def compile(
         self, requests: Sequence[Mapping[str, Any]], *, wait_s: float = 300, check: bool = True
     ) -> Batch:
-        """Compile what `compile_request` wrote. Raises WaitExpired unless all end in time.
+        """Compile requests of `compile_request`. Raises WaitExpired unless all end in time.
 
-        With `check=False` the batch is returned in whatever state it then is.
+        With `check=False` an unfinished batch is returned as it is.
         """
         return self._post("compilations", list(requests), wait_s, check)
 
@@ -50,9 +50,9 @@ class Batches:
         wait_s: float = 300,
         check: bool = True,
     ) -> Batch:
-        """Run what `launch_request` wrote. Raises WaitExpired unless all end in time.
+        """Run requests of `launch_request`. Raises WaitExpired unless all end in time.
 
-        With `check=False` the batch is returned in whatever state it then is.
+        With `check=False` an unfinished batch is returned as it is.
         """
         launches = [r if isinstance(r, LaunchRequest) else LaunchRequest(r) for r in requests]
         uploads = {digest: u for launch in launches for digest, u in launch.uploads.items()}
@@ -68,9 +68,9 @@ class Batches:
         wait_s: float = 300,
         check: bool = True,
     ) -> Batch:
-        """Run what `program_request` wrote. Raises WaitExpired unless all end in time.
+        """Run requests of `program_request`. Raises WaitExpired unless all end in time.
 
-        With `check=False` the batch is returned in whatever state it then is.
+        With `check=False` an unfinished batch is returned as it is.
         """
         programs = [r if isinstance(r, ProgramRequest) else ProgramRequest(r) for r in requests]
         bodies = [program.body for program in programs]
@@ -78,7 +78,7 @@ class Batches:
         return _with_sources(batch, [program.sources for program in programs])
 
     def get(self, batch_id: str, *, wait_s: float = 0) -> Batch:
-        """Return a batch in its present state, or once it is finished within `wait_s`."""
+        """Return the current state of a batch, waiting up to `wait_s` for its end."""
         whole = Request("GET", _path(batch_id), repeatable=True)
         if wait_s > 0:
             states = replace(whole, query=STATES_ONLY)
@@ -90,7 +90,7 @@ class Batches:
         return _read_batch(self._connection.send(whole))
 
     def cancel(self, batch_id: str) -> Batch:
-        """Cancel what is left of a batch."""
+        """Cancel the unfinished items of a batch."""
         return _read_batch(self._connection.send(Request("DELETE", _path(batch_id))))
 
     def events(self, batch_id: str, *, after: str | None = None) -> Iterator[Event]:
@@ -100,7 +100,7 @@ class Batches:
     def _post(
         self, kind: str, requests: list[Mapping[str, Any]], wait_s: float, check: bool
     ) -> Batch:
-        """Post once: a post without an answer is not repeated, as it may have been taken."""
+        """Post without retries: the service may have accepted a batch that got no answer."""
         body = {"kind": kind, "requests": requests}
         post = Request("POST", BATCHES, body, query=STATES_ONLY)
         posted = _read_batch(self._connection.send(post))
@@ -117,7 +117,7 @@ def _path(batch_id: str) -> str:
 
 
 def _with_sources(batch: Batch, sources: Sequence[Mapping[str, str]]) -> Batch:
-    """Return the batch with the posted texts beside launches and programs, for excerpts."""
+    """Return the batch with posted texts attached to its launches and programs, for excerpts."""
     texts = dict(enumerate(sources))
     items = [
         replace(item, result=replace(item.result, sources=texts.get(item.index, {})))

@@ -1,5 +1,5 @@
 # Generated from tritonc/_async/client.py by `make client`; change that file instead.
-"""The client: its methods, and how compilations are posted and polled."""
+"""The client: all its methods."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
@@ -38,12 +38,12 @@ from tritonc.sweeps.sweep_body import Space, sweep_request
 class Client:
     """A connection pool to one tritond service; use it with `with`, or `close()` it.
 
-    Without `url` it is at TRITOND_URL, or else on this machine's port 8000; without `api_key` the
-    key is that in TRITOND_API_KEY, and `api_key=""` sends none, whatever the environment says.
-    `timeout_s` bounds connecting and each silence of the service, beyond the time it was asked to
-    wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
-    `ServerUnavailable`, `ProblemError` or `UnexpectedAnswer` when the service does not serve it.
-    `launches`, `programs`, `batches`, `sweeps` and `tensors` have the methods for these.
+    `url` defaults to TRITOND_URL, then to port 8000 of this machine. `api_key` defaults to
+    TRITOND_API_KEY; `api_key=""` sends no key. `timeout_s` bounds connecting and each silence of
+    the service, in addition to the requested wait. `transport` is httpx's, for proxies,
+    certificates, retries or tests. Every method raises `ServerUnavailable`, `ProblemError` or
+    `UnexpectedAnswer` if the service does not answer the request. `launches`, `programs`,
+    `batches`, `sweeps` and `tensors` have further methods.
     """
 
     def __init__(
@@ -77,15 +77,14 @@ class Client:
         check: bool = True,
         **further: Unpack[FurtherMembers],
     ) -> Compilation:
-        """Compile a kernel, or fetch what was compiled before; return when it is finished.
+        """Compile a kernel, or fetch an equal earlier compilation, and return the finished result.
 
         `signature` has Triton's type names by parameter (`"*fp32:16"` is a pointer divisible by
-        16), `hints` are the long form of such suffixes, `constexprs` the compile-time values, and
-        `include` the stages whose artifacts shall come with the answer; `FurtherMembers` lists the
-        rest. `wait_s` bounds this call: compiling goes on when it is over.
-
-        Raises CompileFailed, WaitExpired, and TypeError for values without a JSON form. With
-        `check=False` the compilation is returned as it is; `wait_s=0, check=False` only submits.
+        16), `hints` the long form of such suffixes, `constexprs` the compile-time values, and
+        `include` the stages whose artifacts the answer shall contain; `FurtherMembers` lists the
+        rest. `wait_s` bounds this call; the compilation continues after it.
+        Raises CompileFailed, WaitExpired, and TypeError for values that JSON cannot represent. With
+        `check=False` an unfinished one is returned; `wait_s=0, check=False` only submits.
         """
         body = compile_request(
             source,
@@ -115,7 +114,7 @@ class Client:
         check: bool = True,
         **further: Unpack[FurtherMembers],
     ) -> Compilation:
-        """Compile TTIR or TTGIR as `compile` does Python; `canonicalize` runs first passes, too."""
+        """Compile TTIR or TTGIR like `compile`; `canonicalize` first runs Triton's early passes."""
         body = ir_request(
             text,
             language=language,
@@ -139,16 +138,16 @@ class Client:
         idempotency_key: str | None = None,
         **members: Unpack[LaunchMembers],
     ) -> Launch:
-        """Run a kernel and return what was found out about it, when it is over.
+        """Run a kernel, wait for the launch to end, and return its findings.
 
-        `source` is the text of one, a `Compilation`, or a function under `@triton.jit`. `arguments`
-        are numbers, buffers that `tritonc.buffers` describes, and arrays or tensors, which are
-        uploaded; in `grid` stand numbers and expressions such as `"cdiv(n_elements, BLOCK_SIZE)"`,
-        and for a jit function it may be a function, as in Triton. `LaunchMembers` lists the rest.
-        A request that gets no answer is repeated under one idempotency key: it runs once.
+        `source` is a source text, a `Compilation`, or a function under `@triton.jit`. `arguments`
+        are numbers, buffers from `tritonc.buffers`, and arrays or tensors, which are uploaded.
+        `grid` has numbers and expressions such as `"cdiv(n_elements, BLOCK_SIZE)"`; for a jit
+        function it may be a function, as in Triton. `LaunchMembers` lists the rest. A request
+        without an answer is repeated under one idempotency key, so it runs once.
 
-        A kernel that is wrong has a `verdict` that says so. Raises LaunchFailed when there is no
-        verdict, as for one that does not compile, and WaitExpired; not with `check=False`.
+        A wrong kernel gets a `verdict`. Raises LaunchFailed if there is no verdict, for example
+        because the kernel does not compile, and WaitExpired; neither with `check=False`.
         """
         request = launch_request(source, arguments=arguments, grid=grid, **members)
         return launch_and_wait(self._connection, request, wait_s, check, idempotency_key)
@@ -163,10 +162,10 @@ class Client:
         idempotency_key: str | None = None,
         **members: Unpack[ProgramMembers],
     ) -> Program:
-        """Run a program that launches kernels, beside its `reference`, and return what came of it.
+        """Run a program that launches kernels beside its `reference`, and return the result.
 
-        One that is wrong has a `verdict` that says so. Raises ProgramFailed when there is none, as
-        for one that cannot be recorded, and WaitExpired; not with `check=False`.
+        A wrong program gets a `verdict`. Raises ProgramFailed if there is no verdict, for example
+        because it cannot be recorded, and WaitExpired; neither with `check=False`.
         """
         request = program_request(source, reference=reference, **members)
         return program_and_wait(self._connection, request, wait_s, check, idempotency_key)
@@ -184,16 +183,16 @@ class Client:
         wait_s: float = 600,
         check: bool = True,
     ) -> Sweep:
-        """Ask the same kernel many ways; return a table with a row for each variant.
+        """Compile or run many variants of a kernel; return a table with a row for each.
 
-        `base` is what `compile_request` or `launch_request` wrote. `space` has the values of axes,
-        all combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, a list of what
-        single variants change, or `{"autotune": True}`. Variants stay for which all of `where` is
-        true (`"BLOCK_SIZE >= num_warps"`). `search` says how to look for the fastest on a GPU,
-        `budget_s` how long; rows come in the order of `sort`, as in `sweeps.get`.
+        `base` comes from `compile_request` or `launch_request`. `space` has the values of axes,
+        all combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, or a list of
+        changes for single variants, or `{"autotune": True}`. Only variants for which all of `where`
+        are true are kept (`"BLOCK_SIZE >= num_warps"`). `search` selects how to find the fastest
+        one on a GPU, `budget_s` bounds its time; `sort` orders the rows, as in `sweeps.get`.
 
-        A variant that fails is a row. Raises WaitExpired if rows are left; `check=False` returns
-        the sweep as it then is. It is posted once: ServerUnavailable may be raised of one taken.
+        A failed variant is a row. Raises WaitExpired if rows are unfinished; with `check=False`
+        the sweep is returned as it is. It is posted only once: after ServerUnavailable it may run.
         """
         request = sweep_request(
             base, space, where=where, search=search, budget_s=budget_s, include=include
@@ -201,11 +200,11 @@ class Client:
         return sweep_and_wait(self._connection, request, sort, wait_s, check)
 
     def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
-        """Return a compilation in its present state, or once it is finished within `wait_s`."""
+        """Return the current state of a compilation, waiting up to `wait_s` for its end."""
         return get_compilation(self._connection, key, tuple(string_list(include)), wait_s)
 
     def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
-        """Return the bytes of one stage; wait for those that are made on demand, such as `sass`.
+        """Return one stage's bytes, waiting for stages that are made on demand, such as `sass`.
 
         Raises WaitExpired, and ProblemError with the slug `stage_not_reached` or `not_finished`.
         """
@@ -213,44 +212,44 @@ class Client:
         return (derived(self._connection, key, path, wait_s)).content
 
     def sass(self, key: str, *, wait_s: float = 60) -> str:
-        """Return the machine code disassembled, with the source lines that it stems from."""
+        """Return the disassembled machine code with its source lines."""
         return (derived(self._connection, key, "artifacts/sass", wait_s)).text
 
     def numpy(self, key: str, *, wait_s: float = 60) -> str:
-        """Return the kernel as a Python module that runs with NumPy alone."""
+        """Return the kernel as a Python module that only needs NumPy."""
         return (derived(self._connection, key, "artifacts/numpy", wait_s)).text
 
     def lines(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
-        """Return, for each line of the source, the lines of every stage that stem from it."""
+        """Return, for each source line, its lines in every stage."""
         return read(dict[str, Any], derived(self._connection, key, "lines", wait_s))
 
     def instructions(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
-        """Return how many machine instructions there are, by class, by opcode, and by line."""
+        """Return the number of machine instructions by class, by opcode and by line."""
         return read(dict[str, Any], derived(self._connection, key, "instructions", wait_s))
 
     def diff(self, a: Side, b: Side, *, stages: Iterable[str] = (), wait_s: float = 60) -> Diff:
-        """Return what came of `b` differently than of `a`, in the texts of `stages` or of all."""
+        """Return the differences from `a` to `b`, with the texts of `stages`, by default of all."""
         return compared(self._connection, a, b, string_list(stages), wait_s)
 
     def passes(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
-        """Return the compiler's passes, with the module before and after those that changed it."""
+        """Return the compiler's passes, with the module before and after each that changed it."""
         return read(dict[str, Any], derived(self._connection, key, "passes", wait_s))
 
     def export(self, key: str, kind: str, *, wait_s: float = 60) -> bytes:
-        """Return the kernel to take away: `c`, `cuda-inline`, `rust`, `python`, `triton-cache`."""
+        """Return the kernel as `c`, `cuda-inline`, `rust`, `python` or `triton-cache`."""
         path = f"exports/{quote(kind, safe='')}"
         return (derived(self._connection, key, path, wait_s)).content
 
     def request(self, key: str) -> dict[str, Any]:
-        """Return what was posted for a compilation, with options resolved."""
+        """Return the request of a compilation, with resolved options."""
         return read(dict[str, Any], derived(self._connection, key, "request", 0))
 
     def events(self, key: str, *, after: str | None = None) -> Iterator[Event]:
-        """Yield what happens to a compilation until it is finished, as `launches.events` does."""
+        """Yield the events of a compilation until it is finished, as `launches.events` does."""
         return self._connection.events(f"{compilation_path(key)}/events", after)
 
     def cancel(self, key: str) -> Compilation:
-        """Withdraw this caller's interest; work that interests nobody else is stopped."""
+        """Withdraw this caller's interest; the service stops work without interested callers."""
         request = Request("DELETE", compilation_path(key), repeatable=True)
         return read(Compilation.from_json, self._connection.send(request))
 
@@ -264,20 +263,20 @@ class Client:
         triton: str | None = None,
         wait_s: float = 60,
     ) -> dict[str, Any]:
-        """Return the kernels of a source: parameters, configurations, what they call.
+        """Return the kernels of a source: parameters, configurations, called functions.
 
-        Only with a `target` it is executed, for what the autotuner of `kernel` tries (`autotune`).
-        A source that cannot be read has a `problem` and no kernels.
+        The source is executed only with a `target`, to find what the autotuner of `kernel` tries
+        (`autotune`). A source that cannot be parsed has a `problem` and no kernels.
         """
         asked = {"files": files or None, "kernel": kernel, "target": target, "triton": triton}
         return inspected(self._connection, source, asked, wait_s)
 
     def targets(self) -> dict[str, Any]:
-        """Return what can be compiled for: targets and options of each toolchain."""
+        """Return the targets and options of each toolchain."""
         return self._document("/v1/targets")
 
     def devices(self) -> dict[str, Any]:
-        """Return the GPUs that kernels can be launched on now."""
+        """Return the devices that can run kernels now."""
         return self._document("/v1/devices")
 
     def system(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # Generated from tritonc/_async/compilations.py by `make client`; change that file instead.
-"""Compilations by key: how they are posted and polled, and what is derived of them."""
+"""Compilations by key: posting, polling, and fetching derived results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tritonc.service_errors import WaitExpired
 COMPILATIONS = "/v1/compilations"
 
 Side = str | Compilation
-"""What is compared: a compilation, or its key."""
+"""A side of a comparison: a compilation, or its key."""
 
 _read_compilation = partial(read, Compilation.from_json)
 
@@ -30,7 +30,7 @@ def compile_and_wait(
 
     Raises CompileFailed and WaitExpired, if `check`.
     """
-    # a refresh that is posted twice compiles twice, everything else is the same compilation
+    # a refresh posted twice would compile twice; other requests find the same compilation
     is_refresh = bool(body.get("refresh"))
     post = Request("POST", COMPILATIONS, body, repeatable=not is_refresh)
     include = tuple(body.get("include") or ())
@@ -44,7 +44,7 @@ def compile_and_wait(
 def get_compilation(
     connection: Connection, key: str, include: tuple[str, ...], wait_s: float
 ) -> Compilation:
-    """Return a compilation in its present state, or once it is finished within `wait_s`."""
+    """Return the current state of a compilation, waiting up to `wait_s` for its end."""
     return _poll(connection, _get(key, include), include, wait_s, None)
 
 
@@ -55,22 +55,22 @@ def derived(
     wait_s: float,
     query: Mapping[str, str] | None = None,
 ) -> httpx.Response:
-    """Return the answer to a GET of `what`, such as `artifacts/sass`, once that is made.
+    """Return the answer to a GET of `what`, such as `artifacts/sass`, once it is ready.
 
-    Raises WaitExpired when it is not made within `wait_s`.
+    Raises WaitExpired if it is not ready within `wait_s`.
     """
     path = f"{compilation_path(key)}/{what}"
     get = Request("GET", path, query=query or {}, repeatable=True)
     answer = poll_answer(connection, get, wait_s)
     if is_accepted(answer):
-        raise WaitExpired(key, f"{what.rpartition('/')[2]} is not made yet", wait_s)
+        raise WaitExpired(key, f"{what.rpartition('/')[2]} is not ready", wait_s)
     return answer
 
 
 def compared(
     connection: Connection, a: Side, b: Side, stages: Sequence[str], wait_s: float
 ) -> Diff:
-    """Return what differs between two compilations. Raises WaitExpired."""
+    """Return the differences between two compilations. Raises WaitExpired."""
     first, second = (each if isinstance(each, str) else each.key for each in (a, b))
     query = {"stages": ",".join(stages)} if stages else {}
     path = f"diff/{quote(second, safe='')}"
@@ -87,7 +87,7 @@ def poll_answer(connection: Connection, request: Request, wait_s: float) -> http
 
 
 def compilation_path(key: str) -> str:
-    """Return the path of a compilation."""
+    """Return the URL path of a compilation."""
     return f"{COMPILATIONS}/{quote(key, safe='')}"
 
 
@@ -98,7 +98,7 @@ def _poll(
     wait_s: float,
     if_not_found: Request | None,
 ) -> Compilation:
-    """Poll a compilation with GET; `if_not_found` posts it again if the service has lost it."""
+    """Poll a compilation with GET; if the service lost it, `if_not_found` posts it again."""
     seen: list[Compilation] = []
 
     def following(compilation: Compilation) -> Request | None:
@@ -107,7 +107,7 @@ def _poll(
         return None if compilation.finished else replace(get, if_not_found=if_not_found)
 
     last = connection.poll(request, wait_s, _read_compilation, following)
-    # hit, miss or join is how the first request was answered; polling is always a hit
+    # only the first answer says hit, miss or join; polling is always a hit
     return replace(last, cache=seen[0].cache)
 
 
@@ -119,7 +119,7 @@ def _get(key: str, include: tuple[str, ...]) -> Request:
 def inspected(
     connection: Connection, source: str, asked: Mapping[str, Any], wait_s: float
 ) -> dict[str, Any]:
-    """Return an inspection; `asked` are its further members, None for what is not said.
+    """Return an inspection; `asked` has its further members, None for omitted ones.
 
     Raises WaitExpired.
     """

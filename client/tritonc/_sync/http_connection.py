@@ -1,7 +1,7 @@
 # Generated from tritonc/_async/http_connection.py by `make client`; change that file instead.
-"""How requests are sent: retried, polled, and streams of events resumed.
+"""HTTP requests: retries, polling, and event streams that resume.
 
-What to send, and what an answer means, is decided elsewhere.
+Other modules decide what to send and what an answer means.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,10 +45,10 @@ class Connection:
         self._was_answered = False
 
     def send(self, request: Request) -> httpx.Response:
-        """Send a request and return its answer, whose status is a success.
+        """Send a request and return its answer if its status is a success.
 
-        Raises ProblemError, UnexpectedAnswer or ServerUnavailable; the latter, if the request is
-        repeatable, after repeating it.
+        Raises ProblemError, UnexpectedAnswer or ServerUnavailable; a repeatable request is repeated
+        before ServerUnavailable is raised.
         """
         try:
             return self._retry(request)
@@ -64,9 +64,9 @@ class Connection:
         read: Callable[[httpx.Response], Result],
         following: Callable[[Result], Request | None],
     ) -> Result:
-        """Send `request`; while `wait_s` is not over, send what `following` makes of the result.
+        """Send `request`, then until `wait_s` is over what `following` returns for each result.
 
-        Returns the last result: the one for which `following` returned None, or what there is when
+        Returns the last result: the one for which `following` returned None, or the latest when
         `wait_s` is over. `Retry-After` is obeyed.
         """
         deadline = monotonic() + wait_s
@@ -85,7 +85,7 @@ class Connection:
             request = after.waiting(left_s - pause_s)
 
     def events(self, path: str, after: str | None) -> Iterator[Event]:
-        """Yield events as they come, through lost connections, until the last one."""
+        """Yield events until the last one, reconnecting after lost connections."""
         stream = EventStream(after)
         while not stream.over:
             sleep(stream.pause_s)
@@ -112,7 +112,7 @@ class Connection:
                 return self._send_once(request)
             except ServerUnavailable as error:
                 if not self._was_answered and nobody_listens(error, self._http.base_url):
-                    raise  # who was answered before waits for a restart
+                    raise  # retry only if the service answered before, since it may be restarting
                 sleep(retry_pause_s(pause_s, error))
         return self._send_once(request)
 

@@ -1,5 +1,5 @@
 # Generated from tritonc/_async/sweeps.py by `make client`; change that file instead.
-"""Sweeps: what `Client.sweeps` offers, and how one is posted."""
+"""Sweeps: the methods of `Client.sweeps`, and posting one."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -16,13 +16,13 @@ from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import SweepRequest
 
 SWEEPS = "/v1/sweeps"
-NO_ROWS = {"limit": "0"}  # enough to wait with; the rows come once, at the end
+NO_ROWS = {"limit": "0"}  # polls fetch no rows; they come once, at the end
 
 _read_sweep = partial(read, Sweep.from_json)
 
 
 class Sweeps:
-    """The caller's sweeps; those of others answer 404, as ones that are not there do."""
+    """The caller's sweeps; those of other callers answer 404, like unknown ids."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -37,10 +37,10 @@ class Sweeps:
         offset: int = 0,
         only: Mapping[str, str] | None = None,
     ) -> Sweep:
-        """Return a sweep in its present state, or once it is over within `wait_s`.
+        """Return the current state of a sweep, waiting up to `wait_s` for its end.
 
-        `sort` names columns, `-` before one for the largest first (`"registers,-occupancy"`), and
-        `only` the rows to answer: `{"state": "failed"}`, `{"constexprs.BLOCK_SIZE": "64"}`.
+        `sort` names columns, with `-` for the largest first (`"registers,-occupancy"`), and `only`
+        filters rows: `{"state": "failed"}`, `{"constexprs.BLOCK_SIZE": "64"}`.
         """
         query = {**(only or {})} | ({"sort": sort} if sort else {})
         query |= {"limit": str(limit)} if limit is not None else {}
@@ -56,7 +56,7 @@ class Sweeps:
         return _read_sweep(self._connection.send(rows))
 
     def csv(self, sweep_id: str, *, sort: str = "", only: Mapping[str, str] | None = None) -> str:
-        """Return the table as CSV, in which no cell is a formula to a spreadsheet."""
+        """Return the table as CSV; spreadsheets interpret no cell as a formula."""
         query = {**(only or {}), "format": "csv"} | ({"sort": sort} if sort else {})
         request = Request("GET", _path(sweep_id), query=query, repeatable=True)
         return (self._connection.send(request)).text
@@ -64,36 +64,36 @@ class Sweeps:
     def winners(
         self, sweep_id: str, kind: str = "json", *, of: str = "", wait_s: float = 60
     ) -> bytes:
-        """Return the winners to use: `json`, `triton-config`, `autotune-cache` or `bundle`.
+        """Return the winners as `json`, `triton-config`, `autotune-cache` or `bundle`.
 
         `of="all"` puts every variant that compiled into a bundle. Raises ProblemError with the slug
-        `no_winner` where there is none, and WaitExpired when its files are not made in time.
+        `no_winner` if there is none, and WaitExpired if the files are not ready in time.
         """
         path = f"{_path(sweep_id)}/winners/{quote(kind, safe='')}"
         request = Request("GET", path, query={"of": of} if of else {}, repeatable=True)
         answer = poll_answer(self._connection, request, wait_s)
         if is_accepted(answer):
-            raise WaitExpired(sweep_id, f"{kind} of the winners is not made yet", wait_s)
+            raise WaitExpired(sweep_id, f"{kind} of the winners is not ready", wait_s)
         return answer.content
 
     def cancel(self, sweep_id: str) -> Sweep:
-        """Cancel what is left of a sweep; the rows that are over stay."""
+        """Cancel the unfinished rows of a sweep; finished rows stay."""
         return _read_sweep(self._connection.send(Request("DELETE", _path(sweep_id))))
 
     def events(self, sweep_id: str, *, after: str | None = None) -> Iterator[Event]:
-        """Yield a `row` event for each row that is over, as `launches.events` does for a launch."""
+        """Yield a `row` event for each finished row, as `launches.events` does for a launch."""
         return self._connection.events(f"{_path(sweep_id)}/events", after)
 
 
 def sweep_and_wait(
     connection: Connection, request: SweepRequest, sort: str, wait_s: float, check: bool
 ) -> Sweep:
-    """Upload what is missing, post the sweep once, and poll it until it is over or `wait_s` is.
+    """Upload missing tensors, post the sweep once, and poll it until it or `wait_s` is over.
 
     Raises WaitExpired, if `check`.
     """
     upload_missing(connection, request.uploads.values())
-    query = {"sort": sort} if sort else {}  # a column that is none is refused before the sweep
+    query = {"sort": sort} if sort else {}  # an unknown column is refused before the sweep starts
     post = Request("POST", SWEEPS, request.body, query=query)
     posted = _read_sweep(connection.send(post))
     if posted.finished or wait_s <= 0:

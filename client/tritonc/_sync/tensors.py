@@ -1,5 +1,5 @@
 # Generated from tritonc/_async/tensors.py by `make client`; change that file instead.
-"""Uploaded tensors: what `Client.tensors` offers."""
+"""Uploaded tensors: the methods of `Client.tensors`."""
 
 from collections.abc import Iterable
 from urllib.parse import quote
@@ -15,17 +15,16 @@ NPY = {"Content-Type": "application/x-npy"}
 
 
 class Tensors:
-    """The caller's tensors, each under the digest of its .npy file.
+    """The caller's tensors, stored by the digest of their .npy files.
 
-    Launches upload by themselves what they are given and the service lacks; this is for looking
-    after what is there.
+    Launches upload missing tensors automatically. Use these methods to manage the stored ones.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def put(self, upload: Upload) -> str:
-        """Upload what `array` returned, and return its digest."""
+        """Upload the tensor and return its digest."""
         path = _path(upload.digest)
         put = Request("PUT", path, content=upload.content, headers=NPY, repeatable=True)
         self._connection.send(put)
@@ -37,7 +36,7 @@ class Tensors:
         return answer.content
 
     def has(self, digest: str) -> bool:
-        """Return whether it is there."""
+        """Return whether the service has the tensor."""
         try:
             self._connection.send(Request("HEAD", _path(digest), repeatable=True))
         except ProblemError as error:
@@ -47,7 +46,7 @@ class Tensors:
         return True
 
     def delete(self, digest: str) -> None:
-        """Delete it. Raises ProblemError (404) when it is not there."""
+        """Delete a tensor. Raises ProblemError (404) if it does not exist."""
         self._connection.send(Request("DELETE", _path(digest)))
 
 

@@ -1,1 +1,1 @@
-"""Jit functions of this process: their text and modules, and launches of them."""
+"""Jit functions of this process: their sources and modules, and how to launch them."""

@@ -1,7 +1,7 @@
-"""A launch as Triton's users write it: a jit function, tensors, a grid that may be a function.
+"""A launch in Triton's own terms: a jit function, tensors, and a grid that may be a function.
 
-What is the user's own Python (grids, heuristics) is called here, in the user's process, as
-`kernel[grid](...)` would. Triton and torch are not needed by this package.
+The user's own Python (grids, heuristics) runs in this process, as in `kernel[grid](...)`.
+This package does not need Triton and torch.
 """
 
 import inspect
@@ -11,12 +11,12 @@ from typing import Any
 
 from tritonc.jit.jit_source import files_of, text_of
 
-_LAYERS = 8  # of decorators; more is no kernel
+_LAYERS = 8  # of decorators; no kernel has more
 
 
 @dataclass(slots=True)
 class JitLaunch:
-    """A launch of `function` as it is taken apart: what is passed, and what is fixed."""
+    """A launch of `function`, split into passed arguments and fixed values."""
 
     function: Any
     arguments: dict[str, Any]
@@ -25,30 +25,30 @@ class JitLaunch:
 
     @property
     def source(self) -> dict[str, Any]:
-        """What is compiled: the file of the function, and the modules that go along.
+        """The compile source: the function's file, and the modules that it imports.
 
-        Raises OSError for a kernel that was typed into an interpreter.
+        Raises OSError for a kernel defined in an interactive interpreter.
         """
         files = files_of(self.function)
         named = {"source": text_of(self.function), "kernel": self.function.fn.__name__}
         return named | ({"files": files} if files else {})
 
     def grid(self, grid: Any) -> list[int | str]:
-        """Return how many programs there are; a function is asked, as Triton asks it.
+        """Return the grid; a function is called, as Triton does.
 
-        Raises TypeError for what is no grid.
+        Raises TypeError if it is not a grid.
         """
         if callable(grid):
             grid = grid({**self.arguments, **self.constexprs, **self.options})
         if isinstance(grid, int | str):
             grid = (grid,)
         if not isinstance(grid, Sequence):
-            raise TypeError(f"{grid!r} is no grid: give (programs,) or a function that returns it")
+            raise TypeError(f"{grid!r} is not a grid; pass (programs,) or a function for it")
         return [extent if isinstance(extent, str) else int(extent) for extent in grid]
 
 
 def is_jit(source: Any) -> bool:
-    """Whether `source` is a function under `@triton.jit`, with or without other decorators."""
+    """Return True for a function under `@triton.jit`, with or without other decorators."""
     return hasattr(source, "fn")
 
 
@@ -58,12 +58,12 @@ def jit_launch(
     constexprs: Mapping[str, Any] | None,
     options: Mapping[str, Any] | None,
 ) -> JitLaunch:
-    """Take the launch of a jit function apart.
+    """Split the launch of a jit function into its parts.
 
-    `arguments` are by position or by name, constexprs and options such as `num_warps` among them
-    if one likes. What `@triton.heuristics` say is worked out, and the one configuration of an
-    `@triton.autotune` is taken. Raises TypeError for a function with several configurations of
-    which none is chosen, and for more arguments than parameters.
+    `arguments` are by position or by name, and may include constexprs and options such as
+    `num_warps`. `@triton.heuristics` are evaluated, and the only configuration of an
+    `@triton.autotune` is used. Raises TypeError if there are several configurations and none is
+    chosen, and for more arguments than parameters.
     """
     function, configs, heuristics = _undecorated(source)
     parameters = inspect.signature(function.fn).parameters
@@ -96,7 +96,7 @@ def _undecorated(source: Any) -> tuple[Any, Sequence[Any], dict[str, Any]]:
         configs = getattr(source, "configs", None) or configs
         heuristics |= getattr(source, "values", None) or {}
         source = source.fn
-    raise TypeError(f"{source!r} is no function under @triton.jit")
+    raise TypeError(f"{source!r} is not a function under @triton.jit")
 
 
 def _named(
@@ -105,20 +105,20 @@ def _named(
     if isinstance(arguments, Mapping):
         return dict(arguments)
     if len(arguments) > len(parameters):
-        raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(arguments)} are given")
+        raise TypeError(f"{kernel} takes {len(parameters)} arguments, not {len(arguments)}")
     return dict(zip(parameters, arguments, strict=False))
 
 
 def _configured(
     kernel: str, configs: Sequence[Any], named: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments with those of the configuration, and the options that it chooses."""
+    """Return the arguments completed by the configuration, and its options."""
     if not configs:
         return dict(named), {}
     missing = {name for config in configs for name in config.kwargs} - named.keys()
     if len(configs) > 1 and missing:
         raise TypeError(
-            f"{kernel} has {len(configs)} configurations of @triton.autotune: choose one by giving "
+            f"{kernel} has {len(configs)} configurations of @triton.autotune; choose one by giving "
             f"{', '.join(sorted(missing))}, or try them all with Client.sweep(..., "
             '{"autotune": True})'
         )

@@ -1,6 +1,6 @@
-"""The text of a jit function that this process has, and of the modules that it uses.
+"""The source of a jit function in this process, and of the modules that it uses.
 
-Triton is not needed, and nothing is executed: what is loaded already is looked up.
+Triton is not needed and nothing is executed: only loaded modules are looked up.
 """
 
 import ast
@@ -16,9 +16,9 @@ MAX_FILES = 64  # of one request
 
 
 def text_of(function: Any) -> str:
-    """Return the whole file of a jit function: its place in it is part of Triton's key.
+    """Return the whole file of a jit function: its line in the file is part of Triton's key.
 
-    Raises OSError when there is no such text, as for a kernel typed into an interpreter.
+    Raises OSError if there is no file, as for a kernel defined in an interactive interpreter.
     """
     path = function.fn.__code__.co_filename
     lines = linecache.getlines(path, function.fn.__globals__)
@@ -28,11 +28,11 @@ def text_of(function: Any) -> str:
 
 
 def files_of(function: Any) -> dict[str, str]:
-    """Return the texts of the modules that the file of a jit function imports, and so on.
+    """Return the modules that the file of a jit function imports, directly or not.
 
-    They are named as the imports find them from there: `helpers.py` for `from .helpers import f`
-    and `pkg/helpers.py` for `from pkg.helpers import f`. Left out are modules that neither hold a
-    jit function nor belong to the kernel's own package or folder.
+    Their names match the imports: `helpers.py` for `from .helpers import f` and
+    `pkg/helpers.py` for `from pkg.helpers import f`. A module is left out if it holds no jit
+    function and does not belong to the kernel's own package or folder.
     """
     names = function.fn.__globals__
     package = names.get("__package__") or ""
@@ -52,7 +52,7 @@ def files_of(function: Any) -> dict[str, str]:
 
 
 class _OwnModules:
-    """Which modules are the user's own, and not those of a library that the service has."""
+    """Tells the user's own modules from those of libraries that the service has."""
 
     def __init__(self, package: str, folder: str) -> None:
         self._package = package
@@ -71,9 +71,9 @@ class _OwnModules:
 def _imported(
     text: str, folder: PurePosixPath, package: str
 ) -> Iterator[tuple[PurePosixPath, ModuleType]]:
-    """Yield the loaded modules that `text` imports, with the path where the service looks.
+    """Yield the loaded modules that `text` imports, with their paths for the service.
 
-    `folder` is where the text itself is for the service, `package` the package it is in here.
+    `folder` is the folder of the text for the service, `package` its package in this process.
     """
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):

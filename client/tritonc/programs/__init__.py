@@ -1,1 +1,1 @@
-"""Programs: what launches kernels, as it is posted and as it is answered."""
+"""Programs, which launch kernels: their requests and answers."""

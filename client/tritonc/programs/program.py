@@ -1,6 +1,6 @@
-"""A program as the client sees it: frozen views over the JSON that the service answers.
+"""A program as answered by the service: frozen views of the JSON.
 
-Reading is lenient, so that a newer service works: what is unknown stays in `raw`.
+Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from tritonc.service_errors import TritoncError
 
 @dataclass(frozen=True, slots=True)
 class ProgramFlag:
-    """One thing about how a program comes to its result: `no_kernel`, `dead_launch`, ..."""
+    """One fact about how a program computes its result: `no_kernel`, `dead_launch`, ..."""
 
     kind: str
     message: str
@@ -26,14 +26,14 @@ class ProgramFlag:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramFlag":
-        """Read a flag; unknown members are left out."""
+        """Parse a flag; unknown members are ignored."""
         known = {item.name: body[item.name] for item in fields(cls) if item.name in body}
         return cls(**{"kind": "", "message": ""} | known)
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramKernel:
-    """A kernel as the program launches it, `launches` times in a call."""
+    """A kernel of the program, launched `launches` times per call."""
 
     name: str
     file: str | None
@@ -43,14 +43,14 @@ class ProgramKernel:
     compilation_url: str | None
     problem: Problem | None
     configuration: Mapping[str, Any] | None = None
-    """Of an autotuned kernel: its `number`, `constexprs`, `options`, and whether `is_fastest`."""
+    """For an autotuned kernel: its `number`, `constexprs`, `options`, and whether `is_fastest`."""
     reads: tuple[str, ...] | None = None
-    """The parameters whose memory it may read; None: that is not known."""
+    """The parameters whose memory it may read; None if unknown."""
     writes: tuple[str, ...] | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramKernel":
-        """Read a kernel. Raises KeyError when it is none."""
+        """Parse a kernel. Raises KeyError if it is malformed."""
         problem = body.get("problem")
         return cls(
             name=body["name"],
@@ -67,14 +67,14 @@ class ProgramKernel:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program, at the moment it was asked for.
+    """A program at the time of the request.
 
-    `state` says how far it is: queued, running, completed, failed or cancelled. `verdict` says what
-    it found out, in the words of launches; with cases it is the worst of theirs, and `outputs` and
-    `findings` are theirs. `flags` say how it comes to its result, `kernels` what it launches;
-    `times` are those of a GPU, `case_times` those of each case; `reward` has the answer in few
-    words: `compiled`, `correct`, `speedup`, `coverage`, `flags`.
-    `sources` are the posted texts by file, where this client posted them: for excerpts.
+    `state` is queued, running, completed, failed or cancelled. `verdict` is the result, as for
+    launches; with cases it is their worst one, and the cases have `outputs` and `findings`. `flags`
+    describe how the program computes its result, `kernels` what it launches; `times` are those of a
+    GPU, `case_times` those of each case; `reward` summarises the answer: `compiled`, `correct`,
+    `speedup`, `coverage`, `flags`. `sources` are the texts that this client posted, by file, for
+    excerpts.
     """
 
     id: str
@@ -100,7 +100,7 @@ class Program:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Program":
-        """Read a program. Raises KeyError or TypeError when it is none."""
+        """Parse a program. Raises KeyError or TypeError if it is malformed."""
         run = Run.from_json(body)
         return cls(
             id=body["id"],
@@ -126,14 +126,14 @@ class Program:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen; a state newer than this client counts as finished."""
+        """True if the program has ended; states newer than this client count as ended."""
         return self.state not in UNFINISHED
 
     @property
     def good(self) -> bool:
-        """Whether it ran, with all its cases, and nothing speaks against it.
+        """True if it ran all cases without any finding against it.
 
-        One that was to stop after recording or compiling is good when that came out well.
+        A program that stops after recording or compiling is good if that succeeded.
         """
         if self.state != "completed" or self.counts.get("failed"):
             return False
@@ -142,7 +142,7 @@ class Program:
         return self.verdict in GOOD
 
     def raise_unless_good(self) -> "Program":
-        """Return this program if its verdict is good, and raise ProgramFailed if not."""
+        """Return this program if its verdict is good, otherwise raise ProgramFailed."""
         if self.good:
             return self
         raise ProgramFailed(self)
@@ -150,9 +150,9 @@ class Program:
     def render(
         self, source_name: str = POSTED_SOURCE, reference_name: str = "the reference"
     ) -> str:
-        """Return findings, flags, kernels, reward and the verdict, as compilers show errors.
+        """Return findings, flags, kernels, reward and verdict in a compiler's error format.
 
-        The posted sources are called by these names, so that editors find the files.
+        The names replace those of the posted sources, so that editors find the files.
         """
         names = {POSTED_SOURCE: source_name}
         lines = [*self._problem_lines(names, reference_name), *self._run_lines(names)]
@@ -163,7 +163,7 @@ class Program:
         return printable("\n".join([*lines, self._outcome()]))
 
     def __str__(self) -> str:
-        """Return what `render` does under the service's own file name."""
+        """Return the text of `render` with the service's file name."""
         return self.render()
 
     def __repr__(self) -> str:
@@ -174,7 +174,7 @@ class Program:
         return framed(plain(self.render(), is_good=self.good))
 
     def _problem_lines(self, names: Mapping[str, str], reference_name: str) -> Iterator[str]:
-        """Yield why there is no verdict, at its line of the program or of the reference."""
+        """Yield the reason for a missing verdict, at its line of the program or the reference."""
         if self.problem is None:
             return
         said = self.problem.raw
@@ -215,7 +215,7 @@ class Program:
                 yield f"  error: {kernel.problem}"
 
     def _is_told(self, problem: Problem) -> bool:
-        """Whether why there is no verdict says the same."""
+        """True if the program's own problem says the same."""
         return self.problem is not None and self.problem.detail.endswith(problem.detail)
 
     def _outcome(self) -> str:
@@ -231,9 +231,9 @@ class Program:
 
 
 class ProgramFailed(TritoncError):
-    """A program that did not run, or whose verdict is not good; it reads like its report.
+    """A program that did not run, or whose verdict is not good; the message is its report.
 
-    `program` holds what there is: problem, verdict, flags, findings, outputs, kernels.
+    `program` has what is available: problem, verdict, flags, findings, outputs, kernels.
     """
 
     def __init__(self, program: Program) -> None:

@@ -1,6 +1,6 @@
-"""The JSON of a program request, written from Python values.
+"""The JSON of a program request, from Python values.
 
-Nothing is judged here that the service judges: it reports where something is wrong.
+The service checks the request and reports errors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ ProgramText = str | Mapping[str, Any]
 
 
 class ProgramMembers(TypedDict, total=False):
-    """The members of a program request; what is left out is the service's to choose."""
+    """The members of a program request; the service picks defaults for omitted ones."""
 
     files: Mapping[str, str]
     """Further modules that the source imports, by path."""
@@ -25,32 +25,32 @@ class ProgramMembers(TypedDict, total=False):
     tolerance: Mapping[str, float]
     """`rtol` and `atol`."""
     cases: Sequence[Mapping[str, Any]]
-    """Each with `name` and `inputs`."""
+    """Each has `name` and `inputs`."""
     trials: int
-    """How often it is compared, each time by two calls on values of other seeds."""
+    """The number of comparisons, each with two calls on values of other seeds."""
     checks: Sequence[str]
-    """`determinism`; on the CPU device `initcheck` and `racecheck`, too."""
+    """`determinism`; on the CPU device also `initcheck` and `racecheck`."""
     seed: int
     device: str | Mapping[str, str]
     """`auto` (a GPU if programs run on one), `cpu`, `gpu`, or `{"target": "cuda:90"}`."""
     timing: Mapping[str, Any]
-    """On a GPU: `min_repeats`, `max_ms`, ...; what is not said has defaults."""
+    """On a GPU: `min_repeats`, `max_ms`, ...; omitted members have defaults."""
     triton: str
     """A Triton version that the deployment offers."""
     stop_after: str
-    """`tape`: record it only; `kernels`: and compile what it launches."""
+    """`tape`: only record it; `kernels`: also compile the kernels that it launches."""
     target: str
-    """What to compile for, where it stops after `kernels`."""
+    """The target to compile for, with `stop_after="kernels"`."""
     timeout_s: float
-    """Bound of each run, in seconds."""
+    """Time limit of each run in seconds."""
     deadline_s: float
-    """Bound of all: queue, recording, compiles and runs."""
+    """Time limit of everything: queue, recording, compiles and runs."""
     priority: str
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramRequest:
-    """The JSON of a program request; `sources` are the texts of the program, by file."""
+    """The JSON of a program request; `sources` are the texts of the program by file."""
 
     body: Mapping[str, Any]
     sources: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How long a program takes on a GPU, beside its reference, and what of it takes how long."""
+"""The times of a program and its reference on a GPU, in total and by entry of the tape."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -13,8 +13,8 @@ MOST_SHOWN = 5
 class ProgramEntry:
     """An op or a launch: `us` microseconds, a `share` of the sum of all entries.
 
-    `is_kernel` says of a launch that it is of the program's own kernel, `op` is its index on the
-    tape, `configuration` what ran of an autotuned kernel, from 0.
+    `is_kernel` marks launches of the program's own kernels, `op` is its index on the tape,
+    `configuration` the index of an autotuned kernel's configuration.
     """
 
     op: int
@@ -28,18 +28,18 @@ class ProgramEntry:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramEntry":
-        """Read an entry; unknown members are left out. Raises TypeError when it is none."""
+        """Parse an entry; unknown members are ignored. Raises TypeError if it is malformed."""
         return cls(**{item.name: body[item.name] for item in fields(cls) if item.name in body})
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramTimes:
-    """The times of a program, or of one case; `timing` and `reference_timing` as of launches.
+    """The times of a program, or of one case; `timing` and `reference_timing` as for launches.
 
-    `speedup` is the reference's median by the program's own, and its true value is within
-    `speedup_interval`; `coverage` is the share that its own kernels have of what
-    `coverage_measure` names, "time" or "work"; `entries` begin with the longest. What was not timed
-    is None, or empty.
+    `speedup` is the reference's median divided by the program's, with its confidence interval
+    `speedup_interval`; `coverage` is the share of its own kernels in `coverage_measure`, "time" or
+    "work"; `entries` are sorted by time, longest first. Members without a measurement are None or
+    empty.
     """
 
     timing: Mapping[str, Any] | None = None
@@ -52,7 +52,7 @@ class ProgramTimes:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramTimes":
-        """Read what a program or a case says of times."""
+        """Parse the times of a program or a case."""
         interval = body.get("speedup_interval")
         beside = body.get("reference") or {}
         return cls(
@@ -66,7 +66,7 @@ class ProgramTimes:
         )
 
     def lines(self, names: Mapping[str, str]) -> Iterator[str]:
-        """Yield them as people read them; `names` are what to call files instead."""
+        """Yield the times as readable lines; `names` map the service's file names to the user's."""
         if self.timing is not None:
             yield f"time: {times_text(self.timing)}"
         if self.reference_timing is not None:

@@ -1,1 +1,1 @@
-"""Sweeps: what is posted, and the table that comes back."""
+"""Sweeps: their requests, and the resulting tables."""

@@ -1,6 +1,6 @@
-"""A sweep as the client sees it: one kernel, many variants, a row for each.
+"""A sweep as answered by the service: one kernel, many variants, a row for each.
 
-Reading is lenient, so that a newer service works: what is unknown stays in `raw`.
+Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from tritonc.sweeps.sweep_row import SweepRow, sweep_cells
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A sweep, at the moment it was asked for.
+    """A sweep at the time of the request.
 
-    `state` is queued, running, completed, failed or cancelled; `counts` says how many rows are in
-    which state. `rows` are those of the query, `matched` on all its pages, of `total`. `winners`
-    has, for each problem size, the fastest variant, its lead and its interval; `pruned` counts what
-    was not run, by reason; `budget_ended` says whether `budget_s` was over before all was done,
-    `assumptions` what taking the source's own autotuner assumes, and `note` what else there is.
+    `state` is queued, running, completed, failed or cancelled; `counts` has the number of rows by
+    state. `rows` are those of the query; `matched` counts all its rows, of `total` in the sweep.
+    `winners` has the fastest variant, its lead and its interval for each problem size; `pruned`
+    counts the rows that did not run, by reason; `budget_ended` is true if `budget_s` ended before
+    all rows; `assumptions` are those about the source's own autotuner; `note` has other remarks.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Sweep:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Sweep":
-        """Read a sweep. Raises KeyError or TypeError when it is none."""
+        """Parse a sweep. Raises KeyError or TypeError if it is malformed."""
         problem, rows = body.get("problem"), tuple(map(SweepRow.from_json, body["rows"]))
         return cls(
             id=body["id"],
@@ -64,12 +64,12 @@ class Sweep:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen; a state newer than this client counts as finished."""
+        """True if the sweep has ended; states newer than this client count as ended."""
         return self.state not in UNFINISHED
 
     @property
     def over(self) -> int:
-        """How many rows are over."""
+        """The number of finished rows."""
         return sum(count for state, count in self.counts.items() if state not in UNFINISHED)
 
     @property
@@ -79,7 +79,7 @@ class Sweep:
         return frozenset(index for index in found if index is not None)
 
     def __repr__(self) -> str:
-        """Return one line: the id, the state, and how many rows are in which."""
+        """Return one line: the id, the state, and the number of rows by state."""
         counts = ", ".join(f"{count} {state}" for state, count in self.counts.items())
         return printable(f"<Sweep {self.id}: {self.state}, {counts or 'no rows'}>")
 

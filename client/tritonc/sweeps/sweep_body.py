@@ -1,6 +1,6 @@
-"""The JSON of a sweep, written from Python values, and the arrays that go before it.
+"""The JSON of a sweep, from Python values, and the arrays to upload before it.
 
-Nothing is judged here that the service judges: it reports where something is wrong.
+The service checks the request and reports errors.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from tritonc.launch_body import LaunchRequest, arguments_json
 from tritonc.upload import Upload
 
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-"""`{"constexprs.BLOCK_SIZE": [64, 128], "target": [...]}`, or a list of what variants change."""
+"""`{"constexprs.BLOCK_SIZE": [64, 128], "target": [...]}`, or a list of variants' changes."""
 
 _VALUES = ("constexprs", "options")
 
@@ -34,9 +34,9 @@ def sweep_request(
     budget_s: float | None = None,
     include: Iterable[str] = (),
 ) -> SweepRequest:
-    """Return a sweep to post: `base` is what `compile_request` or `launch_request` wrote.
+    """Return a sweep to post; `base` comes from `compile_request` or `launch_request`.
 
-    Raises TypeError for a value without a JSON form.
+    Raises TypeError for values that JSON cannot represent.
     """
     uploads = dict(base.uploads) if isinstance(base, LaunchRequest) else {}
     body = {
@@ -51,7 +51,7 @@ def sweep_request(
 
 
 def _compilation(base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a compile request without what asks for artifacts, which a table has no room for."""
+    """Return a compile request without the members that ask for artifacts; a table has none."""
     return {name: member for name, member in base.items() if name != "include"}
 
 
@@ -85,7 +85,7 @@ def _axis(name: str, values: Any, uploads: dict[str, Upload]) -> Any:
 
 
 def _changes(variant: Mapping[str, Any], uploads: dict[str, Upload]) -> dict[str, Any]:
-    """Return what one variant changes: each member is one value."""
+    """Return the changes of one variant, one value for each member."""
     changes = dict(variant)
     for name, content in variant.items():
         group = name.partition(".")[0]

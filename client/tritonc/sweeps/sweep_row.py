@@ -1,4 +1,4 @@
-"""One variant of a sweep, and the cells in which a table shows it."""
+"""One variant of a sweep, and its cells in a table."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -9,17 +9,17 @@ from tritonc.diagnostic import Problem
 from tritonc.launch_run import GOOD
 
 _EXPECTED = frozenset({"succeeded", "completed"})
-_MOST_CHARS = 100  # of why a variant is not good; the row itself has all of it
+_MOST_CHARS = 100  # of the reason for a bad verdict; the row itself has the full text
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """One variant; what is not known of it, or does not apply, is None.
+    """One variant; members that are unknown or do not apply are None.
 
-    `values` are by axis (`constexprs.BLOCK_SIZE`, `target`), a label where the value is long.
+    `values` are by axis (`constexprs.BLOCK_SIZE`, `target`), a label if the value is long.
     `state` is queued, running, succeeded (compiled), completed (ran), failed, refused, cancelled,
-    or pruned (not worth running: `pruned` says why). `reason` says in a line why the verdict is
-    what it is. `occupancy` goes from 0 to 1.
+    or pruned (not worth running: `pruned` says why). `reason` explains the verdict in one line.
+    `occupancy` is between 0 and 1.
     """
 
     index: int
@@ -47,7 +47,7 @@ class SweepRow:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "SweepRow":
-        """Read a row. Raises KeyError or TypeError when it is none."""
+        """Parse a row. Raises KeyError or TypeError if it is malformed."""
         problem, interval = body.get("problem"), body.get("interval_us")
         known: dict[str, Any] = {item.name: body.get(item.name) for item in fields(cls)}
         known |= {name: body[name] for name in ("index", "values", "state")} | {"raw": body}
@@ -57,12 +57,12 @@ class SweepRow:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """True if the row has ended."""
         return self.state not in UNFINISHED
 
     @property
     def good(self) -> bool:
-        """Whether it compiled, and where it was run, nothing speaks against it."""
+        """True if it compiled and, if it was run, without any finding against it."""
         if self.state == "completed":
             return self.verdict in GOOD
         return self.state in {"succeeded", "pruned"}
@@ -71,7 +71,7 @@ class SweepRow:
 def sweep_cells(
     axes: Collection[str], rows: Sequence[SweepRow], won: Collection[int]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return heads and cells of a table, without the columns that would say nothing.
+    """Return headings and cells of a table, without empty columns.
 
     The variants in `won` are marked with a star.
     """
@@ -92,7 +92,7 @@ def sweep_cells(
 
 
 def short_names(axes: Iterable[str]) -> list[str]:
-    """Return the names of axes without their group, where no two are the same then."""
+    """Return the names of axes without their groups, unless two names would be equal."""
     names = list(axes)
     shorts = [name.partition(".")[2] or name for name in names]
     return [

@@ -193,7 +193,7 @@ def test_the_version_is_that_of_client_and_service(system: Deployment):
     [
         (["compile", "gone.py", "--target", "cuda:90"], "gone.py: No such file or directory"),
         (["compile", ".", "--target", "cuda:90"], ".: Is a directory"),
-        (["compile", "binary.py", "--target", "cuda:90"], "binary.py is no Python text"),
+        (["compile", "binary.py", "--target", "cuda:90"], "binary.py is not Python text"),
         (["compile", "relu.py", "--target", "cuda:99"], "--target: Triton "),
         (
             ["compile", "relu.py", "--target", "cuda:90", "--option", "num_warps=5"],
@@ -205,7 +205,7 @@ def test_the_version_is_that_of_client_and_service(system: Deployment):
         ),
         (
             ["compile", "relu.py", "--target", "cuda:90", "--like", "x_ptr=fp33[4]"],
-            "--like x_ptr: 'fp33' is no dtype",
+            "--like x_ptr: 'fp33' is not a dtype",
         ),
         (
             ["launch", "relu.py", "--grid", "1", "--argument", "x_ptr=fp33[4]:ones"],

@@ -68,4 +68,4 @@ def test_the_jit_finds_what_the_service_compiled_and_compiles_what_it_cannot(
     assert there == {"outcomes": {"fetched": 1}, "cache_hit": [True]}
     assert later == {"outcomes": {"known": 1}, "cache_hit": [True]}
     assert gone == {"outcomes": {"compile": 2}, "cache_hit": [False, False]}
-    assert done.stderr.count("double, and others for 30 s, are compiled here") == 1
+    assert done.stderr.count("double, and others for 30 s, are compiled locally") == 1

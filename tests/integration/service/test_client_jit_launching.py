@@ -78,10 +78,10 @@ def test_of_several_configurations_one_is_to_be_chosen() -> None:
 
 
 def test_more_arguments_than_parameters_are_told() -> None:
-    with pytest.raises(TypeError, match="tuned takes 2 arguments, 3 are given"):
+    with pytest.raises(TypeError, match="tuned takes 2 arguments, not 3"):
         tritonc.launch_request(jit_kernels.tuned, arguments=[1, 2, 3], grid=(1,))
 
 
 def test_a_function_is_no_grid_of_a_text() -> None:
-    with pytest.raises(TypeError, match="a grid is a list of numbers and expressions"):
+    with pytest.raises(TypeError, match="a grid must be a list of numbers and expressions"):
         tritonc.launch_request("import triton", arguments={}, grid=lambda meta: (1,))

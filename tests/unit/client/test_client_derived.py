@@ -66,7 +66,7 @@ def test_an_export_that_does_not_exist_says_which_do(client: Client, tritond: Fa
 def test_what_is_not_made_in_time_raises(client: Client, tritond: FakeTritond):
     tritond.will_answer({}, status=202)
 
-    with pytest.raises(WaitExpired, match="passes is not made yet"):
+    with pytest.raises(WaitExpired, match="passes is not ready"):
         client.passes(KEY, wait_s=0)
 
 

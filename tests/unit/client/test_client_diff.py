@@ -82,7 +82,7 @@ def test_what_was_asked_otherwise_and_made_the_same_is_said(
 ) -> None:
     tritond.will_answer(diff(**SAME))
 
-    assert repr(client.diff(KEY, OTHER)) == "Diff: the same came of both (num_warps: 4 -> 8)"
+    assert repr(client.diff(KEY, OTHER)) == "Diff: both results are the same (num_warps: 4 -> 8)"
 
 
 def test_compilations_themselves_can_be_compared_in_some_stages(

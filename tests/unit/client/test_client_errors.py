@@ -170,7 +170,7 @@ def test_json_that_is_no_compilation_is_unexpected(client: Client, tritond: Fake
 
 @pytest.mark.parametrize(
     ("status", "error"),
-    [(200, r"did not answer as tritond does .* is the URL right\?"), (404, "404 Not Found")],
+    [(200, r"did not answer like tritond .* is the URL right\?"), (404, "404 Not Found")],
 )
 def test_json_too_deep_to_read_is_as_none(
     client: Client, tritond: FakeTritond, status: int, error: str

@@ -55,7 +55,7 @@ def test_a_caller_may_go_on_where_it_was(client: Client, tritond: FakeTritond):
 
 
 def test_a_caller_cannot_go_on_behind_what_is_no_id(client: Client, tritond: FakeTritond):
-    with pytest.raises(ValueError, match="after: '2-0\\\\n' is no id of an event"):
+    with pytest.raises(ValueError, match="after: '2-0\\\\n' is not a valid event id"):
         next(client.events(KEY, after="2-0\n"))
 
     assert tritond.requests == []
@@ -143,7 +143,7 @@ def test_a_connection_that_is_kept_open_with_comments_is_not_refused():
 
 @pytest.mark.parametrize("name", ["\u00fc", "1-0\t", "1\0"])
 def test_an_id_that_no_header_can_hold_is_refused(name: str):
-    with pytest.raises(UnexpectedAnswer, match="is no id of an event"):
+    with pytest.raises(UnexpectedAnswer, match="is not a valid event id"):
         decoded(f"id: {name}\n")
 
 

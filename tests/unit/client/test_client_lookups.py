@@ -66,7 +66,7 @@ def test_an_artifact_made_on_demand_is_waited_for(client: Client, tritond: FakeT
 def test_an_artifact_that_is_not_made_in_time_raises(client: Client, tritond: FakeTritond):
     tritond.will_answer({}, status=202)
 
-    with pytest.raises(WaitExpired, match="sass is not made yet"):
+    with pytest.raises(WaitExpired, match="sass is not ready"):
         client.artifact(KEY, "sass", wait_s=0)
 
 

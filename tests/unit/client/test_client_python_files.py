@@ -26,9 +26,9 @@ def test_line_endings_are_pythons() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"x = '\xe9'\n", r"k\.py is no Python text: .*; save it as UTF-8"),
-        (b"# coding: nowhere\n", r"k\.py is no Python text: unknown encoding: nowhere"),
-        (b"# coding: ascii\n\nx = '\xe9'\n", r"k\.py is no text in ascii"),
+        (b"x = '\xe9'\n", r"k\.py is not Python text: .*; save it as UTF-8"),
+        (b"# coding: nowhere\n", r"k\.py is not Python text: unknown encoding: nowhere"),
+        (b"# coding: ascii\n\nx = '\xe9'\n", r"k\.py is not valid ascii"),
     ],
 )
 def test_bytes_that_are_no_python_text_are_refused(data: bytes, said: str) -> None:

@@ -43,7 +43,7 @@ def test_a_whole_float_stays_a_float_on_the_wire(client: Client, tritond: FakeTr
 def test_a_value_json_cannot_say_is_refused_by_name_before_anything_is_sent(
     client: Client, tritond: FakeTritond
 ):
-    with pytest.raises(TypeError, match=r"constexpr 'ACC': .* is a type, which JSON cannot say"):
+    with pytest.raises(TypeError, match=r"constexpr 'ACC': .* is a type, which JSON lacks"):
         client.compile("", target="cuda:90", constexprs={"ACC": float})
 
     assert tritond.requests == []

@@ -51,9 +51,9 @@ def test_a_number_gives_the_type_that_a_launch_would_infer(subtests: pytest.Subt
     for known, number in itertools.product(FACTS, NUMBERS):
         with subtests.test(known=known, number=number):
             if known in {"a pointer", "a const pointer"}:
-                refusal = r"x: it is annotated .*, and .* is no buffer"
+                refusal = r"x: it is annotated .*, and .* is not a buffer"
             elif known == "int64" and number in [0.5, 2**63]:
-                refusal = r"x: .* is no i64, which is the type of this"
+                refusal = r"x: .* is not a i64, the type of this"
             else:
                 said, expected = both(number, **FACTS[known])
                 assert said == expected
@@ -91,9 +91,9 @@ def test_annotations_are_read_as_the_service_reads_them(text: str | None):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("fp32", "x: 'fp32' is no example of a type; write 4.0, 16 or fp32"),
+        ("fp32", "x: 'fp32' does not give a type; write 4.0, 16 or fp32"),
         ({"view": {"of": "y"}}, "x: "),
-        ({"shape": [4], "dtype": "fp33"}, "x: 'fp33' is no dtype; write fp32"),
+        ({"shape": [4], "dtype": "fp33"}, "x: 'fp33' is not a dtype; write fp32"),
     ],
 )
 def test_what_is_no_example_is_named(argument: Any, message: str):

@@ -74,11 +74,11 @@ class Listed:
 @pytest.mark.parametrize(
     ("values", "error", "said"),
     [
-        (b"PK\x03\x04 no array at all", ValueError, "no .npy file"),
-        (b"\x93NUMPY\x01\x00\x04\x00oops", ValueError, "header of this .npy file cannot be read"),
-        ([1, 2], TypeError, "a list is no array"),
-        (np.array(["text"]), ValueError, "no numbers that a kernel can take"),
-        (np.array([object()]), TypeError, "cannot be passed on"),
+        (b"PK\x03\x04 no array at all", ValueError, "not a .npy file"),
+        (b"\x93NUMPY\x01\x00\x04\x00oops", ValueError, "cannot read the header of this .npy file"),
+        ([1, 2], TypeError, "a list is not an array"),
+        (np.array(["text"]), ValueError, "kernels cannot take elements"),
+        (np.array([object()]), TypeError, "cannot be sent"),
         (Listed(), TypeError, r"BFloat16; move a tensor .*\(x.view\(torch.uint16\)"),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_compilation_made_before_is_named_by_its_key(client: Client, tritond: 
 
 
 def test_how_to_compile_is_not_said_of_what_is_compiled(client: Client):
-    with pytest.raises(TypeError, match="constexprs: only a source is compiled so"):
+    with pytest.raises(TypeError, match="constexprs: only allowed with a source"):
         client.launch(Compilation.from_json(compilation()), constexprs={"B": 1}, **ADD)
 
 

@@ -44,7 +44,7 @@ def test_an_argument_is_written_so_that_no_json_reader_loses_it(value: object, w
 
 
 def test_an_argument_that_json_cannot_say_is_named(client: Client, tritond: FakeTritond):
-    with pytest.raises(TypeError, match=r"argument 'a': .* is a object, which JSON cannot say"):
+    with pytest.raises(TypeError, match=r"argument 'a': .* is a object, which JSON lacks"):
         client.launch(SOURCE, arguments={"a": object()}, grid=[1])
 
     assert tritond.requests == []

@@ -75,7 +75,7 @@ def test_a_report_tells_a_time_that_cannot_be(client: Client, tritond: FakeTrito
     tritond.will_answer(launch(device=device, timing=timing))
 
     assert str(client.launch(SOURCE, **ADD)).splitlines()[0] == (
-        "time: median 3.5 us (100 repeats; cannot be: 35.4 us is the least)"
+        "time: median 3.5 us (100 repeats; impossible: 35.4 us is the minimum)"
     )
 
 
@@ -169,7 +169,7 @@ def test_a_report_says_how_a_launch_was_fuzzed(client: Client, tritond: FakeTrit
     tritond.will_answer(launch(verdict="passed", fuzz=fuzz))
 
     assert str(client.launch(SOURCE, **ADD)).splitlines()[:-1] == [
-        "fuzz: 24 cases, shapes in 11, values in 9 (seed 7; 2 more say nothing)",
+        "fuzz: 24 cases, shapes in 11, values in 9 (seed 7; 2 more are inconclusive)",
         "  varied: n: 1, 129",
         "  not varied: K: it is as long as the constexpr D, 64, and may be tied to it",
     ]

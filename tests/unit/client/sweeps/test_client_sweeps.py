@@ -73,5 +73,5 @@ def test_winners_are_waited_for(client: Client, tritond: FakeTritond):
 def test_winners_that_are_not_made_in_time_say_so(client: Client, tritond: FakeTritond):
     tritond.will_answer({"state": "queued"}, status=202)
 
-    with pytest.raises(tritonc.WaitExpired, match="bundle of the winners is not made yet"):
+    with pytest.raises(tritonc.WaitExpired, match="bundle of the winners is not ready"):
         client.sweeps.winners("5eep", "bundle", of="all", wait_s=0)
