@@ -115,12 +115,12 @@ class Launch:
         return framed(plain(self.render(), is_good=self.good))
 
     def _is_compilation_to_tell(self) -> bool:
-        """True if only the failed compilation explains the failure."""
+        """Return True if only the failed compilation explains the failure."""
         failed = self.compilation is not None and self.compilation.state == "failed"
         return failed and not any(case.compiler_said for case in self.cases)
 
     def _is_compilations_problem(self) -> bool:
-        """True if the compilation, which is reported too, has the same problem as the launch."""
+        """Return True if the compilation, reported too, has the same problem as the launch."""
         compiled = self.compilation.problem if self.compilation is not None else None
         if compiled is None or self.problem is None:
             return False

@@ -1,1 +1,1 @@
-"""A gate for CI: kernels compiled for many targets and Tritons, and held to budgets."""
+"""A gate for CI: compiles kernels for many targets and Tritons, and checks budgets."""

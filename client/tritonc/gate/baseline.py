@@ -1,7 +1,7 @@
-"""The baseline: what was measured when somebody last said that it is good, in a file to commit.
+"""The baseline: accepted measurements, in a file to commit.
 
-Equal measurements give equal bytes: sorted, a number a line, so that a change shows as the lines
-that changed. Only what budgets compare with is kept, and times only where a budget bounds them.
+Equal measurements give equal bytes: sorted, one number per line, so that diffs show what changed.
+Only numbers that budgets compare with are kept, and times only if a budget bounds them.
 """
 
 import json
@@ -21,16 +21,16 @@ VERSION = 1
 MAX_BYTES = 64 << 20
 
 Entries = dict[str, dict[str, dict[str, dict[str, Any]]]]
-"""By kernel, target and Triton; as they stand in the file."""
+"""By kernel, target and Triton, as in the file."""
 
 
 class BaselineWrong(TritoncError):
-    """A baseline that cannot be read, or is none."""
+    """A baseline that cannot be read or is malformed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the baseline has of a cell; `triton` is another one where it has none of the cell's."""
+    """The baseline of a cell; `triton` differs from the cell's if it has none for that version."""
 
     triton: str
     metrics: Mapping[str, float]
@@ -47,10 +47,10 @@ class Baseline:
     entries: Entries
 
     def of(self, cell: Cell) -> Known | None:
-        """Return what is known of a cell.
+        """Return the baseline of a cell.
 
-        Of a Triton that is not there the next older one counts, else the next newer one: whoever
-        changes the Triton of a matrix wants to know what that changes.
+        If the cell's Triton is missing, the next older one counts, then the next newer one. So a
+        matrix with a new Triton is compared with the old one.
         """
         known = self.entries.get(cell.kernel.name, {}).get(cell.target, {})
         order = sorted(known, key=version_order)
@@ -60,12 +60,12 @@ class Baseline:
         return _known(nearest[0], known[nearest[0]]) if nearest else None
 
     def missing(self, cells: Iterable[Cell]) -> list[CellKey]:
-        """Return the entries that no cell has any more."""
+        """Return the entries without a cell."""
         there = {cell.key for cell in cells}
         return sorted(key for key in _keys(self.entries) if key not in there)
 
     def updated(self, measured: Mapping[Cell, CellNumbers], *, keep_others: bool) -> "Baseline":
-        """Return the baseline of what was measured; a cell that tells nothing keeps what it had."""
+        """Return the baseline of the measurements; a cell without any keeps its old entry."""
         entries: Entries = {}
         failed = {c.key for c, m in measured.items() if m.failure is not None or m.has_no_times}
         fresh = {c.key: _entry(c, m) for c, m in measured.items() if c.key not in failed}
@@ -76,38 +76,38 @@ class Baseline:
         return Baseline(entries)
 
     def text(self) -> str:
-        """Return the bytes of the file as a text."""
+        """Return the content of the file."""
         head = {"version": VERSION, "kernels": self.entries}
         return _written(head, "") + "\n"
 
 
 def read_baseline(path: Path, led: Path) -> Baseline | None:
-    """Return what the file has that `path` led to, None where there is none.
+    """Return the baseline in the file `led`, the resolved `path`; None if it does not exist.
 
     Raises BaselineWrong.
     """
     try:
         if led.stat().st_size > MAX_BYTES:
-            raise BaselineWrong(f"{path}: more than {MAX_BYTES >> 20} MiB are no baseline")
+            raise BaselineWrong(f"{path}: a baseline cannot have more than {MAX_BYTES >> 20} MiB")
         document = json.loads(led.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        raise BaselineWrong(f"{path}: this is no baseline: {error}") from error
+        raise BaselineWrong(f"{path}: this is not a baseline: {error}") from error
     if not isinstance(document, dict) or document.get("version") != VERSION:
-        raise BaselineWrong(f"{path}: this is no baseline of version {VERSION}")
+        raise BaselineWrong(f"{path}: this is not a baseline of version {VERSION}")
     try:
         entries: Entries = document["kernels"]
         for name, target, triton in _keys(entries):
             _known(triton, entries[name][target][triton])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        message = f"{path}: this is no baseline: {error}; --update-baseline writes a new one"
+        message = f"{path}: this is not a baseline: {error}; --update-baseline writes a new one"
         raise BaselineWrong(message) from error
     return Baseline(entries)
 
 
 def missing_baseline(cells: Iterable[Cell], path: Path) -> list[FileFault]:
-    """Return the fault of having no baseline, where a budget compares with it."""
+    """Return an error if a budget compares with a missing baseline."""
     for cell in cells:
         for bounds in cell.budgets.values():
             if any(budget.reference == BASELINE for budget in bounds):
@@ -133,7 +133,7 @@ def _entry(cell: Cell, measured: CellNumbers) -> dict[str, Any]:
 
 
 def _instructions(cell: Cell, measured: CellNumbers) -> dict[str, Any]:
-    """Return the opcodes that budgets name, and what stems from each line."""
+    """Return the opcodes that budgets name, and the instructions of each line."""
     asked = [metric for metric in cell.budgets if metric.startswith(f"{OPCODES}.")]
     opcodes = {metric: measured.opcodes(metric.partition(".")[2]) for metric in asked}
     return opcodes | {"lines": line_counts(measured.lines, cell.kernel.lines)}
@@ -144,7 +144,7 @@ def _is_compared(cell: Cell, metric: str) -> bool:
 
 
 def _known(triton: str, entry: Mapping[str, Any]) -> Known:
-    """Read an entry. Raises KeyError, TypeError or ValueError for what is none."""
+    """Parse an entry. Raises KeyError, TypeError or ValueError if it is malformed."""
     metrics = {n: float(v) for n, v in entry.items() if isinstance(v, int | float)}
     metrics |= {f"{CLASSES}.{n}": float(v) for n, v in entry.get(CLASSES, {}).items()}
     intervals = {}
@@ -159,7 +159,7 @@ def _known(triton: str, entry: Mapping[str, Any]) -> Known:
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _keys(entries: Entries) -> list[CellKey]:
@@ -172,7 +172,7 @@ def _keys(entries: Entries) -> list[CellKey]:
 
 
 def _written(value: Any, indent: str) -> str:
-    """Return JSON with a member a line, but for objects and lists of numbers: these on one line."""
+    """Return JSON with one member per line; innermost objects and lists are on one line."""
     if not isinstance(value, dict) or not any(isinstance(v, dict | str) for v in value.values()):
         return json.dumps(value, sort_keys=True, ensure_ascii=True)
     deeper = indent + " "

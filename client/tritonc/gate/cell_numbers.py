@@ -1,7 +1,7 @@
-"""What was measured of one cell, from what the service answered.
+"""The measurements of one cell, taken from answers of the service.
 
-Whoever answers is not trusted with anything but numbers: counts are bounded, names are short, and
-what is no number is as if it were not there.
+The service is trusted with numbers only: counts are bounded, names are short, and values that are
+not numbers are ignored.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _DEBUG_SECTION = re.compile(r"\s*\.section\s+\.debug")
 
 @dataclass(frozen=True, slots=True)
 class LineMix:
-    """The instructions that stem from one line: `file` as the service calls it."""
+    """The instructions of one line; `file` has the service's name for it."""
 
     file: str
     line: int
@@ -37,9 +37,9 @@ class LineMix:
 class CellNumbers:
     """The numbers of one cell by metric, such as `registers` or `opcodes.LDG`.
 
-    `failure` says why there are none; `line` is where, of the posted `file`. `intervals` has the
-    bounds of times by metric; a launch on the CPU device has none. `url` is where the service has
-    it.
+    `failure` explains missing numbers; `line` is its location in the posted `file`. `intervals` has
+    the confidence intervals of times by metric; a launch on the CPU device has none. `url` is that
+    of the compilation or launch.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -56,16 +56,16 @@ class CellNumbers:
     url: str | None = None
 
     def opcodes(self, opcode: str) -> int:
-        """Return how many instructions have an opcode, with whatever modifiers."""
+        """Return the number of instructions with an opcode, with any modifiers."""
         whole = f"{OPCODES}.{opcode}"
         begins = (f"{whole}.", f"{whole}_")
         counts = self.metrics.items()
         return int(sum(n for name, n in counts if name == whole or name.startswith(begins)))
 
     def with_instructions(self, document: Mapping[str, Any]) -> "CellNumbers":
-        """Return this with what `GET /v1/compilations/{key}/instructions` answered.
+        """Return this with the answer of `GET /v1/compilations/{key}/instructions` added.
 
-        Raises KeyError or TypeError when it is not that.
+        Raises KeyError or TypeError if the answer is malformed.
         """
         found = {"instructions": _count(document["total"])}
         found |= {f"{CLASSES}.{n}": c for n, c in _counts(document["by_class"])}
@@ -81,7 +81,7 @@ class CellNumbers:
 
 
 def compilation_measured(compilation: Compilation) -> CellNumbers:
-    """Return what a finished compilation tells; a failed one tells where it failed."""
+    """Return the numbers of a finished compilation, or the location of its failure."""
     entry, key, url = compilation.kernel, compilation.key, compilation.raw.get("url")
     if not compilation.succeeded:
         failed = _failed(compilation.problem, compilation.diagnostics, compilation.state)
@@ -105,7 +105,7 @@ def compilation_measured(compilation: Compilation) -> CellNumbers:
 
 
 def launch_measured(launch: Launch) -> CellNumbers:
-    """Return what a finished launch tells: its times, or why its verdict is not good."""
+    """Return the times of a finished launch, or the reason why its verdict is not good."""
     if launch.verdict is None:
         failed = _failed(launch.problem, (), launch.state)
         return replace(failed, url=launch.raw.get("url"))
@@ -132,7 +132,7 @@ def launch_measured(launch: Launch) -> CellNumbers:
 
 
 def ptx_digest(text: str) -> str:
-    """Return a digest of the instructions in PTX: not of comments, places, debug sections."""
+    """Return a digest of the instructions in PTX, without comments, locations, debug sections."""
     digest = hashlib.sha256()
     for line in _code_lines(text):
         digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
@@ -153,7 +153,7 @@ def _code_lines(text: str) -> Iterator[str]:
 
 def _spills(resources: Mapping[str, Any]) -> dict[str, float]:
     if resources.get("backend") == "hip":
-        # scalar registers spill into vector registers, which is no memory
+        # scalar registers spill into vector registers, not into memory
         names, metric = ["vgpr_spills"], "spilled_registers"
     else:
         names, metric = ["spill_store_bytes", "spill_load_bytes"], "spill_bytes"
@@ -162,7 +162,7 @@ def _spills(resources: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _times(body: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float, tuple[float, float]]]]:
-    """Yield the times of a launch, or those of its cases, with their intervals."""
+    """Yield the times of a launch or of its cases, with their intervals."""
     cases = body.get("cases")
     runs = [(TIME, body)]
     if isinstance(cases, list):
@@ -210,7 +210,7 @@ def _counts(members: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 def _count(given: Any) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-        raise TypeError(f"{given!r} is no count")
+        raise TypeError(f"{given!r} is not a count")
     return given
 
 

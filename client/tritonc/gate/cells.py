@@ -1,7 +1,7 @@
-"""The cells of the matrix: each kernel for each target by each Triton, and what is posted for it.
+"""The cells of the matrix: each kernel for each target by each Triton, and their requests.
 
-Which Tritons and targets there are is what the service says of itself; a cell that nobody can fill
-is a fault of the gate file.
+The service lists its Tritons and targets. A cell that it cannot compile is an error in the gate
+file.
 """
 
 import re
@@ -18,19 +18,19 @@ from tritonc.launch_body import LaunchRequest, launch_request
 from tritonc.signature_example import signature_of
 
 Parameters = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""What `inspect` knows of the parameters of kernels that have no signature, by kernel and name."""
+"""Parameters by kernel and name, from `inspect`, for kernels without a signature."""
 
 CellKey = tuple[str, str, str]
-"""What tells a cell from others: kernel, target, Triton."""
+"""The identity of a cell: kernel, target, Triton."""
 
-LAUNCH = "launch"  # stands where others have a target: the device is known when it has run
+LAUNCH = "launch"  # instead of a target: the device is only known after the launch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """One kernel for one target, or launched, with one Triton; `budgets` are what it is held to.
+    """One kernel for one target, or launched, with one Triton; `budgets` bound its numbers.
 
-    One that is there for others to be compared with (`is_reference`) is measured and not judged.
+    A cell with `is_reference` is only measured, as the reference of other cells.
     """
 
     kernel: GatedKernel
@@ -41,55 +41,55 @@ class Cell:
 
     @property
     def key(self) -> CellKey:
-        """What tells it from the other cells, in the order of reports."""
+        """The identity of the cell, in the order of reports."""
         return self.kernel.name, self.target, self.triton
 
     @property
     def is_launch(self) -> bool:
-        """Whether it is the example launch, and not a compilation."""
+        """True for the example launch, False for a compilation."""
         return self.target == LAUNCH
 
     @property
     def title(self) -> str:
-        """What it is called in a sentence."""
+        """The cell's name in a sentence."""
         how = "launched" if self.is_launch else f"for {self.target}"
         return f"{self.kernel.name} {how} with Triton {self.triton}"
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTritons:
-    """The Tritons of a deployment with their targets, and the default among them."""
+    """The Tritons of a deployment with their targets, and the default one."""
 
     targets: Mapping[str, frozenset[str]]
     default: str
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "OfferedTritons":
-        """Read what `GET /v1/targets` answers. Raises KeyError or TypeError when it is not that."""
+        """Parse the answer of `GET /v1/targets`. Raises KeyError or TypeError if malformed."""
         offered = document["toolchains"]
         targets = {str(t["triton"]): frozenset(t["targets"]) for t in offered}
         defaults = [str(t["triton"]) for t in offered if t.get("default")]
         return cls(targets, (defaults or sorted(targets, key=version_order))[-1])
 
     def version(self, written: str) -> str | None:
-        """Return the Triton that is meant: `3.7` is the last of 3.7; None where there is none."""
+        """Return the Triton for a written version: `3.7` is the newest 3.7; None if missing."""
         return matching_version(written, self.targets)
 
 
 def matching_version(written: str, versions: Iterable[str]) -> str | None:
-    """Return the newest version that is `written` or begins so: 3.7.1 for 3.7."""
+    """Return the newest version that is `written` or starts with it: 3.7.1 for 3.7."""
     among = [v for v in versions if v == written or v.startswith(f"{written}.")]
     return max(among, key=version_order, default=None)
 
 
 def version_order(version: str) -> tuple[tuple[int, str], ...]:
-    """Return what versions are sorted by: numbers by their value."""
+    """Return a sort key for versions: numbers compare by value."""
     parts = re.split(r"(\d+)", version[:100])
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)
 
 
 def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], list[FileFault]]:
-    """Return the cells, those of Tritons to compare with, and what of the matrix nobody offers."""
+    """Return all cells, including reference cells, and an error for each unavailable one."""
     cells: dict[CellKey, Cell] = {}
     faults: list[FileFault] = []
     for kernel in gate_file.kernels:
@@ -115,9 +115,9 @@ def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], 
 
 
 def compile_body(cell: Cell, parameters: Parameters) -> dict[str, Any]:
-    """Return the compile request of a cell; of its `launch`, types by example.
+    """Return the compile request of a cell; a `launch` gives types by example.
 
-    Raises TypeError or ValueError for a value without a JSON form, or that is no example.
+    Raises TypeError or ValueError for values without a JSON form and invalid examples.
     """
     members = dict(cell.kernel.members)
     if "signature" not in members and cell.kernel.launch is not None:
@@ -150,11 +150,11 @@ def _cell(gate_file: GateFile, kernel: GatedKernel, target: str, triton: str) ->
 def _version(
     place: str, written: str, offered: OfferedTritons, faults: list[FileFault]
 ) -> str | None:
-    """Return the Triton that is meant; note it where nobody has it."""
+    """Return the available Triton for a written version; note an error if there is none."""
     triton = offered.version(written)
     if triton is None:
         there = ", ".join(sorted(offered.targets, key=version_order))
-        message = f"no worker has Triton {written}; there are {there}"
+        message = f"no worker has Triton {written}; available: {there}"
         faults.append(FileFault(place, message))
     return triton
 

@@ -1,7 +1,7 @@
-"""The checkout that a gate judges: a pull request may have written every file and every link in it.
+"""The checkout that a gate judges: a pull request may have written every file and link in it.
 
-So what a gate file names is read, and a baseline written, only where it really lies in the
-checkout. A path is resolved first, links and all, and then that path is used.
+Files are read, and the baseline written, only inside the checkout. A path is resolved first, links
+included, and only the resolved path is used.
 """
 
 import os
@@ -14,27 +14,27 @@ _OF_GIT = ".git"
 
 
 class LeavesCheckout(OSError):
-    """A path that is not in the checkout, or is git's own, which may hold credentials."""
+    """A path outside of the checkout, or inside .git, which may hold credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A folder; `root` has no links in it."""
+    """A folder; `root` is its resolved path."""
 
     root: Path
 
     @classmethod
     def around(cls, folder: Path) -> "Checkout":
-        """Return the git checkout that a folder is in, or the folder itself where it is in none."""
+        """Return the git checkout around a folder, or the folder itself if there is none."""
         resolved = folder.resolve()
         every = (resolved, *resolved.parents)
         return cls(next((one for one in every if (one / _OF_GIT).exists()), resolved))
 
     def inside(self, path: Path) -> Path:
-        """Return where a path leads, without links. Raises LeavesCheckout."""
+        """Return the resolved path. Raises LeavesCheckout."""
         try:
             resolved = path.resolve()
-        except (OSError, ValueError, RuntimeError) as error:  # a circle of links, a NUL
+        except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a NUL
             raise LeavesCheckout(f"{path}: {error}") from error
         if not resolved.is_relative_to(self.root):
             raise LeavesCheckout(
@@ -42,16 +42,16 @@ class Checkout:
                 "copy the file into the checkout"
             )
         if any(part.lower() == _OF_GIT for part in resolved.relative_to(self.root).parts):
-            raise LeavesCheckout(f"{path} is git's own: name a file of the checkout itself")
+            raise LeavesCheckout(f"{path} is inside .git; name a file of the checkout itself")
         return resolved
 
     def named(self, path: Path) -> Path:
-        """Return where a path of the command line leads, which may well be elsewhere.
+        """Return the resolved path of the command line, which may be outside of the checkout.
 
-        Raises LeavesCheckout where it is written as one of the checkout, by whatever name that
-        has, and a link leads out.
+        Raises LeavesCheckout if the path as written is inside the checkout, under any of its names,
+        but a link leads out.
         """
-        written = Path(os.path.abspath(path))  # noqa: PTH100 - links are not to be followed here
+        written = Path(os.path.abspath(path))  # noqa: PTH100 - do not follow links here
         is_below = any(above.resolve().is_relative_to(self.root) for above in written.parents)
         return self.inside(path) if is_below else path
 

@@ -1,7 +1,7 @@
-"""The file that a gate reads: kernels, the matrix of targets and Tritons, budgets.
+"""The gate file: kernels, the matrix of targets and Tritons, and budgets.
 
-Everything that the file alone shows to be wrong is told at once, also budgets that nothing could
-ever be judged by.
+All errors that the file alone reveals are reported together, including budgets that could never be
+judged.
 """
 
 import tomllib
@@ -24,12 +24,12 @@ from tritonc.service_errors import TritoncError
 
 DEFAULT_NAME = "kernels.toml"
 ON_A_CPU = ("cpu", "interpreter")
-"""The CPU device as a gate file may write it: `interpreter` is its old name."""
+"""Names of the CPU device in a gate file: `interpreter` is its old name."""
 MAX_KERNELS = 1000
 
 
 class GateFileWrong(TritoncError):
-    """A gate file that nothing can be judged by; `faults` are all that was found."""
+    """An unusable gate file; `faults` has all its errors."""
 
     def __init__(self, path: Path, faults: list[FileFault]) -> None:
         lines = _lines(path)
@@ -46,13 +46,13 @@ def _lines(path: Path) -> dict[KeyPath, int]:
 
 
 def _told(path: Path, line: int, fault: FileFault) -> str:
-    """Return a fault behind its file, and its line where that is known."""
+    """Return an error with its file, and its line if known."""
     return f"{path}:{line}: {fault}" if line else f"{path}: {fault}"
 
 
 @dataclass(frozen=True, slots=True)
 class GateFile:
-    """All that a gate file says; `baseline` is the path of its baseline."""
+    """The content of a gate file; `baseline` is the path of its baseline."""
 
     path: Path
     baseline: Path
@@ -60,21 +60,21 @@ class GateFile:
     budgets: BudgetTable
 
     def budgets_of(self, kernel: GatedKernel, target: str, triton: str) -> Budgets:
-        """Return the budgets of one cell: the kernel's own before those for all."""
+        """Return the budgets of one cell; the kernel's own take precedence."""
         return merged(self.budgets.of(target, triton), kernel.budgets.of(target, triton))
 
 
 def read_gate_file(
     path: Path, checkout: Checkout, read_argument: ReadArgument, instead: Matrix | None = None
 ) -> tuple[GateFile, list[FileFault]]:
-    """Return what the file says, and all that is wrong with it.
+    """Return the content of the file and its errors.
 
-    Raises OSError if it cannot be read or is not in the checkout, GateFileWrong if it is no TOML.
+    Raises OSError if it cannot be read or is outside of the checkout, GateFileWrong if not TOML.
     """
     try:
         root = TomlTable(tomllib.loads(checkout.text(path)), "")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GateFileWrong(path, [FileFault("", f"this is no TOML: {error}")]) from error
+        raise GateFileWrong(path, [FileFault("", f"this is not TOML: {error}")]) from error
     root.only(("baseline", "matrix", "budgets", "kernels"))
     matrix = root.table("matrix")
     reader = KernelTables(path.parent, checkout, read_argument, matrix, instead or Matrix())
@@ -84,7 +84,7 @@ def read_gate_file(
         what = "this is a list of kernels" if is_list else "there is no kernel"
         root.fault("kernels", f"{what}; write each as [kernels.NAME]")
     if len(tables) > MAX_KERNELS:
-        root.fault("kernels", f"{len(tables)} kernels are more than {MAX_KERNELS}")
+        root.fault("kernels", f"{len(tables)} kernels are more than the {MAX_KERNELS} allowed")
     found = [reader.kernel(name, table) for name, table in tables.items()]
     kernels = tuple(kernel for kernel in found if kernel is not None)
     baseline = path.parent / (root.text("baseline") or f"{path.stem}.baseline.json")
@@ -95,7 +95,7 @@ def read_gate_file(
 
 
 def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
-    """Note budgets that no cell of the matrix can be judged by."""
+    """Note errors for budgets that no cell of the matrix can be judged by."""
     kernels = gate_file.kernels
     for below, budgets in gate_file.budgets.every():
         for metric in _alone(budgets):
@@ -110,7 +110,7 @@ def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
 
 
 def _alone(budgets: Budgets) -> list[str]:
-    """Return the metrics that are bounded for themselves; of spills each backend has its own."""
+    """Return the metrics with their own bounds; each backend has other kinds of spills."""
     return [m for m, bounds in budgets.items() if any(b.written != NO_SPILLS for b in bounds)]
 
 
@@ -127,4 +127,4 @@ def _untold(metric: str) -> str:
     if name == TIME:
         return "this cannot be judged: times need a `launch`, on a `device` that is a GPU"
     backends = " and ".join(f"{backend}:..." for backend in BACKENDS[name])
-    return f"this cannot be judged: only targets {backends} have it, and there is none of them"
+    return f"this cannot be judged: only targets {backends} have it; add one, or remove the budget"

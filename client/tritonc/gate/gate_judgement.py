@@ -1,6 +1,6 @@
-"""What became of each cell under its budgets, the line that is to blame, and the outcome of all.
+"""Judges each cell by its budgets, and finds the lines that caused a broken one.
 
-Nothing is measured here and nothing is written; every number is compared once.
+Nothing is measured or written here; every number is compared once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
@@ -24,17 +24,17 @@ from tritonc.gate.metric_budget import (
 )
 
 KEPT, BROKEN, NEW, SKIPPED, FAILED = "kept", "broken", "new", "skipped", "failed"
-_LOCAL = "local"  # the class of instructions that spills are
+_LOCAL = "local"  # the class of spill instructions
 _SPILLS = frozenset({"spill_bytes", "spilled_registers", "stack_bytes"})
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One budget of one cell: `state` is kept, broken, or new where nothing is known to compare.
+    """One budget of one cell: `state` is kept, broken, or new if there is nothing to compare with.
 
-    `skipped` is a time where there is no GPU. `failed` means that there was nothing to judge: the
-    kernel did not compile, or its launch is not good. `told` says what was found in a sentence,
-    `lines` where it comes from, `path` and `line` the place for those who show one.
+    `skipped` is for times without a GPU. `failed` means that there are no numbers: the kernel did
+    not compile, or its launch is not good. `told` is the result in a sentence, `lines` are its
+    causes, and `path` and `line` its location.
     """
 
     cell: Cell
@@ -49,37 +49,37 @@ class Check:
 
     @property
     def is_bad(self) -> bool:
-        """Whether the gate must not let this through."""
+        """True if the check makes the gate fail."""
         return self.state in (BROKEN, FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class GateJudgement:
-    """All that a run found out; `missing` are entries of the baseline that no cell has any more."""
+    """The result of a run; `missing` are baseline entries without a cell."""
 
     checks: tuple[Check, ...]
     measured: Mapping[Cell, CellNumbers]
     missing: tuple[CellKey, ...]
     is_strict: bool = False
-    """Whether what is new or missing counts as broken."""
+    """True if new or missing cells count as broken."""
 
     @property
     def bad(self) -> list[Check]:
-        """The checks that the gate must not let through."""
+        """The checks that make the gate fail."""
         return [check for check in self.checks if check.is_bad]
 
     @property
     def unjudged(self) -> list[Check]:
-        """The checks with nothing to compare with, and those of times without a GPU."""
+        """The checks without anything to compare with, and those of times without a GPU."""
         return [check for check in self.checks if check.state in (NEW, SKIPPED)]
 
     @property
     def is_good(self) -> bool:
-        """Whether the gate is open."""
+        """True if the gate passes."""
         return not self.bad and not (self.is_strict and (self.unjudged or self.missing))
 
     def sentence(self) -> str:
-        """Return the outcome in a line."""
+        """Return the result in one line."""
         kept = sum(check.state == KEPT for check in self.checks)
         said = f"{_counted(self.measured, 'cell')}, {_counted(self.checks, 'check')}: {kept} kept"
         counts = {"broken": BROKEN, "without a result": FAILED, "new": NEW, "skipped": SKIPPED}
@@ -90,13 +90,13 @@ class GateJudgement:
 
 
 def _counted(things: Sized, word: str) -> str:
-    """Return how many there are in words: `1 cell`, `2 cells`."""
+    """Return the number of things in words: `1 cell`, `2 cells`."""
     return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """What a budget compares with."""
+    """The numbers that a budget compares with."""
 
     metrics: Mapping[str, float]
     ptx: str | None
@@ -107,7 +107,7 @@ class _Beside:
 
 
 class Judge:
-    """Holds measured cells to their budgets."""
+    """Compares measured cells with their budgets."""
 
     def __init__(self, measured: Mapping[Cell, CellNumbers], baseline: Baseline | None) -> None:
         self._measured = measured
@@ -117,7 +117,7 @@ class Judge:
             self._tritons.setdefault(cell.key[:2], {})[cell.triton] = cell
 
     def judgement(self, missing: Sequence[CellKey], *, is_strict: bool) -> GateJudgement:
-        """Return what became of every cell, in the order of their names."""
+        """Return the judgement of all cells, sorted by name."""
         judged = {c: m for c, m in self._measured.items() if not c.is_reference}
         cells = sorted(judged, key=lambda cell: cell.key)
         checks = tuple(check for cell in cells for check in self._checks(cell))
@@ -140,7 +140,7 @@ class Judge:
                     yield self._check(cell, name, budget, measured, other)
 
     def _beside(self, cell: Cell, reference: str) -> _Beside | None:
-        """Return what a reference stands for, None where nothing is known of it."""
+        """Return the numbers of a reference, None if there are none."""
         if reference == BASELINE:
             known = self._baseline.of(cell) if self._baseline is not None else None
             return None if known is None else _of_baseline(known, cell)
@@ -165,9 +165,9 @@ class Judge:
         elif metric == TIME and measured.has_no_times:
             state, told = SKIPPED, "this ran on the CPU device, which has no times"
         elif value is None:
-            state, told = FAILED, f"the service does not tell {metric} of this"
+            state, told = FAILED, f"the service does not report {metric} for this"
         elif budget.reference is not None and reference is None:
-            state, told = NEW, f"{number(value)}, and nothing is known to compare with"
+            state, told = NEW, f"{number(value)}, with nothing to compare with"
         else:
             state = KEPT if budget.is_kept(value, reference) else BROKEN
             bound = budget.sentence(reference, "" if beside is None else beside.name)
@@ -179,7 +179,7 @@ class Judge:
 
 
 def kernel_line(cell: Cell, measured: CellNumbers) -> int:
-    """Return the line where the kernel is defined, 1 where that is not known."""
+    """Return the line of the kernel's definition, 1 if unknown."""
     name = measured.entry or cell.kernel.members.get("kernel") or ""
     for line, text in enumerate(cell.kernel.source.splitlines(), 1):
         if name and text.lstrip().startswith(f"def {name}("):
@@ -188,7 +188,7 @@ def kernel_line(cell: Cell, measured: CellNumbers) -> int:
 
 
 def _names(cell: Cell, metric: str, measured: CellNumbers, beside: _Beside | None) -> Iterator[str]:
-    """Yield what a budget speaks of: each class, each case of a launch, or just its metric."""
+    """Yield the metrics of a budget: each class, each case of a launch, or only its own."""
     if metric == TIME and cell.is_launch:
         times = [name for name in measured.metrics if name.partition(".")[0] == TIME]
         yield from sorted(times) or [TIME]
@@ -227,12 +227,12 @@ def _reference(metric: str, beside: _Beside, measured: CellNumbers) -> float | N
 
 def _ptx(measured: CellNumbers, beside: _Beside | None) -> tuple[str, str]:
     if measured.ptx is None:
-        return FAILED, "the service does not tell the PTX of this"
+        return FAILED, "the service does not report the PTX of this"
     if beside is None or beside.ptx is None:
-        return NEW, "nothing is known to compare with"
+        return NEW, "nothing to compare with"
     if measured.ptx == beside.ptx:
         return KEPT, "unchanged"
-    return BROKEN, f"the instructions are not those of {beside.name}"
+    return BROKEN, f"the instructions differ from {beside.name}"
 
 
 def _of_baseline(known: Known, cell: Cell) -> _Beside:
@@ -257,7 +257,7 @@ def _of_run(cell: Cell, measured: CellNumbers) -> _Beside:
 def _blamed(
     cell: Cell, metric: str, measured: CellNumbers, beside: _Beside | None
 ) -> tuple[Growth, ...]:
-    """Return the lines that a broken budget comes from, as far as instructions tell."""
+    """Return the lines that caused a broken budget, as far as instructions show."""
     name, _, inner = metric.partition(".")
     kind = inner if name == CLASSES else _LOCAL if name in _SPILLS else ""
     before = beside.lines if beside is not None and beside.lines else None

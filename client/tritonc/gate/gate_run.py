@@ -1,7 +1,7 @@
 """One run of the gate, from its file to the judgement.
 
-What is wrong with the file, with the baseline and with what is asked of this service is gathered
-until nothing more can be found out, and told together.
+Errors in the file, in the baseline, and in the requests to the service are collected as long as
+possible and reported together.
 """
 
 from collections.abc import Mapping
@@ -27,21 +27,21 @@ from tritonc.service_errors import (
 )
 
 BaselineFile = tuple[Path, Baseline]
-"""A baseline, and where it is."""
+"""A baseline and its path."""
 
 NOT_SERVED = (ProblemError, ServerUnavailable, UnexpectedAnswer, WaitExpired)
 
 
 class GateUnjudged(TritoncError):
-    """Nothing was judged; the text says all that is in the way, a line each."""
+    """Nothing was judged; the message lists all reasons, one per line."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateRun:
-    """What a run is asked: the file, and what the command line says instead of it.
+    """The settings of a run: the file, and overrides from the command line.
 
-    `kernels` are the names of those that are judged, all where there is none. `is_update` is for
-    a baseline that will be written anew, and need not be there. Of the `checkout` alone is read.
+    `kernels` are the names to judge, empty for all. `is_update` writes a new baseline,
+    so the old one may be missing. Only files of the `checkout` are read.
     """
 
     path: Path
@@ -56,22 +56,22 @@ class GateRun:
 
     @property
     def is_part(self) -> bool:
-        """Whether only a part of the file is judged."""
+        """True if only a part of the file is judged."""
         return bool(self.kernels or self.matrix.targets or self.matrix.tritons)
 
     def baseline_led(self, path: Path) -> Path:
-        """Return where the path of the baseline leads. Raises LeavesCheckout.
+        """Return the resolved path of the baseline. Raises LeavesCheckout.
 
-        The command line may name one elsewhere, but the gate file may not.
+        The command line may name a path outside of the checkout, but the gate file may not.
         """
         is_of_file = self.baseline is None
         return self.checkout.inside(path) if is_of_file else self.checkout.named(path)
 
 
 def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, BaselineFile]:
-    """Return what was found out, and the baseline, which an update made new, with its path.
+    """Return the judgement, and the path and content of the baseline, updated if requested.
 
-    Raises GateUnjudged when nothing can be judged.
+    Raises GateUnjudged if nothing can be judged.
     """
     gate_file, faults = _read(asked)
     path = asked.baseline or gate_file.baseline
@@ -102,7 +102,7 @@ def _read(asked: GateRun) -> tuple[GateFile, list[FileFault]]:
         raise GateUnjudged(str(error)) from error
     names = {kernel.name for kernel in gate_file.kernels}
     faults += [
-        FileFault(f"kernels.{name}", "there is no such kernel, which --kernel asks for")
+        FileFault(f"kernels.{name}", "no such kernel in the file, but --kernel names it")
         for name in asked.kernels
         if name not in names
     ]
@@ -119,14 +119,14 @@ def _baseline(path: Path, asked: GateRun, faults: list[FileFault]) -> Baseline |
 
 
 def _cells(client: Client, gate_file: GateFile, faults: list[FileFault]) -> list[Cell]:
-    """Return the cells; a service that does not answer is a fault like others."""
+    """Return the cells; an unreachable service is an error like others."""
     try:
         offered = OfferedTritons.from_json(client.targets())
     except NOT_SERVED as error:
-        faults.append(FileFault("", f"no targets are known: {error}"))
+        faults.append(FileFault("", f"the service's targets are unknown: {error}"))
         return []
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        faults.append(FileFault("", f"this is no tritond, or one without workers: {error!r}"))
+        faults.append(FileFault("", f"this is not tritond, or it has no workers: {error!r}"))
         return []
     cells, found = cells_of(gate_file, offered)
     faults += found

@@ -1,6 +1,6 @@
-"""A kernel of a gate file: where its source is, how it is compiled and launched, its own budgets.
+"""A kernel of a gate file: its source, compile and launch settings, and its budgets.
 
-Sources and what they import are read here and travel as text; nothing of them is executed.
+Sources and imported modules are read as text and sent; nothing is executed.
 """
 
 import json
@@ -37,29 +37,29 @@ LAUNCH = (LaunchMembers.__annotations__.keys() - KernelMembers.__annotations__.k
     "return",
 }
 
-NONE = {"none": True}  # TOML has no word for None
+NONE = {"none": True}  # TOML has no null
 
 ReadArgument = Callable[[str], Any]
-"""Reads an argument as a command line has it. Raises ArgumentTypeError and OSError."""
-"""What a launch argument written in few words is, such as `fp32[98432]:uniform`."""
+"""Parses an argument as on the command line. Raises ArgumentTypeError and OSError."""
+"""Parses a launch argument in the short form, such as `fp32[98432]:uniform`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetTable:
-    """Budgets of a table, and those that hold for some targets or some Tritons only."""
+    """The budgets of a table, including those for some targets or Tritons only."""
 
     all: Budgets = field(default_factory=dict)
     by_target: Mapping[str, Budgets] = field(default_factory=dict)
     by_triton: Mapping[str, Budgets] = field(default_factory=dict)
 
     def of(self, target: str, triton: str) -> Budgets:
-        """Return the budgets of one cell of the matrix, the most particular ones."""
+        """Return the budgets of one cell; the most specific ones take precedence."""
         targets = [b for pattern, b in self.by_target.items() if fnmatchcase(target, pattern)]
         tritons = [b for pattern, b in self.by_triton.items() if fnmatchcase(triton, pattern)]
         return merged(self.all, *targets, *tritons)
 
     def every(self) -> list[tuple[str, Budgets]]:
-        """Return all of them with the place of each below the table."""
+        """Return all budgets, each with its path below the table."""
         rows = [("", self.all)]
         rows += [(f'targets."{p}".', b) for p, b in self.by_target.items()]
         return rows + [(f'tritons."{p}".', b) for p, b in self.by_triton.items()]
@@ -67,11 +67,11 @@ class BudgetTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatedKernel:
-    """One kernel: how it is compiled, for what, its example launch, and its own budgets.
+    """One kernel: compile settings, matrix, example launch, and budgets.
 
-    `path` is where its source is, `lines` what stands there; `place` is its own in the gate file.
+    `path` is that of its source, `lines` its text; `place` is the kernel's path in the gate file.
     `members` are those of a compile request, `launch` those of a launch, None without one.
-    `targets_at` and `tritons_at` say where these are written.
+    `targets_at` and `tritons_at` locate these in the gate file.
     """
 
     name: str
@@ -94,16 +94,16 @@ class GatedKernel:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Targets and Tritons that the command line gives instead of those of the file."""
+    """Targets and Tritons of the command line, which replace those of the file."""
 
     targets: tuple[str, ...] | None = None
     tritons: tuple[str, ...] | None = None
 
 
 class KernelTables:
-    """Reads the tables of kernels; `folder` is what their paths are relative to.
+    """Parses the tables of kernels; their paths are relative to `folder`.
 
-    Only files of the `checkout` are read: it may be somebody else's who wrote the paths.
+    Only files of the `checkout` are read, since the paths may be untrusted.
     """
 
     def __init__(
@@ -124,12 +124,12 @@ class KernelTables:
         self._tritons = matrix.texts("tritons")
 
     def kernel(self, name: str, table: TomlTable) -> GatedKernel | None:
-        """Return a kernel, None where there is too little to speak of one."""
+        """Return a kernel, None if essential parts are missing."""
         table.only((*KERNEL, *MATRIX, "launch", "budgets"))
         targets, tritons = self._cells(table)
         launch = self._launch(table) if "launch" in table.members else None
         if "signature" not in table.members and launch is None:
-            table.fault("", "neither `signature` nor `launch`: what is it compiled for?")
+            table.fault("", "neither `signature` nor `launch`; give one, to know what to compile")
         members, budgets = _members(table), budget_table(table.table("budgets"))
         source = self._source(table)
         if source is None:
@@ -151,22 +151,22 @@ class KernelTables:
         )
 
     def _cells(self, table: TomlTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the targets and the Tritons of a kernel; without any of these, the default."""
+        """Return the targets and the Tritons of a kernel, by default those of the matrix."""
         targets = self._instead.targets or table.texts("targets") or self._targets or ()
         tritons = self._instead.tritons or table.texts("tritons") or self._tritons or ()
         if not targets:
-            table.fault("", "no targets: write [matrix] targets = [...], or the kernel's own")
+            table.fault("", "no targets; write [matrix] targets = [...], or the kernel's own")
         for target in targets:
             if ":" not in target:
-                table.fault("targets", f"{target!r} is no target; write cuda:90 or hip:gfx942")
+                table.fault("targets", f"{target!r} is not a target; write cuda:90 or hip:gfx942")
         return targets, tritons
 
     def _source(self, table: TomlTable) -> tuple[Path, dict[str, str], SourceLines] | None:
-        """Return the path of a kernel's file, the texts beside it, and the lines of all."""
+        """Return the path of a kernel's file, its imported modules, and the lines of all."""
         written = table.text("source")
         if written is None:
             if "source" not in table.members:
-                table.fault("", "no `source`: write the path of the kernel's file")
+                table.fault("", "no `source`; write the path of the kernel's file")
             return None
         path = self._folder / written
         text = self._text(table, "source", path)
@@ -189,10 +189,10 @@ class KernelTables:
                 path, text, read=self._checkout.python_text, folders=[self._folder]
             )
         except ImportsTooLarge:
-            message = "it imports more than travels with a request: name what the kernel needs in "
+            message = "it imports more than one request can carry; name what the kernel needs in "
             table.fault("source", f"{message}`files`, and write local_imports = false")
         except OSError as error:
-            table.fault("source", f"what it imports cannot be read: {error}")
+            table.fault("source", f"an imported module cannot be read: {error}")
         return {}
 
     def _text(self, table: TomlTable, key: str, path: Path) -> str | None:
@@ -212,7 +212,7 @@ class KernelTables:
         members = dict(launch.members)
         for key in ("arguments", "grid"):
             if key not in members:
-                launch.fault("", f"no `{key}`: how is it launched?")
+                launch.fault("", f"no `{key}`; a launch needs it")
         members |= {"arguments": self._arguments(launch), "grid": launch.array("grid")}
         if cases := launch.array("cases"):
             members["cases"] = [self._case(launch, case) for case in cases]
@@ -251,7 +251,7 @@ class KernelTables:
 
 
 def _members(table: TomlTable) -> dict[str, Any]:
-    """Return the members of the compile request, but for its texts."""
+    """Return the members of the compile request, except for its texts."""
     members: dict[str, Any] = {
         name: {key: None if value == NONE else value for key, value in given.items()}
         for name in ("constexprs", "options")
@@ -263,7 +263,7 @@ def _members(table: TomlTable) -> dict[str, Any]:
 
 
 def _check_values(table: TomlTable, members: dict[str, Any]) -> None:
-    """Note values that JSON has no form for, such as dates."""
+    """Note errors for values without a JSON form, such as dates."""
     for name in ("constexprs", "options"):
         for key, value in members[name].items():
             try:
@@ -273,7 +273,7 @@ def _check_values(table: TomlTable, members: dict[str, Any]) -> None:
 
 
 def _at(table: TomlTable, key: str, instead: tuple[str, ...] | None) -> str:
-    """Return where the targets or Tritons of a kernel are written."""
+    """Return the location of a kernel's targets or Tritons."""
     if instead:
         return f"--{key.removesuffix('s')}"
     return table.at(key) if key in table.members else f"matrix.{key}"

@@ -1,4 +1,4 @@
-"""The answer of `tritonc gate --json`: every check and every number, for programs."""
+"""The output of `tritonc gate --json`: every check and every number."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Which of the user's lines the instructions grew at, between two measurements of a kernel.
+"""Finds the source lines whose instructions increased between two measurements of a kernel.
 
-A baseline outlives the numbers of lines: it knows a line by its text. Two lines with one text are
-counted together there, and told by the one that has more instructions now.
+Line numbers change more often than a baseline, so it identifies lines by their text. Equal lines
+are counted together there, and reported as the one with more instructions now.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from tritonc.gate.source_lines import SourceLines
 LineCounts = Mapping[str, Mapping[str, int]]
 """Instructions by the text of a line, then by class."""
 TOLD = 3
-NOTHING_BESIDE = 10  # a line that grew by a tenth of what another did is not to blame
+NOTHING_BESIDE = 10  # ignore lines that grew by less than a tenth of the largest growth
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Growth:
 
     @property
     def growth(self) -> int:
-        """How many instructions came to it."""
+        """The number of additional instructions."""
         return self.now - (self.before or 0)
 
     def counts(self) -> str:
@@ -42,7 +42,7 @@ class Growth:
         return f"{change}{self.now} {kind}instructions"
 
     def __str__(self) -> str:
-        """Return it with its place, as compilers write one."""
+        """Return the growth with its location, in a compiler's format."""
         return f"{shown_path(self.path)}:{self.line}: {self.counts()}: {self.text}"
 
 
@@ -57,7 +57,7 @@ def line_counts(lines: tuple[LineMix, ...], texts: SourceLines) -> dict[str, dic
 def grown_lines(
     lines: tuple[LineMix, ...], before: LineCounts | None, texts: SourceLines, kind: str
 ) -> tuple[Growth, ...]:
-    """Return the lines whose instructions of a class grew most, or without `before` have most."""
+    """Return the lines whose instructions grew most; without `before`, those with the most."""
     now = line_counts(lines, texts)
     largest: dict[str, LineMix] = {}
     for mix in lines:

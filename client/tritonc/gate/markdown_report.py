@@ -1,4 +1,4 @@
-"""The outcome in Markdown, for the summary of a job: what is broken first, then all numbers."""
+"""The result in Markdown, for a job summary: first the broken budgets, then all numbers."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ from tritonc.gate.gate_judgement import Check, GateJudgement
 from tritonc.gate.metric_budget import number
 from tritonc.gate.report_text import markdown_text, shown_path
 
-MAX_ROWS = 300  # a job's summary may have 1 MiB
+MAX_ROWS = 300  # a job summary is limited to 1 MiB
 NUMBERS = (
     "registers", "spill_bytes", "spilled_registers", "shared_bytes", "occupancy", "instructions",
     "code_bytes", "median_us",
@@ -46,7 +46,7 @@ def _measured(judgement: GateJudgement) -> str:
     columns = ["kernel", "target", "Triton", *NUMBERS]
     rows = (_numbers(cell, judgement.measured[cell]) for cell in _sorted(judgement.measured))
     table = _table(columns, rows)
-    return f"<details><summary>What was measured</summary>\n\n{table}\n\n</details>"
+    return f"<details><summary>Measurements</summary>\n\n{table}\n\n</details>"
 
 
 def _numbers(cell: Cell, measured: CellNumbers) -> list[str]:

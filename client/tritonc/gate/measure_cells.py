@@ -1,6 +1,6 @@
-"""Has the service compile and launch every cell, in batches, and reads what came of it.
+"""Compiles and launches every cell in the service, in batches, and reads the results.
 
-Only what budgets ask for is asked for: PTX and instructions cost more than a record does.
+PTX and instructions cost more than records, so they are requested only if a budget needs them.
 """
 
 import json
@@ -27,21 +27,21 @@ from tritonc.launch_body import LaunchRequest
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer, WaitExpired
 
 MAX_BATCH = 400
-MAX_BATCH_BYTES = 8 << 20  # half of what a service takes, unless it is told otherwise
+MAX_BATCH_BYTES = 8 << 20  # half of the service's default limit
 AT_ONCE = 8
 OF_INSTRUCTIONS = frozenset({"instructions", "code_bytes", CLASSES, OPCODES})
 SPILLED = frozenset({"spill_bytes", "spilled_registers", "stack_bytes"})
 TOO_LARGE, WORKER_LOST = "too_large", "worker_lost"
 INVALID = 422
-NOT_TOLD = frozenset({404, INVALID})  # where there is no machine code, or no tool reads it
+NOT_TOLD = frozenset({404, INVALID})  # no machine code, or no tool reads it
 
 Say = Callable[[str], None]
 
 
 class CellMeasuring:
-    """One run against a service; `wait_s` bounds all of it, `say` tells a person how far it is.
+    """One run against a service; `wait_s` bounds all of it, `say` shows progress.
 
-    The methods raise WaitExpired, and whatever the client raises.
+    The methods raise WaitExpired, and the errors of the client.
     """
 
     def __init__(self, client: Client, wait_s: float, say: Say) -> None:
@@ -52,7 +52,7 @@ class CellMeasuring:
         self.faults: list[FileFault] = []
 
     def parameters(self, kernels: Iterable[GatedKernel]) -> Parameters:
-        """Return what the sources say of parameters, where a launch is all there is to go by."""
+        """Return the parameters of kernels that have a launch but no signature."""
         return {
             kernel.name: self._inspected(kernel)
             for kernel in kernels
@@ -62,7 +62,7 @@ class CellMeasuring:
     def compilations(
         self, cells: Sequence[Cell], parameters: Parameters
     ) -> dict[Cell, CellNumbers]:
-        """Compile the cells, and count instructions where a budget needs them."""
+        """Compile the cells, and count instructions if a budget needs them."""
         bodies = dict(self._bodies(cells, lambda cell: compile_body(cell, parameters)))
 
         def compiled(chunk: list[Cell]) -> Batch:
@@ -84,7 +84,7 @@ class CellMeasuring:
         return self._all(bodies, launched, self._launch)
 
     def with_instructions(self, measured: Mapping[Cell, CellNumbers]) -> dict[Cell, CellNumbers]:
-        """Return it with the instructions of those cells that budgets need them of."""
+        """Return the measurements, with instructions for cells whose budgets need them."""
         wanted = [cell for cell, numbers in measured.items() if _needs_instructions(cell, numbers)]
         keys = [str(measured[cell].key) for cell in wanted]
         counted = dict(measured)
@@ -102,7 +102,7 @@ class CellMeasuring:
         post: Callable[[list[Cell]], Batch],
         read: Callable[[Cell, BatchItem], CellNumbers],
     ) -> dict[Cell, CellNumbers]:
-        """Post all in batches; what is refused, or lost, for the moment is posted again."""
+        """Post all in batches; items that are temporarily refused or lost are posted again."""
         measured: dict[Cell, CellNumbers] = {}
         left = list(bodies)
         for pause_s in (*RETRY_PAUSES_S, None):
@@ -112,7 +112,7 @@ class CellMeasuring:
                 if len(batch.items) != len(chunk):
                     raise UnexpectedAnswer(f"{len(batch.items)} answers to {len(chunk)} requests")
                 items |= zip(chunk, batch.items, strict=True)
-                self._say(f"{len(measured) + len(items)} of {len(bodies)} are over")
+                self._say(f"{len(measured) + len(items)} of {len(bodies)} done")
             left = [] if pause_s is None else [cell for cell in items if _is_passing(items[cell])]
             over = [cell for cell in items if cell not in left]
             measured |= {cell: _understood(cell, items[cell], read) for cell in over}
@@ -130,25 +130,25 @@ class CellMeasuring:
             facts = kernels[0]["parameters"] if len(kernels) == 1 else []
             return {fact["name"]: fact for fact in facts}
         except (KeyError, TypeError, AttributeError) as error:
-            message = f"what was answered of the parameters of {kernel.name} is none: {error!r}"
+            message = f"the inspection of {kernel.name} is malformed: {error!r}"
             raise UnexpectedAnswer(message) from error
 
     def _bodies(
         self, cells: Sequence[Cell], body: Callable[[Cell], Any]
     ) -> Iterator[tuple[Cell, Any]]:
-        """Yield what is posted; what has no form in JSON is a fault."""
+        """Yield the requests; note an error for values without a JSON form."""
         for cell in cells:
             place = f"{cell.kernel.place}.launch" if cell.is_launch else cell.kernel.place
             try:
                 made = body(cell)
                 json.dumps(made.body if isinstance(made, LaunchRequest) else made, allow_nan=False)
             except (TypeError, ValueError, AttributeError) as error:
-                self._fault(FileFault(place, f"this cannot be posted: {error}"))
+                self._fault(FileFault(place, f"this cannot be sent as JSON: {error}"))
             else:
                 yield cell, made
 
     def _finished(self, batch: Batch) -> Batch:
-        """Return the batch when all of it is over; cancel it if nobody waits any more."""
+        """Return the finished batch; cancel it if the wait ends early."""
         if batch.finished:
             return batch
         try:
@@ -162,7 +162,7 @@ class CellMeasuring:
         left = sum(not item.finished for item in batch.items)
         for event in self._client.batches.events(batch.id):
             left -= event.kind == "item"
-            self._say(f"{max(left, 0)} of {len(batch.items)} are left")
+            self._say(f"{max(left, 0)} of {len(batch.items)} left")
             if monotonic() > self._until:
                 raise WaitExpired(batch.id, f"{left} are not finished", self._wait_s)
 
@@ -183,13 +183,13 @@ class CellMeasuring:
         return self._refused(cell, item)
 
     def _refused(self, cell: Cell, item: BatchItem) -> CellNumbers:
-        """Note what is wrong with a request as a fault of the gate file.
+        """Note the errors of a request as errors of the gate file.
 
-        Raises ServerUnavailable when it is not the request that is wrong.
+        Raises ServerUnavailable if the request is not at fault.
         """
         problem = item.problem
         if item.status != INVALID or problem is None:
-            message = f"{cell.title} was not taken: {problem or item.state}"
+            message = f"the service refused {cell.title}: {problem or item.state}"
             raise ServerUnavailable(message, problem)
         for error in problem.errors:
             below = error.pointer.removeprefix("/compilation").replace("/", ".")
@@ -200,7 +200,7 @@ class CellMeasuring:
         return CellNumbers(failure=str(problem))
 
     def _instructions(self, key: str) -> dict[str, Any] | None:
-        """Return the instructions of a compilation, None where nothing can tell them."""
+        """Return the instructions of a compilation, None if they are unavailable."""
         try:
             found: dict[str, Any] = self._client.instructions(key, wait_s=self._remaining_s())
         except ProblemError as error:
@@ -218,7 +218,7 @@ class CellMeasuring:
 
 
 def _needs_instructions(cell: Cell, numbers: CellNumbers) -> bool:
-    """Return whether a budget bounds instructions, or they tell where something is spilled."""
+    """Return whether a budget bounds instructions, or needs them to locate spills."""
     if numbers.failure is not None or not numbers.key:
         return False
     names = {metric.partition(".")[0] for metric in cell.budgets}
@@ -228,30 +228,30 @@ def _needs_instructions(cell: Cell, numbers: CellNumbers) -> bool:
 def _understood(
     cell: Cell, item: BatchItem, read: Callable[[Cell, BatchItem], CellNumbers]
 ) -> CellNumbers:
-    """Return what `read` makes of an answer. Raises UnexpectedAnswer if it cannot."""
+    """Return the measurement in an answer. Raises UnexpectedAnswer if it is malformed."""
     try:
         return read(cell, item)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UnexpectedAnswer(f"the answer for {cell.title} is none: {error!r}") from error
+        raise UnexpectedAnswer(f"the answer for {cell.title} is malformed: {error!r}") from error
 
 
 def _counted(cell: Cell, numbers: CellNumbers, answer: dict[str, Any]) -> CellNumbers:
     try:
         return numbers.with_instructions(answer)
     except (KeyError, TypeError, AttributeError) as error:
-        message = f"what was answered of the instructions of {cell.title} is no count"
+        message = f"the instruction counts of {cell.title} are malformed"
         raise UnexpectedAnswer(f"{message}: {error}") from error
 
 
 def _is_passing(item: BatchItem) -> bool:
-    """Return whether to post it again: there was no room for it, or its worker was lost."""
+    """Return whether to post the item again: the queue was full, or its worker was lost."""
     if item.result is not None:
         return item.result.problem is not None and item.result.problem.slug == WORKER_LOST
     return item.problem is not None and bool(item.problem.retryable)
 
 
 def _chunks(cells: Sequence[Cell], bodies: Mapping[Cell, Any]) -> Iterator[list[Cell]]:
-    """Yield the cells in batches that a service takes."""
+    """Yield the cells in batches within the service's limits."""
     chunk: list[Cell] = []
     size = 0
     for cell in cells:

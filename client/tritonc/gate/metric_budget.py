@@ -1,7 +1,7 @@
-"""What a budget is, how it is written, and what can be measured at all.
+"""Budgets: their syntax, and the metrics that they can bound.
 
-A budget bounds one metric: by a number, or by a multiple of what the baseline or another Triton of
-the same run has. Nothing is measured here.
+A budget bounds one metric by a number, or by a multiple of the value of the baseline or of another
+Triton in the same run. Nothing is measured here.
 """
 
 import re
@@ -32,7 +32,7 @@ BACKENDS = {
     COMPILE_TIME: BOTH,
     TIME: (),
 }
-"""Which backends tell a metric; of a time no compilation does, but a launch on a GPU."""
+"""The backends with each metric; times come from launches on a GPU, not from compilations."""
 
 AT_LEAST = frozenset({"occupancy"})
 _NUMBER = r"(?P<{}>\d[\d_]*(?:\.\d+)?)"
@@ -46,11 +46,11 @@ _BOUND = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MetricBudget:
-    """A bound of one metric: `limit`, or `factor` times what `reference` has and `slack` more.
+    """A bound of one metric: `limit`, or `factor` times the value of `reference` plus `slack`.
 
-    `metric` is a key of BACKENDS, with the class or opcode behind a dot where it has one (`*`: each
-    class). `reference` is None, `baseline`, or `triton 3.6.0`; with UNCHANGED as `written` nothing
-    may differ.
+    `metric` is a key of BACKENDS, followed by a dot and the class or opcode if any (`*`: each
+    class). `reference` is None, `baseline`, or `triton 3.6.0`; with UNCHANGED as `written` no
+    difference is allowed.
     """
 
     metric: str
@@ -67,7 +67,7 @@ class MetricBudget:
         return self.metric.partition(".")[0]
 
     def bound(self, reference_value: float | None) -> float:
-        """Return the number that is held to, given what the reference has."""
+        """Return the bound as a number, given the value of the reference."""
         if reference_value is None:
             return self.limit
         moved = -self.slack if self.is_least else self.slack
@@ -80,7 +80,7 @@ class MetricBudget:
         return value >= bound - margin if self.is_least else value <= bound + margin
 
     def sentence(self, reference_value: float | None, of: str) -> str:
-        """Return the bound as it is told: `<= 63 (1.05 x 60 of the baseline)`."""
+        """Return the bound in words: `<= 63 (1.05 x 60 of the baseline)`."""
         sign = ">=" if self.is_least else "<="
         bound = f"{sign} {number(self.bound(reference_value))}"
         if reference_value is None or self.reference is None:
@@ -91,16 +91,16 @@ class MetricBudget:
 
 
 Budgets = Mapping[str, tuple[MetricBudget, ...]]
-"""By metric; a metric that is lifted again with `any` has none."""
+"""By metric; a metric that `any` releases has none."""
 
 
 def number(value: float) -> str:
-    """Return a number without digits that say nothing."""
+    """Return a number with at most four significant digits."""
     return f"{value:.4g}" if isinstance(value, float) and not value.is_integer() else f"{value:.0f}"
 
 
 def read_budgets(table: TomlTable, further: tuple[str, ...] = ()) -> Budgets:
-    """Return the budgets in a table; its members named in `further` are somebody else's."""
+    """Return the budgets in a table; members named in `further` are for other readers."""
     table.only([*BACKENDS, SPILLS, *further])
     budgets: dict[str, tuple[MetricBudget, ...]] = {}
     for key, given in table.members.items():
@@ -120,7 +120,7 @@ def read_budgets(table: TomlTable, further: tuple[str, ...] = ()) -> Budgets:
 
 
 def merged(*budgets: Budgets) -> Budgets:
-    """Return all of them; of a metric that is given twice the later ones hold."""
+    """Return the union; later budgets of a metric replace earlier ones."""
     both: dict[str, tuple[MetricBudget, ...]] = {}
     for some in budgets:
         both |= some
@@ -153,19 +153,17 @@ def _bound(table: TomlTable, key: str, metric: str, given: Any) -> MetricBudget 
     is_least = metric in AT_LEAST
     if metric == PTX:
         if given != UNCHANGED:
-            table.fault(
-                key, f'{shown(given)} is not "unchanged", which is all that can be asked of PTX'
-            )
+            table.fault(key, f'{shown(given)} is not "unchanged", the only budget for PTX')
             return None
         return MetricBudget(metric, UNCHANGED, reference=BASELINE)
     if isinstance(given, int | float) and not isinstance(given, bool):
         if given < 0 or given != given or given == float("inf"):
-            table.fault(key, f"{shown(given)} is no bound: it must be a number from 0 on")
+            table.fault(key, f"{shown(given)} is not a bound; write a number of at least 0")
             return None
         return MetricBudget(metric, str(given), is_least, given)
     match = _BOUND.fullmatch(given.strip()) if isinstance(given, str) else None
     if match is None:
-        table.fault(key, f"{shown(given)} is no budget: {HOW_TO_WRITE}")
+        table.fault(key, f"{shown(given)} is not a budget; {HOW_TO_WRITE}")
         return None
     values = {name: float((match[name] or "0").replace("_", "")) for name in ("limit", "slack")}
     factor = float((match["factor"] or "1").replace("_", ""))

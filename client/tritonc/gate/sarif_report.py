@@ -1,4 +1,4 @@
-"""The outcome as SARIF 2.1.0, which code scanning shows at the user's own lines."""
+"""The result as SARIF 2.1.0, which code scanning shows at the user's own lines."""
 
 import hashlib
 import json
@@ -12,13 +12,13 @@ from tritonc.gate.report_text import one_line, relative_uri
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-MAX_RESULTS = 5000  # what code scanning shows of one run
+MAX_RESULTS = 5000  # limit of code scanning for one run
 RULES = {
     "compiles": "the kernel compiles, and fits the GPU",
-    "verdict": "the example launch is right",
+    "verdict": "the example launch passes",
     "registers": "registers of a thread",
-    "spill_bytes": "bytes that registers spill, stored and loaded",
-    "spilled_registers": "registers that are spilled",
+    "spill_bytes": "bytes of register spills, stored and loaded",
+    "spilled_registers": "spilled registers",
     "stack_bytes": "bytes of stack of a thread",
     "shared_bytes": "bytes of shared memory of a block",
     "occupancy": "the share of warps that can be resident",
@@ -27,8 +27,8 @@ RULES = {
     "instruction_classes": "instructions of a class",
     "opcodes": "instructions with an opcode",
     "ptx": "the instructions of the PTX",
-    "compile_ms": "the time that compiling took",
-    "median_us": "the time that a launch takes",
+    "compile_ms": "compile time",
+    "median_us": "time of a launch",
 }
 
 

@@ -1,7 +1,7 @@
-"""The lines of a kernel's files, by the names that the service gives to these.
+"""The lines of a kernel's files, by the service's names for the files.
 
-A line stands for its statement: which line of a long one an instruction has differs from Triton to
-Triton. Nothing of the text is executed.
+A line stands for its statement: Tritons differ in which line of a long statement they record for an
+instruction. The text is not executed.
 """
 
 import ast
@@ -16,7 +16,7 @@ MAX_TEXT_CHARS = 160
 
 
 class SourceLines:
-    """The texts of a kernel's file and of those that travel with it, and where these are here."""
+    """The texts of a kernel's file and its modules, and their paths on this machine."""
 
     def __init__(
         self, path: Path, texts: Mapping[str, str], file_paths: Mapping[str, Path]
@@ -31,20 +31,20 @@ class SourceLines:
         return self._texts[POSTED_SOURCE]
 
     def path(self, file: str) -> Path:
-        """Return where a file is here."""
+        """Return the path of a file on this machine."""
         return self._file_paths.get(file, self._path)
 
     def statement(self, file: str, line: int) -> int:
-        """Return the first line of the statement that a line is of."""
+        """Return the first line of the statement around a line."""
         return self._starts.get(file, {}).get(line, line)
 
     def text(self, file: str, line: int) -> str:
-        """Return the first line of the statement that a line is of, "" where there is none."""
+        """Return the text of the first line of the statement around a line, "" if there is none."""
         lines, line = self._lines.get(file, []), self.statement(file, line)
         return lines[line - 1].strip()[:MAX_TEXT_CHARS] if 0 < line <= len(lines) else ""
 
     def name(self, file: str, line: int) -> str:
-        """Return what a line is known by: its text, behind the name of a further file."""
+        """Return the identity of a line: its text, preceded by the file's name for modules."""
         text = self.text(file, line) or f"line {line}"
         return text if file == POSTED_SOURCE else f"{file[:MAX_TEXT_CHARS]}: {text}"
 
@@ -58,11 +58,11 @@ class SourceLines:
 
 
 def _statement_starts(text: str) -> dict[int, int]:
-    """Return the first line of the statement by each further line; of a block that of its head."""
+    """Return the first line of the statement by each further line; for blocks that of the head."""
     starts: dict[int, int] = {}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python thinks of an escape is not asked
+            warnings.simplefilter("ignore")  # about escapes in the user's string literals
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return starts

@@ -1,6 +1,6 @@
-"""Where a key stands in the text of a TOML file, which Python's reader does not tell.
+"""Line numbers of keys in a TOML file, which Python's parser does not report.
 
-Only the beginnings of lines are read. What cannot be placed for sure is given no line.
+Only the beginnings of lines are read. A key whose line is uncertain has none.
 """
 
 import re
@@ -15,10 +15,10 @@ KeyPath = tuple[str, ...]
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """Return the 1-based line of each table's header and of each key, by its whole path.
+    """Return the 1-based line of each table's header and of each key, by its full path.
 
-    A text that TOML's reader takes is expected; of a file with texts of several lines nothing is
-    said, as these may look like anything.
+    Expects valid TOML. Returns nothing for files with multi-line strings, which may look like any
+    other line.
     """
     if _TRIPLE.search(text):
         return {}
@@ -36,7 +36,7 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 
 def line_of(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
-    """Return the line of a path, or of the innermost table or key that it is in."""
+    """Return the line of a path, or of the innermost table or key around it."""
     return next((lines[outer] for outer in _outwards(path) if outer in lines), None)
 
 
@@ -46,7 +46,7 @@ def _outwards(path: KeyPath) -> Iterator[KeyPath]:
 
 
 def key_path(written: str) -> KeyPath:
-    """Return the keys of a dotted name, as TOML reads it; () where it reads none."""
+    """Return the keys of a dotted name, as TOML parses it; () if it is invalid."""
     try:
         members = tomllib.loads(f"{written} = 0")
     except tomllib.TOMLDecodeError:

@@ -1,6 +1,6 @@
-"""Reads values out of TOML tables and notes every fault on the way, so that all are told at once.
+"""Reads values from TOML tables and collects all errors, so that they are reported together.
 
-What a value means is known by those who ask for it; here is only where it stands and its type.
+The callers know the meaning of values; this module knows their locations and types.
 """
 
 import difflib
@@ -22,78 +22,78 @@ _NAMES: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class FileFault:
-    """One thing wrong: `place` is the key as TOML would write it, such as `kernels.add.grid`."""
+    """One error: `place` is the key as TOML would write it, such as `kernels.add.grid`."""
 
     place: str
     message: str
 
     def __str__(self) -> str:
-        """Return `place: message`; what is wrong with all of the file has no place."""
+        """Return `place: message`; an error of the whole file has no place."""
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
 @dataclass(frozen=True, slots=True)
 class TomlTable:
-    """A table at its place in the file; all tables of a file share one list of `faults`."""
+    """A table and its path in the file; all tables of a file share one list of `faults`."""
 
     members: Mapping[str, Any]
     place: str
     faults: list[FileFault] = field(default_factory=list)
 
     def at(self, key: str) -> str:
-        """Return where a member stands."""
+        """Return the path of a member."""
         written = key if _is_bare(key) else json.dumps(key)
         return f"{self.place}.{written}" if self.place else written
 
     def fault(self, key: str, message: str) -> None:
-        """Note that a member, or for "" the table itself, is wrong."""
+        """Note an error of a member, or of the table itself for ""."""
         self.faults.append(FileFault(self.at(key) if key else self.place, message))
 
     def only(self, known: Iterable[str]) -> None:
-        """Note members that nobody knows, with the known one that is most like it."""
+        """Note errors for unknown members, with the most similar known one."""
         names = sorted(known)
         for key in self.members.keys() - set(names):
             like = difflib.get_close_matches(key, names, 1)
             hint = f"; did you mean `{like[0]}`?" if like else f"; known are {', '.join(names)}"
-            self.fault(key, f"there is no such key{hint}")
+            self.fault(key, f"unknown key{hint}")
 
     def text(self, key: str) -> str | None:
-        """Return a text, None where there is none or something else."""
+        """Return a text, None if it is missing or of another type."""
         text: str | None = self._of(key, str)
         return text
 
     def flag(self, key: str) -> bool | None:
-        """Return true or false, None where there is neither."""
+        """Return true or false, None if it is missing or of another type."""
         flag: bool | None = self._of(key, bool)
         return flag
 
     def mapping(self, key: str) -> dict[str, Any]:
-        """Return a table as it is, an empty one where there is none or something else."""
+        """Return a table unchanged, an empty one if it is missing or of another type."""
         return self._of(key, dict) or {}
 
     def table(self, key: str) -> "TomlTable":
-        """Return a table to read on in, an empty one where there is none."""
+        """Return a table for reading, an empty one if it is missing."""
         return TomlTable(self.mapping(key), self.at(key), self.faults)
 
     def tables(self) -> dict[str, "TomlTable"]:
-        """Return every member as a table; note those that are none."""
+        """Return every member as a table; note errors for other types."""
         return {key: self.table(key) for key in self.members}
 
     def array(self, key: str) -> list[Any]:
-        """Return a list as it is, an empty one where there is none or something else."""
+        """Return a list unchanged, an empty one if it is missing or of another type."""
         return self._of(key, list) or []
 
     def texts(self, key: str) -> tuple[str, ...] | None:
-        """Return a list of texts without repetitions, None where there is none."""
+        """Return a list of distinct texts, None if it is missing."""
         given = self._of(key, list)
         if given is None:
             return None
         for item in given:
             if not isinstance(item, str) or not item:
-                self.fault(key, f"{shown(item)} is no text in a list of texts")
+                self.fault(key, f"{shown(item)} is not a text; this must be a list of texts")
                 return None
         if not given:
-            self.fault(key, "the list is empty: nothing would be judged")
+            self.fault(key, "the list is empty, so nothing would be judged")
         return tuple(dict.fromkeys(given))
 
     def _of(self, key: str, kind: type) -> Any:
@@ -105,7 +105,7 @@ class TomlTable:
 
 
 def shown(given: Any) -> str:
-    """Return a value as a message names it: its beginning, where it is long."""
+    """Return a value for a message, shortened if it is long."""
     text = repr(given)
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
 

@@ -215,7 +215,7 @@ class Program:
                 yield f"  error: {kernel.problem}"
 
     def _is_told(self, problem: Problem) -> bool:
-        """True if the program's own problem says the same."""
+        """Return True if the program's own problem says the same."""
         return self.problem is not None and self.problem.detail.endswith(problem.detail)
 
     def _outcome(self) -> str:

@@ -82,7 +82,7 @@ def test_new_and_missing_are_told_and_count_with_strict(service: GateService, ca
 
     assert gate(service) == 0
     said = capsys.readouterr()
-    assert "20, and nothing is known to compare with" in said.out
+    assert "20, with nothing to compare with" in said.out
     assert "only the baseline has double for cuda:90 with Triton 3.9.0" in said.err
     assert gate(service, "--strict") == 1
 
@@ -141,4 +141,4 @@ def test_what_is_no_baseline_is_named(service: GateService, capsys: Any, text: s
     BASELINE.write_text(text)
 
     assert gate(service) == 2
-    assert "kernels.baseline.json: this is no baseline" in capsys.readouterr().err
+    assert "kernels.baseline.json: this is not a baseline" in capsys.readouterr().err

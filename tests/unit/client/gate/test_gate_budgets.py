@@ -215,7 +215,7 @@ def test_instructions_that_nobody_can_tell_are_no_kept_budget(service: GateServi
     found = checks(service, capsys)
 
     assert found["registers"]["state"] == "kept"
-    assert found["instructions"]["told"] == "the service does not tell instructions of this"
+    assert found["instructions"]["told"] == "the service does not report instructions for this"
     assert found["instruction_classes.*"]["state"] == "failed"
     assert gate(service) == 1
 
@@ -234,7 +234,9 @@ def test_what_never_finds_room_is_not_judged(service: GateService, capsys: Any):
     service.refused = {"slug": "queue_full", "status": 503, "retryable": True, "detail": "full"}
 
     assert gate(service) == 2
-    assert "double for cuda:90 with Triton 3.9.0 was not taken: full" in capsys.readouterr().err
+    assert (
+        "the service refused double for cuda:90 with Triton 3.9.0: full" in capsys.readouterr().err
+    )
 
 
 def test_a_lost_worker_is_no_broken_budget(service: GateService):

@@ -69,7 +69,7 @@ def test_what_git_keeps_for_itself_is_not_read(
     """The file has the token that the checkout was made with."""
     write_member(member, ".git/config")
 
-    assert ".git/config is git's own" in refused(service, capsys)
+    assert ".git/config is inside .git" in refused(service, capsys)
 
 
 def test_a_file_of_an_argument_outside_is_not_read(
@@ -96,7 +96,7 @@ def test_a_module_that_is_a_link_out_does_not_travel(
 
     said = refused(service, capsys)
 
-    assert "what it imports cannot be read: " in said
+    assert "an imported module cannot be read: " in said
     assert "linked.py leaves the checkout" in said
 
 

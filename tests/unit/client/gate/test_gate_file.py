@@ -55,30 +55,29 @@ budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
     Path("double.py").write_text("import triton\n")
 
     assert set(faults(service, capsys)) == {
-        "kernels.toml: baselin: there is no such key; did you mean `baseline`?",
+        "kernels.toml: baselin: unknown key; did you mean `baseline`?",
         "kernels.toml: budgets.opcodes: write a table of opcodes, such as {LDG = 8}",
-        "kernels.toml: budgets.ptx: 'same' is not \"unchanged\", which is all that can be asked of "
-        "PTX",
-        "kernels.toml: budgets.register: there is no such key; did you mean `registers`?",
-        'kernels.toml: budgets.registers: \'<= few\' is no budget: write 64, "<= 64", ">= 0.5", '
+        "kernels.toml: budgets.ptx: 'same' is not \"unchanged\", the only budget for PTX",
+        "kernels.toml: budgets.register: unknown key; did you mean `registers`?",
+        'kernels.toml: budgets.registers: \'<= few\' is not a budget; write 64, "<= 64", ">= 0.5", '
         '"<= 1.05 x baseline + 8" or "<= 1.1 x triton 3.6.0"',
-        'kernels.toml: budgets.targets."cuda:*".occupancy: -1 is no bound: it must be a number '
-        "from 0 on",
-        "kernels.toml: budgets: no worker has Triton 3.8; there are 3.6.0, 3.9.0",
+        'kernels.toml: budgets.targets."cuda:*".occupancy: -1 is not a bound; write a number of '
+        "at least 0",
+        "kernels.toml: budgets: no worker has Triton 3.8; available: 3.6.0, 3.9.0",
         "kernels.toml: kernels.add.constexprs: [1] is not a table",
         "kernels.toml: kernels.add.signature: 5 is neither a table nor a text",
         "kernels.toml: kernels.add.source: nowhere.py: No such file or directory",
         "kernels.toml: kernels.last.budgets.spill_bytes: this cannot be judged: only targets "
-        "cuda:... have it, and there is none of them",
+        "cuda:... have it; add one, or remove the budget",
         "kernels.toml: kernels.last.kernel: 7 is not a text",
         "kernels.toml: kernels.twice.launch.arguments.x_ptr: 'wild wild' is not a way to fill a "
         "buffer; write, for example, normal(std=2)",
-        "kernels.toml: kernels.twice.launch.grd: there is no such key; did you mean `grid`?",
-        "kernels.toml: kernels.twice.launch: no `grid`: how is it launched?",
+        "kernels.toml: kernels.twice.launch.grd: unknown key; did you mean `grid`?",
+        "kernels.toml: kernels.twice.launch: no `grid`; a launch needs it",
         "kernels.toml: kernels.twice.targets: Triton 3.6.0 cannot compile for 'cuda:1'; "
         "`tritonc targets` lists them",
-        "kernels.toml: kernels.twice.targets: the list is empty: nothing would be judged",
-        "kernels.toml: matrix.tritons: no worker has Triton 2.1; there are 3.6.0, 3.9.0",
+        "kernels.toml: kernels.twice.targets: the list is empty, so nothing would be judged",
+        "kernels.toml: matrix.tritons: no worker has Triton 2.1; available: 3.6.0, 3.9.0",
     }
 
 
@@ -86,11 +85,11 @@ budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
     ("text", "said"),
     [
         ("", "kernels: there is no kernel; write each as [kernels.NAME]"),
-        ("a = ", "this is no TOML: Invalid value (at end of document)"),
+        ("a = ", "this is not TOML: Invalid value (at end of document)"),
         ("[kernels]\nadd = 5", "kernels.add: 5 is not a table"),
-        ("[kernels.add]", "kernels.add: no `source`: write the path of the kernel's file"),
-        ("[kernels.add]", "kernels.add: no targets: write [matrix] targets = [...], or"),
-        ("[kernels.add]", "kernels.add: neither `signature` nor `launch`: what is it compiled"),
+        ("[kernels.add]", "kernels.add: no `source`; write the path of the kernel's file"),
+        ("[kernels.add]", "kernels.add: no targets; write [matrix] targets = [...], or"),
+        ("[kernels.add]", "kernels.add: neither `signature` nor `launch`; give one"),
         (
             "[[kernels]]\nsource = 'add.py'",
             "kernels: this is a list of kernels; write each as [kernels.NAME]",
@@ -103,7 +102,7 @@ budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
         ("matrix = 3", "matrix: 3 is not a table"),
         (
             "[kernels.add]\nsource = 'kernels.toml'\ntargets = ['launch']",
-            "kernels.add.targets: 'launch' is no target; write cuda:90 or hip:gfx942",
+            "kernels.add.targets: 'launch' is not a target; write cuda:90 or hip:gfx942",
         ),
         (
             "budgets = {median_us = 5}\n[kernels.add]\nsource = 'kernels.toml'",
@@ -179,7 +178,7 @@ def test_a_file_with_texts_of_several_lines_has_no_lines(service: GateService, c
     Path("kernels.toml").write_text(text)
 
     assert gate(service) == 2
-    assert "kernels.toml: budgets.register: there is no such key" in capsys.readouterr().err
+    assert "kernels.toml: budgets.register: unknown key" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_is_named(service: GateService, capsys: Any):
@@ -212,15 +211,17 @@ def test_a_service_that_is_away_does_not_hide_what_is_wrong(service: GateService
 
     told = faults(service, capsys)
 
-    assert told[0].startswith("kernels.toml: no targets are known: no answer from http://t.test")
-    assert told[1].startswith("kernels.toml: budgets.register: there is no such key")
+    assert told[0].startswith(
+        "kernels.toml: the service's targets are unknown: no answer from http://t.test"
+    )
+    assert told[1].startswith("kernels.toml: budgets.register: unknown key")
 
 
 def test_a_kernel_that_is_asked_for_must_be_there(service: GateService, capsys: Any):
     write_gate("[budgets]\nregisters = 32")
 
     assert gate(service, "--kernel", "duble") == 2
-    assert "kernels.duble: there is no such kernel" in capsys.readouterr().err
+    assert "kernels.duble: no such kernel" in capsys.readouterr().err
 
 
 def test_none_and_files_by_name_can_be_written(service: GateService):

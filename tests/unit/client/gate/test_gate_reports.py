@@ -125,7 +125,7 @@ def test_an_answer_that_is_no_count_is_refused(service: GateService, capsys: Any
     service.mix = answer
 
     assert gate(service) == 2
-    assert "what was answered of the instructions of double for cuda:90" in capsys.readouterr().err
+    assert "the instruction counts of double for cuda:90" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
