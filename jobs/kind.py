@@ -70,6 +70,10 @@ class JobKind(Generic[Job]):
         "Three workers in a row were lost, or gave up, with this job. Post it again."
     )
 
+    def written(self, job: Job) -> bytes:
+        """Return the payload that `read` reads."""
+        return _json(job)
+
     def read(self, payload: bytes) -> Job:
         """Return the job in `payload`. Raises ValidationError for one of another version."""
         return self.job.model_validate_json(payload)

@@ -102,7 +102,7 @@ class JobClient:
             order.job_id,
             lane=kind.lane_of(job),
             priority=order.priority,
-            payload=job.model_dump_json().encode(),
+            payload=kind.written(job),
             caller=order.caller,
             deadline_ms=order.queued_ms,
             refresh=order.refresh,

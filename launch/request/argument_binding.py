@@ -47,20 +47,18 @@ MAX_DIMENSIONS = 5
 MAX_BLOCK_ELEMENTS = 1_048_576  # of any Triton tensor
 
 
-def bind_descriptor(
-    described: DescriptorArgument, base: Buffer, allocation: BoundAllocation, at: str
-) -> Descriptor:
-    """Return the descriptor over `base`, which lies in `allocation`.
+def check_descriptor(descriptor: Descriptor, allocation: BoundAllocation, at: str) -> None:
+    """Raise RequestRejected for a descriptor that the hardware cannot have.
 
-    Raises RequestRejected for what the hardware cannot describe.
+    Its base lies in `allocation`.
     """
-    faults = [*_base_faults(base, allocation, at), *_block_faults(described, base, at)]
-    if described.padding == "nan" and not is_floating(base.dtype):
+    base = descriptor.base
+    faults = [*_base_faults(base, allocation, at), *_block_faults(descriptor.block_shape, base, at)]
+    if descriptor.padding == "nan" and not is_floating(base.dtype):
         message = f"padding nan needs a floating-point dtype, not {base.dtype}"
         faults.append(Fault(pointer_below(at, "padding"), message))
     if faults:
         raise RequestRejected(*faults)
-    return Descriptor(base=base, block_shape=described.block_shape, padding=described.padding)
 
 
 def _base_faults(base: Buffer, allocation: BoundAllocation, at: str) -> list[Fault]:
@@ -81,9 +79,8 @@ def _base_faults(base: Buffer, allocation: BoundAllocation, at: str) -> list[Fau
     return [Fault(at, message) for message in messages]
 
 
-def _block_faults(described: DescriptorArgument, base: Buffer, at: str) -> list[Fault]:
+def _block_faults(block: list[int], base: Buffer, at: str) -> list[Fault]:
     at = pointer_below(at, "block_shape")
-    block = described.block_shape
     if len(block) != len(base.shape):
         return [Fault(at, f"{len(block)} dimensions, but the base has {len(base.shape)}")]
     if any(extent < 1 or extent & (extent - 1) for extent in block):
@@ -174,7 +171,11 @@ class _Binder:
         described = read(DescriptorArgument, raw, at)
         base_at = pointer_below(at, "base")
         base = self._pointer(name, described.base, base_at, DESCRIPTOR_ALIGN_BYTES)
-        return bind_descriptor(described, base, self.allocations[base.allocation], at)
+        descriptor = Descriptor(
+            base=base, block_shape=described.block_shape, padding=described.padding
+        )
+        check_descriptor(descriptor, self.allocations[base.allocation], at)
+        return descriptor
 
     def _pointer(self, name: str, raw: Any, at: str, align_bytes: int = 16) -> Buffer:
         if isinstance(raw, dict) and "view" in raw:

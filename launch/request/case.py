@@ -7,7 +7,9 @@ import random
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
 
 from compiler.compilation import amended
 from compiler.rejection import MAX_FAULTS, Fault, RequestRejected, collecting, pointer
@@ -26,8 +28,9 @@ _BY_POSITION = re.compile(r"arg(\d+)(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """`at` is the pointer of the case ("" without cases), `changed` the arguments it says itself.
+    """Where a request describes a case; errors point there.
 
+    `at` is the pointer of the case ("" without cases), `changed` the arguments it says itself.
     `is_list`, `is_changed_list`: whether those of the launch, and of the case, are lists.
     """
 
@@ -35,6 +38,7 @@ class Origin:
     changed: frozenset[str] = frozenset()
     is_list: bool = False
     is_changed_list: bool = False
+    reference_at: str = "/reference"
 
     def relocate(self, faults: Iterable[Fault]) -> list[Fault]:
         """Return faults of bound arguments (`/arguments/x_ptr/...`) with their true pointers."""
@@ -56,26 +60,39 @@ MAX_LISTED_VALUES = 4 * MAX_VALUES
 
 _WHOLE = frozenset({"shape", "dtype"})
 _NOT_BUFFERS = frozenset({"value", "tuple", "view", "descriptor", "int", "float"})
+_MAX_POINTER_CHARS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One run of the kernel: everything that may differ between cases.
+def _read_grid(raw: Any) -> Grid:
+    if isinstance(raw, Grid):
+        return raw
+    match raw:
+        case {"dimensions": dimensions, "at": str(at)} if len(at) <= _MAX_POINTER_CHARS:
+            try:
+                return parse_grid(dimensions, at)
+            except RequestRejected as rejected:
+                raise ValueError(str(rejected)) from None
+    raise ValueError("a grid has `dimensions` and a short pointer `at`")
 
-    `origin` is where its arguments are said, `reference_at` where its reference is.
-    """
 
-    index: int
-    name: str | None
-    origin: Origin
+def _written_grid(grid: Grid) -> dict[str, Any]:
+    return {"dimensions": grid.source, "at": grid.at}
+
+
+class Case(BaseModel):
+    """One run of the kernel: everything that may differ between cases."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    index: Annotated[int, Field(ge=0)]
+    name: Annotated[str, Field(max_length=256)] | None
     bound: BoundArguments
-    grid: Grid
+    grid: Annotated[Grid, PlainValidator(_read_grid), PlainSerializer(_written_grid)]
     reference: Reference | None
-    reference_at: str
 
 
-def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
-    """Return the cases of a launch, one without a name when the request has none.
+def cases_of(request: LaunchRequest, max_bytes: int) -> list[tuple[Case, Origin]]:
+    """Return the cases of a launch and where it describes them; one without a name if it has none.
 
     The seeds must be there (see `with_seeds`). Raises RequestRejected with all faults.
     """
@@ -84,7 +101,7 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
     if not request.cases:
         return [_case(request, base, 0, CaseRequest(), "", max_bytes)]
     faults: list[Fault] = []
-    cases: list[Case] = []
+    cases: list[tuple[Case, Origin]] = []
     written = 0
     for index, changes in enumerate(request.cases):
         if len(faults) >= MAX_FAULTS:
@@ -92,7 +109,7 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
         with collecting(faults):
             at = pointer("cases", index)
             cases.append(_case(request, base, index, changes, at, max_bytes))
-            written += _listed_values(cases[-1].bound)
+            written += _listed_values(cases[-1][0].bound)
         if written > MAX_LISTED_VALUES:
             message = f"the cases write out more than {MAX_LISTED_VALUES} values; upload them"
             faults.append(Fault(pointer("cases"), message))
@@ -139,7 +156,7 @@ def _case(
     changes: CaseRequest,
     at: str,
     max_bytes: int,
-) -> Case:
+) -> tuple[Case, Origin]:
     faults: list[Fault] = []
     changed: dict[str, Any] = {}
     if changes.arguments is not None:
@@ -149,6 +166,7 @@ def _case(
         frozenset(changed),
         is_list=isinstance(request.arguments, list),
         is_changed_list=isinstance(changes.arguments, list),
+        reference_at=("" if changes.reference is None else at) + "/reference",
     )
     try:
         bound = bind_arguments(merge_arguments(base, changed), ARGUMENTS, max_bytes)
@@ -157,12 +175,12 @@ def _case(
     with collecting(faults):
         own = changes.grid is not None
         grid = parse_grid(changes.grid, at + "/grid") if own else parse_grid(request.grid)
-    reference_at = ("" if changes.reference is None else at) + "/reference"
     with collecting(faults):
-        reference = _reference(request.reference, changes.reference, reference_at)
+        reference = _reference(request.reference, changes.reference, origin.reference_at)
     if faults:
         raise RequestRejected(*faults)
-    return Case(index, changes.name, origin, bound, grid, reference, reference_at)
+    case = Case(index=index, name=changes.name, bound=bound, grid=grid, reference=reference)
+    return case, origin
 
 
 def _reference(base: Reference | None, changes: Reference | None, at: str) -> Reference | None:

@@ -1,18 +1,45 @@
-"""A launch job: one request with everything resolved that only the service knows.
+"""A launch job: a launch as workers do it, with nothing of the request left to resolve.
 
-Both sides of the queue read it with this class.
+The service resolves a request once and queues this. Workers read it from a store that they do not
+trust: whatever binding would have refused is refused again.
 """
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    model_serializer,
+    model_validator,
+)
 
 from compiler.job import CompileJob
 from compiler.problem import Problem
 from compiler.rejection import RequestRejected
-from compiler.request.field_faults import field_faults
+from compiler.request.compile_request import MAX_TIMEOUT_S, Name
+from compiler.request.signature import MAX_PARAMETERS
+from launch.request.argument_schema import MAX_ARGUMENTS
+from launch.request.bound_check import check_bound
+from launch.request.case import ARGUMENTS, Case, merge_arguments, named_arguments
 from launch.request.launch_record import Device, Launch, launch_url
-from launch.request.launch_request import LaunchRequest
+from launch.request.launch_request import (
+    FUZZ,
+    MAX_CASES,
+    MAX_CHECKS,
+    MAX_DEADLINE_S,
+    CaseRequest,
+    Check,
+    FuzzRequest,
+    LaunchRequest,
+    ReturnMode,
+    TimingRequest,
+    TraceRequest,
+)
+from launch.request.reference_request import check_reference
 
 MAX_OUTPUT_BYTES = 128 << 20
 """What the outputs of one run may take together: they travel and are compared in one piece."""
@@ -20,21 +47,58 @@ MAX_UPLOADED_BYTES = 256 << 20
 """What the uploaded tensors of one run may take together."""
 
 
+class FuzzJob(BaseModel):
+    """How to fuzz the first case.
+
+    `arguments` are that case's as a request writes them: each fuzz case is one more request, which
+    only a worker can make up. `own` is the item of `cases` that it varies, if it is one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    asked: FuzzRequest
+    arguments: Annotated[dict[str, Any], Field(max_length=MAX_PARAMETERS)]
+    own: CaseRequest | None
+
+    @property
+    def seed(self) -> int:
+        """The seed of all that is random in its cases."""
+        assert self.asked.seed is not None  # the service chose one
+        return self.asked.seed
+
+
 class LaunchJob(BaseModel):
-    """Everything a launch depends on. `request` is the posted body, with its seeds filled in."""
+    """Everything a launch depends on. `references` are the kernels that references name, by key.
 
-    model_config = ConfigDict(frozen=True)
+    Cases share the sources of their references: each is written once, under `sources`.
+    """
 
-    id: str
-    caller: str
-    request: dict[str, Any]
-    compile_job: CompileJob
-    """What is launched; its specialization lacks the types that arguments are to tell."""
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[2] = 2
+    """Of these fields. Version 1 held the posted body, and workers resolved it again."""
+    id: Annotated[str, Field(max_length=64)]
+    caller: Name
+    lane: Name
+    """The queue of workers with the device."""
     device: Device
-    references: dict[str, CompileJob] = Field(default_factory=dict)
-    """The kernels that references name, by their compilations' keys."""
-    lane: str = ""
-    """The queue of workers with the device; empty where an earlier version queued the job."""
+    compile_job: CompileJob
+    """What is launched; its specialization lacks the types to infer from arguments."""
+    references: Annotated[dict[str, CompileJob], Field(max_length=MAX_CASES)]
+    cases: Annotated[list[Case], Field(min_length=1, max_length=MAX_CASES)]
+    has_cases: bool
+    """False where the request has no `cases`: then its only case is the launch itself."""
+    returned: Annotated[dict[Name, ReturnMode], Field(max_length=MAX_PARAMETERS)]
+    timing: TimingRequest | None
+    checks: Annotated[list[Check], Field(max_length=MAX_CHECKS)]
+    fuzz: FuzzJob | None
+    profile: Literal[False, True, "lines"]
+    isolation: Literal["caller", "process"]
+    trace: TraceRequest | None
+    stop_after_failures: Annotated[int, Field(ge=1)] | None
+    timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S)]
+    deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)]
+    priority: Literal["interactive", "batch"]
 
     @property
     def infers(self) -> bool:
@@ -44,21 +108,107 @@ class LaunchJob(BaseModel):
             return False
         return all(parameter.is_constexpr for parameter in job.specialization.named.values())
 
-    def read_request(self) -> LaunchRequest:
-        """Return the posted body.
+    @model_serializer(mode="wrap")
+    def _share_sources(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        places: dict[str, int] = {}
+        for case in written["cases"]:
+            if case["reference"] is not None and (source := case["reference"]["source"]):
+                case["reference"]["source"] = places.setdefault(source, len(places))
+        return written | {"sources": list(places)}
 
-        Raises RequestRejected for what an earlier version of the service queued and this one no
-        longer accepts.
-        """
+    @model_validator(mode="before")
+    @classmethod
+    def _place_sources(cls, data: Any, info: ValidationInfo) -> Any:
+        if info.mode != "json" or not isinstance(data, dict):
+            return data
+        sources, cases = data.pop("sources", None), data.get("cases")
+        if not isinstance(sources, list) or len(sources) > MAX_CASES or not isinstance(cases, list):
+            raise ValueError("`cases`, and the `sources` of their references, must be lists")
+        for case in cases:
+            match case:
+                case {"reference": {"source": int(at)} as reference} if 0 <= at < len(sources):
+                    reference["source"] = sources[at]
+        return data
+
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> Self:
+        if info.mode != "json":  # made here, of what was bound a moment ago
+            return self
+        count = 0
         try:
-            return LaunchRequest.model_validate(self.request)
-        except ValidationError as error:
-            raise RequestRejected(*field_faults(error, LaunchRequest)) from None
+            for index, case in enumerate(self.cases):
+                if case.index != index:
+                    raise ValueError(f"case {index} says that it is number {case.index}")
+                count += check_bound(case.bound)
+                if case.reference is not None:
+                    check_reference(case.reference, "/reference")
+        except RequestRejected as rejected:
+            raise ValueError(str(rejected)) from None
+        if count > MAX_ARGUMENTS:
+            raise ValueError(f"more than {MAX_ARGUMENTS} arguments in all cases")
+        named = {case.reference.compilation_key for case in self.cases if case.reference}
+        if not named - {None} <= self.references.keys():
+            raise ValueError("the kernel of a reference is missing")
+        if (FUZZ in self.checks) is not (self.fuzz is not None):
+            raise ValueError("`fuzz` belongs to the check of that name")
+        return self
+
+
+def launch_job(
+    request: LaunchRequest,
+    cases: Sequence[Case],
+    *,
+    launch_id: str,
+    caller: str,
+    device: Device,
+    lane: str,
+    compile_job: CompileJob,
+    references: Mapping[str, CompileJob],
+) -> LaunchJob:
+    """Return the job of a request that was resolved to `cases`; kernels get its `timeout_s`."""
+    timeout_s = request.timeout_s
+    named = {case.reference.compilation_key for case in cases if case.reference is not None}
+    return LaunchJob(
+        id=launch_id,
+        caller=caller,
+        lane=lane,
+        device=device,
+        compile_job=compile_job_of_launch(compile_job, timeout_s),
+        references={
+            key: compile_job_of_launch(kernel, timeout_s)
+            for key, kernel in references.items()
+            if key in named
+        },
+        cases=list(cases),
+        has_cases=bool(request.cases),
+        returned=request.return_,
+        timing=request.timing,
+        checks=request.checks,
+        fuzz=_fuzz_of(request),
+        profile=request.profile,
+        isolation=request.isolation,
+        trace=request.trace,
+        stop_after_failures=request.stop_after_failures,
+        timeout_s=timeout_s,
+        deadline_s=request.deadline_s,
+        priority=request.priority,
+    )
 
 
 def compile_job_of_launch(job: CompileJob, timeout_s: float) -> CompileJob:
     """Return `job` as a launch with this `timeout_s` has it compiled: within that time."""
     return job.model_copy(update={"timeout_s": min(job.timeout_s, timeout_s)})
+
+
+def _fuzz_of(request: LaunchRequest) -> FuzzJob | None:
+    if FUZZ not in request.checks:
+        return None
+    own = request.cases[0] if request.cases else None
+    arguments = named_arguments(request.arguments, ARGUMENTS)
+    if own is not None and own.arguments is not None:
+        arguments = merge_arguments(arguments, named_arguments(own.arguments, ARGUMENTS))
+    return FuzzJob(asked=request.fuzz or FuzzRequest(), arguments=arguments, own=own)
 
 
 def new_launch(

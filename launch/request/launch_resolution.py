@@ -1,9 +1,9 @@
 """What a launch request means, or all that is wrong with it as far as its JSON alone shows.
 
-Pure: service and worker resolve the same request to the same cases.
+Pure. The service resolves a request once; workers read what it comes to (`launch_job.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from compiler.specialization import Specialization
 from compiler.target import parse_target
 from launch.request.bound_arguments import BoundArguments, Scalar
 from launch.request.buffer import MAX_BYTES
-from launch.request.case import ARGUMENTS, Case, cases_of, seeds_of
+from launch.request.case import ARGUMENTS, Case, Origin, cases_of, seeds_of
 from launch.request.grid import NUM_SMS
 from launch.request.hint_check import HintViolated, check_hints
 from launch.request.launch_request import FUZZ, DeviceClass, LaunchRequest, RepeatsRequest
@@ -30,11 +30,16 @@ _OLD_NAMES = {"interpreter": CPU}
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A request that its JSON shows no fault of."""
+    """A request that its JSON shows no fault of; `located` are its cases with their origins."""
 
     device: str | DeviceClass
     specialization: Specialization | None
-    cases: list[Case]
+    located: Sequence[tuple[Case, Origin]]
+
+    @property
+    def cases(self) -> list[Case]:
+        """Its cases."""
+        return [case for case, _ in self.located]
 
     @property
     def infers(self) -> bool:
@@ -61,13 +66,14 @@ def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolv
         with collecting(faults), below("/compilation"):
             specialization = _specialization(request.compilation)
     with collecting(faults):
-        cases = cases_of(request, max_bytes)
+        located = cases_of(request, max_bytes)
+        cases = [case for case, _ in located]
         faults += _wrong_returns(request, cases)
         faults += _same_values(request, cases)
         faults += _fuzz_faults(request, cases)
     if faults:
         raise RequestRejected(*faults)
-    resolved = Resolved(device, specialization, cases)
+    resolved = Resolved(device, specialization, located)
     _check_cases(resolved)
     return resolved
 
@@ -212,7 +218,7 @@ def _check_cases(resolved: Resolved) -> None:
     faults: list[Fault] = []
     hints: list[Fault] = []
     given = resolved.specialization
-    for case in resolved.cases:
+    for case, origin in resolved.located:
         values = grid_values(given, case.bound)
         if case.grid.names <= (values.keys() | case.bound.arguments.keys()) - {NUM_SMS}:
             with collecting(faults):
@@ -221,9 +227,9 @@ def _check_cases(resolved: Resolved) -> None:
             try:
                 check_hints(given.named, case.bound, ARGUMENTS, complete=False)
             except HintViolated as violated:
-                hints += case.origin.relocate(violated.faults)
+                hints += origin.relocate(violated.faults)
             except RequestRejected as rejected:
-                faults += case.origin.relocate(rejected.faults)
+                faults += origin.relocate(rejected.faults)
     if faults:
         raise RequestRejected(*dict.fromkeys(faults))
     if hints:

@@ -47,9 +47,9 @@ def _pointer_of_kernel(resolved: Resolved) -> str:
 
 
 def _given_references(resolved: Resolved) -> Iterator[tuple[str, Reference]]:
-    for case in resolved.cases:
+    for case, origin in resolved.located:
         if case.reference is not None:
-            yield case.reference_at, case.reference
+            yield origin.reference_at, case.reference
 
 
 async def _gpu_name(state: ServiceState, wanted: str | DeviceClass, target: str) -> str | None:

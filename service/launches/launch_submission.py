@@ -21,7 +21,7 @@ from launch.request.launch_job import (
     MAX_OUTPUT_BYTES,
     MAX_UPLOADED_BYTES,
     LaunchJob,
-    compile_job_of_launch,
+    launch_job,
 )
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
@@ -82,17 +82,15 @@ async def prepare_launch(
     references = await _reference_jobs(state, resolved, caller)
     device, lane = await choose_device(state, resolved, compile_job, references)
     await check_tools(state, seeded, device)
-    return LaunchJob(
-        id=launch_id,
+    return launch_job(
+        seeded,
+        resolved.cases,
+        launch_id=launch_id,
         caller=caller.id,
-        request=seeded.model_dump(mode="json", by_alias=True, exclude_unset=True),
-        compile_job=compile_job_of_launch(compile_job, seeded.timeout_s),
         device=device,
         lane=lane,
-        references={
-            key: compile_job_of_launch(kernel, seeded.timeout_s)
-            for key, kernel in references.items()
-        },
+        compile_job=compile_job,
+        references=references,
     )
 
 
@@ -103,20 +101,20 @@ def _resolve(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
 
 def _check_outputs(resolved: Resolved) -> None:
     faults: list[Fault] = []
-    for case in resolved.cases:
+    for case, origin in resolved.located:
         sizes = (
             prod(output.shape) * ITEM_BYTES[output.dtype] for output in case.bound.outputs.values()
         )
         if (size := sum(sizes)) > MAX_OUTPUT_BYTES:
             message = f"the outputs take {size} bytes in total, more than {MAX_OUTPUT_BYTES}"
-            faults += case.origin.relocate([Fault(ARGUMENTS, message)])
+            faults += origin.relocate([Fault(ARGUMENTS, message)])
     if faults:
         raise RequestRejected(*faults)
 
 
 async def _check_tensors(state: ServiceState, caller: Caller, resolved: Resolved) -> None:
     sizes: dict[str, int | None] = {}
-    for case in resolved.cases:
+    for case, origin in resolved.located:
         total = 0
         for allocation in case.bound.allocations:
             init = allocation.init or {}
@@ -129,11 +127,11 @@ async def _check_tensors(state: ServiceState, caller: Caller, resolved: Resolved
             if size is None:
                 message = f"you have no tensor {digest}; upload it with PUT /v1/tensors/{{digest}}"
                 fault = Fault(_pointer_of_digest(case.bound, allocation.name), message)
-                raise RequestRejected(*case.origin.relocate([fault]))
+                raise RequestRejected(*origin.relocate([fault]))
             total += size
         if total > MAX_UPLOADED_BYTES:
             message = f"the tensors take {total} bytes in total, more than {MAX_UPLOADED_BYTES}"
-            raise RequestRejected(*case.origin.relocate([Fault(ARGUMENTS, message)]))
+            raise RequestRejected(*origin.relocate([Fault(ARGUMENTS, message)]))
 
 
 def _pointer_of_digest(bound: BoundArguments, allocation: str) -> str:
@@ -154,11 +152,11 @@ async def _compile_job(
             return resolve(kernel, toolchain, caller.namespace)
     key = request.compilation_key or ""
     compiled = await _read_compiled(state, key, "/compilation_key", caller)
-    for case in resolved.cases:
+    for case, origin in resolved.located:
         try:
             check_hints(compiled.hints, case.bound)
         except RequestRejected as rejected:
-            raise type(rejected)(*case.origin.relocate(rejected.faults)) from None
+            raise type(rejected)(*origin.relocate(rejected.faults)) from None
     return compiled.job
 
 
@@ -167,11 +165,11 @@ async def _reference_jobs(
 ) -> dict[str, CompileJob]:
     """Return the kernels that references name, each checked against its cases' arguments."""
     found: dict[str, _Compiled] = {}
-    for case in resolved.cases:
+    for case, origin in resolved.located:
         key = case.reference.compilation_key if case.reference is not None else None
         if key is None:
             continue
-        at = f"{case.reference_at}/compilation_key"
+        at = f"{origin.reference_at}/compilation_key"
         if key not in found:
             found[key] = await _read_compiled(state, key, at, caller)
         hints = found[key].hints

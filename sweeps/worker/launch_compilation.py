@@ -19,7 +19,6 @@ from jobs.deadline import Deadline
 from launch.request.case import Case
 from launch.request.grid import NUM_SMS, parse_grid
 from launch.request.launch_job import LaunchJob
-from launch.request.launch_resolution import resolve_launch
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.compile.reports import KernelFacts
@@ -75,7 +74,7 @@ class LaunchCompilations:
 
 
 def _compilation(job: LaunchJob, facts: KernelFacts | None) -> LaunchCompilation:
-    [case] = resolve_launch(job.read_request()).cases
+    [case] = job.cases
     # with any grid: how many multiprocessors its own may name is not known here
     if facts is None:
         run = bind_ir(case.bound, _ANY_GRID, 1)

@@ -14,7 +14,7 @@ from compiler.parameter_binding import BindingFailed
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.resolution import resolve
 from jobs.deadline import DeadlinePassed
-from launch.request.launch_job import LaunchJob, compile_job_of_launch
+from launch.request.launch_job import LaunchJob, launch_job
 from launch.request.launch_record import Launch
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import resolve_launch
@@ -50,9 +50,7 @@ async def _launch(run: SweepRun, variant: Variant, launch: LaunchJob) -> None:
         return
     try:
         async with asyncio.timeout(run.budget_left_s):
-            row = await _built(
-                run, SweepRow(variant.index, dict(variant.values), "running"), launch
-            )
+            row = await _built(run, variant, launch)
             record = await run.launched(launch, [variant.index])
         await run.write([launched_row(row, Launch.model_validate_json(record))])
     except TimeoutError:
@@ -65,14 +63,15 @@ async def _end_by_budget(run: SweepRun, variant: Variant) -> None:
     await run.write([budget_row(variant, run.job.budget_s or 0)])
 
 
-async def _built(run: SweepRun, row: SweepRow, launch: LaunchJob) -> SweepRow:
+async def _built(run: SweepRun, variant: Variant, launch: LaunchJob) -> SweepRow:
     """Return the row with what its kernel takes, where the variant says for which target.
 
     A launch on the CPU device makes no machine code of its own. What cannot be compiled, the launch
     says better.
     """
-    request = launch.read_request()
-    if request.cases or request.compilation is None or not request.compilation.has_target:
+    row = SweepRow(variant.index, dict(variant.values), "running")
+    kernel = variant.body.get("compilation") or {}
+    if launch.has_cases or kernel.get("target") is None:
         return row
     try:
         compilation = await run.stores.kernels.of(launch)
@@ -101,17 +100,18 @@ def launch_of(run: SweepRun, variant: Variant) -> LaunchJob:
 
     Raises RequestRejected.
     """
-    request = read(LaunchRequest, variant.body, "")
-    resolve_launch(request)
+    request = read(LaunchRequest, dict(variant.body) | {"priority": Priority.BATCH.value}, "")
+    cases = resolve_launch(request).cases
     place = _place_of(run, request)
     name = f"{run.job.id}:{variant.index}".encode()
-    return LaunchJob(
-        id=hashlib.sha256(name).hexdigest()[:32],
+    return launch_job(
+        request,
+        cases,
+        launch_id=hashlib.sha256(name).hexdigest()[:32],
         caller=run.job.caller,
-        request=dict(variant.body) | {"priority": Priority.BATCH.value},
-        compile_job=compile_job_of_launch(_compile_job(run, request), request.timeout_s),
         device=place.device,
         lane=place.lane,
+        compile_job=_compile_job(run, request),
         references=run.job.references,
     )
 

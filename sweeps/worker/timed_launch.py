@@ -5,34 +5,37 @@ from typing import Any
 
 from compiler.compilation import amended
 from launch.request.launch_job import LaunchJob
-from launch.request.launch_request import MAX_DEADLINE_S
+from launch.request.launch_request import MAX_DEADLINE_S, TimingRequest
 from sweeps.search.candidate import TimedRun
 from sweeps.search.size_search import FINAL
 
 EXAMINED_STAGE = f"{FINAL} 1"
 """Checks and profiles are runs of their own: they are made once, of the finalists."""
-_EXAMINATIONS = ("checks", "fuzz", "profile")
-_NOT_ANSWERED = ("return", "trace")
+_NOT_EXAMINED: dict[str, Any] = {"checks": [], "fuzz": None, "profile": False}
 
 
 def timed_launch(sweep_id: str, job: LaunchJob, run: TimedRun) -> LaunchJob:
     """Return the launch that `run` is. A driver that takes over comes to the same one."""
     text = f"{sweep_id}/{run.index}/{run.stage}"
-    request = {name: value for name, value in job.request.items() if name not in _NOT_ANSWERED}
-    if run.stage != EXAMINED_STAGE:
-        request = {name: value for name, value in request.items() if name not in _EXAMINATIONS}
-    # it waits for others of its search, which count against no deadline of its own
-    request |= {"timing": _timing(request.get("timing"), run), "priority": "batch"}
-    request["deadline_s"] = MAX_DEADLINE_S
-    launch_id = hashlib.sha256(text.encode()).hexdigest()[:32]
-    return amended(job, id=launch_id, request=request)
+    return amended(
+        job,
+        id=hashlib.sha256(text.encode()).hexdigest()[:32],
+        returned={},
+        trace=None,
+        timing=_timing(job.timing or TimingRequest(), run),
+        priority="batch",
+        # it waits for others of its search, which count against no deadline of its own
+        deadline_s=MAX_DEADLINE_S,
+        **({} if run.stage == EXAMINED_STAGE else _NOT_EXAMINED),
+    )
 
 
-def _timing(asked: Any, run: TimedRun) -> dict[str, Any]:
+def _timing(asked: TimingRequest, run: TimedRun) -> TimingRequest:
     """Return how a run is timed: what the base says of inputs, caches and bytes holds."""
-    return dict(asked or {}) | {
-        "min_repeats": run.repeats,
-        "max_repeats": run.repeats,
-        "max_ms": run.max_ms,
-        "samples": False,
-    }
+    return amended(
+        asked,
+        min_repeats=run.repeats,
+        max_repeats=run.repeats,
+        max_ms=run.max_ms,
+        samples=False,
+    )

@@ -14,7 +14,8 @@ from compiler.problem import failure_problem
 from jobs.deadline import Deadline
 from launch.checks.precision_causes import questionable
 from launch.messages import Finding
-from launch.request.launch_request import LaunchRequest, TraceRequest
+from launch.request.launch_job import LaunchJob
+from launch.request.launch_request import TraceRequest
 from worker.compile.build_record import build_record
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
@@ -35,7 +36,7 @@ class CpuDevice:
 
     children: Children
     compiling: CompileContext
-    request: LaunchRequest
+    launch: LaunchJob
     deadline: Deadline
     irs: KernelIrs
     compilation: Compilation | None = None
@@ -91,7 +92,7 @@ class CpuDevice:
             job,
             ir,
             run,
-            self.request.timeout_s,
+            self.launch.timeout_s,
             self.deadline,
             checks=checks,
             trace=trace,
@@ -105,7 +106,7 @@ class CpuDevice:
         toolchain = self.compiling.toolchain
         self.compilation = build_record(job, toolchain, failed.progress, {}, started, failure)
         result = not_run(failure_problem(failure.slug, detail_of(failure), failure.parameter))
-        if self.request.cases:  # a case has no compilation to say more
+        if self.launch.has_cases:  # a case has no compilation to say more
             result.findings.append(_finding(failure, advice_of(failure)))
         return result
 

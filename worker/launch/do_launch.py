@@ -1,4 +1,4 @@
-"""One claimed launch job: from its request to its record.
+"""One claimed launch job, to its record.
 
 Runs in the worker parent. Each thing that somebody else's code can touch happens in a child; this
 only moves what they report from one to the next, and judges.
@@ -13,13 +13,10 @@ from functools import partial
 
 from compiler.compilation import amended
 from compiler.problem import Problem, failure_problem
-from compiler.rejection import RequestRejected
 from jobs.deadline import Deadline, DeadlinePassed
 from launch.request.case import Case
 from launch.request.launch_job import LaunchJob, new_launch
 from launch.request.launch_record import CaseResult, Device, Launch, with_cases, with_run
-from launch.request.launch_request import FUZZ, LaunchRequest
-from launch.request.launch_resolution import Resolved, resolve_launch
 from store.blobs import Blobs
 from store.errors import StoreUnavailable
 from store.events import Events
@@ -72,7 +69,7 @@ class LaunchContext:
     """Facts about kernels that earlier launches of this worker found."""
     remembered: ReferenceCache | None = None
     """The same of what was expected: in front of `expected`."""
-    places: Callable[[LaunchJob, LaunchRequest], ChildPlace] | None = None
+    places: Callable[[LaunchJob], ChildPlace] | None = None
     """Slots for a launch's children; None: the slots of jobs bound them."""
     in_flight: BytesInFlight | None = None
 
@@ -82,12 +79,7 @@ async def do_launch(attempt: Attempt[LaunchJob], context: LaunchContext) -> None
 
     Raises StoreUnavailable, and DeviceDrained when another worker's GPU must do it.
     """
-    try:
-        request = attempt.job.read_request()
-    except RequestRejected as rejected:
-        await attempt.finish(_refused(attempt.job, rejected), reusable=True, keep_s=LIFE_S)
-        return
-    run = _LaunchRun(attempt, request, context)
+    run = _LaunchRun(attempt, context)
     started = time.monotonic()
     launch = await run.launch()
     run_ms = (time.monotonic() - started) * 1000
@@ -101,12 +93,6 @@ async def do_launch(attempt: Attempt[LaunchJob], context: LaunchContext) -> None
     # reusable: a late retry with the same idempotency key gets this result
     await attempt.finish(launch, reusable=True, keep_s=LIFE_S)
     await _keep(run, attempt.claim)
-
-
-def _refused(job: LaunchJob, rejected: RequestRejected) -> Launch:
-    """Return the failed launch of a request that this version no longer accepts."""
-    detail = f"An earlier version of the service queued this launch. {rejected}"
-    return new_launch(job, "failed", problem=failure_problem("invalid_argument", detail))
 
 
 async def _tell_nobody(_: CaseResult) -> None:
@@ -123,20 +109,17 @@ async def _keep(run: "_LaunchRun", claim: Claim) -> None:
 
 
 class _LaunchRun:
-    """One launch, from request to record. Its deadline counts from its submission."""
+    """One launch, from job to record. Its deadline counts from its submission."""
 
-    def __init__(
-        self, attempt: Attempt[LaunchJob], request: LaunchRequest, context: LaunchContext
-    ) -> None:
+    def __init__(self, attempt: Attempt[LaunchJob], context: LaunchContext) -> None:
         job = attempt.job
         self._claim = attempt.claim
         self._job = job
-        self._request = request
         self._context = context
-        self._deadline = Deadline(request.deadline_s, attempt.queue_ms / 1000)
-        self._files = LaunchFiles(job.id, context.blobs, has_cases=bool(request.cases))
+        self._deadline = Deadline(job.deadline_s, attempt.queue_ms / 1000)
+        self._files = LaunchFiles(job.id, context.blobs, has_cases=job.has_cases)
         kept = self.kept = StoredReferences(context.expected, job.caller, context.remembered)
-        child_place = context.places(job, request) if context.places else nullcontext
+        child_place = context.places(job) if context.places else nullcontext
         aside = context.gpu.aside if context.gpu is not None else nullcontext
         self._references = References(context.children, context.registry, kept, child_place, aside)
         place = CaseContext(
@@ -150,10 +133,10 @@ class _LaunchRun:
             child_place,
             context.in_flight,
         )
-        self.cases = Cases(job, request, place, self._deadline, self._files)
+        self.cases = Cases(job, place, self._deadline, self._files)
         self._fuzzing: Fuzzing | None = None
-        if FUZZ in request.checks:
-            self._fuzzing = Fuzzing(job, request, place, self._references, self._deadline)
+        if job.fuzz is not None:
+            self._fuzzing = Fuzzing(job, job.fuzz, place, self._references, self._deadline)
 
     @property
     def compile_ms(self) -> float:
@@ -163,16 +146,13 @@ class _LaunchRun:
 
     async def launch(self) -> Launch:
         try:
-            resolved = resolve_launch(self._request)
             await self.cases.prepare()
         except CompilationFailed as failure:
             return self._failed(problem_of(failure))
-        except RequestRejected as rejected:
-            return self._failed(failure_problem("invalid_argument", str(rejected)))
         except DeadlinePassed as passed:
             return self._failed(failure_problem("deadline_exceeded", str(passed)))
         try:
-            results = await self._results(resolved)
+            results = await self._results()
         finally:
             self._references.close()
             self.cases.close()
@@ -181,19 +161,19 @@ class _LaunchRun:
         launch = self._on_device(
             amended(new_launch(self._job, "completed"), stdout=self._files.stdout)
         )
-        return with_cases(launch, results) if self._request.cases else with_run(launch, results[0])
+        return with_cases(launch, results) if self._job.has_cases else with_run(launch, results[0])
 
     def _failed(self, problem: Problem) -> Launch:
         return new_launch(self._job, "failed", problem=problem)
 
-    async def _results(self, resolved: Resolved) -> list[CaseResult]:
+    async def _results(self) -> list[CaseResult]:
         async with CaseEvents(self._context.events, self._claim) as news:
             return await run_cases(
-                resolved.cases,
+                self._job.cases,
                 self._result,
-                news.tell if self._request.cases else _tell_nobody,
+                news.tell if self._job.has_cases else _tell_nobody,
                 gather_limited=AT_ONCE_ON_GPU if self._context.gpu is not None else 1,
-                stop_after=self._request.stop_after_failures,
+                stop_after=self._job.stop_after_failures,
             )
 
     async def _result(self, case: Case) -> CaseResult:
@@ -202,7 +182,7 @@ class _LaunchRun:
 
     def _on_device(self, launch: Launch) -> Launch:
         """Return `launch` with its compilation (on the CPU one that failed), and its GPU."""
-        compilation = None if self._request.cases else self.cases.compilation
+        compilation = None if self._job.has_cases else self.cases.compilation
         facts = self._context.gpu.facts if self._context.gpu else None
         if facts is None:
             return amended(launch, compilation=compilation)

@@ -9,7 +9,6 @@ from compiler.request.resolution import specialized_job
 from compiler.specialization import Specialization
 from jobs.deadline import Deadline
 from launch.request.launch_job import LaunchJob
-from launch.request.launch_request import LaunchRequest
 from worker.launch.cpu_device import CpuDevice, warning_finding
 from worker.launch.gpu.gpu_run import GpuContext, GpuLaunch
 from worker.launch.run import PreparedRun, RunResult
@@ -21,7 +20,6 @@ class KernelRuns:
     def __init__(
         self,
         job: LaunchJob,
-        request: LaunchRequest,
         cpu: CpuDevice,
         gpu: GpuContext | None,
         deadline: Deadline,
@@ -30,9 +28,9 @@ class KernelRuns:
     ) -> None:
         """`plain`: runs on a GPU are neither timed nor checked."""
         self._plain = plain
-        self._job, self._request = job, request
+        self._job = job
         self._cpu = cpu
-        self._gpu = GpuLaunch(gpu, job, request, deadline) if gpu is not None else None
+        self._gpu = GpuLaunch(gpu, job, deadline) if gpu is not None else None
         self._compiling = _Stopwatch()
         self._jobs: list[tuple[Specialization, CompileJob]] = []
         """For each specialization that there was; to make one anew, with its key, takes longer."""
@@ -79,8 +77,8 @@ class KernelRuns:
         self._cpu.close()
 
     async def _on_cpu(self, job: CompileJob, run: PreparedRun) -> RunResult:
-        request = self._request
-        result = await self._cpu.run(job, run, checks=request.checks, trace=request.trace)
+        asked = self._job
+        result = await self._cpu.run(job, run, checks=asked.checks, trace=asked.trace)
         result.compilation = self._cpu.compilation
         return result
 

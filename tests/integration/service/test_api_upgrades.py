@@ -25,6 +25,7 @@ from store.workers import Toolchains, Worker, Workers
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.running import Deployment
+from tests.unit.launch.request.queued_launches import queued
 from tests.waiting import wait_until
 
 VERSION = "3.9.1"
@@ -140,10 +141,10 @@ def queued_for(toolchain: Toolchain, made: Compilation) -> dict[str, Queued]:
         inspect_lane(toolchain.id): InspectJob(
             key="1" * 64, source=source, files={}, toolchain_id=toolchain.id
         ),
-        cpu_lane(toolchain.id): LaunchJob(
-            id="1" * 32,
+        cpu_lane(toolchain.id): queued(
+            launch,
+            launch_id="1" * 32,
             caller="somebody",
-            request=launch,
             compile_job=resolve(request, toolchain, "public"),
             device=Device(target=None, interpreter=True),
             lane=cpu_lane(toolchain.id),
@@ -176,23 +177,4 @@ def test_what_waits_for_a_replaced_toolchain_is_done_by_one_with_the_same_triton
 
     assert (derived["state"], derived["what"]) == ("succeeded", "sass")
     assert [kernel["name"] for kernel in inspected["kernels"]] == ["add_kernel"]
-    assert (launched["state"], launched["verdict"]) == ("completed", "not_checked")
-
-
-def test_a_queued_launch_that_asks_for_what_is_gone_is_refused_in_a_sentence(
-    system: Deployment, post: Post, replaced: Toolchain
-) -> None:
-    made = Compilation.model_validate(post(bodies.vector_add("of a replaced toolchain")).json())
-    lane = cpu_lane(replaced.id)
-    job = queued_for(replaced, made)[lane]
-    assert isinstance(job, LaunchJob)
-    named = job.request | {"device": "interpreter"}
-    asks = job.model_copy(update={"id": "2" * 32, "request": named | {"fallback": "interpret"}})
-    old_name = job.model_copy(update={"id": "3" * 32, "request": named})
-
-    [refused] = asyncio.run(done(system.redis_url, {lane: asks}))
-    [launched] = asyncio.run(done(system.redis_url, {lane: old_name}))
-
-    assert (refused["state"], refused["problem"]["slug"]) == ("failed", "invalid_argument")
-    assert "/fallback: this field is gone" in refused["problem"]["detail"]
     assert (launched["state"], launched["verdict"]) == ("completed", "not_checked")

@@ -25,7 +25,6 @@ JOB = CompileJob(
     key="f" * 64, namespace="", source="...", files={}, kernel="k", specialization_json={},
     options={}, target_name="cuda:90", stop_after="cubin", toolchain_id="t", timeout_s=60.0,
 )  # fmt: skip
-REQUEST = SimpleNamespace(deadline_s=30.0, priority="interactive")
 
 
 @pytest.fixture
@@ -41,9 +40,9 @@ def wait(redis, blocking, jobs):
     gpu = GpuContext(nothing, 0, JobClient(jobs, ResultWaiter(redis, blocking)), kernels)
 
     def wait(launch_id="launch-1", caller="alice", deadline_s=30.0, job=JOB):
-        launch = cast("Any", SimpleNamespace(id=launch_id, caller=caller))
+        launch = SimpleNamespace(id=launch_id, caller=caller, priority="interactive")
         deadline = Deadline(deadline_s)
-        return asyncio.create_task(gpu.kernel_of(job, launch, cast("Any", REQUEST), deadline))
+        return asyncio.create_task(gpu.kernel_of(job, cast("Any", launch), deadline))
 
     return wait
 

@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from compiler.compilation import Compilation
+from compiler.compilation import Compilation, amended
 from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.problem import failure_problem
@@ -17,7 +16,6 @@ from launch.request.case import Case
 from launch.request.grid import parse_grid
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult
-from launch.request.launch_request import LaunchRequest
 from launch.request.reference_request import Reference
 from worker.compile.progress import CompilationFailed
 from worker.gpu.timing_integrity.repeat_selection import PLACES
@@ -49,7 +47,6 @@ class Cases:
     def __init__(
         self,
         job: LaunchJob,
-        request: LaunchRequest,
         context: CaseContext,
         deadline: Deadline,
         files: LaunchFiles,
@@ -58,18 +55,17 @@ class Cases:
     ) -> None:
         """`plain`: runs on a GPU are neither timed nor checked."""
         self._job = job
-        self._request = request
         self._context = context
         self._deadline = deadline
         known = context.known_sources
         self._sources = KernelSources(context.compiling, deadline, known, context.place)
-        self._order = CaseOrder(request.stop_after_failures)
-        self._judgement = Judgement(request, context, files, self._order, self._expect)
+        self._order = CaseOrder(job.stop_after_failures)
+        self._judgement = Judgement(job, context, files, self._order, self._expect)
         self.compilation: Compilation | None = None
         """That of the case that ran last, on the CPU device of one that failed."""
         irs = KernelIrs(context.compiling, deadline, self._sources, context.known_irs)
-        cpu = CpuDevice(context.children, context.compiling, request, deadline, irs)
-        self._runs = KernelRuns(job, request, cpu, context.gpu, deadline, plain=plain)
+        cpu = CpuDevice(context.children, context.compiling, job, deadline, irs)
+        self._runs = KernelRuns(job, cpu, context.gpu, deadline, plain=plain)
 
     @property
     def compile_ms(self) -> float:
@@ -149,7 +145,7 @@ class Cases:
         In the order of the cases, as they run in it, too. Raises DeadlinePassed.
         """
         size_bytes = run.needed_bytes
-        if self._request.timing is not None and self._request.timing.fresh_inputs == "values":
+        if self._job.timing is not None and self._job.timing.fresh_inputs == "values":
             size_bytes += PLACES * run.output_bytes
         if size_bytes > MUCH_BYTES:
             await self._runs.prepare(self._job.compile_job, run)
@@ -193,7 +189,7 @@ class Cases:
             return None
         if reference.compilation_key is not None:
             return await self._expected_of_kernel(case, reference, reference.compilation_key)
-        timeout_s, references = self._request.timeout_s, self._context.references
+        timeout_s, references = self._job.timeout_s, self._context.references
         return await references.expect(reference, run, timeout_s, self._deadline, keep=keep)
 
     async def _expected_of_kernel(self, case: Case, reference: Reference, key: str) -> Expected:
@@ -203,7 +199,7 @@ class Cases:
         try:
             names = await self._sources.parameter_names(job)
             bound = case.bound if names is None else select(case.bound, names)
-            run = await self._bind(job, replace(case, bound=bound, grid=grid))
+            run = await self._bind(job, amended(case, bound=bound, grid=grid))
             run = await self._with_uploads(run)
         except (BindingFailed, RequestRejected, CompilationFailed) as error:
             return no_reference(f"the reference's kernel cannot be run: {error}")

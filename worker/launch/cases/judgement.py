@@ -10,8 +10,9 @@ from typing import Protocol
 from compiler.compilation import amended
 from compiler.problem import Problem
 from launch.request.case import Case, seeds_of
+from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult, Output
-from launch.request.launch_request import LaunchRequest, ReturnMode
+from launch.request.launch_request import ReturnMode
 from launch.request.verdict import Evidence, Verdict, verdict_of
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_order import CaseOrder
@@ -46,13 +47,13 @@ class Judgement:
 
     def __init__(
         self,
-        request: LaunchRequest,
+        job: LaunchJob,
         context: CaseContext,
         files: LaunchFiles,
         order: CaseOrder,
         expect: Expect,
     ) -> None:
-        self._request = request
+        self._job = job
         self._context = context
         self._files = files
         self._order = order
@@ -116,7 +117,7 @@ class Judgement:
         matches: list[bool] = []
         if result.outputs:
             await self._order.returned.reach(case.index)
-            returned = self._files.choose_returned(self._request.return_, run)
+            returned = self._files.choose_returned(self._job.returned, run)
             self._order.returned.leave(case.index)
             actual = Actual(result.outputs, result.unwritten)
             compared = await self._compare(case, run, actual, expected, returned, result.ir)
@@ -135,7 +136,7 @@ class Judgement:
         async def expect(seeds: Seeds) -> Expected | None:
             if not seeds:
                 return expected
-            on_these = replace(case, bound=on_seeds(case.bound, seeds))
+            on_these = amended(case, bound=on_seeds(case.bound, seeds))
             run_on_these = replace(run, bound=on_seeds(run.bound, seeds))
             return await self._expect(on_these, run_on_these, keep=False)
 
@@ -169,7 +170,7 @@ class Judgement:
             findings=frozenset(finding.kind for finding in result.findings),
             matches=tuple(matches),
             deterministic=result.deterministic,
-            checks=frozenset(self._request.checks),
+            checks=frozenset(self._job.checks),
             reference_failed=expected is not None and expected.failure is not None,
         )
 

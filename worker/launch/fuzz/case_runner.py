@@ -1,7 +1,7 @@
 """Runs fuzz cases as cases of their launch, each as a request could have written it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from compiler.compilation import amended
@@ -10,8 +10,9 @@ from launch.fuzz.fuzz_case import FuzzCase, words_of, written
 from launch.fuzz.fuzz_plan import FuzzPlan
 from launch.request.argument_binding import bind_arguments
 from launch.request.case import ARGUMENTS, Case
+from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult
-from launch.request.launch_request import CaseRequest, LaunchRequest, ReturnMode
+from launch.request.launch_request import CaseRequest, ReturnMode
 from worker.launch.cases.cases import Cases
 from worker.launch.fuzz.fuzz_outcome import Outcome, outcome_of
 from worker.launch.fuzz.wide_reference import WideReferences
@@ -52,7 +53,7 @@ class CaseRunner:
             return Tried(case, Outcome.SKIPPED, "no request could have it")
         self._references.only_copies = case.only_copies
         index, self._runs = self._runs, self._runs + 1
-        result = await self._cases.run(replace(self._first, index=index, bound=bound))
+        result = await self._cases.run(amended(self._first, index=index, bound=bound))
         outcome, word = outcome_of(result)
         return Tried(case, outcome, word, result)
 
@@ -81,17 +82,17 @@ def _names(arguments: Any) -> list[str]:
     return list(arguments)
 
 
-def plain_request(request: LaunchRequest, outputs: list[str]) -> LaunchRequest:
+def plain_launch(job: LaunchJob, outputs: list[str]) -> LaunchJob:
     """Return a launch that runs its kernel and compares it, and does nothing besides."""
     nothing: dict[str, ReturnMode] = dict.fromkeys(outputs, "none")
     return amended(
-        request,
-        cases=[],
+        job,
+        has_cases=False,
         checks=[],
         fuzz=None,
         timing=None,
         profile=False,
         trace=None,
         stop_after_failures=None,
-        return_=nothing,
+        returned=nothing,
     )

@@ -15,16 +15,15 @@ from launch.fuzz.fuzz_plan import FuzzPlan, plan_of
 from launch.fuzz.shrinking import smaller
 from launch.fuzz.subject import subject_of
 from launch.messages import Finding
-from launch.request.case import ARGUMENTS, Case, merge_arguments, named_arguments
+from launch.request.case import Case
 from launch.request.fuzz_record import Fuzzed
-from launch.request.launch_job import LaunchJob
+from launch.request.launch_job import FuzzJob, LaunchJob
 from launch.request.launch_record import CaseResult
-from launch.request.launch_request import CaseRequest, FuzzRequest, LaunchRequest
 from launch.request.verdict import CHECK_INCOMPLETE, Verdict
 from worker.compile.progress import CompilationFailed
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.cases import Cases
-from worker.launch.fuzz.case_runner import CaseRunner, Tried, plain_request
+from worker.launch.fuzz.case_runner import CaseRunner, Tried, plain_launch
 from worker.launch.fuzz.fuzz_outcome import Outcome, finding_of_case, verdict_after
 from worker.launch.fuzz.fuzz_tally import FuzzTally
 from worker.launch.fuzz.wide_reference import WideReferences
@@ -46,23 +45,17 @@ class Fuzzing:
     def __init__(
         self,
         job: LaunchJob,
-        request: LaunchRequest,
+        fuzz: FuzzJob,
         context: CaseContext,
         references: References,
         deadline: Deadline,
     ) -> None:
-        self._job, self._request, self._context = job, request, context
-        self._asked = request.fuzz or FuzzRequest()
-        self._references = WideReferences(references, self._seed)
+        self._job, self._fuzz, self._context = job, fuzz, context
+        self._references = WideReferences(references, fuzz.seed)
         self._deadline = deadline
         self._until = 0.0
         self.compile_ms = 0.0
         """The compile time of all cases together."""
-
-    @property
-    def _seed(self) -> int:
-        assert self._asked.seed is not None  # the service chose one
-        return self._asked.seed
 
     async def fuzz(self, first: Case, result: CaseResult) -> CaseResult:
         """Return the `result` of the launch's first case with what fuzzing adds to it.
@@ -90,8 +83,7 @@ class Fuzzing:
         context = self._context
         gpu = replace(context.gpu, faults=None) if context.gpu is not None else None
         return Cases(
-            self._job,
-            plain_request(self._request, list(first.bound.outputs)),
+            plain_launch(self._job, list(first.bound.outputs)),
             replace(context, references=self._references, gpu=gpu),
             Deadline(limit_s),
             LaunchFiles(self._job.id, context.blobs, has_cases=True),
@@ -101,24 +93,16 @@ class Fuzzing:
     async def _plan(self, cases: Cases, first: Case) -> FuzzPlan:
         """Return what may be varied. Raises what `Cases.bound` does."""
         run = await cases.bound(first)
-        own = self._own(first)
-        arguments = named_arguments(self._request.arguments, ARGUMENTS)
-        if own is not None and own.arguments is not None:
-            arguments = merge_arguments(arguments, named_arguments(own.arguments, ARGUMENTS))
         reference = first.reference
         subject = subject_of(
-            arguments,
+            self._fuzz.arguments,
             first.bound,
             run.constexprs,
             first.grid,
-            frozenset(self._asked.fixed),
+            frozenset(self._fuzz.asked.fixed),
             equal_nan=reference is not None and reference.equal_nan,
         )
-        return plan_of(subject, self._seed)
-
-    def _own(self, first: Case) -> CaseRequest | None:
-        """Return what the first of the launch's cases changes, where it has cases."""
-        return self._request.cases[first.index] if self._request.cases else None
+        return plan_of(subject, self._fuzz.seed)
 
     async def _tried(self, runner: CaseRunner, plan: FuzzPlan, result: CaseResult) -> CaseResult:
         """Return the result with what the cases of a plan add to it."""
@@ -167,7 +151,7 @@ class Fuzzing:
         self, runner: CaseRunner, plan: FuzzPlan, tally: FuzzTally
     ) -> tuple[Tried | None, str | None]:
         """Return the first case that fails, and why there were not more cases, if it is time."""
-        most = self._asked.cases
+        most = self._fuzz.asked.cases
         for case in plan.cases():
             if tally.cases >= most or tally.tried >= TRIED_FOR_EACH * most:
                 break
@@ -202,8 +186,7 @@ class Fuzzing:
         self, runner: CaseRunner, failed: Tried, result: CaseResult, record: Fuzzed
     ) -> CaseResult:
         assert failed.result is not None
-        own = self._request.cases[0] if self._request.cases else None
-        case = runner.request_of(failed.case, own)
+        case = runner.request_of(failed.case, self._fuzz.own)
         finding = finding_of_case(failed.result, failed.word, runner.words_of(failed.case), case)
         return amended(
             result,
@@ -223,4 +206,4 @@ class Fuzzing:
         )
 
     def _nothing(self, why: str) -> Fuzzed:
-        return Fuzzed(seed=self._seed, cases=0, not_varied=[f"anything: {why}"])
+        return Fuzzed(seed=self._fuzz.seed, cases=0, not_varied=[f"anything: {why}"])

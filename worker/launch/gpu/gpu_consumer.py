@@ -17,7 +17,6 @@ from typing import Any
 
 from jobs.core_kinds import LAUNCH
 from launch.request.launch_job import LaunchJob
-from launch.request.launch_request import LaunchRequest
 from store import workers
 from store.errors import StoreUnavailable
 from store.events import Events
@@ -236,12 +235,10 @@ class _Aside:
                 left.__exit__(None, None, None)
 
 
-def _child_place(
-    places: FairSemaphore, aside: _Aside, job: LaunchJob, request: LaunchRequest
-) -> ChildPlace:
+def _child_place(places: FairSemaphore, aside: _Aside, job: LaunchJob) -> ChildPlace:
     @asynccontextmanager
     async def place() -> AsyncIterator[None]:
-        is_batch = Priority(request.priority) is Priority.BATCH
+        is_batch = Priority(job.priority) is Priority.BATCH
         with aside.step():
             async with places.turn(job.caller, is_batch=is_batch):
                 yield

@@ -10,8 +10,9 @@ from compiler.diagnostic import KERNEL_FOLDER
 from compiler.problem import failure_problem
 from compiler.type_name import is_pointer
 from launch.messages import Finding
+from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Timing
-from launch.request.launch_request import LaunchRequest, TimingRequest
+from launch.request.launch_request import TimingRequest
 from launch.request.verdict import RunEnding
 from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
@@ -22,7 +23,7 @@ from worker.launch.run import PreparedRun, RunResult, SentRepeat
 
 
 def order_of(
-    cubin: bytes, compilation: Compilation, request: LaunchRequest, run: PreparedRun, *, plain: bool
+    cubin: bytes, compilation: Compilation, launch: LaunchJob, run: PreparedRun, *, plain: bool
 ) -> launcher.LauncherOrder:
     """Return the job of a launcher; a `plain` one is neither timed nor run twice.
 
@@ -40,8 +41,8 @@ def order_of(
         allocations=dumped["allocations"],
         arguments=_run_time(dumped["arguments"], compilation),
         uploads=run.uploads,
-        timing=None if plain else _timing_order(request),
-        determinism=not plain and "determinism" in request.checks,
+        timing=None if plain else _timing_order(launch),
+        determinism=not plain and "determinism" in launch.checks,
     )
 
 
@@ -50,8 +51,8 @@ _VALUES_TIMES, _PART_FOR_VALUES = 10, 0.25
 """What making values of repeats may take: so many times `max_ms`, or that part of `timeout_s`."""
 
 
-def _timing_order(request: LaunchRequest) -> launcher.TimingOrder:
-    asked = request.timing or TimingRequest()
+def _timing_order(launch: LaunchJob) -> launcher.TimingOrder:
+    asked = launch.timing or TimingRequest()
     return launcher.TimingOrder(
         warmup_repeats=asked.warmup_repeats,
         min_repeats=min(asked.min_repeats, asked.max_repeats or asked.min_repeats),
@@ -61,7 +62,7 @@ def _timing_order(request: LaunchRequest) -> launcher.TimingOrder:
         fresh_inputs=asked.fresh_inputs,
         samples=asked.samples,
         seed=secrets.randbits(_SEED_BITS),
-        values_ms=min(_VALUES_TIMES * asked.max_ms, _PART_FOR_VALUES * request.timeout_s * 1000),
+        values_ms=min(_VALUES_TIMES * asked.max_ms, _PART_FOR_VALUES * launch.timeout_s * 1000),
     )
 
 
@@ -94,7 +95,7 @@ _PLACE = re.compile(r"([^\s:]{1,1000}):(\d{1,9}): ")
 
 def result_of(
     outcome: LaunchOutcome,
-    request: LaunchRequest,
+    launch: LaunchJob,
     cluster: int = 1,
     sources: Mapping[str, str] | None = None,
 ) -> RunResult:
@@ -109,13 +110,13 @@ def result_of(
     )
     match outcome.ending:
         case LaunchEnding.OK:
-            _take_report(result, outcome.result or {}, request)
+            _take_report(result, outcome.result or {}, launch)
             _take_repeats(result, outcome)
             _take_state(result, outcome.result or {}, sources or {})
         case LaunchEnding.FAULT:
             _take_fault(result, outcome.fault or {}, cluster)
         case LaunchEnding.DEADLINE:
-            message = f"The kernel did not end within timeout_s = {request.timeout_s:g} s."
+            message = f"The kernel did not end within timeout_s = {launch.timeout_s:g} s."
             result.end(RunEnding.TIMEOUT, message)
         case LaunchEnding.FAILURE:
             message = (outcome.failure or {}).get("message", "the launcher could not do it")
@@ -125,7 +126,7 @@ def result_of(
     return result
 
 
-def _take_report(result: RunResult, reported: dict[str, Any], request: LaunchRequest) -> None:
+def _take_report(result: RunResult, reported: dict[str, Any], launch: LaunchJob) -> None:
     result.findings = read_findings(reported.get("findings") or [])
     for name in reported.get("modified_inputs") or []:
         message = f"{name} is no output, but was changed. Mark it as an output if that is meant."
@@ -136,7 +137,7 @@ def _take_report(result: RunResult, reported: dict[str, Any], request: LaunchReq
     _take_determinism(result, reported)
     if timing := reported.get("timing"):
         counts = {name: reported.get(name) for name in ("checked_repeats", "differing_repeats")}
-        result.timing = _timing_of(timing | counts, request)
+        result.timing = _timing_of(timing | counts, launch)
 
 
 def _take_determinism(result: RunResult, reported: dict[str, Any]) -> None:
@@ -179,8 +180,8 @@ def _differs(name: str) -> Finding:
     return Finding(kind="nondeterministic", argument=name, message=message)
 
 
-def _timing_of(measured: dict[str, Any], request: LaunchRequest) -> Timing:
-    asked = request.timing or TimingRequest()
+def _timing_of(measured: dict[str, Any], launch: LaunchJob) -> Timing:
+    asked = launch.timing or TimingRequest()
     seconds = measured["median_us"] * 1e-6
     rates = {"bytes_per_s": asked.bytes_, "flops_per_s": asked.flops}
     per_s = {name: amount / seconds for name, amount in rates.items() if amount and seconds}

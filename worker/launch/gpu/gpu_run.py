@@ -15,7 +15,6 @@ from jobs.submission import JobClient, JobOrder
 from launch.checks.roofline import Ceilings
 from launch.request.hint_check import check_hints, compiled_hints
 from launch.request.launch_job import LaunchJob
-from launch.request.launch_request import LaunchRequest
 from store.jobs.types import Priority
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
@@ -53,7 +52,7 @@ class GpuContext:
         return next(d.ceilings for d in self.launchers.devices if d.ordinal == self.ordinal)
 
     async def kernel_of(
-        self, job: CompileJob, launch: LaunchJob, request: LaunchRequest, deadline: Deadline
+        self, job: CompileJob, launch: LaunchJob, deadline: Deadline
     ) -> CompiledKernel:
         """Return the kernel of `job`, from the cache or by an ordinary compile job.
 
@@ -66,7 +65,7 @@ class GpuContext:
             COMPILATION,
             job,
             launch.caller,
-            Priority(request.priority),
+            Priority(launch.priority),
             queued_ms=deadline.left_ms,
             timeout_ms=int(job.timeout_s * 1000),
         )
@@ -81,12 +80,11 @@ class GpuLaunch:
 
     gpu: GpuContext
     job: LaunchJob
-    request: LaunchRequest
     deadline: Deadline
 
     async def kernel_of(self, job: CompileJob) -> CompiledKernel:
         """Return the kernel of `job`. Raises DeadlinePassed."""
-        return await self.gpu.kernel_of(job, self.job, self.request, self.deadline)
+        return await self.gpu.kernel_of(job, self.job, self.deadline)
 
     async def run(
         self, kernel: CompiledKernel, run: PreparedRun, *, plain: bool = False
@@ -96,7 +94,7 @@ class GpuLaunch:
         A `plain` run, such as a reference's, is neither timed nor checked. Raises RequestRejected
         when the arguments break what the kernel was compiled for, DeadlinePassed, DeviceDrained.
         """
-        compilation, gpu, request = kernel.compilation, self.gpu, self.request
+        compilation, gpu, launch = kernel.compilation, self.gpu, self.job
         if compilation.state != "succeeded":
             problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
             return not_run(problem)
@@ -104,38 +102,38 @@ class GpuLaunch:
         if kernel.cubin is None:
             detail = "The kernel's binary left the cache before it could be launched; launch again."
             return not_run(failure_problem("worker_lost", detail))
-        order = order_of(kernel.cubin, compilation, request, run, plain=plain)
+        order = order_of(kernel.cubin, compilation, launch, run, plain=plain)
         result = await self._run_order(order)
         if plain:  # what a reference could keep between runs is worth nothing: it runs once
             result.findings = [one for one in result.findings if one.kind != STATE_KEPT]
         result.ir = kernel.ir
-        check_roofline(result, request, run.bound, gpu.ceilings)
+        check_roofline(result, launch, run.bound, gpu.ceilings)
         if result.problem is None and not plain:
             deadline = self.deadline
-            await rerun_under_tools(gpu.launchers, gpu.ordinal, order, request, result, deadline)
-            if gpu.faults is not None and MEMCHECK not in request.checks:
+            await rerun_under_tools(gpu.launchers, gpu.ordinal, order, launch, result, deadline)
+            if gpu.faults is not None and MEMCHECK not in launch.checks:
                 await gpu.faults.remember(order, result.findings)
         return result
 
     async def _run_order(self, order: LauncherOrder) -> RunResult:
-        request, deadline, steps = self.request, self.deadline, list[StepLimit]()
+        launch, deadline, steps = self.job, self.deadline, list[StepLimit]()
 
         def limit_s() -> float:
-            steps.append(deadline.step(request.timeout_s))
+            steps.append(deadline.step(launch.timeout_s))
             return steps[-1].limit_s
 
         try:
             outcome = await self.gpu.launchers.run(
                 self.gpu.ordinal,
                 order,
-                caller=self.job.caller,
-                isolation=request.isolation,
+                caller=launch.caller,
+                isolation=launch.isolation,
                 deadline_s=limit_s,
-                turn_s=deadline.limit_s(request.deadline_s),
-                is_batch=Priority(request.priority) is Priority.BATCH,
+                turn_s=deadline.limit_s(launch.deadline_s),
+                is_batch=Priority(launch.priority) is Priority.BATCH,
             )
         except TimeoutError:
             raise deadline.passed from None
         if outcome.ending is LaunchEnding.DEADLINE:
             steps[-1].timed_out()
-        return result_of(outcome, request, order.abi.cluster[0], self.job.compile_job.texts)
+        return result_of(outcome, launch, order.abi.cluster[0], launch.compile_job.texts)

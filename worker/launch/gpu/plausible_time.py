@@ -7,18 +7,18 @@ from compiler.compilation import amended
 from launch.checks.roofline import Ceilings, Work, seen_under
 from launch.request.bound_arguments import BoundArguments
 from launch.request.element import ITEM_BYTES
-from launch.request.launch_request import LaunchRequest
+from launch.request.launch_job import LaunchJob
 from worker.launch.run import RunResult
 from worker.pool.shared_bytes import Body
 
 
 def check_roofline(
-    result: RunResult, request: LaunchRequest, bound: BoundArguments, ceilings: Ceilings | None
+    result: RunResult, launch: LaunchJob, bound: BoundArguments, ceilings: Ceilings | None
 ) -> None:
     """Add to the times of a run which share of the device they are, and whether they can be."""
     if result.timing is None or ceilings is None:
         return
-    asked = request.timing
+    asked = launch.timing
     work = Work(
         written_bytes=written_bytes(bound, result.unwritten),
         stated_bytes=asked.bytes_ if asked is not None else None,

@@ -13,8 +13,8 @@ from compiler.compilation import amended
 from jobs.deadline import Deadline, DeadlinePassed
 from launch.messages import Finding
 from launch.profile_record import Profile
+from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Launch
-from launch.request.launch_request import LaunchRequest
 from launch.request.verdict import CHECK_INCOMPLETE, RunEnding
 from store.errors import StoreUnavailable
 from store.jobs.producer import JobProducer
@@ -46,30 +46,30 @@ async def rerun_under_tools(
     launchers: Launchers,
     ordinal: int,
     order: LauncherOrder,
-    request: LaunchRequest,
+    launch: LaunchJob,
     result: RunResult,
     deadline: Deadline,
 ) -> None:
-    """Add to `result` what the tools that `request` asks for find. Raises DeviceDrained.
+    """Add to `result` what the tools that `launch` asks for find. Raises DeviceDrained.
 
     What a tool could not find out is a finding too: `check_incomplete`, after which no verdict is
     `passed`, or `not_profiled`.
     """
     found: list[Finding] = []
-    for check in dict.fromkeys(request.checks):
+    for check in dict.fromkeys(launch.checks):
         if check in SANITIZERS:
             examined = await _examine(launchers, ordinal, order, check, result, deadline)
             found += read_findings(examined.findings)
             if examined.incomplete is not None:
                 message = f"{check} tells nothing of this launch: {examined.incomplete}."
                 found.append(Finding(kind=CHECK_INCOMPLETE, message=message))
-    if request.profile:
+    if launch.profile:
         examined = await _examine(launchers, ordinal, order, PROFILE, result, deadline)
         if examined.profile is not None:
             result.profile = Profile.model_validate(examined.profile)
         else:
             found.append(not_profiled("profile", examined.incomplete))
-    if request.profile == BY_LINE and result.profile is not None:
+    if launch.profile == BY_LINE and result.profile is not None:
         tool = SOURCE_COUNTERS
         examined = await _examine(launchers, ordinal, order, tool, result, deadline)
         result.counters = examined.counters

@@ -17,7 +17,7 @@ def cases(*changes: dict[str, Any], **launch: Any) -> list[Case]:
 def test_a_launch_without_cases_is_one_case_without_a_name():
     [case] = resolved().cases
 
-    assert (case.index, case.name, case.origin.at) == (0, None, "")
+    assert (case.index, case.name) == (0, None)
 
 
 def test_a_case_that_changes_nothing_is_the_launch():

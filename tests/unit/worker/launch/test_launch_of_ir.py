@@ -6,10 +6,8 @@ from compiler.job import CompileJob
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from jobs.deadline import Deadline
-from launch.request.launch_job import LaunchJob
-from launch.request.launch_record import Device
-from launch.request.launch_request import LaunchRequest
 from tests.unit.compiler.vector_add import TOOLCHAIN
+from tests.unit.launch.request.queued_launches import queued
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.cases import Cases
 
@@ -25,12 +23,8 @@ def ir_job() -> CompileJob:
 
 
 async def test_nothing_is_cut() -> None:
-    device = Device(target="cuda:90", interpreter=False)
-    job = LaunchJob(
-        id="l", caller="ada", request=BODY, compile_job=ir_job(), device=device, lane="launch"
-    )
-    request = LaunchRequest.model_validate(BODY)
+    job = queued(BODY, compile_job=ir_job())
     nothing = cast("Any", None)
     place = CaseContext(nothing, children=nothing, blobs=nothing, references=nothing, gpu=None)
 
-    await Cases(job, request, place, Deadline(60), nothing).prepare()
+    await Cases(job, place, Deadline(60), nothing).prepare()

@@ -7,9 +7,11 @@ from compiler.abi import abi_of
 from compiler.target import Target
 from jobs.deadline import Deadline
 from launch.messages import Finding
+from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult, Launch
-from launch.request.launch_request import EXAMPLE, LaunchRequest
+from launch.request.launch_request import EXAMPLE
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
+from tests.unit.launch.request.queued_launches import queued
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.gpu.supervisor.sanitizer_run import SanitizerReport
@@ -32,8 +34,8 @@ FOUND = {
 FAULT = Finding(kind="illegal_access", message="The kernel touched memory that is not its own.")
 
 
-def request(**changes: Any) -> LaunchRequest:
-    return LaunchRequest.model_validate(EXAMPLE | changes)
+def launched(**changes: Any) -> LaunchJob:
+    return queued(EXAMPLE | changes)
 
 
 @dataclass
@@ -62,7 +64,7 @@ class FakeAmendments:
 
 async def rerun(ran: RunResult, answers: dict[str, SanitizerReport], **asked: Any) -> FakeLaunchers:
     launchers = FakeLaunchers(answers)
-    await rerun_under_tools(launchers, 0, JOB, request(**asked), ran, Deadline(60))  # type: ignore[arg-type]
+    await rerun_under_tools(launchers, 0, JOB, launched(**asked), ran, Deadline(60))  # type: ignore[arg-type]
     return launchers
 
 
@@ -74,7 +76,7 @@ def test_an_assertion_has_the_line_that_cuda_prints() -> None:
     fault = {"kind": "assertion_failed", "error": "CUDA_ERROR_ASSERT", "message": "m"}
     outcome = LaunchOutcome(LaunchEnding.FAULT, fault=fault, stdout=said)
 
-    (finding,) = result_of(outcome, request(), cluster=2).findings
+    (finding,) = result_of(outcome, launched(), cluster=2).findings
 
     assert (finding.file, finding.line, finding.program) == ("user.py", 53, [3, 0, 0])
     assert finding.message == "program (3, 0, 0): x must be positive"
@@ -83,7 +85,7 @@ def test_an_assertion_has_the_line_that_cuda_prints() -> None:
 def test_outputs_of_two_runs_that_differ_are_named() -> None:
     result = {"digest": {"a": "1", "b": "2"}, "differing": ["b"]}
 
-    ran = result_of(LaunchOutcome(LaunchEnding.OK, result=result), request())
+    ran = result_of(LaunchOutcome(LaunchEnding.OK, result=result), launched())
 
     assert ran.deterministic is False
     assert [(one.kind, one.argument) for one in ran.findings] == [("nondeterministic", "b")]
@@ -98,7 +100,7 @@ def test_a_timing_has_the_counts_of_what_became_of_its_runs() -> None:
         "repeats": [{"repeat": 7, "seeds": {"x": 1}, "differing_bytes": 4}],
     }
 
-    ran = result_of(LaunchOutcome(LaunchEnding.OK, result=said), request())
+    ran = result_of(LaunchOutcome(LaunchEnding.OK, result=said), launched())
 
     assert ran.timing is not None
     assert (ran.timing.repeats, ran.timing.checked_repeats, ran.timing.differing_repeats) == (
@@ -109,7 +111,7 @@ def test_a_timing_has_the_counts_of_what_became_of_its_runs() -> None:
 
 
 def test_of_one_run_nothing_is_said_about_determinism() -> None:
-    ran = result_of(LaunchOutcome(LaunchEnding.OK, result={"digest": {"a": "1"}}), request())
+    ran = result_of(LaunchOutcome(LaunchEnding.OK, result={"digest": {"a": "1"}}), launched())
 
     assert ran.deterministic is None
 

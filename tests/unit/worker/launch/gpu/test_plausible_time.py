@@ -3,7 +3,7 @@
 from launch.checks.roofline import Ceilings
 from launch.request.bound_arguments import BoundArguments
 from launch.request.launch_record import Timing
-from tests.unit.worker.launch.gpu.test_gpu_findings import request
+from tests.unit.worker.launch.gpu.test_gpu_findings import launched
 from worker.launch.gpu.plausible_time import check_roofline
 from worker.launch.run import RunResult
 
@@ -16,7 +16,7 @@ TIMING = Timing(median_us=8.0, mean_us=8.0, min_us=7.0, p20_us=7.5, p80_us=8.5, 
 def seen(ceilings):
     result = RunResult(timing=TIMING)
     bound = BoundArguments(allocations=[], arguments={})
-    check_roofline(result, request(), bound, ceilings)
+    check_roofline(result, launched(), bound, ceilings)
     return result.timing
 
 
