@@ -104,7 +104,7 @@ def assembly(
     """Return the lines of `text` that pass `filters`, each with its location.
 
     `sources` are by line, from 1. `commentOnly` leaves out comments, `directives`
-    what is there for debuggers.
+    debug information.
     """
     kept: list[AssemblyLine] = []
     for number, line in enumerate(_code(text, stage, filters), start=1):
@@ -116,8 +116,8 @@ def assembly(
 def sources_of(rows: Sequence[Mapping[str, Any]], stage: str) -> dict[int, SourcePlace]:
     """Return the location of each line of `stage`, from the table of `GET .../lines`.
 
-    A line that stems from several of the source's is given to that which fewest lines stem from,
-    which is the innermost.
+    A line that stems from several source lines gets the one with the fewest lines, which is the
+    innermost.
     """
     found: dict[int, SourcePlace] = {}
     for row in sorted(rows, key=lambda row: len(row.get(stage, ()))):
@@ -128,7 +128,7 @@ def sources_of(rows: Sequence[Mapping[str, Any]], stage: str) -> dict[int, Sourc
 
 
 def _code(text: str, stage: str, filters: Mapping[str, Any]) -> Iterable[str | None]:
-    """Yield each line, None for one that is left out."""
+    """Yield each line, None for omitted ones."""
     comment = COMMENTS.get(BY_NAME[stage].syntax) if filters.get("commentOnly") else None
     debug = DEBUG_DIRECTIVES.get(BY_NAME[stage].syntax) if filters.get("directives") else None
     in_debug_section = False

@@ -58,12 +58,12 @@ class CompileOptions(BaseModel):
     userArguments: str = Field(  # noqa: N815 - Compiler Explorer's names
         default="",
         max_length=MAX_CHARS,
-        description="--kernel --signature --constexpr --option --stage, as tritonc writes them",
+        description="--kernel --signature --constexpr --option --stage, as in `tritonc compile`",
     )
     filters: dict[Name, Any] = Field(
         default_factory=dict,
         max_length=_MOST_IGNORED,
-        description="binary: SASS; commentOnly and directives leave out comments and debug data",
+        description="binary: SASS; commentOnly and directives omit comments and debug data",
     )
     compilerOptions: dict[Name, Any] = Field(  # noqa: N815
         default_factory=dict, max_length=_MOST_IGNORED
@@ -159,7 +159,7 @@ def _stage(
     if arguments.stage is None:
         return "sass" if asked.options.filters.get("binary") and "sass" in texts else default
     if arguments.stage not in texts:
-        shown = f"{arguments.stage[:100]!r} for {target}; there is {', '.join(texts)}"
+        shown = f"{arguments.stage[:100]!r} for {target}; write one of {', '.join(texts)}"
         raise ArgumentsRefused(f"there is no stage {shown}")
     return arguments.stage
 
@@ -183,7 +183,7 @@ def _compile_body(
 def _refusal(answer: InnerAnswer) -> CompileResult | None:
     """Return a failed result if the arguments are wrong, None if the answer is no problem.
 
-    Raises ProblemRaised for every other problem, as it was answered.
+    Raises ProblemRaised for every other problem, unchanged.
     """
     if answer.status == HTTPStatus.ACCEPTED:
         return _unfinished(answer.json.get("url"))

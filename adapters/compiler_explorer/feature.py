@@ -5,7 +5,7 @@ from adapters.compiler_explorer.compiling import ExplorerCompileRequest
 from service.feature import Feature
 
 COMPILER_EXPLORER = Feature(
-    tag={"name": "compiler explorer", "description": "Its API's shape, for plug-ins of editors."},
+    tag={"name": "compiler explorer", "description": "Its API's shape, for editor plug-ins."},
     routers=(routes.router, routes.builtin),
     bodies=(ExplorerCompileRequest,),
 )

@@ -24,9 +24,9 @@ class InferredRequest:
     members: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    """Flags that have to be written, such as `--signature x_ptr=TYPE`."""
+    """Required flags, such as `--signature x_ptr=TYPE`."""
     line: int | None = None
-    """Of the kernel whose parameters they are."""
+    """The line of the kernel with these parameters."""
 
 
 def infer(arguments: UserArguments, inspection: Inspection) -> InferredRequest:
@@ -40,7 +40,7 @@ def infer(arguments: UserArguments, inspection: Inspection) -> InferredRequest:
         if not _is_given(arguments, parameter.name) and (kind := _annotated(parameter))
     }
     constexprs, options = _first_configuration(arguments, kernel)
-    told = [f"{name}: {kind}, as it is annotated" for name, kind in types.items()]
+    told = [f"{name}: {kind}, from its annotation" for name, kind in types.items()]
     if constexprs or options:
         values = ", ".join(f"{name}={value}" for name, value in {**constexprs, **options}.items())
         told.append(f"{values}: the first of {len(kernel.configs)} autotune configurations")
@@ -97,7 +97,7 @@ def _annotated(parameter: InspectedParameter) -> str | None:
 def _first_configuration(
     arguments: UserArguments, kernel: InspectedKernel
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return constexprs and options of the first autotune configuration that can be read."""
+    """Return constexprs and options of the first readable autotune configuration."""
     first = kernel.configs[0] if kernel.configs else {}
     constexprs = {
         name: value["literal"]

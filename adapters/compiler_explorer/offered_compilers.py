@@ -1,4 +1,4 @@
-"""The compilers of Compiler Explorer's API: a target of a Triton that the deployment has."""
+"""The compilers of Compiler Explorer's API: each is a target of an available Triton."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,13 +85,13 @@ class OfferedCompiler:
 
 
 def described_languages(compilers: Sequence[OfferedCompiler]) -> list[dict[str, Any]]:
-    """Return the languages, with the compiler that one begins with."""
+    """Return the languages with their default compilers."""
     default = next((compiler.id for compiler in compilers if compiler.is_default), None)
     return [language | {"defaultCompiler": default} for language in LANGUAGES]
 
 
 def offered_compilers(toolchains: ToolchainSet) -> list[OfferedCompiler]:
-    """Return all compilers, those of the default Triton first; one version is one toolchain."""
+    """Return all compilers, the default Triton's first; each version has one toolchain."""
     default = toolchains.default
     by_version = {toolchain.triton: toolchain for toolchain in toolchains.known}
     if default is not None:
@@ -114,7 +114,7 @@ def compiler_id(triton: str, target: str) -> str:
 
 
 def as_text(compilers: Sequence[OfferedCompiler]) -> str:
-    """Return one line for each compiler, and one above them."""
+    """Return a heading and one line for each compiler."""
     rows = [(compiler.id, compiler.described()["name"]) for compiler in compilers]
     width = max((len(row[0]) for row in rows), default=0)
     return "".join(f"{row[0]:<{width}} | {row[1]}\n" for row in [("Compiler Name", "Name"), *rows])

@@ -1,4 +1,4 @@
-"""Compiler Explorer's API, so far as editor plug-ins use it. See docs/how-to/tools.md."""
+"""The part of Compiler Explorer's API that editor plug-ins use. See docs/how-to/tools.md."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -27,14 +27,14 @@ from service.state import state_of
 
 router = APIRouter(prefix="/api", tags=["compiler explorer"])
 builtin = APIRouter(prefix="/source/builtin", tags=["compiler explorer"])
-"""Outside of `/api`, as Compiler Explorer has it."""
-Fields = Annotated[str, Query(description="members to answer, by comma; `all` for all")]
+"""Outside of `/api`, as in Compiler Explorer."""
+Fields = Annotated[str, Query(description="members to return, with commas; `all` for all")]
 _TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}
 
 
 @router.get("/languages", summary="The languages of the compilers: one, Triton", responses=_TEXT)
 async def get_languages(request: Request, fields: Fields = "") -> Response:
-    """Answer JSON where `Accept` names it, else text."""
+    """Answer JSON if `Accept` names it, otherwise text."""
     languages = described_languages(await _compilers(request))
     if not _wants_json(request):
         rows = "".join(f"{language['id']} | {language['name']}\n" for language in languages)
@@ -47,13 +47,13 @@ async def get_languages(request: Request, fields: Fields = "") -> Response:
 
 @router.get("/compilers", summary="A compiler for each target of each Triton", responses=_TEXT)
 async def get_compilers(request: Request, fields: Fields = "") -> Response:
-    """Answer JSON where `Accept` names it, else text."""
+    """Answer JSON if `Accept` names it, otherwise text."""
     return _listing(request, await _compilers(request), fields)
 
 
 @router.get("/compilers/{language}", summary="The compilers of one language", responses=_TEXT)
 async def get_compilers_of(request: Request, language: str, fields: Fields = "") -> Response:
-    """Answer JSON where `Accept` names it, else text; none for another language than `triton`."""
+    """Answer JSON if `Accept` names it, otherwise text; none for languages except `triton`."""
     compilers = await _compilers(request)
     return _listing(request, compilers if language == LANGUAGE else [], fields)
 
@@ -67,28 +67,28 @@ async def get_libraries(request: Request, language: str) -> list[Any]:  # noqa: 
 
 @router.get("/tools/{language}", summary="The tools of one language: none")
 async def get_tools(request: Request, language: str) -> list[Any]:  # noqa: ARG001
-    """Answer an empty list, from which plug-ins let nothing be chosen."""
+    """Answer an empty list, so that plug-ins offer no choice."""
     await state_of(request).callers.identify(request, "compile")
     return []
 
 
 @router.get("/formats", summary="Formatters of sources: none")
 async def get_formats(request: Request) -> list[Any]:
-    """Answer an empty list, from which plug-ins let nothing be chosen."""
+    """Answer an empty list, so that plug-ins offer no choice."""
     await state_of(request).callers.identify(request, "compile")
     return []
 
 
 @builtin.get("/list", summary="Examples of sources: none; the page has some")
 async def get_builtin_sources(request: Request) -> list[Any]:
-    """Answer an empty list, from which plug-ins let nothing be chosen."""
+    """Answer an empty list, so that plug-ins offer no choice."""
     await state_of(request).callers.identify(request, "compile")
     return []
 
 
 @router.post(
     "/compiler/{compiler_id}/compile",
-    summary="Compile a kernel, answered as Compiler Explorer does",
+    summary="Compile a kernel and answer like Compiler Explorer",
     responses={200: {"model": CompileResult, "content": {"text/plain": {}}}},
     openapi_extra={"requestBody": body_of(ExplorerCompileRequest, {"fill": EXAMPLE})},
 )

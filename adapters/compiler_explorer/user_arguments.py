@@ -40,7 +40,7 @@ class UserArguments:
 def read_arguments(text: str) -> UserArguments:
     """Parse `text`.
 
-    `--flag=value` and `--flag value` are the same, and a flag of pairs takes as many as follow it.
+    `--flag=value` equals `--flag value`. A flag of pairs takes all pairs that follow it.
     Raises ArgumentsRefused.
     """
     if len(text) > MAX_CHARS:
@@ -67,7 +67,7 @@ def read_arguments(text: str) -> UserArguments:
 
 
 def value_of(text: str) -> Any:
-    """Return a value as `tritonc` reads it: JSON, True, False or None, else a string."""
+    """Parse a value as `tritonc` does: JSON, True, False or None, otherwise a string."""
     if text in _PYTHON:
         return _PYTHON[text]
     try:
@@ -91,7 +91,7 @@ def _no_json(name: str) -> Any:
 
 def _take(read: UserArguments, flag: str, word: str, took: bool) -> UserArguments:
     if not flag:
-        raise ArgumentsRefused(f"{word[:100]!r} is no flag; there is {USAGE}")
+        raise ArgumentsRefused(f"{word[:100]!r} is not a flag; write {USAGE}")
     if took and flag in _SINGLE:
         raise ArgumentsRefused(f"{word[:100]!r} follows the value of {flag}, which takes one")
     return _FLAGS[flag](read, word)
@@ -103,7 +103,7 @@ def _require_value(flag: str, took: bool) -> None:
 
 
 def _unknown(flag: str) -> str:
-    return f"{flag[:100]!r} is no flag here.{did_you_mean(flag, _FLAGS)} There is {USAGE}"
+    return f"{flag[:100]!r} is not a flag here.{did_you_mean(flag, _FLAGS)} Write {USAGE}"
 
 
 def _pair(flag: str, word: str) -> tuple[str, str]:

@@ -1,1 +1,1 @@
-"""APIs of other evaluators, for their clients: a thin layer on /v1/programs."""
+"""APIs of other evaluators for their clients: a thin layer on /v1/programs."""

@@ -44,8 +44,8 @@ async def post_evaluate(request: Request) -> KernelGymResult | FlashInferSubmitt
     if "kernel_code" in fields and "solution" not in fields:
         return await evaluate_task(request, caller, parse_value(data, KernelGymTask))
     detail = (
-        "The body has neither `kernel_code` nor `solution` alone: a task of KernelGYM has the "
-        "first, a request of flashinfer-bench the second; programs go to POST /v1/programs"
+        "The body must have either `kernel_code`, for a task of KernelGYM, or `solution`, for "
+        "flashinfer-bench; other programs go to POST /v1/programs"
     )
     raise ProblemRaised("invalid_request", detail)
 

@@ -1,4 +1,4 @@
-"""Whether programs are evaluated here now, in the shapes in which evaluators' clients ask it."""
+"""Answers whether the service evaluates programs now, in the forms of evaluators' clients."""
 
 from typing import Literal
 
@@ -20,14 +20,14 @@ class EvaluatorHealth(BaseModel):
     """The answer of `/health`: KernelGYM's clients read `status`, flashinfer-bench's the rest."""
 
     status: Literal["healthy", "unhealthy", "ok"] = Field(
-        description="healthy, unhealthy: where KernelGYM is asked; ok: where flashinfer-bench is"
+        description="healthy, unhealthy: for KernelGYM; ok: for flashinfer-bench"
     )
     workers: list[EvaluatorWorker] = Field(description="empty: no worker evaluates programs")
     queue_size: int
 
 
 async def health_of(request: Request) -> EvaluatorHealth:
-    """Return how the evaluation of programs is, in KernelGYM's words."""
+    """Return whether programs can be evaluated, in KernelGYM's terms."""
     state = state_of(request)
     await state.callers.identify(request, "launch")
     places = await known_places(state)

@@ -20,7 +20,7 @@ async def _with_trace_set(app: FastAPI, settings: ServiceSettings) -> AsyncItera
 
 
 def _with_prefix(tasks: APIRouter, prefix: str) -> APIRouter:
-    """Their clients may name the service with or without the evaluator's own prefix."""
+    """Accept paths with and without the evaluator's prefix."""
     router = APIRouter()
     router.include_router(tasks, prefix=prefix)
     return router
@@ -29,7 +29,7 @@ def _with_prefix(tasks: APIRouter, prefix: str) -> APIRouter:
 EVALUATORS = Feature(
     tag={
         "name": "evaluators",
-        "description": "KernelGYM's and flashinfer-bench's, for their clients.",
+        "description": "APIs of KernelGYM and flashinfer-bench, for their clients.",
     },
     routers=(
         *(

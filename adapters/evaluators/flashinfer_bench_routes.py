@@ -22,7 +22,7 @@ MAX_TIMEOUT_S = 3600
 MAX_TASKS = 1000
 router = APIRouter(prefix=PREFIX, tags=["evaluators"])
 tasks = APIRouter(tags=["evaluators"])
-"""What no other evaluator has at the same path, and is at the root, too."""
+"""Routes whose paths no other evaluator uses; they are also at the root."""
 
 
 class FlashInferSubmitted(BaseModel):
@@ -48,7 +48,7 @@ class FlashInferQuery(BaseModel):
     openapi_extra={"requestBody": body_of(FlashInferTask, {"a solution": EXAMPLE})},
 )
 async def post_evaluate(request: Request) -> FlashInferSubmitted:
-    """Answer the id of a task, which has a trace for each workload in the end."""
+    """Answer a task's id. The finished task has a trace for each workload."""
     caller = await _caller(request)
     body = await read_body(request, state_of(request).settings.max_body_bytes)
     return await evaluate_solution(request, caller, parse_body(body, FlashInferTask))
@@ -64,12 +64,12 @@ async def evaluate_solution(
 
 @tasks.post(
     "/tasks/batch",
-    summary="Several flashinfer-bench tasks at once",
+    summary="Get several flashinfer-bench tasks",
     response_model=list[FlashInferTaskAnswer],
     openapi_extra={"requestBody": body_of(FlashInferQuery, {})},
 )
 async def post_tasks(request: Request) -> list[FlashInferTaskAnswer]:
-    """Answer when all are over, at the latest after `timeout`; 404 if one does not exist."""
+    """Answer when all are over, or after `timeout`; 404 if one does not exist."""
     caller = await _caller(request)
     body = await read_body(request, state_of(request).settings.max_body_bytes)
     query = parse_body(body, FlashInferQuery)
@@ -107,7 +107,7 @@ async def get_definitions(request: Request) -> list[dict[str, Any]]:
 
 @tasks.get("/definitions/{name}", summary="One definition")
 async def get_definition(request: Request, name: str) -> dict[str, Any]:
-    """Answer it as its file has it."""
+    """Answer the content of its file."""
     await _caller(request)
     definition = trace_set_of(request).definitions.get(name)
     if definition is None:
@@ -117,7 +117,7 @@ async def get_definition(request: Request, name: str) -> dict[str, Any]:
 
 @tasks.get("/definitions/{name}/workloads", summary="The workloads of a definition")
 async def get_workloads(request: Request, name: str) -> list[dict[str, Any]]:
-    """Answer them as their file has them."""
+    """Answer the content of their file."""
     await _caller(request)
     trace_set = trace_set_of(request)
     if name not in trace_set.definitions:
@@ -128,7 +128,7 @@ async def get_workloads(request: Request, name: str) -> list[dict[str, Any]]:
 
 @tasks.get("/workloads/{uuid}", summary="One workload")
 async def get_workload(request: Request, uuid: str) -> dict[str, Any]:
-    """Answer it as its file has it."""
+    """Answer the content of its file."""
     await _caller(request)
     workload = trace_set_of(request).workload(uuid)
     if workload is None:

@@ -1,7 +1,7 @@
-"""A solution as flashinfer-bench has it, and the programs that evaluate it on workloads.
+"""Solutions of flashinfer-bench, and the programs that evaluate them on workloads.
 
-Inputs become a function of torch, and outputs a tuple, by Python text that stands behind the
-solution's own: its lines keep their numbers. Nothing of the solution is read here.
+Python text appended to the solution turns inputs into a torch function and outputs into a tuple,
+so the solution's lines keep their numbers. The solution itself is not parsed here.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from compiler.rejection import Fault, RequestRejected
 from compiler.request.compile_request import MAX_TEXT_CHARS, MAX_TIMEOUT_S
 
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
-"""What `flashinfer-bench serve` begins with."""
+"""Defaults of `flashinfer-bench serve`."""
 ENTRY = "tritond_entry"
 PACKAGE = "solution"
-"""Where several sources lie: they import each other relatively, as flashinfer-bench has it."""
+"""The folder of several sources, which import each other relatively, as in flashinfer-bench."""
 MAX_WORKLOADS = 1000
 _ENTRY_POINT = re.compile(r"([^:]{1,256})::([A-Za-z_]\w{0,127})", re.ASCII)
 _SOURCE_PATH = re.compile(r"(?:[A-Za-z_]\w*/){0,7}[A-Za-z_]\w*\.py", re.ASCII)
@@ -55,7 +55,7 @@ class SolutionSource(BaseModel):
 
 
 class BuildSpec(BaseModel):
-    """How a solution is built and called."""
+    """Build and call settings of a solution."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -81,7 +81,7 @@ class Solution(BaseModel):
 
     @property
     def unique_name(self) -> str:
-        """The name with the first digits of a hash of all that is run, as flashinfer-bench's."""
+        """The name with the first digits of a hash of the code, as in flashinfer-bench."""
         digest = hashlib.sha1(usedforsecurity=False)
         spec = self.spec
         parts = [self.definition, spec.language, spec.entry_point, spec.binding or ""]
@@ -109,7 +109,7 @@ def refuse_other_solutions(solution: Solution) -> None:
     """Raise RequestRejected for unsupported languages and for invalid sources."""
     spec, faults = solution.spec, []
     if spec.language not in {"python", "triton"}:
-        message = f"solutions in {spec.language} are not built here; only python and triton"
+        message = f"{spec.language} is not supported; write solutions in python or triton"
         faults.append(Fault("/solution/spec/language", message))
     entry = _ENTRY_POINT.fullmatch(spec.entry_point)
     paths = [source.path for source in solution.sources]
@@ -119,7 +119,7 @@ def refuse_other_solutions(solution: Solution) -> None:
     for index, path in enumerate(paths):
         at = f"/solution/sources/{index}/path"
         if paths.index(path) != index:
-            faults.append(Fault(at, "is there twice"))
+            faults.append(Fault(at, "is listed twice; list each path once"))
         elif not _SOURCE_PATH.fullmatch(path):
             faults.append(Fault(at, "must be a relative path of identifiers that ends with .py"))
     if faults:
@@ -129,21 +129,21 @@ def refuse_other_solutions(solution: Solution) -> None:
 def why_not(definition: Definition, workload: Workload) -> str | None:
     """Return why this service cannot evaluate `workload`, None if it can."""
     if definition.op_type == "sampling":
-        return "samples are compared by their distribution, which is not done here"
+        return "sampling needs a comparison of distributions, which this service does not have"
     if "moe_fp8_block_scale" in definition.name:
-        return "it is held to a share of the elements only, which is not done here"
+        return "only a share of its elements must match, which this service cannot check"
     for name, spec in workload.inputs.items():
         if spec.type == "safetensors":
-            return f"the input {name!r} is in a safetensors file; only random ones and scalars"
+            return f"the input {name!r} is in a safetensors file; use random inputs or scalars"
         if spec.type == "scalar" and spec.value is None:
             return f"the scalar input {name!r} has no value"
     for name, tensor in (*definition.inputs.items(), *definition.outputs.items()):
         if tensor.dtype not in _FLOATS | _SMALL_FLOATS | _INTEGERS.keys() | {"bool"}:
-            return f"{name!r} is of dtype {tensor.dtype[:32]}"
+            return f"{name!r} has the unsupported dtype {tensor.dtype[:32]}"
         try:
             definition.shape(tensor, workload)
         except KeyError as error:
-            return f"nothing says how long the axis {error.args[0]!r} of {name!r} is"
+            return f"the axis {error.args[0]!r} of {name!r} has no length"
     return None
 
 
@@ -177,7 +177,7 @@ def _tritond_outputs(made, names):
 
 
 def _texts(solution: Solution) -> tuple[str, dict[str, str], str]:
-    """Return the source that ends with the entry, further modules, and how the entry is called."""
+    """Return the source that ends with the entry point, further modules, and its call."""
     path, function = solution.spec.entry_point.split("::")
     if len(solution.sources) == 1:
         return solution.sources[0].content, {}, function

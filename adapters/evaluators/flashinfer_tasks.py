@@ -1,6 +1,6 @@
-"""flashinfer-bench's tasks as they are kept: a batch of programs, one for each workload.
+"""Stored tasks of flashinfer-bench: a batch of programs, one for each workload.
 
-A task that nothing can be evaluated of needs no program and is kept nowhere: its id says why.
+A task without any workload to evaluate is not stored; its id contains the reason.
 """
 
 import base64
@@ -33,25 +33,25 @@ BATCHES = "/v1/batches"
 _FAILED = "failed-"
 _MAX_ID_CHARS = 2048
 _SAID = TypeAdapter(tuple[str, str, str])
-"""What the id of a failed task says: definition, solution, and why."""
+"""The parts of a failed task's id: definition, solution, and reason."""
 _POINTERS = {"/requests/0/source": "/solution/sources"}
 
 
 @dataclass(frozen=True, slots=True)
 class KeptSolution:
-    """A solution that was posted: its batch has a program for each of `evaluated`."""
+    """A posted solution: its batch has a program for each of `evaluated`."""
 
     definition: str
     solution: str
     url: str
     evaluated: Sequence[str]
     left_out: dict[str, str]
-    """Why each other workload was not evaluated, by uuid."""
+    """The reason for each workload that was not evaluated, by uuid."""
     posted_at: str
 
     @property
     def traced(self) -> Traced:
-        """What its traces are of."""
+        """The subject of its traces."""
         return Traced(self.definition, self.solution, self.posted_at)
 
 
@@ -76,7 +76,7 @@ async def submit_solution(request: Request, caller: Caller, task: FlashInferTask
             why = f"No workload of {definition.name} can be evaluated: {first}"
         return _failed_id(definition.name, solution.unique_name, why)
     programs = [
-        # a seed that no candidate knows: a table of outputs would pass under a fixed one
+        # the seed is secret: with a fixed one, a table of precomputed outputs would pass
         program_of(solution, definition, workload) | {"seed": secrets.randbelow(1 << 63)}
         for workload in evaluated
     ]
@@ -94,7 +94,7 @@ async def submit_solution(request: Request, caller: Caller, task: FlashInferTask
 async def task_answer(
     request: Request, caller: Caller, task_id: str, wait_s: float
 ) -> FlashInferTaskAnswer:
-    """Return a task as it is after at most `wait_s`. Raises ProblemRaised (404)."""
+    """Return a task after at most `wait_s`. Raises ProblemRaised (404)."""
     if task_id.startswith(_FAILED):
         return _failed(task_id)
     data = await state_of(request).evaluations.find(caller.id, KIND, task_id)
@@ -114,7 +114,7 @@ async def task_answer(
 
 
 def _no_definition(trace_set: TraceSet, name: str) -> ProblemRaised:
-    why = "" if trace_set.definitions else "; the operator names them by TRITOND_FLASHINFER_TRACE"
+    why = "" if trace_set.definitions else "; the operator must set TRITOND_FLASHINFER_TRACE"
     detail = f"Definition not found: {name[:100]}{why}"
     return ProblemRaised("invalid_request", detail, parameter="definition")
 
@@ -143,7 +143,7 @@ def _traces(trace_set: TraceSet, kept: KeptSolution, items: Any) -> list[dict[st
 
 
 def _workload(trace_set: TraceSet, uuid: str) -> Workload:
-    """Return the workload; of one that has left the folder since, what is known."""
+    """Return the workload; if it left the folder since, only its known members."""
     return trace_set.workload(uuid) or Workload(uuid=uuid, axes={}, inputs={})
 
 
@@ -160,5 +160,5 @@ def _failed(task_id: str) -> FlashInferTaskAnswer:
         return FlashInferTaskAnswer(
             task_id=task_id, status="failed", definition=definition, solution=solution, error=why
         )
-    except ValueError:  # no base64, no JSON, or not three texts
+    except ValueError:  # not base64, not JSON, or not three texts
         raise ProblemRaised("not_found", f"Task not found: {task_id[:100]}") from None

@@ -1,4 +1,4 @@
-"""What became of a solution on a workload, as flashinfer-bench says it: a trace."""
+"""Traces of flashinfer-bench: the result of a solution on a workload."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from adapters.evaluators.program_words import (
     told_flags,
 )
 
-NOT_TIMED = "nothing was timed: latencies and speed-up are 0.0, which says that they are not known"
+NOT_TIMED = "nothing was timed: latencies and speed-up are unknown, and set to 0.0"
 ON_THE_CPU = "tritond CPU device"
 _STATUSES = {
     None: "PASSED",
@@ -36,7 +36,7 @@ _UNTIMED = {"latency_ms": 0.0, "reference_latency_ms": 0.0, "speedup_factor": 0.
 
 
 class FlashInferTaskAnswer(BaseModel):
-    """The answer of `/tasks/{task_id}`; each trace is one workload's."""
+    """The answer of `/tasks/{task_id}`, with one trace for each workload."""
 
     task_id: str
     status: str
@@ -48,7 +48,7 @@ class FlashInferTaskAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What the traces of a task are of; `posted_at` is in ISO 8601."""
+    """The subject of a task's traces; `posted_at` is in ISO 8601."""
 
     definition: str
     solution: str
@@ -95,7 +95,7 @@ def _status(program: Mapping[str, Any]) -> str:
 
 
 def _performance(program: Mapping[str, Any]) -> dict[str, float] | None:
-    """Return latencies in milliseconds, None where nothing was timed."""
+    """Return latencies in milliseconds, None if nothing was timed."""
     times = times_of(program)
     if times is None:
         return None
@@ -120,7 +120,7 @@ def _correctness(program: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _largest(errors: Any) -> float | str:
-    """Return the largest; what is not finite is written as flashinfer-bench reads it."""
+    """Return the largest value; non-finite ones are spelled as flashinfer-bench expects."""
     values = [float(error) for error in errors if error is not None]
     if any(isnan(value) for value in values):
         return "NaN"

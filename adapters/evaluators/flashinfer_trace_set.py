@@ -1,6 +1,6 @@
-"""Definitions and workloads of flashinfer-bench, from the folder that the operator names.
+"""Definitions and workloads of flashinfer-bench, from a folder of the operator.
 
-Read once, when the service starts: a folder that cannot be read ends it, with the file's name.
+They are read when the service starts. An unreadable file stops it with an error naming the file.
 """
 
 import re
@@ -25,7 +25,7 @@ class _Part(BaseModel):
 
 
 class DefinitionAxis(_Part):
-    """An axis of a definition; of a variable one each workload says the length."""
+    """An axis of a definition; workloads give the length of a variable one."""
 
     type: Literal["const", "var"] = "var"
     value: Annotated[int, Field(ge=0)] | None = None
@@ -39,7 +39,7 @@ class TensorSpec(_Part):
 
 
 class Definition(_Part):
-    """What is to be computed, with a reference whose function `run` does so."""
+    """A computation, with a reference function `run`."""
 
     name: _Name
     op_type: _Name
@@ -57,14 +57,14 @@ class Definition(_Part):
 
 
 class InputSpec(_Part):
-    """Where an input of a workload comes from."""
+    """The source of a workload's input."""
 
     type: Literal["random", "scalar", "safetensors"]
     value: bool | int | float | None = None
 
 
 class Workload(_Part):
-    """Lengths of the variable axes, and inputs; those not named are random."""
+    """Lengths of the variable axes, and inputs; inputs that are not listed are random."""
 
     uuid: _Name
     axes: dict[_Name, Annotated[int, Field(ge=0)]]
@@ -73,13 +73,13 @@ class Workload(_Part):
 
 @dataclass(frozen=True)
 class TraceSet:
-    """What a service evaluates solutions against; documents are as the files have them."""
+    """The definitions and workloads to evaluate against; documents keep their files' content."""
 
     definitions: Mapping[str, Definition] = field(default_factory=dict)
     workloads: Mapping[str, Sequence[Workload]] = field(default_factory=dict)
 
     def workload(self, uuid: str) -> Workload | None:
-        """Return the workload with this uuid, None where there is none."""
+        """Return the workload with this uuid, None if there is none."""
         found = (each for group in self.workloads.values() for each in group if each.uuid == uuid)
         return next(found, None)
 
@@ -87,7 +87,7 @@ class TraceSet:
 def read_trace_set(folder: str | None) -> TraceSet:
     """Return the definitions and workloads in `folder`, none for None.
 
-    Raises ValueError for what cannot be read or is not of the published form.
+    Raises ValueError for unreadable or malformed files.
     """
     if folder is None:
         return TraceSet()
@@ -99,7 +99,7 @@ def read_trace_set(folder: str | None) -> TraceSet:
     for path in sorted((root / "definitions").rglob("*.json")):
         definition = _valid(Definition, _json(path, _bytes_of(path), path.name), path.name)
         if definition.name in definitions:
-            message = f"{path}: there are two definitions {definition.name!r}"
+            message = f"{path}: definition {definition.name!r} appears twice; remove one"
             raise ValueError(message)
         _check(definition, path)
         definitions[definition.name] = definition
@@ -124,7 +124,7 @@ def _workloads(path: Path) -> Iterator[tuple[str, Workload]]:
 def _bytes_of(path: Path) -> bytes:
     size_bytes = path.stat().st_size
     if size_bytes > MAX_FILE_BYTES:
-        message = f"{path} has {size_bytes} bytes, more than {MAX_FILE_BYTES}"
+        message = f"{path} has {size_bytes} bytes, more than the {MAX_FILE_BYTES} allowed"
         raise ValueError(message)
     return path.read_bytes()
 
@@ -141,20 +141,20 @@ def _valid(model: type[_Model], document: Any, at: str) -> _Model:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        message = f"{at} is no {model.__name__.lower()} of flashinfer-bench: {error}"
+        message = f"{at} is not a valid {model.__name__.lower()} of flashinfer-bench: {error}"
         raise ValueError(message) from None
 
 
 def _check(definition: Definition, path: Path) -> None:
-    """Refuse names that would not be Python in the programs made of the definition."""
+    """Refuse names that are invalid in the Python text of programs."""
     for name in (*definition.inputs, *definition.outputs):
         if not _IDENTIFIER.fullmatch(name) or iskeyword(name):
-            message = f"{path}: {name!r} is no name for an input or output"
+            message = f"{path}: {name!r} is not a valid name of an input or output"
             raise ValueError(message)
     tensors = (*definition.inputs.values(), *definition.outputs.values())
     for axis in (axis for tensor in tensors for axis in tensor.shape or ()):
         if axis not in definition.axes:
-            message = f"{path}: there is no axis {axis!r}"
+            message = f"{path}: axis {axis!r} is not defined"
             raise ValueError(message)
 
 

@@ -21,9 +21,9 @@ async def posted(
     *,
     idempotency_key: str | None = None,
 ) -> Any:
-    """Return what is answered to `body` at `path`; what is refused there is refused here.
+    """Return the answer to `body` posted to `path`; a refusal there is raised here.
 
-    `pointers` are the names that the caller knows fields of `body` by.
+    `pointers` maps fields of `body` to the caller's names for them.
     """
     answer = await ask_itself(request, "POST", path, body, idempotency_key=idempotency_key)
     if answer.is_problem:
@@ -32,7 +32,7 @@ async def posted(
 
 
 async def awaited(request: Request, url: str, wait_s: float) -> Any:
-    """Return the program or batch at `url` once it is over, at the latest after `wait_s`.
+    """Return the program or batch at `url` once it is over, or after `wait_s`.
 
     Raises ClientDisconnect when the client hangs up; the posted work continues.
     """
@@ -66,7 +66,7 @@ async def _awaited(request: Request, url: str, wait_s: float) -> Any:
 
 async def _hung_up(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
-        pass  # the end of a body, which a GET has as well
+        pass  # skip the end of the body, which a GET also has
 
 
 async def is_there(request: Request, url: str) -> bool:

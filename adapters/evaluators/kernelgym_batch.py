@@ -22,7 +22,7 @@ _LIVING = frozenset({"pending", "processing"})
 async def evaluate_batch(
     request: Request, caller: Caller, batch: KernelGymBatch
 ) -> KernelGymBatchResult:
-    """Return the results of all tasks; a client must poll those that take too long.
+    """Return the results of all tasks; clients must poll those that take too long.
 
     A refused task counts as failed, and does not affect the others.
     """

@@ -10,7 +10,7 @@ from adapters.evaluators.program_words import MadeOf, cause_of, device_of, times
 
 TaskStatus = Literal["pending", "processing", "completed", "failed", "timeout", "cancelled"]
 DECOYS = frozenset({"no_kernel", "dead_launch"})
-"""Flags of programs whose Triton kernels do not make their outputs."""
+"""Flags of programs whose outputs do not come from Triton kernels."""
 _ERROR_CODES = {
     MadeOf.SOURCE: "COMPILATION_ERROR",
     MadeOf.RUN: "RUNTIME_ERROR",
@@ -27,22 +27,22 @@ _STATUSES: dict[str, TaskStatus] = {
 
 
 class KernelGymResult(BaseModel):
-    """The answer of `/evaluate` and `/results/{task_id}`; what is not known is null."""
+    """The answer of `/evaluate` and `/results/{task_id}`; unknown members are null."""
 
     task_id: str
     status: TaskStatus
     compiled: bool | None = None
     correctness: bool | None = None
     decoy_kernel: bool | None = Field(
-        default=None, description="no Triton kernel makes the outputs"
+        default=None, description="no Triton kernel computes the outputs"
     )
     reference_runtime: float | None = Field(
-        default=None, description="milliseconds, median; null where nothing was timed"
+        default=None, description="milliseconds, median; null if nothing was timed"
     )
     kernel_runtime: float | None = Field(
-        default=None, description="milliseconds, median; null where nothing was timed"
+        default=None, description="milliseconds, median; null if nothing was timed"
     )
-    speedup: float | None = Field(default=None, description="null where nothing was timed")
+    speedup: float | None = Field(default=None, description="null if nothing was timed")
     metadata: dict[str, Any] | None = None
     error_message: str | None = None
     error_code: str | None = None
@@ -76,14 +76,14 @@ class KernelGymBatchResult(BaseModel):
 
 
 def now() -> str:
-    """Return the time, as KernelGYM writes it."""
+    """Return the time in KernelGYM's format."""
     return datetime.now(UTC).isoformat()
 
 
 def status_of(program: Mapping[str, Any]) -> TaskStatus:
-    """Return the status that KernelGYM has for `program`, an answer of /v1/programs.
+    """Return KernelGYM's status for `program`, an answer of /v1/programs.
 
-    A candidate's own fault is `completed`: an evaluation with a result.
+    A wrong candidate is `completed`: its evaluation has a result.
     """
     if program["state"] != "failed":
         return _STATUSES[program["state"]]
@@ -102,7 +102,7 @@ def result_of(
     not_applied: Mapping[str, str],
     submitted_at: str | None = None,
 ) -> KernelGymResult:
-    """Return KernelGYM's answer for `program`, as far as it is known."""
+    """Return KernelGYM's answer for the present state of `program`."""
     status = status_of(program)
     if status in {"pending", "processing"}:
         return KernelGymResult(task_id=task_id, status=status, submitted_at=submitted_at)
@@ -126,7 +126,7 @@ def result_of(
 
 
 def status_answer(task_id: str, program: Mapping[str, Any]) -> KernelGymStatus:
-    """Return the status of a task, and why it has no result where it has none."""
+    """Return the status of a task, with the reason if it has no result."""
     status = status_of(program)
     has_result = status in {"pending", "processing", "completed"}
     return KernelGymStatus(

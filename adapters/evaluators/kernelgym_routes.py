@@ -1,4 +1,4 @@
-"""KernelGYM's API: tasks posted, polled, fetched. See docs/how-to/evaluators.md."""
+"""KernelGYM's API: post, poll and fetch tasks. See docs/how-to/evaluators.md."""
 
 from fastapi import APIRouter, Request
 
@@ -25,7 +25,7 @@ from service.state import state_of
 PREFIX = "/kernelgym"
 router = APIRouter(prefix=PREFIX, tags=["evaluators"])
 tasks = APIRouter(tags=["evaluators"])
-"""What no other evaluator has at the same path, and is at the root, too."""
+"""Routes whose paths no other evaluator uses; they are also at the root."""
 
 
 @router.post(
@@ -65,7 +65,7 @@ async def post_batch(request: Request) -> KernelGymBatchResult:
 
 @tasks.get("/status/{task_id}", summary="Get the status of a KernelGYM task")
 async def get_status(request: Request, task_id: str) -> KernelGymStatus:
-    """Answer at once."""
+    """Answer immediately."""
     kept = await find_task(request, await _caller(request), task_id)
     return status_answer(task_id, await awaited(request, kept.url, 0))
 
@@ -76,14 +76,14 @@ async def get_results(request: Request, task_id: str) -> KernelGymResult:
     kept = await find_task(request, await _caller(request), task_id)
     program = await awaited(request, kept.url, 0)
     if program["state"] not in FINISHED:
-        detail = f"Task {task_id[:100]!r} has no result yet; GET /status/{{task_id}} says when"
+        detail = f"Task {task_id[:100]!r} has no result yet; poll GET /status/{{task_id}}"
         raise ProblemRaised("not_found", detail)
     return result_of(task_id, program, kept.not_applied, kept.submitted_at)
 
 
 @tasks.delete("/tasks/{task_id}", summary="Cancel a KernelGYM task")
 async def delete_task(request: Request, task_id: str) -> dict[str, str]:
-    """Answer 404 for a task that is over, as KernelGYM does."""
+    """Answer 404 for a finished task, as KernelGYM does."""
     kept = await find_task(request, await _caller(request), task_id)
     answer = await ask_itself(request, "DELETE", kept.url)
     if answer.is_problem or answer.json["state"] in FINISHED - {"cancelled"}:

@@ -1,4 +1,4 @@
-"""A task as KernelGYM's clients post it, and the program that it asks to be evaluated.
+"""Tasks of KernelGYM's clients, and the programs that evaluate them.
 
 A field without an equivalent here is refused if it would change the evaluation. A field that only
 affects measuring or caching is listed under `metadata.not_applied`.
@@ -14,11 +14,11 @@ from compiler.request.compile_request import MAX_TIMEOUT_S, Json, Name
 from launch.request.initializer import MAX_SEED
 
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
-"""Of KernelGYM, as of KernelBench."""
+"""Those of KernelGYM and KernelBench."""
 CALLS_OF_A_TRIAL = 2
-"""Of a program: each on values of its own."""
+"""Each call of a program uses other values."""
 MAX_TIMING_MS = 5000
-"""For the timed calls of either program; those that are left over are not made."""
+"""Bound on the timed calls of one program; calls beyond it are skipped."""
 MAX_BATCH_TASKS = 100
 POINTERS = {
     "/source": "/kernel_code",
@@ -27,7 +27,7 @@ POINTERS = {
     "/reference/source": "/reference_code",
     "/timeout_s": "/timeout",
 }
-"""Fields of a program, and those of a task that they were made of."""
+"""Fields of a program, and the fields of a task that set them."""
 EXAMPLE: dict[str, Any] = {
     "task_id": "add-one-001",
     "reference_code": "import torch\n\n\nclass Model(torch.nn.Module):\n"
@@ -47,13 +47,13 @@ _Flag = bool | None
 
 
 class KernelGymTask(BaseModel):
-    """The body of KernelGYM's `POST /evaluate`, with its names and its bounds."""
+    """The body of KernelGYM's `POST /evaluate`, with its names and limits."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, json_schema_extra={"examples": [EXAMPLE]}
     )
 
-    task_id: str = Field(min_length=1, max_length=100, description="the caller's own name for it")
+    task_id: str = Field(min_length=1, max_length=100, description="the caller's name for it")
     kernel_code: _Code = Field(description="a module with the class `<entry_point>New`")
     reference_code: _Code | None = Field(
         default=None, description="a module with the class `<entry_point>` and `get_inputs`"
@@ -61,7 +61,7 @@ class KernelGymTask(BaseModel):
     entry_point: str = Field(default="Model", max_length=128, pattern=r"^[A-Za-z_]\w{0,127}$")
     timeout: int = Field(default=300, ge=10, le=3600, description="seconds of execution")
     priority: Literal["low", "normal", "high"] = "normal"
-    force_refresh: bool = Field(default=False, description="evaluate again what has a result")
+    force_refresh: bool = Field(default=False, description="ignore an existing result")
     toolkit: _Word = "kernelbench"
     backend_adapter: _Word = "kernelbench"
     backend: Literal["triton", "cuda"] = "triton"
@@ -71,8 +71,8 @@ class KernelGymTask(BaseModel):
         default=None,
         ge=0,
         le=MAX_SEED,
-        description="of the inputs; default: a secret one of this task, which no candidate knows "
-        "(KernelGYM itself has no such field, and always takes 42)",
+        description="of the inputs; default: a secret seed, which candidates cannot know "
+        "(KernelGYM has no such field and always uses 42)",
     )
     num_perf_trials: int = Field(default=100, ge=1, le=1000)
     num_warmup: int = Field(default=3, ge=0, le=100)
@@ -104,32 +104,31 @@ class KernelGymBatch(BaseModel):
 
 
 def refuse_other_work(task: KernelGymTask, pointer: str = "", *, on_gpu: bool) -> None:
-    """Raise RequestRejected for what would have to be evaluated otherwise than is done here.
+    """Raise RequestRejected for tasks that KernelGYM would evaluate in another way.
 
-    `on_gpu`: programs run on a GPU here, and are timed.
+    `on_gpu`: programs run on a GPU here and are timed.
     """
     faults = [
         Fault(f"{pointer}/{name}", why)
         for name, is_other, why in (
-            ("backend", task.backend != "triton", "sources in CUDA are not built; only `triton`"),
-            ("toolkit", task.toolkit != "kernelbench", "there is `kernelbench` alone"),
-            ("backend_adapter", task.backend_adapter != "kernelbench", "there is `kernelbench`"),
+            ("backend", task.backend != "triton", "CUDA sources are not supported; use `triton`"),
+            ("toolkit", task.toolkit != "kernelbench", "only `kernelbench` is supported"),
+            ("backend_adapter", task.backend_adapter != "kernelbench", "must be `kernelbench`"),
             (
                 "workflow",
                 (task.workflow or "kernelbench") != "kernelbench",
-                "there is `kernelbench` alone; functions and scripts go to POST /v1/programs",
+                "only `kernelbench` is supported; functions and scripts go to POST /v1/programs",
             ),
-            ("cases_code", task.cases_code is not None, "is of the workflow kernel_simple"),
-            ("cases", task.cases is not None, "is of the workflow kernel_simple"),
+            ("cases_code", task.cases_code is not None, "belongs to the workflow kernel_simple"),
+            ("cases", task.cases is not None, "belongs to the workflow kernel_simple"),
             ("reference_code", task.reference_code is None, "is required"),
-            ("resources", bool(task.resources), "a program gets one device, as it comes"),
+            ("resources", bool(task.resources), "cannot be chosen: a program gets one device"),
             ("run_correctness", task.run_correctness is False, "outputs are always compared"),
             *(
                 (
                     name,
                     not on_gpu and getattr(task, name) is True,
-                    "no worker runs programs on a GPU here, and only runs there are timed; leave "
-                    "it out",
+                    "no worker of this service times programs on a GPU; leave the field out",
                 )
                 for name in _PERFORMANCE
             ),
@@ -142,15 +141,15 @@ def refuse_other_work(task: KernelGymTask, pointer: str = "", *, on_gpu: bool) -
 
 _PERFORMANCE = ("run_performance", "measure_performance")
 _TIMES = "nothing is timed on the CPU device: runtimes and speedup are null"
-_NO_CACHE = "the reference is evaluated beside each candidate; nothing of it is cached"
+_NO_CACHE = "the reference is evaluated with each candidate and never cached"
 _NOT_APPLIED = {
-    "enable_profiling": "programs are not profiled; their times are told entry by entry",
-    "reference_backend": "the reference is run as it stands, op by op",
+    "enable_profiling": "programs are not profiled; their times are listed by entry",
+    "reference_backend": "the reference runs unchanged, op by op",
     "uuid": _NO_CACHE,
     "use_reference_cache": _NO_CACHE,
     "is_valid": _NO_CACHE,
 }
-_NOT_ON_A_GPU = {"device_preference": "whichever GPU is free takes the program"}
+_NOT_ON_A_GPU = {"device_preference": "the program runs on any free GPU"}
 _NOT_ON_THE_CPU = {
     "num_perf_trials": _TIMES,
     "num_warmup": _TIMES,
@@ -159,29 +158,29 @@ _NOT_ON_THE_CPU = {
 
 
 def not_applied(task: KernelGymTask, *, on_gpu: bool) -> dict[str, str]:
-    """Return the fields that were sent and change nothing here, and why."""
+    """Return the fields of the task without effect here, and why."""
     sent = {name for name in task.model_fields_set if getattr(task, name) not in (None, False)}
     unused = _NOT_APPLIED | (_NOT_ON_A_GPU if on_gpu else _NOT_ON_THE_CPU)
     told = {name: why for name, why in unused.items() if name in sent}
     for name in _PERFORMANCE:
         if on_gpu and getattr(task, name) is False:
-            told[name] = "what runs on a GPU is always timed"
+            told[name] = "programs on a GPU are always timed"
     if task.timeout > MAX_TIMEOUT_S:
-        told["timeout"] = f"{MAX_TIMEOUT_S} s is the most"
+        told["timeout"] = f"the maximum is {MAX_TIMEOUT_S} s"
     if task.priority == "high":
-        told["priority"] = "high is as normal"
+        told["priority"] = "high is treated as normal"
     for name in ("detect_decoy_kernel", "enable_triton_detection", "run_triton_detection"):
         if getattr(task, name) is False:
-            told[name] = "launches are always looked for"
+            told[name] = "launches are always checked"
     if task.verbose_errors is False:
-        told["verbose_errors"] = "errors are always answered in full"
+        told["verbose_errors"] = "errors are always reported in full"
     return told
 
 
 def program_of(task: KernelGymTask, *, on_gpu: bool) -> dict[str, Any]:
     """Return the body of POST /v1/programs that evaluates `task`, on a GPU or the CPU device.
 
-    It has a `seed` only where the task has one.
+    It has a `seed` only if the task has one.
     """
     timeout_s = min(task.timeout, MAX_TIMEOUT_S)
     timing = {

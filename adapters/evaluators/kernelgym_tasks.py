@@ -1,4 +1,4 @@
-"""KernelGYM's tasks as they are kept: the caller's name for a program, and what was not applied."""
+"""Stored tasks of KernelGYM: the caller's name for a program, and the ignored fields."""
 
 import hashlib
 import secrets
@@ -29,7 +29,7 @@ PROGRAMS = "/v1/programs"
 
 @dataclass(frozen=True, slots=True)
 class KeptTask:
-    """A task that was posted; `digest` is of the program's body."""
+    """A posted task; `digest` is that of the program's body."""
 
     task_id: str
     url: str
@@ -41,7 +41,7 @@ class KeptTask:
 async def submit_task(
     request: Request, caller: Caller, task: KernelGymTask, pointer: str = ""
 ) -> KeptTask:
-    """Post the program of `task`, unless the caller's task of this name has done so.
+    """Post the program of `task`, unless the caller's task of this name already did.
 
     Raises ProblemRaised and RequestRejected.
     """
@@ -59,7 +59,7 @@ async def submit_task(
         )
         raise ProblemRaised("invalid_request", detail, parameter="task_id")
     name = hashlib.sha256(f"{task.task_id}\0{digest}".encode()).hexdigest()
-    # another candidate gets another seed; this one, posted again, its own
+    # each candidate gets another seed, but posting it again keeps its seed
     drawn = secrets.token_hex(16) if task.force_refresh else ""
     seed = await state_of(request).evaluations.seed(caller.id, KIND, name, drawn)
     body = {"seed": seed} | body
@@ -73,7 +73,7 @@ async def submit_task(
 
 
 async def find_task(request: Request, caller: Caller, task_id: str) -> KeptTask:
-    """Return the caller's task. Raises ProblemRaised (404) where there is none."""
+    """Return the caller's task. Raises ProblemRaised (404) if there is none."""
     kept = await _find(request, caller, task_id)
     if kept is None:
         raise ProblemRaised("not_found", f"You have no task {task_id[:100]!r}")

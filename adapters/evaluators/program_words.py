@@ -1,4 +1,4 @@
-"""What is to blame for a program that did not pass, in words that other evaluators have."""
+"""The causes of failed programs, and their findings and times, for other evaluators' formats."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ FINISHED = frozenset({"completed", "failed", "cancelled"})
 
 
 class MadeOf(Enum):
-    """Where a program that did not pass went wrong."""
+    """The part that made a program fail."""
 
     SOURCE = auto()
-    """The candidate cannot be imported, or a kernel of it does not compile."""
+    """The candidate cannot be imported, or one of its kernels does not compile."""
     RUN = auto()
-    """It raised, or a kernel of it did what no kernel may."""
+    """It raised an exception, or one of its kernels did something invalid."""
     VALUES = auto()
-    """It ran, and its outputs are others than the reference's."""
+    """It ran, but its outputs differ from the reference's."""
     TIME = auto()
     ELSEWHERE = auto()
-    """The reference, what cannot be recorded or replayed here, or the service."""
+    """The reference, an unsupported operation, or the service."""
 
 
 _OF_VERDICTS = {
@@ -35,7 +35,7 @@ _TIMEOUTS = frozenset({"deadline_exceeded", "record_timeout", "compile_timeout",
 
 
 def cause_of(program: Mapping[str, Any]) -> MadeOf | None:
-    """Return where `program`, a finished answer of /v1/programs, went wrong; None: it passed."""
+    """Return the cause of failure of `program`, a finished answer; None if it passed."""
     if program["state"] == "completed":
         return _cause_of_verdict(program)
     problem = program.get("problem") or {}
@@ -58,14 +58,14 @@ def _cause_of_verdict(program: Mapping[str, Any]) -> MadeOf | None:
 
 
 def device_of(program: Mapping[str, Any]) -> str | None:
-    """Return the model of the GPU of `program`, an answer of /v1/programs; None: the CPU device."""
+    """Return the GPU model of `program`, an answer of /v1/programs; None for the CPU device."""
     device = program.get("device") or {}
     return device.get("model") or device.get("target")
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Medians of one call in milliseconds, and how many times as fast as the reference it is."""
+    """Medians of one call in milliseconds, and the speed-up over the reference."""
 
     program_ms: float
     reference_ms: float
@@ -73,7 +73,7 @@ class Times:
 
 
 def times_of(program: Mapping[str, Any]) -> Times | None:
-    """Return the times of a correct `program` beside its reference; None: it has none."""
+    """Return the times of a correct `program` and its reference, None if it has none."""
     timing, reference = program.get("timing"), (program.get("reference") or {}).get("timing")
     speedup = (program.get("reward") or {}).get("speedup")
     if timing is None or reference is None or speedup is None:
@@ -83,7 +83,7 @@ def times_of(program: Mapping[str, Any]) -> Times | None:
 
 
 def told_findings(program: Mapping[str, Any]) -> str:
-    """Return in a few lines what is wrong with `program` and where, its flags last."""
+    """Return the errors of `program` with their locations in a few lines, its flags last."""
     lines = []
     problem = program.get("problem")
     if problem is not None:
@@ -112,7 +112,7 @@ def told_flags(program: Mapping[str, Any]) -> list[str]:
 
 
 def _told_outputs(outputs: Mapping[str, Any]) -> Iterator[str]:
-    """Yield of each output that does not match by how much, and where first."""
+    """Yield for each wrong output the number of wrong elements, and the first one."""
     for name, output in list(outputs.items())[:MOST_FINDINGS]:
         compared = output.get("comparison") or {}
         if compared.get("matches", True):

@@ -1,4 +1,4 @@
-"""The tool that says what came of two compilations differently."""
+"""The tool that compares two compilations."""
 
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -14,13 +14,13 @@ from service.http.inner_request import ask_itself
 
 _ASKED = ("state", "problem", "kernel", "target", "toolchain", "options", "parameters", "resources")
 _PAIRS = frozenset({"state", "problem", "kernel", "target"})
-"""What is a pair itself, and no object of pairs."""
+"""Members that are a pair themselves, not an object of pairs."""
 _MOST_OPCODES = 12
 _MOST_LINES = 8
 
 
 async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
-    """Say in what two compilations differ: request, resources, instructions, a stage's text."""
+    """Return the differences of two compilations: request, resources, instructions, text."""
     for key in (arguments.first, arguments.second):
         if not PATH_PART.fullmatch(key):
             return no_key(key)
@@ -29,14 +29,14 @@ async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
     if found.is_problem:
         return refused(found.json)
     if found.status == HTTPStatus.ACCEPTED:
-        return answer("They are being compared.", next_step="ask again")
+        return answer("The comparison is not ready.", next_step="ask again")
     diff = found.json
     stage = _shown_stage(diff["stages"], arguments.stage)
     step = "explain a line of either; launch both with timing to see which is faster"
     if diff["same"]:
-        return answer("The same came of both.", *_asked(diff), next_step=step)
+        return answer("Both results are the same.", *_asked(diff), next_step=step)
     return answer(
-        "first -> second, where they differ:",
+        "Differences, first -> second:",
         *_asked(diff),
         *_instructions(diff["instructions"]),
         ", ".join(f"{each['stage']} {_told(each)}" for each in diff["stages"]),
@@ -46,7 +46,7 @@ async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
 
 
 def _shown_stage(stages: list[dict[str, Any]], wanted: str | None) -> dict[str, Any] | None:
-    """Return the stage whose text is shown: the one asked for, or the first that differs."""
+    """Return the stage to show: the requested one, or the first that differs."""
     named = [stage for stage in stages if wanted in {None, stage["stage"]}]
     return next((stage for stage in named if stage["diff"] is not None), None)
 
@@ -83,7 +83,7 @@ def _instructions(found: Mapping[str, Any] | None) -> Iterator[str]:
 
 def _told(stage: Mapping[str, Any]) -> str:
     if stage["only_in"] is not None:
-        return f"only of the {'first' if stage['only_in'] == 'a' else 'second'}"
+        return f"only in the {'first' if stage['only_in'] == 'a' else 'second'}"
     if stage["same"]:
         return "same"
     moved = " other registers" if stage["registers_differ"] else ""

@@ -27,7 +27,7 @@ PATH_PART = re.compile(r"[0-9a-zA-Z-]{1,100}")
 
 
 async def targets(request: Request, _arguments: TargetsArguments) -> ToolAnswer:
-    """Say which targets, versions of Triton and devices there are."""
+    """Return the available targets, Triton versions and devices."""
     there = await ask_itself(request, "GET", "/v1/targets")
     if there.is_problem:
         return refused(there.json)
@@ -39,22 +39,22 @@ async def targets(request: Request, _arguments: TargetsArguments) -> ToolAnswer:
     ]
     found = [] if devices.is_problem else devices.json["devices"]
     named = [f"{item['count']} x {item['model']} ({item['target']})" for item in found]
-    lines.append(f"GPUs to launch on: {', '.join(named) or 'none; a CPU device runs kernels'}")
+    lines.append(f"GPUs for launches: {', '.join(named) or 'none; the CPU device runs kernels'}")
     return answer(*lines, next_step="inspect a source, or compile it for one of the targets")
 
 
 async def inspect(request: Request, arguments: InspectArguments) -> ToolAnswer:
-    """Say which kernels a source has, and what they need."""
+    """Return the kernels of a source and their parameters."""
     body = {"source": arguments.source}
     found = await ask_itself(request, "POST", "/v1/inspect", body, {"wait": wait_s(request)})
     if found.is_problem:
         return refused(found.json)
     inspection = found.json
     if found.status == HTTPStatus.ACCEPTED:
-        return answer("Not yet inspected.", next_step="ask again")
+        return answer("The inspection is not ready.", next_step="ask again")
     if inspection["problem"] is not None:
         said = diagnosed(inspection["diagnostics"]) or [inspection["problem"]["detail"]]
-        return answer("Cannot be read.", *said, next_step="mend the line, and inspect again")
+        return answer("The source cannot be parsed.", *said, next_step="fix it, and inspect again")
     kernels = [_described(kernel) for kernel in inspection["kernels"]]
     if not kernels:
         return answer("There is no kernel.", next_step="decorate a function with @triton.jit")
@@ -94,7 +94,7 @@ def _default(value: Mapping[str, Any]) -> Any:
 
 
 async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolAnswer:
-    """Compile, and say what came of it."""
+    """Compile a kernel and return the result."""
     asked = arguments.model_dump(exclude={"stage", "first_line"}, exclude_none=True)
     if arguments.stage is not None:
         asked["include"] = [arguments.stage]
@@ -104,7 +104,7 @@ async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolA
     compilation = made.json
     head = _head(compilation)
     if made.status == HTTPStatus.ACCEPTED:
-        return answer(head, next_step="compile the same again; it goes on meanwhile")
+        return answer(head, next_step="compile the same again; the work continues meanwhile")
     said = diagnosed(compilation["diagnostics"])
     if compilation["problem"] is not None:
         return answer(
@@ -128,10 +128,10 @@ def _head(compilation: Mapping[str, Any]) -> str:
 def _mend(compilation: Mapping[str, Any]) -> str:
     error = next((item for item in compilation["diagnostics"] if item["line"]), None)
     if compilation["problem"].get("retryable"):
-        return "compile again; it may be no fault of the source"
+        return "compile again; the source may be correct"
     if error is None:
-        return "mend what is said above, and compile again"
-    return f"{error['hint'] or 'mend it'} (line {error['line']}), and compile again"
+        return "fix the errors above, and compile again"
+    return f"{error['hint'] or 'fix it'} (line {error['line']}), and compile again"
 
 
 def _resources(compilation: Mapping[str, Any]) -> str:
@@ -144,7 +144,7 @@ def _resources(compilation: Mapping[str, Any]) -> str:
 
 
 async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
-    """Say what a line of the source became, how a compilation failed, or what a launch found."""
+    """Explain a source line, a failed compilation, or the findings of a launch."""
     if len(arguments.key) != _KEY_CHARS:
         return await told_launch(request, arguments.key)
     found = await _compilation(request, arguments.key)
@@ -156,7 +156,7 @@ async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
         return answer(head, *said, next_step=_mend(found))
     if arguments.line is None:
         said = diagnosed(found["diagnostics"])
-        step = "name a line of the source to see what became of it"
+        step = "name a line of the source to see its output"
         return answer(head, _resources(found), *said, next_step=step)
     stage = arguments.stage or _assembly_stage(found)
     return await _explain_line(request, arguments.key, arguments.line, stage)
@@ -170,22 +170,20 @@ async def _explain_line(request: Request, key: str, line: int, stage: str) -> To
         if made.is_problem:
             return refused(made.json)
     if lines.status == HTTPStatus.ACCEPTED:
-        return answer("The line map is being made.", next_step="ask again")
+        return answer("The line map is not ready.", next_step="ask again")
     rows = {row["line"]: row for row in lines.json["lines"] if row["file"] == "user.py"}
     numbers = rows.get(line, {}).get(stage, [])
     if not numbers:
         there = ", ".join(str(number) for number, row in rows.items() if row[stage])
-        return answer(
-            f"Nothing of line {line} is left in {stage}.", next_step=f"try one of {there}"
-        )
+        return answer(f"Line {line} has no output in {stage}.", next_step=f"try one of {there}")
     written = text.body.decode(errors="replace").splitlines()
     shown = [f"{n}: {written[n - 1]}" for n in numbers if n <= len(written)]
     title = f"line {line} became {len(numbers)} lines of {stage}:"
-    return answer(title, *shown, next_step="compare with another compilation, or mend the line")
+    return answer(title, *shown, next_step="compare with another compilation, or edit the line")
 
 
 async def _compilation(request: Request, key: str) -> dict[str, Any] | ToolAnswer:
-    """Return a compilation that is over, or what to say instead."""
+    """Return a finished compilation, or the answer if there is none."""
     if not PATH_PART.fullmatch(key):
         return no_key(key)
     found = await ask_itself(
@@ -195,7 +193,7 @@ async def _compilation(request: Request, key: str) -> dict[str, Any] | ToolAnswe
         return refused(found.json)
     compilation: dict[str, Any] = found.json
     if compilation["state"] in {"queued", "running"}:
-        return answer(_head(compilation), next_step="ask again; it goes on meanwhile")
+        return answer(_head(compilation), next_step="ask again; the work continues meanwhile")
     return compilation
 
 
@@ -206,10 +204,10 @@ def _assembly_stage(compilation: Mapping[str, Any]) -> str:
 
 
 def no_key(text: str) -> ToolAnswer:
-    """Return what is said of an argument that can be no key."""
-    return answer(f"{text[:80]!r} is no key.", next_step="use a key that compile answered")
+    """Return the refusal of a malformed key."""
+    return answer(f"{text[:80]!r} is not a key.", next_step="use a key from compile")
 
 
 def wait_s(request: Request) -> float:
-    """Return how long a tool waits for what it asks."""
+    """Return the maximum wait of a tool in seconds."""
     return state_of(request).settings.max_wait_s

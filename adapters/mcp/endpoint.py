@@ -1,8 +1,8 @@
 """`POST /mcp`: the Model Context Protocol over streamable HTTP, without sessions.
 
-Who calls, how large a body is and which pages may ask are settled as for every other route, before
-the protocol's library sees a byte. It is loaded for the first message: most services never get one,
-and start in half the time without it.
+The service checks the caller, the size of the body and the origin, as for every route, before the
+protocol's library sees a byte. The library is loaded for the first message: most services never
+get one, and start in half the time without it.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 MAX_MESSAGE_BYTES = 2 << 20
-"""The protocol's library writes out what it refuses, so a message is shorter than other bodies."""
+"""Less than for other bodies, since the protocol's library echoes messages that it refuses."""
 
 
 class McpEndpoint:
-    """The endpoint of one application; it serves within `running`."""
+    """The MCP endpoint of one application; it serves within `running`."""
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
@@ -39,7 +39,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve requests within this context; it can be entered once."""
+        """Serve requests within this context, which can be entered once."""
         try:
             yield
         finally:
@@ -48,7 +48,7 @@ class McpEndpoint:
                 await self._running
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one message. Raises ProblemRaised for what no route would take."""
+        """Serve one message. Raises ProblemRaised for requests that every route refuses."""
         request = Request(scope, receive)
         await state_of(request).callers.identify(request, "compile", "launch")
         limit_bytes = min(self._settings.max_body_bytes, MAX_MESSAGE_BYTES)
@@ -68,14 +68,14 @@ class McpEndpoint:
         await protocol.handle_request(scope, read_again, send)
 
     async def _protocol(self) -> "StreamableHTTPSessionManager":
-        """Return what speaks the protocol, loaded once however many ask at a time."""
+        """Return the protocol's handler, loaded once even for concurrent requests."""
         if self._loaded is None:
             self._loaded = asyncio.get_running_loop().create_future()
             self._running = asyncio.create_task(self._run(self._loaded))
         return await asyncio.shield(self._loaded)
 
     async def _run(self, loaded: "asyncio.Future[StreamableHTTPSessionManager]") -> None:
-        """Load the protocol, beside whatever else is served, and run it until the end."""
+        """Load the protocol without blocking other requests, and run it until the end."""
         try:
             tools = await asyncio.to_thread(importlib.import_module, "adapters.mcp.protocol")
             protocol = tools.protocol(self._settings)
@@ -88,7 +88,7 @@ class McpEndpoint:
 
 
 class _McpRoute:
-    """The ASGI application of the route: there are no streams to GET, no sessions to DELETE."""
+    """The ASGI application of the route; it has no streams to GET and no sessions to DELETE."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         endpoint: McpEndpoint = scope["app"].state.mcp

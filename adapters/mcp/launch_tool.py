@@ -1,4 +1,4 @@
-"""The tool that runs a kernel and says whether it is right, and where not."""
+"""The tool that runs a kernel and reports its verdict and findings."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _MOST_FINDINGS = 5
 
 
 async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
-    """Launch a kernel, on a CPU unless a target is named, and say its verdict."""
+    """Launch a kernel, on the CPU device unless a target is given, and return the verdict."""
     given = arguments.model_dump(exclude_none=True)
     body: dict[str, Any] = {
         "compilation": {name: given[name] for name in _OF_COMPILATION if name in given},
@@ -40,10 +40,10 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
 
 
 async def told_launch(request: Request, launch_id: str) -> ToolAnswer:
-    """Return what a launch came to."""
+    """Return the result of a launch."""
     if not _ID.fullmatch(launch_id):
-        shown = f"{launch_id[:80]!r} is no key of a compilation and no id of a launch."
-        return answer(shown, next_step="use what compile or launch answered", is_refusal=True)
+        shown = f"{launch_id[:80]!r} is neither a compilation's key nor a launch's id."
+        return answer(shown, next_step="use one from compile or launch", is_refusal=True)
     wait_s = state_of(request).settings.max_wait_s
     path = f"{LAUNCHES}/{launch_id}"
     return _told(await ask_itself(request, "GET", path, query={"wait": wait_s}))
@@ -55,14 +55,14 @@ def _told(asked: Any) -> ToolAnswer:
     ran = asked.json
     head = f"launch {ran['id']}: {ran['verdict'] or ran['state']}"
     if asked.status == HTTPStatus.ACCEPTED or ran["state"] in {"queued", "running"}:
-        return answer(head, next_step=f"explain with the key {ran['id']}; it goes on meanwhile")
+        return answer(head, next_step=f"explain with the key {ran['id']}; the launch continues")
     compilation = ran["compilation"] or {}
     said = diagnosed(compilation.get("diagnostics") or [])
     if ran["problem"] is not None:
         problem = f"{ran['problem']['slug']}: {ran['problem']['detail']}"
         place = _PLACE.search(ran["problem"]["detail"])
-        what = f"line {place[1]}" if place else "what is said above"
-        return answer(head, problem, *said, next_step=f"mend {what}, and launch again")
+        what = f"line {place[1]}" if place else "the error above"
+        return answer(head, problem, *said, next_step=f"fix {what}, and launch again")
     findings = ran["findings"] or []
     lines = [_finding(item) for item in findings[:_MOST_FINDINGS]]
     if len(findings) > _MOST_FINDINGS:
@@ -108,5 +108,5 @@ def _step(ran: Mapping[str, Any], findings: list[Any]) -> str:
         return "give a reference to have the outputs checked"
     line = next((item["line"] for item in findings if item["line"]), None)
     if line is not None:
-        return f"mend line {line}, and launch again"
-    return "mend what makes the outputs differ (masks, offsets, dtypes), and launch again"
+        return f"fix line {line}, and launch again"
+    return "fix what makes the outputs differ (masks, offsets, dtypes), and launch again"

@@ -1,6 +1,6 @@
-"""The tools of `POST /mcp`, spoken by the protocol's library; each asks our own API as its caller.
+"""The tools of `POST /mcp`, served by the protocol's library; each calls our own API.
 
-That library takes as long to load as the rest of a service: `endpoint` loads this when it is asked.
+Loading the library takes as long as the rest of a service, so `endpoint` loads it on demand.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -26,9 +26,9 @@ from service.http.problems import problem_of, problem_of_rejection
 from service.settings import ServiceSettings
 
 _INSTRUCTIONS = (
-    "Compiles, runs and checks Triton GPU kernels. Begin with inspect; compile tells errors at "
-    "their lines; launch runs a kernel on a CPU (or a GPU) and compares it with a reference; "
-    "explain says what a line became; compare says in what two compilations differ."
+    "Compiles, runs and checks Triton GPU kernels. Start with inspect. compile reports errors at "
+    "their lines. launch runs a kernel on a CPU (or a GPU) and compares it with a reference. "
+    "explain shows the output of a source line. compare shows how two compilations differ."
 )
 
 
@@ -41,7 +41,7 @@ class _Tool:
     run: Callable[[Request, Any], Awaitable[ToolAnswer]]
 
     def listed(self, name: str) -> types.Tool:
-        """Return the tool as it is listed."""
+        """Return the tool's entry in the list of tools."""
         schema = self.arguments.model_json_schema()
         return types.Tool(name=name, description=self.description, input_schema=schema)
 
@@ -51,40 +51,40 @@ _TOOLS: Mapping[str, _Tool] = {
         "Targets, Triton versions and GPUs of this deployment.", words.TargetsArguments, targets
     ),
     "inspect": _Tool(
-        "Kernels of a source, their parameters and autotune configurations; runs nothing.",
+        "Kernels of a source, their parameters and autotune configurations; executes nothing.",
         words.InspectArguments,
         inspect,
     ),
     "compile": _Tool(
-        "Compile a kernel: registers, spills, occupancy and, if asked for, the text of a stage; "
-        "or what is wrong, at the line.",
+        "Compile a kernel: registers, spills, occupancy and, on request, the text of a stage; "
+        "or the errors with their lines.",
         words.CompileArguments,
         compile_kernel,
     ),
     "launch": _Tool(
-        "Run a kernel on made inputs and compare its outputs with a reference: a verdict, and "
-        "findings (out of bounds, races, mismatches) at the line.",
+        "Run a kernel on generated inputs and compare outputs with a reference. Returns a verdict "
+        "and findings (out of bounds, races, mismatches) with their lines.",
         words.LaunchArguments,
         launch,
     ),
     "compare": _Tool(
-        "In what two compilations differ: options, resources, instructions by class and line, and "
+        "Compare two compilations: options, resources, instructions by class and line, and "
         "the text of a stage.",
         words.CompareArguments,
         compare,
     ),
     "explain": _Tool(
-        "What a line of a compiled source became, why a compilation failed, what a launch found.",
+        "Explain a line of a compiled source, a failed compilation, or the findings of a launch.",
         words.ExplainArguments,
         explain,
     ),
 }
 TOOL_ARGUMENTS = tuple(tool.arguments for tool in _TOOLS.values())
-"""What the tools take, each."""
+"""The argument models of all tools."""
 
 
 def protocol(settings: ServiceSettings) -> StreamableHTTPSessionManager:
-    """Return what answers messages of the protocol, within its `run`."""
+    """Return the handler of the protocol's messages, for use within its `run`."""
     server: Server[Any] = Server(
         "tritond",
         version=VERSION,
@@ -92,7 +92,7 @@ def protocol(settings: ServiceSettings) -> StreamableHTTPSessionManager:
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
     )
-    # Host and Origin are the middleware's: `service.http.browser`
+    # the middleware checks Host and Origin: `service.http.browser`
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return StreamableHTTPSessionManager(
         server,

@@ -1,4 +1,4 @@
-"""The text that a tool answers: bounded, places and the next step first.
+"""The text that a tool answers: bounded, with source locations and the next step.
 
 A token of code is two to four bytes, so `MAX_BYTES` is less than 2,000 tokens.
 """
@@ -15,21 +15,21 @@ _MOST_ERRORS = 5
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool says; `is_refusal` when it was asked for what cannot be."""
+    """The answer of a tool; `is_refusal` for an impossible request."""
 
     text: str
     is_refusal: bool = False
 
 
 def answer(*parts: str, next_step: str | None = None, is_refusal: bool = False) -> ToolAnswer:
-    """Return `parts` below each other; the next step stands at the end, whatever is cut."""
+    """Return `parts` as lines; the next step is last and is never cut."""
     step = f"\nNext: {next_step}" if next_step else ""
     text = "\n".join(part for part in parts if part)
     return ToolAnswer(cut(text, MAX_BYTES - len(step.encode())) + step, is_refusal)
 
 
 def cut(text: str, most_bytes: int) -> str:
-    """Return the first lines of `text`, and how much is missing."""
+    """Return the first lines of `text`, and the number of missing bytes."""
     data = text.encode(errors="replace")
     if len(data) <= most_bytes:
         return data.decode()
@@ -39,28 +39,28 @@ def cut(text: str, most_bytes: int) -> str:
 
 
 def refused(problem: Mapping[str, Any]) -> ToolAnswer:
-    """Return what a problem of the API says: each wrong field, and what to do."""
+    """Return the answer for a problem of the API: each wrong field, and the next step."""
     errors = problem.get("errors") or []
     fields = [f"{item['pointer'] or 'the body'}: {item['message']}" for item in errors]
     said = fields or [str(problem["detail"])]
     step = {
-        "not_finished": "ask again; it goes on meanwhile",
+        "not_finished": "ask again; the work continues meanwhile",
         "queue_full": "ask again in a few seconds",
         "too_many_requests": "ask again in a few seconds",
         "store_unavailable": "ask again in a few seconds",
         "no_toolchain": "ask again in a few seconds",
-        "not_found": "check the key; what has left the cache has to be compiled again",
+        "not_found": "check the key; a compilation that left the cache must be compiled again",
         "evicted": "compile it again",
-        "internal_error": "this is not your fault; report it to the operator",
+        "internal_error": "this is an error of the service; report it to the operator",
         "stopping": "ask again in a few seconds",
         "forbidden": "ask the operator for an API key with this scope",
-    }.get(problem["slug"], "mend the arguments as said above, and ask again")
+    }.get(problem["slug"], "fix the arguments as described above, and ask again")
     parts = [_short(line) for line in said[:_MOST_ERRORS]]
     return answer(f"Refused: {problem['title']}.", *parts, next_step=step, is_refusal=True)
 
 
 def diagnosed(diagnostics: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the first errors and warnings with place, excerpt and hint."""
+    """Return the first errors and warnings with location, excerpt and hint."""
     items = sorted(diagnostics, key=lambda item: item["severity"] != "error")
     lines = []
     for item in items[:_MOST_ERRORS]:
@@ -76,7 +76,7 @@ def diagnosed(diagnostics: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def numbered(text: str, first_line: int) -> str:
-    """Return the lines of `text` from `first_line` on (from 1), each with its number."""
+    """Return the lines of `text` from `first_line` on (from 1), with line numbers."""
     lines = text.splitlines()
     shown = lines[first_line - 1 :]
     return "\n".join(f"{number}: {line}" for number, line in enumerate(shown, start=first_line))

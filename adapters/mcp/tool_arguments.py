@@ -1,4 +1,4 @@
-"""The arguments of the tools, whose schemas a language model is shown."""
+"""The arguments of the tools; language models see their schemas."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ _Formula = Annotated[str, Field(max_length=MAX_GRID_CHARS)]
 
 
 class ToolArguments(BaseModel):
-    """Base of the arguments below: nothing else is taken."""
+    """Base of the arguments below; it refuses unknown members."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -33,7 +33,7 @@ class KernelArguments(ToolArguments):
     """A kernel with its specialization."""
 
     source: Text = Field(min_length=1, description="Python text with a @triton.jit kernel")
-    kernel: Name | None = Field(default=None, description="only needed where there are several")
+    kernel: Name | None = Field(default=None, description="required if there are several")
     signature: dict[Name, Any] | None = Field(
         default=None,
         max_length=MAX_PARAMETERS,
@@ -45,23 +45,23 @@ class KernelArguments(ToolArguments):
     options: dict[Name, Any] | None = Field(
         default=None, max_length=MAX_OPTIONS, description='{"num_warps": 4}'
     )
-    triton: Name | None = Field(default=None, description="a version that `targets` lists")
+    triton: Name | None = Field(default=None, description="a version listed by `targets`")
 
 
 class CompileArguments(KernelArguments):
     """A kernel, and the stages to show."""
 
-    target: Name = Field(description="such as cuda:90 or hip:gfx942; `targets` lists them")
+    target: Name = Field(description="such as cuda:90 or hip:gfx942; see `targets`")
     stage: CompiledTextStage | None = Field(
         default=None, description="the text to show; default: none"
     )
-    first_line: int = Field(default=1, ge=1, description="of that text")
+    first_line: int = Field(default=1, ge=1, description="first line of that text to show")
 
 
 class LaunchArguments(KernelArguments):
-    """A kernel, what it is given, and what it has to come to."""
+    """A kernel, its arguments, and the expected results."""
 
-    target: Name | None = Field(default=None, description="default: a CPU device runs it")
+    target: Name | None = Field(default=None, description="default: the CPU device runs it")
     arguments: dict[Name, Any] = Field(
         max_length=MAX_ARGUMENTS,
         description='{"x_ptr": {"shape": [4096], "dtype": "fp32", "init": {"kind": "uniform", '
@@ -77,16 +77,16 @@ class LaunchArguments(KernelArguments):
     checks: list[Name] | None = Field(
         default=None, max_length=MAX_CHECKS, description='["racecheck", "fuzz"]'
     )
-    time: bool = Field(default=False, description="measure, on a GPU only")
+    time: bool = Field(default=False, description="measure the time; GPU only")
 
 
 class CompareArguments(ToolArguments):
     """Two compilations."""
 
-    first: Name = Field(description="key that `compile` answered")
-    second: Name = Field(description="key that `compile` answered")
+    first: Name = Field(description="a key from `compile`")
+    second: Name = Field(description="a key from `compile`")
     stage: CompiledTextStage | Literal["sass"] | None = Field(
-        default=None, description="whose text diff is shown; default: the first that differs"
+        default=None, description="the text diff to show; default: the first that differs"
     )
 
 
@@ -94,7 +94,7 @@ class ExplainArguments(ToolArguments):
     """A compilation and a line, or a launch."""
 
     key: Name = Field(description="key of a compilation, or id of a launch")
-    line: int | None = Field(default=None, ge=1, description="of the source: what it became")
+    line: int | None = Field(default=None, ge=1, description="a line of the source to explain")
     stage: CompiledTextStage | None = Field(
         default=None, description="default: PTX or AMD assembly"
     )

@@ -236,10 +236,10 @@ def test_a_folder_is_read_as_it_is_published(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"inputs": {"x y": {"shape": None, "dtype": "int32"}}}, "no name"),
-        ({"inputs": {"lambda": {"shape": None, "dtype": "int32"}}}, "no name"),
-        ({"axes": {}}, "no axis 'B'"),
-        ({"reference": ""}, "no definition of flashinfer-bench"),
+        ({"inputs": {"x y": {"shape": None, "dtype": "int32"}}}, "not a valid name"),
+        ({"inputs": {"lambda": {"shape": None, "dtype": "int32"}}}, "not a valid name"),
+        ({"axes": {}}, "axis 'B' is not defined"),
+        ({"reference": ""}, "not a valid definition of flashinfer-bench"),
     ],
 )
 def test_a_folder_that_cannot_be_used_ends_the_service(

@@ -94,7 +94,7 @@ def test_where_programs_run_on_a_gpu_its_trials_are_timed() -> None:
     assert body["timing"]["max_repeats"] == 30
     assert not_applied(sent, on_gpu=True).keys() == {"device_preference"}
     untimed = not_applied(task(run_performance=False), on_gpu=True)
-    assert untimed["run_performance"] == "what runs on a GPU is always timed"
+    assert untimed["run_performance"] == "programs on a GPU are always timed"
 
 
 def test_a_program_that_was_timed_has_runtimes_in_milliseconds() -> None:

@@ -193,7 +193,7 @@ def test_annotations_and_the_first_configuration_are_enough(
 
     assert result["code"] == 0, result["stderr"]
     told = "\n".join(line["text"] for line in result["stdout"])
-    assert "x_ptr: *fp16, as it is annotated" in told
+    assert "x_ptr: *fp16, from its annotation" in told
     assert "BLOCK=128, num_warps=2: the first of 1 autotune configurations" in told
     request = http.get(f"{result['compilation']}/request").json()
     assert request["options"]["num_warps"] == 2
@@ -212,7 +212,7 @@ def test_what_nobody_says_is_asked_for(http: httpx.Client, compiler: str) -> Non
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("-O3", "'-O3' is no flag; there is --kernel"),
+        ("-O3", "'-O3' is not a flag; write --kernel"),
         ("--kernal add_kernel", "Did you mean `--kernel`?"),
         ("--constexpr BLOCK_SIZE", "'BLOCK_SIZE' is not NAME=VALUE"),
         ("--stage", "--stage has no value"),
@@ -220,7 +220,7 @@ def test_what_nobody_says_is_asked_for(http: httpx.Client, compiler: str) -> Non
         (f"{FLAGS} --stage cubin", "no stage 'cubin'"),
         (
             f"{FLAGS} --stage ptxx",
-            "no stage 'ptxx' for cuda:90; there is source, ttir, ttgir, llir, ptx, sass",
+            "no stage 'ptxx' for cuda:90; write one of source, ttir, ttgir, llir, ptx, sass",
         ),
         (f"{FLAGS} --option num_wraps=4", "num_warps"),
         (f"{FLAGS} --constexpr 'A=\"\\ud800\"'", "JSON"),
