@@ -1,4 +1,4 @@
-"""How long an edit outside the slice takes: everything below the cut is known, nothing is compiled.
+"""How long an edit outside the slice takes: all below the slice is known, nothing is compiled.
 
 Each request is the same file with another comment in a line that the kernel does not reach, so its
 compile key is new and its slice is not. One request at a time, on an idle system.

@@ -1,7 +1,7 @@
 """The tasks of launches that a child can run, and what their zygote does before it forks.
 
 `reference` executes user Python and belongs into children of profile `front`. `compare` and `run`
-execute none: `compare` belongs into `cut`, and `run`, which parses IR, into `back`.
+execute none: `compare` belongs into `parse`, and `run`, which parses IR, into `back`.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class CompareOrder(Order):
     """
 
     task = "compare"
-    profile = "cut"
+    profile = "parse"
     outputs: dict[str, OutputOrder]
     ir: Place | None = None
     reference_ir: Place | None = None

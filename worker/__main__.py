@@ -96,7 +96,7 @@ class _Outdated:
 
 
 def _pool(toolchain: ZygoteToolchain, spares: int, outdated: _Outdated, idle: IdleTime) -> Pool:
-    wanted = dict.fromkeys(("cut", "front", "back"), spares)
+    wanted = dict.fromkeys(("parse", "front", "back"), spares)
     return Pool(toolchain, spares=wanted, on_outdated=outdated, idle=idle)
 
 
@@ -110,7 +110,7 @@ def _children(
         toolchain, tasks_module="launch.reference.torch_reference", environment=TORCH_ENVIRONMENT
     )
     # a launch runs its kernel and its reference at once
-    spares = dict.fromkeys(("cut", "front", "back"), settings.slots)
+    spares = dict.fromkeys(("parse", "front", "back"), settings.slots)
     return Children(
         kernels=Pool(kernels, spares=spares, caps=caps, on_outdated=outdated, idle=idle),
         torch=Pool(torch, spares={"front": 1}, caps=caps, on_outdated=outdated, idle=idle)

@@ -44,8 +44,8 @@ class SliceOrder(Order):
     that it needs stays in the slice.
     """
 
-    task = "cut"
-    profile = "cut"
+    task = "slice"
+    profile = "parse"
     kernel: str | None = None
     files: dict[str, str] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
@@ -99,7 +99,7 @@ class CacheKeyOrder(Order):
     """
 
     task = "cache_key"
-    profile = "cut"
+    profile = "parse"
     front: FrontOrder
     sources: Mapping[str, str]
 
@@ -170,7 +170,7 @@ class LogOrder(Order):
     """
 
     task = "log"
-    profile = "cut"
+    profile = "parse"
     stage: str
     files: dict[str, str]
     ir: str = ""

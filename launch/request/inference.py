@@ -103,7 +103,7 @@ def infer(
 ) -> Inferred:
     """Return the specialization of `kernel` for arguments, given the values in `constexprs`.
 
-    `facts` are the parameters of the cut's KernelFacts. Raises BindingFailed: `extra_argument`,
+    `facts` are the parameters of the slice's KernelFacts. Raises BindingFailed: `extra_argument`,
     `missing_argument`, `argument_mismatch`.
     """
     _check_names(kernel, [fact["name"] for fact in facts], bound, constexprs)

@@ -1,6 +1,6 @@
 """Compiles a module here and directly, and says how the two answers stand to each other.
 
-Here means what a worker does with a cut, a slice and a second opinion, without its sandbox.
+Here means what a worker does with a slice, a front end and a second opinion, without its sandbox.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ class Comparison:
         others = {name: text for name, text in files.items() if name != "user.py"}
         passed = request.pop("functions", [])
         header = {
-            "task": "cut", "kernel": request["kernel"], "files": others, "functions": passed
+            "task": "slice", "kernel": request["kernel"], "files": others, "functions": passed
         }  # fmt: skip
-        cut = self.children.run(header, files["user.py"].encode())
-        if cut.last is None or cut.last["kind"] != "result":
-            return f"cut: {cut.last}", [], False, False
-        found, overruled = cut.result, False
+        sliced = self.children.run(header, files["user.py"].encode())
+        if sliced.last is None or sliced.last["kind"] != "result":
+            return f"sliced: {sliced.last}", [], False, False
+        found, overruled = sliced.result, False
         first = self._front(found, found["slice"], request)
         if found["opinion"] is not None:
             second = self._front(found, found["opinion"], request)
@@ -98,10 +98,10 @@ class Comparison:
         stages = {name: data.decode() for name, data in first.stages.items()}
         return stages, told, found["whole"], overruled
 
-    def _front(self, cut: dict[str, Any], text: str, request: dict[str, Any]) -> Opinion:
+    def _front(self, sliced: dict[str, Any], text: str, request: dict[str, Any]) -> Opinion:
         header = {
             "task": "front", "most_cpu_s": MOST_CPU_S, "hints": {},
-            "files": cut["files"], "touched": cut["touched"],
+            "files": sliced["files"], "touched": sliced["touched"],
             "options": {"enable_fp_fusion": True}, "stop_after": "ttir",
             "target": {"backend": "cuda", "arch": 90, "warp_size": 32}, **request,
         }  # fmt: skip

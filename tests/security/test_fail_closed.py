@@ -9,7 +9,7 @@ from worker.pool.zygote_client import ZygoteError
 
 
 @pytest.mark.parametrize("layer", ["landlock", "seccomp", "limits"])
-@pytest.mark.parametrize("profile", ["cut", "front", "record", "back"])
+@pytest.mark.parametrize("profile", ["parse", "front", "record", "back"])
 async def test_a_layer_that_fails_in_the_child_ends_it(toolchain, layer, profile):
     pool = Pool(toolchain(f"tests.security.faults.{layer}"), spares={})
     await pool.start()

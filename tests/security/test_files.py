@@ -62,7 +62,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("profile", ["cut", "front", "record", "back"])
+@pytest.mark.parametrize("profile", ["parse", "front", "record", "back"])
 @pytest.mark.parametrize("attempts", [READS, WRITES], ids=["read", "write"])
 async def test_no_file_is_read_or_changed(attack, profile, attempts):
     outcome = await attack(attempts + REFUSED, profile)
@@ -70,7 +70,7 @@ async def test_no_file_is_read_or_changed(attack, profile, attempts):
     assert set(outcome.result["answer"]) == {"refused"}
 
 
-@pytest.mark.parametrize("profile", ["cut", "front", "record"])
+@pytest.mark.parametrize("profile", ["parse", "front", "record"])
 async def test_user_code_does_not_even_see_that_a_file_exists(attack, profile):
     outcome = await attack(METADATA + REFUSED, profile)
     assert set(outcome.result["answer"]) == {"refused"}

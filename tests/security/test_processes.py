@@ -111,14 +111,14 @@ for name, attempt in {
 """
 
 
-@pytest.mark.parametrize("profile", ["cut", "front", "record"])
+@pytest.mark.parametrize("profile", ["parse", "front", "record"])
 @pytest.mark.parametrize("source", [FORK_BOMB, THREADS], ids=["fork", "thread"])
 async def test_user_code_multiplies_in_no_way(attack, profile, source):
     outcome = await attack(source, profile)
     assert outcome.result["answer"] == 0
 
 
-@pytest.mark.parametrize("profile", ["cut", "front", "record"])
+@pytest.mark.parametrize("profile", ["parse", "front", "record"])
 async def test_user_code_starts_no_program(attack, profile, ptxas):
     outcome = await attack(EXECUTE, profile, ptxas=ptxas, python="/usr/bin/python3")
     assert outcome.result["answer"] == []

@@ -1,4 +1,4 @@
-"""A source of twice as many statements takes the cut twice as long, whatever they are."""
+"""A source of twice as many statements takes twice as long to slice, whatever they are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def seconds(line: str, count: int, times: int) -> float:
 
     def once() -> float:
         gc.collect()
-        gc.disable()  # what else this process holds is none of the cut's doing
+        gc.disable()  # what else this process holds is not the slicer's
         started = time.process_time()
         slice_kernel(SliceOrder(kernel="k"), text)
         spent_s = time.process_time() - started

@@ -42,15 +42,15 @@ async def read_autotuner(pool: Pool, asked: AutotunedSource) -> AutotuneReading 
     sliced = await _slice(pool, asked)
     if sliced.report is None:
         return UnreadAutotuner(sliced.outcome, sliced.failure)
-    cut = sliced.report
+    report = sliced.report
     order = AutotuneOrder(
-        kernel=cut.kernel,
-        files=cut.files,
-        touched=cut.touched,
+        kernel=report.kernel,
+        files=report.files,
+        touched=report.touched,
         sources={SOURCE_PATH: asked.source, **asked.files},
         target=parse_target(asked.target),
     )
-    outcome = await carry_out(pool, order, cut.slice.encode(), deadline_s=DEADLINE_S)
+    outcome = await carry_out(pool, order, report.slice.encode(), deadline_s=DEADLINE_S)
     run = read_run(outcome, AutotuneReport)
     if run.report is None:
         return UnreadAutotuner(outcome, run.failure)

@@ -35,16 +35,16 @@ async def slice_source(
         report = await tasks.run(_order_of(job), (job.source or "").encode(), SliceReport)
         known.put(key, report, size_bytes(report))
     progress.kernel = report.kernel
-    progress.timings_ms["cut"] = report.ms
+    progress.timings_ms["cut"] = report.ms  # the name that the API gave it
     progress.diagnostics += report.notes
     progress.assumptions += report.assumptions
     return report
 
 
-def size_bytes(cut: SliceReport) -> int:
+def size_bytes(sliced: SliceReport) -> int:
     """Return what a slice takes in memory, at most."""
-    texts = (cut.slice, cut.opinion or "", *cut.files, *cut.files.values())
-    rest = cut.model_dump_json(exclude={"slice", "opinion", "files"})
+    texts = (sliced.slice, sliced.opinion or "", *sliced.files, *sliced.files.values())
+    rest = sliced.model_dump_json(exclude={"slice", "opinion", "files"})
     return _LEAST_BYTES + 4 * sum(map(len, texts)) + _BYTES_OF_JSON * len(rest)
 
 

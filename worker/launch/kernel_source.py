@@ -26,7 +26,7 @@ from worker.launch.launch_children import ChildPlace
 class KernelSource:
     """A source whose kernel can be bound: its slice, and the facts of the kernel."""
 
-    cut: SliceReport
+    sliced: SliceReport
     facts: KernelFacts
 
 
@@ -61,12 +61,12 @@ class KernelSources:
         limit = TimeLimit(self.deadline.limit_s(job.timeout_s))
         tasks = self._compiling.tasks_of(job, Progress(), limit)
         with ended_by(self.deadline):
-            cut = await slice_source(tasks, self._compiling.slices)
-            facts = facts_of(cut)
+            sliced = await slice_source(tasks, self._compiling.slices)
+            facts = facts_of(sliced)
             if facts is None or not facts.sure:
-                facts = await _executed_facts(cut, job, tasks)
-        found = KernelSource(cut, facts)
-        self._cache.put(key, found, size_bytes(cut))
+                facts = await _executed_facts(sliced, job, tasks)
+        found = KernelSource(sliced, facts)
+        self._cache.put(key, found, size_bytes(sliced))
         return found
 
     async def parameter_names(self, job: CompileJob) -> frozenset[str] | None:
@@ -103,21 +103,22 @@ def source_key(job: CompileJob) -> str:
     )
 
 
-def facts_of(cut: SliceReport) -> KernelFacts | None:
+def facts_of(sliced: SliceReport) -> KernelFacts | None:
     """Return the text's facts about the kernel, None if only execution can find them."""
     return next(
-        (known for known in cut.facts.kernels if known.name == cut.kernel and known.certain), None
+        (known for known in sliced.facts.kernels if known.name == sliced.kernel and known.certain),
+        None,
     )
 
 
-async def _executed_facts(cut: SliceReport, job: CompileJob, tasks: ChildTasks) -> KernelFacts:
+async def _executed_facts(sliced: SliceReport, job: CompileJob, tasks: ChildTasks) -> KernelFacts:
     """Return the facts from the kernel's own function, for kernels that the text cannot decide."""
     order = ParametersOrder(
-        kernel=cut.kernel, files=cut.files, touched=cut.touched, target=job.target
+        kernel=sliced.kernel, files=sliced.files, touched=sliced.touched, target=job.target
     )
-    text = (cut.opinion or cut.slice).encode()
+    text = (sliced.opinion or sliced.slice).encode()
     report = await tasks.run(order, text, ParametersReport)
-    known = facts_of(cut)
+    known = facts_of(sliced)
     by_text = {item.name: item.model_dump() for item in known.parameters} if known else {}
     nowhere = {"line": report.line, "column": 1, "set_by": None, "example": None}
     parameters = [
@@ -125,7 +126,7 @@ async def _executed_facts(cut: SliceReport, job: CompileJob, tasks: ChildTasks) 
         for item in report.parameters
     ]
     return KernelFacts(
-        name=cut.kernel or report.kernel, line=report.line, parameters=parameters, sure=True
+        name=sliced.kernel or report.kernel, line=report.line, parameters=parameters, sure=True
     )
 
 

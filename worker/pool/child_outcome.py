@@ -86,7 +86,7 @@ class Caps:
     """Of each of them."""
 
 
-KEPT_TASKS = frozenset({"cut", "compare"})
+KEPT_TASKS = frozenset({"slice", "compare"})
 UNPARSED_TASKS = frozenset({"compare"})
 """Those whose bodies are numbers, of which nothing stays."""
 

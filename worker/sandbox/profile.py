@@ -1,8 +1,8 @@
 """The profiles: what a child of each kind may call, reach and use.
 
-`cut` runs no code of an author's (slices, logs, comparisons, cache keys), `front` and `record` do:
-none of them may open, start or reach anything. `back` never sees user code, but needs the tool
-chain's files and ptxas.
+`parse` runs no user code (slices, logs, comparisons, cache keys), `front` and `record` do: none of
+them may open, start or reach anything. `back` never sees user code, but needs the toolchain's files
+and ptxas.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ PROFILES: Mapping[str, SandboxProfile] = {
     profile.name: profile
     for profile in (
         SandboxProfile(
-            "cut",
+            "parse",
             syscalls.QUIET,
             may_run_tools=False,
             limits=ResourceLimits(1024 * _MIB, 60, 0, 32),

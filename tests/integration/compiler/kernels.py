@@ -53,11 +53,11 @@ def all_in(folder: str) -> list[Kernel]:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What came of cut, front and back: the stages reached, and the failure if there was one."""
+    """The result of slice, front and back: the stages reached, and the failure if there was one."""
 
     stages: dict[str, bytes]
     failure: dict[str, Any] | None
-    cut: dict[str, Any] | None = None
+    sliced: dict[str, Any] | None = None
     front: dict[str, Any] | None = None
     back: dict[str, Any] | None = None
 
@@ -65,7 +65,7 @@ class Compiled:
 def compile_kernel(
     children: Children, kernel: Kernel, arch: int | None = None, stop_after: str = "cubin"
 ) -> Compiled:
-    """Compile as a worker does, from cut to `stop_after`."""
+    """Compile as a worker does, from the slice to `stop_after`."""
     request = kernel.request
     common = {
         "options": {"enable_fp_fusion": True, **request.get("options", {})},
@@ -73,30 +73,30 @@ def compile_kernel(
         "stop_after": stop_after,
         "files": request.get("files", {}),
     }
-    cut = children.run(
+    sliced = children.run(
         {
-            "task": "cut",
+            "task": "slice",
             "kernel": request.get("kernel"),
             "files": common["files"],
             "functions": request.get("functions", []),
         },
         kernel.text.encode(),
     )
-    if (failure := _failure(cut, kernel, "request")) is not None:
+    if (failure := _failure(sliced, kernel, "request")) is not None:
         return Compiled({}, failure)
     header = {
         "task": "front",
-        "kernel": cut.result["kernel"],
-        "touched": cut.result["touched"],
+        "kernel": sliced.result["kernel"],
+        "touched": sliced.result["touched"],
         "signature": request.get("signature", {}),
         "constexprs": {name: _tagged(v) for name, v in request.get("constexprs", {}).items()},
         "hints": request.get("hints", {}),
         **common,
-        "files": cut.result["files"],
+        "files": sliced.result["files"],
     }
-    front = children.run(header, cut.result["slice"].encode())
+    front = children.run(header, sliced.result["slice"].encode())
     if (failure := _failure(front, kernel, "frontend")) is not None:
-        return Compiled(front.stages, failure, cut.result)
+        return Compiled(front.stages, failure, sliced.result)
     header = {
         "task": "back",
         "locations": front.result["locations"],
@@ -109,7 +109,7 @@ def compile_kernel(
     stages = front.stages | back.stages
     failure = _failure(back, kernel, "ttgir", stages | back.stages)
     done = None if failure else back.result | list(back.result["facts"].values())[-1]
-    return Compiled(stages, failure, cut.result, front.result, done)
+    return Compiled(stages, failure, sliced.result, front.result, done)
 
 
 def _failure(

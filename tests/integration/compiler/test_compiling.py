@@ -76,8 +76,8 @@ def test_a_whole_script_is_compiled_without_torch(children: Children) -> None:
         children, read(KERNELS / "good" / "whole_script.py"), stop_after="ttir"
     )
 
-    assert compiled.cut is not None
-    assert "torch" not in compiled.cut["slice"]
+    assert compiled.sliced is not None
+    assert "torch" not in compiled.sliced["slice"]
     assert compiled.front is not None
     assert compiled.front["notes"] == []
 
@@ -130,8 +130,8 @@ def test_further_files_are_imported_by_path(children: Children) -> None:
     compiled = compile_text(children, text, signature={"x": "*fp32"}, files=files)
 
     assert compiled.failure is None
-    assert compiled.cut is not None
-    assert set(compiled.cut["files"]) == {"pkg/scaling.py", "local.py"}
+    assert compiled.sliced is not None
+    assert set(compiled.sliced["files"]) == {"pkg/scaling.py", "local.py"}
     assert b"/kernel/pkg/scaling.py" in compiled.stages["source"]
 
 
@@ -160,9 +160,9 @@ def test_what_could_not_be_cut_is_executed_whole_and_says_so(children: Children)
 
     compiled = compile_text(children, text, kernel="k", signature={"x": "*fp32"})
 
-    assert compiled.cut is not None
-    assert compiled.cut["whole"] is True
-    assert "globals" in compiled.cut["notes"][0]["message"]
+    assert compiled.sliced is not None
+    assert compiled.sliced["whole"] is True
+    assert "globals" in compiled.sliced["notes"][0]["message"]
     assert compiled.front is not None
     assert "No module named 'nowhere'" in compiled.front["notes"][0]["message"]
 

@@ -24,7 +24,7 @@ def test_stages_equal_those_of_triton_compile(
     kernel = read(KERNELS / "good" / f"{name}.py")
 
     made = compile_kernel(children, kernel, arch)
-    expected = compile_directly(directly, kernel, made.cut, arch, tmp_path)
+    expected = compile_directly(directly, kernel, made.sliced, arch, tmp_path)
 
     assert made.failure is None
     for stage in TEXT_STAGES:
@@ -33,14 +33,18 @@ def test_stages_equal_those_of_triton_compile(
 
 
 def compile_directly(
-    directly: TritonCompile, kernel: Kernel, cut: dict[str, Any] | None, arch: int, tmp_path: Path
+    directly: TritonCompile,
+    kernel: Kernel,
+    sliced: dict[str, Any] | None,
+    arch: int,
+    tmp_path: Path,
 ) -> dict[str, bytes]:
-    assert cut is not None
+    assert sliced is not None
     request = {
-        "source": cut["slice"],
-        "kernel": cut["kernel"],
+        "source": sliced["slice"],
+        "kernel": sliced["kernel"],
         "signature": kernel.request["signature"],
-        "constexprs": defaults(cut) | kernel.request.get("constexprs", {}),
+        "constexprs": defaults(sliced) | kernel.request.get("constexprs", {}),
         "hints": kernel.request.get("hints", {}),
         "options": {"enable_fp_fusion": True},
         "target": ["cuda", arch, 32],
@@ -48,8 +52,8 @@ def compile_directly(
     return directly.stages(request, tmp_path)
 
 
-def defaults(cut: dict[str, Any]) -> dict[str, Any]:
+def defaults(sliced: dict[str, Any]) -> dict[str, Any]:
     """Return the literal defaults of the chosen kernel, as plain values."""
-    (kernel,) = (k for k in cut["facts"]["kernels"] if k["name"] == cut["kernel"])
+    (kernel,) = (k for k in sliced["facts"]["kernels"] if k["name"] == sliced["kernel"])
     literals = {p["name"]: p["default"]["literal"] for p in kernel["parameters"] if p["default"]}
     return {n: int(v["int"]) if isinstance(v, dict) else v for n, v in literals.items()}

@@ -13,7 +13,7 @@ from worker.sandbox.rlimits import ResourceLimits
 ROOT = Path(__file__).parents[3]
 LIMITS = {
     "front": ResourceLimits(memory_bytes=4 << 30, cpu_s=120, file_bytes=0, open_files=32),
-    "cut": ResourceLimits(memory_bytes=4 << 30, cpu_s=60, file_bytes=0, open_files=32),
+    "parse": ResourceLimits(memory_bytes=4 << 30, cpu_s=60, file_bytes=0, open_files=32),
     "back": ResourceLimits(memory_bytes=4 << 30, cpu_s=120, file_bytes=1 << 28, open_files=64),
 }
 
@@ -27,7 +27,7 @@ async def pool():
         limits=LIMITS,
         environment=ENVIRONMENT,
     )
-    pool = Pool(toolchain, spares={"front": 1, "cut": 1, "back": 1})
+    pool = Pool(toolchain, spares={"front": 1, "parse": 1, "back": 1})
     await pool.start()
     yield pool
     await pool.close()

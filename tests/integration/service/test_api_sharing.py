@@ -152,7 +152,7 @@ def test_shorter_requests_are_answered_from_a_longer_one(post: Post, target: str
     for answer, answer_afresh in zip(shorter, afresh, strict=True):
         assert (answer["cache"], answer_afresh["cache"]) == ("miss", "miss")
         times, times_afresh = answer.pop("timings_ms"), answer_afresh.pop("timings_ms")
-        # nothing but the cut was done again, and nothing else is said than by doing all of it
+        # nothing but the slice was done again, and nothing else is said than by doing all of it
         stages = times.keys() & STAGES_BACK
         assert [times[stage] for stage in stages] == [
             longer["timings_ms"][stage] for stage in stages

@@ -6,7 +6,7 @@ import sys
 _SEEN = []
 
 
-def cut(header, body, send):
+def acted(header, body, send):
     """Do what the header says; every result tells the process and what was seen before."""
     before = list(_SEEN)
     _SEEN.append(header.get("name"))
@@ -47,4 +47,4 @@ def forget():
         _SEEN[:] = ["forgotten"]
 
 
-TASKS = {"cut": cut, "other": cut}
+TASKS = {"slice": acted, "other": acted}

@@ -20,43 +20,43 @@ TOOLCHAIN = ZygoteToolchain(Path(sys.executable), ROOT, "tests.integration.worke
 
 @pytest_asyncio.fixture
 async def pool():
-    pool = Pool(TOOLCHAIN, spares={"cut": 1})
+    pool = Pool(TOOLCHAIN, spares={"parse": 1})
     await pool.start()
     yield pool
     await pool.close()
 
 
-async def cut(pool, do="", on_stage=None, **more):
-    header = {"task": "cut", "do": do, **more}
+async def act(pool, do="", on_stage=None, **more):
+    header = {"task": "slice", "do": do, **more}
     stages = ("begun",)
-    return await pool.run("cut", header, b"text", deadline_s=60, stages=stages, on_stage=on_stage)
+    return await pool.run("parse", header, b"text", deadline_s=60, stages=stages, on_stage=on_stage)
 
 
 async def test_jobs_follow_each_other_in_one_process(pool):
-    outcomes = [await cut(pool) for _ in range(5)]
+    outcomes = [await act(pool) for _ in range(5)]
 
     assert len({outcome.result["pid"] for outcome in outcomes}) == 1
     assert [outcome.result["before"] for outcome in outcomes] == [[], *[["forgotten"]] * 4]
 
 
 async def test_a_failure_of_the_task_s_own_naming_costs_no_child(pool):
-    first = await cut(pool)
-    refused = await cut(pool, "refuse")
-    after = await cut(pool)
+    first = await act(pool)
+    refused = await act(pool, "refuse")
+    after = await act(pool)
 
     assert refused.failure["slug"] == "syntax_error"
     assert after.result["pid"] == first.result["pid"]
 
 
 async def test_what_a_job_prints_is_its_own(pool):
-    said = [(await cut(pool, print=text)).stdout for text in ("one", "", "three")]
+    said = [(await act(pool, print=text)).stdout for text in ("one", "", "three")]
 
     assert said == [b"one", b"", b"three"]
 
 
 async def test_any_other_task_gets_a_process_that_did_nothing_before(pool):
-    kept_pid = (await cut(pool, name="keeps_a_name")).result["pid"]
-    others = [await pool.run("cut", {"task": "other"}, b"", deadline_s=20) for _ in range(2)]
+    kept_pid = (await act(pool, name="keeps_a_name")).result["pid"]
+    others = [await pool.run("parse", {"task": "other"}, b"", deadline_s=20) for _ in range(2)]
 
     assert [outcome.result["before"] for outcome in others] == [[], []]
     assert len({kept_pid, *(outcome.result["pid"] for outcome in others)}) == 3
@@ -65,9 +65,9 @@ async def test_any_other_task_gets_a_process_that_did_nothing_before(pool):
 @pytest.mark.parametrize("how", ["die", "hang", "lack_memory", "flood", "garbage"])
 async def test_what_goes_wrong_in_a_used_child_is_done_again_in_a_fresh_one(pool, how, monkeypatch):
     monkeypatch.setattr(pools, "PATIENCE_S", 0.5)
-    first = await cut(pool)
-    outcome = await cut(pool, f"{how}_if_used")
-    after = await cut(pool)
+    first = await act(pool)
+    outcome = await act(pool, f"{how}_if_used")
+    after = await act(pool)
 
     assert outcome.ending is Ending.OK
     assert outcome.result["before"] == []
@@ -76,9 +76,9 @@ async def test_what_goes_wrong_in_a_used_child_is_done_again_in_a_fresh_one(pool
 
 
 async def test_a_job_that_kills_every_child_costs_itself_alone(pool):
-    await cut(pool)
-    killed = await cut(pool, "die")
-    after = await cut(pool)
+    await act(pool)
+    killed = await act(pool, "die")
+    after = await act(pool)
 
     assert killed.ending is Ending.SIGNAL
     assert after.ending is Ending.OK
@@ -92,21 +92,21 @@ async def test_a_job_that_kills_every_child_costs_itself_alone(pool):
 async def test_a_child_that_did_enough_is_replaced(pool, monkeypatch, bound, value, do):
     monkeypatch.setattr(child_outcome, bound, value)
 
-    assert (await cut(pool, do)).result["pid"] != (await cut(pool, do)).result["pid"]
+    assert (await act(pool, do)).result["pid"] != (await act(pool, do)).result["pid"]
 
 
 async def test_jobs_at_once_each_have_a_process(pool):
-    outcomes = await asyncio.gather(*(cut(pool, name="keeps_a_name") for _ in range(4)))
+    outcomes = await asyncio.gather(*(act(pool, name="keeps_a_name") for _ in range(4)))
 
     assert len({outcome.result["pid"] for outcome in outcomes}) == 4
 
 
 async def test_a_job_that_nobody_waits_for_ends_with_its_child(pool):
-    first = await cut(pool)
+    first = await act(pool)
     begun = asyncio.Event()
-    waiting = asyncio.ensure_future(cut(pool, "hang_if_used", on_stage=lambda _: begun.set()))
+    waiting = asyncio.ensure_future(act(pool, "hang_if_used", on_stage=lambda _: begun.set()))
     await comes_true(begun.is_set)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
 
-    assert (await cut(pool)).result["pid"] != first.result["pid"]
+    assert (await act(pool)).result["pid"] != first.result["pid"]

@@ -37,7 +37,7 @@ def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool():
     toolchain = ZygoteToolchain(Path(sys.executable), ROOT)
-    pool = Pool(toolchain, spares={"cut": 1, "front": 1})
+    pool = Pool(toolchain, spares={"parse": 1, "front": 1})
     await pool.start()
     yield pool
     await pool.close()

@@ -1,4 +1,4 @@
-"""A source is cut once for all that is made of it, and anew for whoever else posts it."""
+"""A source is sliced once for all that is made of it, and anew for whoever else posts it."""
 
 import sys
 from pathlib import Path
@@ -33,20 +33,20 @@ class CountingPool:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def children():
-    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT), spares={"cut": 1})
+    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT), spares={"parse": 1})
     await pool.start()
     yield pool
     await pool.close()
 
 
 @pytest.fixture
-def cutting(children):
-    """Return a function that cuts the source of a job: its slice, and how many children it took."""
+def slicing(children):
+    """Return a function that slices the source of a job, and counts the children that it took."""
     pool = CountingPool(children)
     nothing = cast("Any", None)
     context = CompileContext(cast("Pool", pool), TOOLCHAIN, nothing, nothing, nothing)
 
-    async def cut(asked, *, refresh=False):
+    async def sliced(asked, *, refresh=False):
         before, progress = pool.jobs, Progress()
         tasks = context.tasks_of(asked, progress, TimeLimit(60.0))
         report = await slice_source(tasks, context.slices, refresh=refresh)
@@ -54,43 +54,43 @@ def cutting(children):
         assert progress.timings_ms["cut"] == report.ms
         return report, pool.jobs - before
 
-    return cut
+    return sliced
 
 
-async def test_another_specialization_and_target_take_the_slice_that_is_known(cutting):
-    first, children = await cutting(job())
+async def test_another_specialization_and_target_take_the_slice_that_is_known(slicing):
+    first, children = await slicing(job())
     assert children == 1
 
-    other, children = await cutting(job(constexprs={"BLOCK_SIZE": 64}, target="hip:gfx942"))
+    other, children = await slicing(job(constexprs={"BLOCK_SIZE": 64}, target="hip:gfx942"))
 
     assert (other, children) == (first, 0)
 
 
-async def test_another_text_is_cut_anew(cutting):
-    await cutting(job())
+async def test_another_text_is_sliced_anew(slicing):
+    await slicing(job())
     source = "N = 1\n" + job().source
 
-    found, children = await cutting(job(source=source))
+    found, children = await slicing(job(source=source))
 
     assert children == 1
     assert found.facts.kernels[0].line == 3
 
 
-async def test_another_namespace_does_not_learn_what_is_known(cutting):
-    await cutting(job())
+async def test_another_namespace_does_not_learn_what_is_known(slicing):
+    await slicing(job())
 
-    assert (await cutting(job(namespace="team")))[1] == 1
-
-
-async def test_who_wants_all_anew_has_it_cut_anew(cutting):
-    await cutting(job())
-
-    assert (await cutting(job(), refresh=True))[1] == 1
+    assert (await slicing(job(namespace="team")))[1] == 1
 
 
-async def test_what_cannot_be_cut_is_not_remembered(cutting):
+async def test_who_wants_all_anew_has_it_sliced_anew(slicing):
+    await slicing(job())
+
+    assert (await slicing(job(), refresh=True))[1] == 1
+
+
+async def test_what_cannot_be_sliced_is_not_remembered(slicing):
     broken = job(source="def add_kernel(:\n", kernel="add_kernel")
     for _ in range(2):
         with pytest.raises(CompilationFailed) as raised:
-            await cutting(broken)
+            await slicing(broken)
         assert raised.value.slug == "syntax_error"

@@ -22,7 +22,7 @@ TOOLCHAIN = ZygoteToolchain(Path(sys.executable), ROOT, "tests.integration.worke
 
 @pytest_asyncio.fixture
 async def pool():
-    pool = Pool(TOOLCHAIN, spares={"front": 1, "cut": 1})
+    pool = Pool(TOOLCHAIN, spares={"front": 1, "parse": 1})
     await pool.start()
     yield pool
     await pool.close()

@@ -23,7 +23,7 @@ TOOLCHAIN = ZygoteToolchain(Path(sys.executable), ROOT, "tests.integration.worke
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool():
-    pool = Pool(TOOLCHAIN, spares={"cut": 1, "front": 1})
+    pool = Pool(TOOLCHAIN, spares={"parse": 1, "front": 1})
     await pool.start()
     yield pool
     await pool.close()
@@ -36,7 +36,7 @@ def open_files():
     return list(Path("/proc/self/fd").iterdir())
 
 
-async def run(pool, task, body, profile="cut"):
+async def run(pool, task, body, profile="parse"):
     return await run_task(pool, profile, {"task": task}, body, deadline_s=60)
 
 

@@ -1,4 +1,4 @@
-"""A specialization bound to the parameters that the cut found."""
+"""A specialization bound to the parameters that the slicer found."""
 
 from typing import Any
 

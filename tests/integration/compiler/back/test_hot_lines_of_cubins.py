@@ -45,13 +45,13 @@ def folded(
 def test_every_instruction_that_does_something_has_a_line(
     children: Children, compiled: Compiled
 ) -> None:
-    assert compiled.cut is not None
+    assert compiled.sliced is not None
     rows = [
         CountedInstruction(at, text, 1, 32, {"wait": 1})
         for at, text in disassembled(children, compiled)
     ]
 
-    found = folded(children, compiled, rows, compiled.cut["kernel"])
+    found = folded(children, compiled, rows, compiled.sliced["kernel"])
 
     executed = [row for row in found["sass"] if not row["text"].startswith(("NOP", "BRA"))]
     mapped = [row for row in executed if row["line"] is not None]
@@ -61,13 +61,13 @@ def test_every_instruction_that_does_something_has_a_line(
 
 
 def test_a_store_is_hot_on_the_line_that_stores(children: Children, compiled: Compiled) -> None:
-    assert compiled.cut is not None
+    assert compiled.sliced is not None
     rows = [
         CountedInstruction(at, text, 10 * text.startswith("STG"), 1, {"lg_throttle": 10})
         for at, text in disassembled(children, compiled)
     ]
 
-    hottest = folded(children, compiled, rows, compiled.cut["kernel"])["lines"][0]
+    hottest = folded(children, compiled, rows, compiled.sliced["kernel"])["lines"][0]
 
     assert "tl.store" in read(HELPERS).text.splitlines()[hottest["line"] - 1]
     assert (hottest["samples_percent"], hottest["top_stall"]) == (100.0, "lg_throttle")

@@ -27,7 +27,7 @@ async def test_outputs_are_summed_up_compared_and_written_as_asked(pool):
     }  # fmt: skip
     header = {"task": "compare", "outputs": outputs}
     stages = ("tensor:z",)
-    outcome = await pool.run("cut", header, body, deadline_s=10, stages=stages)
+    outcome = await pool.run("parse", header, body, deadline_s=10, stages=stages)
     assert outcome.ending is Ending.OK, outcome.failure
     answer = outcome.result["outputs"]
     assert answer["z"]["summary"] == {
@@ -55,7 +55,7 @@ async def compared(pool, actual, expected, returned="summary"):
         "expected": [half, half], "expected_dtype": "float32", "returned": returned,
     }  # fmt: skip
     header = {"task": "compare", "outputs": {"z": output}}
-    return await pool.run("cut", header, body, deadline_s=20)
+    return await pool.run("parse", header, body, deadline_s=20)
 
 
 async def test_no_summary_is_made_that_nobody_asked_for(pool):
@@ -89,7 +89,7 @@ async def test_what_lacks_memory_costs_the_next_nothing(pool):
     small = np.ones(3, np.float32)
     before = await compared(pool, small, small)
     huge = {"z": {"dtype": "fp32", "shape": [1 << 40], "actual": [0, 4], "returned": "summary"}}
-    failed = await pool.run("cut", {"task": "compare", "outputs": huge}, bytes(4), deadline_s=20)
+    failed = await pool.run("parse", {"task": "compare", "outputs": huge}, bytes(4), deadline_s=20)
     after = await compared(pool, small, small)
 
     assert failed.ending is Ending.FAILURE

@@ -74,11 +74,11 @@ def told(kernel: str, request: dict[str, Any], tasks: Any) -> list[dict[str, Any
     """Return the facts of a launch: those of the text, or of the function where it is not sure."""
     target = dict(zip(("backend", "arch", "warp_size"), request["target"], strict=True))
     header: dict[str, Any] = {"kernel": kernel, "files": {}}
-    cut = tasks["cut"](header, request["source"].encode(), lambda *_: None)
-    found = next(known for known in cut["facts"]["kernels"] if known["name"] == kernel)
+    sliced = tasks["slice"](header, request["source"].encode(), lambda *_: None)
+    found = next(known for known in sliced["facts"]["kernels"] if known["name"] == kernel)
     if not found["sure"]:
         found = tasks["parameters"](
-            header | {"target": target}, cut["slice"].encode(), lambda *_: None
+            header | {"target": target}, sliced["slice"].encode(), lambda *_: None
         )
     parameters: list[dict[str, Any]] = found["parameters"]
     return parameters

@@ -14,12 +14,12 @@ from compiler.slice.slice import slice_kernel
 HEAD = "import triton\nimport triton.language as tl\n"
 
 
-def cut_text(text: str, **header: Any) -> dict[str, Any]:
+def sliced_text(text: str, **header: Any) -> dict[str, Any]:
     return members_of(slice_kernel(SliceOrder(**header), text.encode()))
 
 
 def kept(text: str, **header: Any) -> list[str]:
-    return [line for line in cut_text(text, **header)["slice"].split("\n") if line]
+    return [line for line in sliced_text(text, **header)["slice"].split("\n") if line]
 
 
 KERNEL = "@triton.jit\ndef k(x):\n    tl.store(x, 1.0)\n"
@@ -28,7 +28,7 @@ KERNEL = "@triton.jit\ndef k(x):\n    tl.store(x, 1.0)\n"
 def test_lines_stay_where_they_are() -> None:
     text = "import torch\n" + HEAD + "x = torch.rand(3)\n" + KERNEL + "k[(1,)](x)\n"
 
-    slice_ = cut_text(text)["slice"]
+    slice_ = sliced_text(text)["slice"]
 
     assert slice_.split("\n") == ["", *text.split("\n")[1:3], "", *text.split("\n")[4:7], "", ""]
 
@@ -36,7 +36,7 @@ def test_lines_stay_where_they_are() -> None:
 def test_an_edit_outside_of_the_slice_does_not_change_it() -> None:
     text = HEAD + "print('one')\n" + KERNEL
 
-    assert cut_text(text)["slice"] == cut_text(text.replace("one", "two"))["slice"]
+    assert sliced_text(text)["slice"] == sliced_text(text.replace("one", "two"))["slice"]
 
 
 def test_helpers_constants_and_their_imports_are_reached() -> None:
@@ -70,7 +70,7 @@ def test_autotune_and_heuristics_are_blanked_but_stated() -> None:
         "def k(x, n, B: tl.constexpr, EVEN: tl.constexpr):\n    tl.store(x, n)\n"
     )
 
-    result = cut_text(text)
+    result = sliced_text(text)
 
     (facts,) = result["facts"]["kernels"]
     assert "autotune" not in result["slice"]
@@ -88,7 +88,7 @@ def test_autotune_and_heuristics_are_blanked_but_stated() -> None:
 def test_inspection_says_which_lines_a_kernel_does_not_reach() -> None:
     text = HEAD + "@triton.autotune(\n    configs=[],\n    key=[])\n" + KERNEL + "k[(1,)](None)\n"
 
-    (facts,) = cut_text(text, inspect=True)["facts"]["kernels"]
+    (facts,) = sliced_text(text, inspect=True)["facts"]["kernels"]
 
     assert facts["blanked"] == [[3, 5], [9, 9]]
 
@@ -138,7 +138,7 @@ def test_the_only_function_that_no_other_calls_is_the_kernel() -> None:
     text = HEAD + "@triton.jit\ndef helper(x):\n    return x\n"
     text += "@triton.jit\ndef k(x):\n    tl.store(x, helper(1.0))\n"
 
-    assert cut_text(text)["kernel"] == "k"
+    assert sliced_text(text)["kernel"] == "k"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_the_only_function_that_no_other_calls_is_the_kernel() -> None:
     ],
 )
 def test_jit_is_recognised_through_its_names(imports: str, decorator: str) -> None:
-    result = cut_text(f"{imports}\n@{decorator}\ndef k(x):\n    pass\n")
+    result = sliced_text(f"{imports}\n@{decorator}\ndef k(x):\n    pass\n")
 
     assert result["kernel"] == "k"
     assert result["whole"] is False
@@ -160,7 +160,7 @@ def test_jit_is_recognised_through_its_names(imports: str, decorator: str) -> No
 
 def test_a_wrong_kernel_name_gets_a_suggestion() -> None:
     with pytest.raises(Failure, match="Did you mean 'add_kernel'") as caught:
-        cut_text(HEAD + KERNEL.replace("def k", "def add_kernel"), kernel="ad_kernel")
+        sliced_text(HEAD + KERNEL.replace("def k", "def add_kernel"), kernel="ad_kernel")
 
     assert caught.value.slug == "unknown_kernel"
 
@@ -168,7 +168,7 @@ def test_a_wrong_kernel_name_gets_a_suggestion() -> None:
 def test_inspection_states_facts_of_all_kernels_without_choosing() -> None:
     text = HEAD + KERNEL + KERNEL.replace("def k", "def other")
 
-    result = cut_text(text, inspect=True)
+    result = sliced_text(text, inspect=True)
 
     assert [kernel["name"] for kernel in result["facts"]["kernels"]] == ["k", "other"]
     assert result["slice"] is None
@@ -190,7 +190,7 @@ def test_inspection_states_facts_of_all_kernels_without_choosing() -> None:
 def test_defaults_are_stated(default: tuple[str, Any]) -> None:
     text, expected = default
 
-    result = cut_text(f"{HEAD}@triton.jit\ndef k(x, A: tl.constexpr = {text}):\n    pass\n")
+    result = sliced_text(f"{HEAD}@triton.jit\ndef k(x, A: tl.constexpr = {text}):\n    pass\n")
 
     assert result["facts"]["kernels"][0]["parameters"][1]["default"] == expected
 
@@ -199,7 +199,7 @@ def test_defaults_are_stated(default: tuple[str, Any]) -> None:
 def test_any_newline_is_a_newline(newline: str) -> None:
     text = HEAD + KERNEL
 
-    assert cut_text(text.replace("\n", newline))["slice"] == cut_text(text)["slice"]
+    assert sliced_text(text.replace("\n", newline))["slice"] == sliced_text(text)["slice"]
 
 
 def test_a_byte_order_mark_is_ignored() -> None:
@@ -222,7 +222,7 @@ def test_a_byte_order_mark_is_ignored() -> None:
 )
 def test_pasted_text_that_is_no_python_gets_a_hint(text: str, hint: str) -> None:
     with pytest.raises(Failure) as caught:
-        cut_text(text)
+        sliced_text(text)
 
     assert caught.value.slug == "syntax_error"
     assert hint in str(caught.value.diagnostics[0].hint)
@@ -230,7 +230,7 @@ def test_pasted_text_that_is_no_python_gets_a_hint(text: str, hint: str) -> None
 
 def test_a_foreign_decorator_is_told_apart_from_none() -> None:
     with pytest.raises(Failure) as caught:
-        cut_text("import mini as mt\n@mt.jit\ndef k(x):\n    pass\n")
+        sliced_text("import mini as mt\n@mt.jit\ndef k(x):\n    pass\n")
 
     assert caught.value.slug == "unknown_kernel"
     assert "k is decorated with @mt.jit, which is not Triton's" in caught.value.message
@@ -247,7 +247,9 @@ def test_text_that_cannot_be_read_is_a_syntax_error(body: bytes) -> None:
 
 
 def test_a_star_import_of_another_package_is_an_assumption() -> None:
-    result = cut_text(HEAD + "VALUE = 1.0\nfrom torch import *\n" + KERNEL.replace("1.0", "VALUE"))
+    result = sliced_text(
+        HEAD + "VALUE = 1.0\nfrom torch import *\n" + KERNEL.replace("1.0", "VALUE")
+    )
 
     assert result["assumptions"][0]["line"] == 4
     assert "`from torch import *`" in result["assumptions"][0]["message"]
@@ -256,7 +258,7 @@ def test_a_star_import_of_another_package_is_an_assumption() -> None:
 def test_functions_passed_as_constexprs_are_reached() -> None:
     text = HEAD + "@triton.jit\ndef relu(x):\n    return x\n" + KERNEL
 
-    result = cut_text(text, functions=["relu"])
+    result = sliced_text(text, functions=["relu"])
 
     assert result["kernel"] == "k"
     assert "def relu(x):" in result["slice"]

@@ -33,8 +33,8 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
 def test_a_slice_counts_what_it_takes(source: str) -> None:
-    cut = slice_kernel(SliceOrder(kernel="kernel", files={}, functions=[]), source.encode())
-    report = json.dumps(dataclasses.asdict(cut))
+    sliced = slice_kernel(SliceOrder(kernel="kernel", files={}, functions=[]), source.encode())
+    report = json.dumps(dataclasses.asdict(sliced))
     gc.collect()
     tracemalloc.start()
     try:

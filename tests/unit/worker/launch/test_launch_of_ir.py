@@ -1,4 +1,4 @@
-"""Launches of posted IR: there is no source to cut."""
+"""Launches of posted IR: there is no source to slice."""
 
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ def ir_job() -> CompileJob:
     return resolve(CompileRequest.model_validate(BODY["compilation"]), TOOLCHAIN, "")
 
 
-async def test_nothing_is_cut() -> None:
+async def test_nothing_is_sliced() -> None:
     job = queued(BODY, compile_job=ir_job())
     nothing = cast("Any", None)
     place = CaseContext(nothing, children=nothing, blobs=nothing, references=nothing, gpu=None)

@@ -103,7 +103,7 @@ def test_a_new_process_is_for_the_back_end_and_never_in_a_namespace(judge):
 @pytest.mark.parametrize(
     "name", ["openat", "execve", "vfork", "memfd_create", "newfstatat", "dup", "fcntl", "wait4"]
 )
-@pytest.mark.parametrize("profile", ["cut", "front"])
+@pytest.mark.parametrize("profile", ["parse", "front"])
 def test_children_that_see_user_code_have_none_of_these(profile, name):
     assert name not in PROFILES[profile].calls
 

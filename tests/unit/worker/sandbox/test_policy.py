@@ -14,6 +14,6 @@ def test_the_digest_changes_with_a_single_call_or_limit():
 
 
 def test_children_that_see_user_code_may_reach_no_file():
-    assert file_rules(PROFILES["cut"]) == []
+    assert file_rules(PROFILES["parse"]) == []
     assert file_rules(PROFILES["front"]) == []
     assert file_rules(PROFILES["record"]) == []

@@ -1,4 +1,4 @@
-"""Sources of strangers pass through one cut process: none can break, slow or colour the next."""
+"""Strangers' sources pass through one slicing process: none can break, slow or colour the next."""
 
 import sys
 from pathlib import Path
@@ -52,15 +52,15 @@ ORDINARY = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool():
-    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT), spares={"cut": 1})
+    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT), spares={"parse": 1})
     await pool.start()
     yield pool
     await pool.close()
 
 
-async def cut(pool, source, **more):
-    header = {"task": "cut", "kernel": None, "files": {}, **more}
-    return await pool.run("cut", header, source.encode(), deadline_s=60)
+async def sliced(pool, source, **more):
+    header = {"task": "slice", "kernel": None, "files": {}, **more}
+    return await pool.run("parse", header, source.encode(), deadline_s=60)
 
 
 def told(outcome):
@@ -71,16 +71,16 @@ def told(outcome):
 
 @pytest.fixture
 def single_use(monkeypatch):
-    """Return a function that has every cut done in a process of its own from now on."""
+    """Return a function that has every slice made in a new process from now on."""
     return lambda: monkeypatch.setattr(pools, "KEPT_TASKS", frozenset())
 
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=list(BOMBS))
 async def test_what_follows_a_bomb_is_as_if_it_had_not_been(pool, bomb):
-    before = await cut(pool, PLAIN)
-    exploded = await cut(pool, f"{PLAIN}\n{bomb}\n")
-    after = await cut(pool, PLAIN)
+    before = await sliced(pool, PLAIN)
+    exploded = await sliced(pool, f"{PLAIN}\n{bomb}\n")
+    after = await sliced(pool, PLAIN)
 
     assert exploded.ending in (Ending.OK, Ending.FAILURE)
     assert before.ending is Ending.OK
@@ -88,12 +88,12 @@ async def test_what_follows_a_bomb_is_as_if_it_had_not_been(pool, bomb):
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_cut_is_the_same_in_a_used_process_and_in_one_of_its_own(pool, single_use):
+async def test_a_slice_is_the_same_in_a_used_process_and_in_a_new_one(pool, single_use):
     sources = [*ORDINARY.values(), *reversed(ORDINARY.values())]
-    in_one_process = [told(await cut(pool, source)) for source in sources]
+    in_one_process = [told(await sliced(pool, source)) for source in sources]
 
     single_use()
-    each_alone = [told(await cut(pool, source)) for source in sources]
+    each_alone = [told(await sliced(pool, source)) for source in sources]
 
     assert in_one_process == each_alone
 
@@ -103,7 +103,7 @@ async def test_files_of_one_caller_are_not_those_of_the_next(pool):
     source = f"from helpers import SIZE\n{PLAIN.replace('SIZE = tl.constexpr(64)', '')}"
     files = [{"helpers.py": f"SIZE = {size}"} for size in (64, 128)]
 
-    reached = [(await cut(pool, source, files=each)).result["files"] for each in [*files, {}]]
+    reached = [(await sliced(pool, source, files=each)).result["files"] for each in [*files, {}]]
 
     assert reached == [*files, {}]
 
@@ -112,6 +112,6 @@ async def test_files_of_one_caller_are_not_those_of_the_next(pool):
 async def test_a_process_that_was_given_much_holds_little_afterwards(pool):
     """Memory is let go of, or the process is: what 50 large sources leave is not added up."""
     large = "\n".join(f"very_long_name_{i}_{'x' * 200} = {i}" for i in range(1500))
-    peaks = [(await cut(pool, f"{PLAIN}{large}# {i}")).usage.max_rss_bytes for i in range(50)]
+    peaks = [(await sliced(pool, f"{PLAIN}{large}# {i}")).usage.max_rss_bytes for i in range(50)]
 
     assert peaks[-1] < peaks[0] + 64 * MIB
