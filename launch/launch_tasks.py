@@ -20,7 +20,7 @@ from launch.reference.comparison import compare
 from launch.reference.libraries import libraries
 from launch.reference.reference import reference
 
-__all__ = ["TASKS", "libraries", "touch", "warm_up"]
+__all__ = ["TASKS", "libraries", "prewarm", "warm_up"]
 
 TASKS: dict[str, Task] = dict(
     [
@@ -51,12 +51,12 @@ def warm_up() -> None:
     """
     with absence(torch_stub.LIBRARY):
         preload((*PRELOADED, *_ALSO))
-    touch("back")
+    prewarm("back")
     gc.collect()
     gc.set_threshold(_COLLECTED_AFTER)
 
 
-def touch(profile: str) -> None:
+def prewarm(profile: str) -> None:
     """Run a tiny kernel to take its page faults early, where kernels are run."""
     if profile == "back":
         order = small_kernel.small_order()

@@ -15,13 +15,13 @@ from compiler.front.autotuner import autotune
 from compiler.front.cache_key import cache_key
 from compiler.front.front import front
 from compiler.front.jit_function import parameters
-from compiler.front.warming import forget, touch, warm_up
+from compiler.front.warming import forget, prewarm, warm_up
 from compiler.messages import autotuning, orders
 from compiler.messages.wire import Task, task_of
 from compiler.slice.slice import slice_kernel
 from compiler.ttir_to_numpy.task import numpy
 
-__all__ = ["TASKS", "forget", "touch", "warm_up"]
+__all__ = ["TASKS", "forget", "prewarm", "warm_up"]
 
 TASKS: dict[str, Task] = dict(
     [

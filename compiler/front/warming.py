@@ -78,7 +78,7 @@ def warm_up() -> None:
     facts()
     triton_knobs.pristine()
     triton_api.load_libraries()
-    touch("parse")
+    prewarm("parse")
     for target in common_targets():
         _compile(target, target.stages[-1])
     for target in common_targets():  # afterwards, since compiling takes the context
@@ -92,7 +92,7 @@ def warm_up() -> None:
     gc.collect()
 
 
-def touch(profile: str) -> None:
+def prewarm(profile: str) -> None:
     """Run a tiny task of `profile`'s kind (slice, front, back) to take its page faults early."""
     if profile == "parse":
         slice_kernel(SliceOrder(), _SOURCE)

@@ -20,7 +20,7 @@ from programs.replay import warming_networks
 from programs.replay.replay import replay
 from programs.replay.replay_order import ReplayOrder
 
-__all__ = ["TASKS", "libraries", "touch", "warm_up"]
+__all__ = ["TASKS", "libraries", "prewarm", "warm_up"]
 
 _ALSO = (
     "decimal", "ml_dtypes", "numpy", "numpy.lib.stride_tricks", "numpy.ma",
@@ -49,11 +49,11 @@ def warm_up() -> None:
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     warming_networks.run_all()
-    touch("back")
+    prewarm("back")
     gc.collect()
 
 
-def touch(profile: str) -> None:
+def prewarm(profile: str) -> None:
     """Run a tiny kernel to take its page faults early."""
     if profile == "back":
         order = small_kernel.small_order()

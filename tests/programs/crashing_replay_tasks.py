@@ -7,7 +7,7 @@ from typing import Any
 
 from programs.replay import operators, replay_tasks
 
-TASKS, libraries, touch = replay_tasks.TASKS, replay_tasks.libraries, replay_tasks.touch
+TASKS, libraries, prewarm = replay_tasks.TASKS, replay_tasks.libraries, replay_tasks.prewarm
 DEADLY = "aten.neg.default"
 _overload = operators._callable
 

@@ -187,22 +187,22 @@ def _await_job(decoder: frame.Decoder, profile: str, tasks: ModuleType) -> frame
         for received in decoder.feed(data):
             if received.nonce != frame.NO_JOB:
                 return received
-            _touch(profile, tasks)
+            _prewarm(profile, tasks)
     return None
 
 
-def _touch(profile: str, tasks: ModuleType) -> None:
+def _prewarm(profile: str, tasks: ModuleType) -> None:
     """Do a small job of our own, so that pages are copied before a real one waits for it."""
     started = time.monotonic()
     error = None
     try:
-        if hasattr(tasks, "touch"):
-            tasks.touch(profile)
+        if hasattr(tasks, "prewarm"):
+            tasks.prewarm(profile)
     except Exception as raised:  # noqa: BLE001 - named in the frame; the child is as good as without
         error = f"{type(raised).__name__}: {raised}"
     _flush()
     spent_ms = round((time.monotonic() - started) * 1000, 1)
-    done = {"kind": "touched", "ms": spent_ms, "error": error}
+    done = {"kind": "prewarmed", "ms": spent_ms, "error": error}
     _write(frame.encode(frame.NO_JOB, done))
 
 

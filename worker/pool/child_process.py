@@ -57,8 +57,8 @@ class ChildProcess:
         self._on_stage: OnStage | None = None
         self._more_s: MoreTime | None = None
         self._asking: asyncio.Task[None] | None = None
-        self._on_touched: Callable[[], None] | None = None
-        self._protocol = ChildProtocol(self._after_touch, self._announce)
+        self._on_prewarmed: Callable[[], None] | None = None
+        self._protocol = ChildProtocol(self._after_prewarm, self._announce)
         self._pipes = ChildPipes(caps.kept_output_bytes)
         self._pipes.listen(self._read_result, self._read_output)
         self._pidfd: int | None = None
@@ -67,24 +67,24 @@ class ChildProcess:
         self._cause: tuple[Ending, str] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._closed = False
-        self._touching = False
+        self._prewarming = False
         self._has_job = False
         self._keep = False
 
     @property
     def readiness(self) -> int:
         """Readiness for a job: 2 prepared, 1 just forked, 0 busy preparing."""
-        return 2 if self._protocol.touched else 0 if self._touching else 1
+        return 2 if self._protocol.prewarmed else 0 if self._prewarming else 1
 
     def take_ends(self) -> list[int]:
         """Return the child's ends of the pipes; the caller must close them."""
         ends, self._pipes.ends_of_child = self._pipes.ends_of_child, []
         return ends
 
-    def touch(self, on_touched: Callable[[], None]) -> None:
-        """Let it prepare: there is time. `on_touched` is called when it has. Not after `start`."""
-        self._touching = True
-        self._on_touched = on_touched
+    def prewarm(self, on_prewarmed: Callable[[], None]) -> None:
+        """Let it prepare while it is idle, then call `on_prewarmed`. Not after `start`."""
+        self._prewarming = True
+        self._on_prewarmed = on_prewarmed
         self._pipes.send(frame.encode(frame.NO_JOB, {}), is_last=False)
 
     def set_handle(self, pidfd: int) -> None:
@@ -142,8 +142,8 @@ class ChildProcess:
     def renew(self) -> None:
         """Get ready for another job, with a new `outcome`, after the last one ended well."""
         self.outcome = self._loop.create_future()
-        self._protocol = ChildProtocol(self._after_touch, self._announce)
-        self._protocol.ready = self._protocol.touched = True
+        self._protocol = ChildProtocol(self._after_prewarm, self._announce)
+        self._protocol.ready = self._protocol.prewarmed = True
         self._result_bytes = self._output_bytes = 0
         for output in self._pipes.outputs:
             output.clear()
@@ -230,14 +230,14 @@ class ChildProcess:
             while self._read_output(output):
                 pass
 
-    def _after_touch(self) -> None:
+    def _after_prewarm(self) -> None:
         if not self._has_job:  # else what was printed may be the job's
             self._drain_outputs()
             for output in self._pipes.outputs:
                 output.clear()
             self._output_bytes = 0
-        if self._on_touched is not None:
-            self._on_touched()
+        if self._on_prewarmed is not None:
+            self._on_prewarmed()
 
     def _announce(self, stage: SentStage) -> None:
         if self._on_stage is not None:

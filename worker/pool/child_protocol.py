@@ -1,7 +1,7 @@
 """The frames of one child so far, and what they and its exit status make of its end. Pure.
 
-Their order is fixed: `ready` (or `sandbox`), maybe `touched`, then with the job's nonce each of the
-stages that the job makes at most once, and exactly one `result` or `failure`. Anything else is
+Their order is fixed: `ready` (or `sandbox`), maybe `prewarmed`, then with the job's nonce each of
+the stages that the job makes at most once, and exactly one `result` or `failure`. Anything else is
 garbage, which goes no further than here.
 """
 
@@ -25,17 +25,17 @@ class ChildProtocol:
     """The child's half of the protocol."""
 
     def __init__(
-        self, on_touched: Callable[[], None], on_stage: Callable[[SentStage], None]
+        self, on_prewarmed: Callable[[], None], on_stage: Callable[[SentStage], None]
     ) -> None:
         self.ready = False
         self.stages: list[SentStage] = []
         self.last: dict[str, Any] | None = None
-        self.touched = False
+        self.prewarmed = False
         self.usage: Usage | None = None
         self.sandbox_error: str | None = None
         self._nonce: bytes | None = None
         self._awaited: set[str] = set()
-        self._on_touched = on_touched
+        self._on_prewarmed = on_prewarmed
         self._on_stage = on_stage
         self._decoder = frame.Decoder()
 
@@ -77,9 +77,9 @@ class ChildProtocol:
             self.ready = True
         elif kind == "sandbox" and not self.ready and self.sandbox_error is None:
             self.sandbox_error = str(received.header.get("message"))[:LONGEST_DETAIL]
-        elif kind == "touched" and self.ready and not self.touched and not self.stages:
-            self.touched = True
-            self._on_touched()
+        elif kind == "prewarmed" and self.ready and not self.prewarmed and not self.stages:
+            self.prewarmed = True
+            self._on_prewarmed()
         else:
             raise frame.FrameError(f"a frame of kind {_quoted(kind)} that belongs to no job")
 

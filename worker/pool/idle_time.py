@@ -69,7 +69,7 @@ class IdleTime:
         found = (next_child() for next_child in self._pools)
         self._preparing = next((child for child in found if child is not None), None)
         if self._preparing is not None:
-            self._preparing.touch(self._prepare_next)
+            self._preparing.prewarm(self._prepare_next)
 
     def _prepare_next(self) -> None:
         self._preparing = None

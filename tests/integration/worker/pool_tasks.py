@@ -49,16 +49,16 @@ def wrong(header, body, send):
     return {"x": float("nan")}
 
 
-def touched(header, body, send):
-    return {"touched": TOUCHED}
+def prewarmed(header, body, send):
+    return {"prewarmed": PREWARMED}
 
 
-TOUCHED = []
+PREWARMED = []
 
 
-def touch(profile):
+def prewarm(profile):
     sys.stdout.write("preparing\n")
-    TOUCHED.append(profile)
+    PREWARMED.append(profile)
 
 
 def look(header, body, send):
@@ -95,5 +95,5 @@ TASKS = {
     "wait": wait,
     "busy": busy,
     "wrong": wrong,
-    "touched": touched,
+    "prewarmed": prewarmed,
 }

@@ -96,16 +96,16 @@ async def test_many_jobs_at_once_each_get_their_own_answer(pool):
 @pytest.fixture
 def prepared(monkeypatch):
     """Return an event: a waiting child has prepared."""
-    event, touch = asyncio.Event(), ChildProcess.touch
+    event, prewarm = asyncio.Event(), ChildProcess.prewarm
 
-    def touch_and_tell(child, on_touched):
-        def tell():
-            on_touched()
+    def prewarm_and_note(child, on_prewarmed):
+        def note():
+            on_prewarmed()
             event.set()
 
-        touch(child, tell)
+        prewarm(child, note)
 
-    monkeypatch.setattr(ChildProcess, "touch", touch_and_tell)
+    monkeypatch.setattr(ChildProcess, "prewarm", prewarm_and_note)
     return event
 
 
@@ -113,9 +113,9 @@ async def test_idle_children_prepare_and_what_that_prints_is_not_the_job_s(prepa
     pool = Pool(TOOLCHAIN, spares={"front": 1})
     await pool.start()
     await comes_true(prepared.is_set)
-    outcome = await run(pool, "touched")
+    outcome = await run(pool, "prewarmed")
     await pool.close()
-    assert outcome.result["touched"] == ["front"]
+    assert outcome.result["prewarmed"] == ["front"]
     assert outcome.stdout == b""
 
 
@@ -131,7 +131,7 @@ async def test_a_job_that_begins_before_its_child_was_heard_to_have_prepared_kee
     await pool.start()
     monkeypatch.setattr(ChildProcess, "start", start_and_hear_late)
     (child,) = pool._spares._waiting["front"]
-    child.touch(lambda: None)
+    child.prewarm(lambda: None)
     time.sleep(0.5)
     outcome = await run(pool, "speak")
     await pool.close()

@@ -8,7 +8,7 @@ from worker.pool.frame import NO_JOB, FrameError, encode
 
 NONCE = bytes(range(16))
 READY = encode(NO_JOB, {"kind": "ready"})
-TOUCHED = encode(NO_JOB, {"kind": "touched", "ms": 1, "error": None})
+PREWARMED = encode(NO_JOB, {"kind": "prewarmed", "ms": 1, "error": None})
 STAGE = encode(NONCE, {"kind": "stage", "stage": "ttir", "ms": 2}, b"module")
 RESULT = encode(NONCE, {"kind": "result", "answer": 42})
 FAILURE = {"kind": "failure", "slug": "s", "stage": None, "message": "m", "diagnostics": []}
@@ -17,13 +17,13 @@ EXITED, CRASHED, KILLED = 0, 1 << 8, 9
 
 @pytest.fixture
 def child():
-    protocol = ChildProtocol(on_touched=lambda: None, on_stage=lambda _: None)
+    protocol = ChildProtocol(on_prewarmed=lambda: None, on_stage=lambda _: None)
     protocol.begin(NONCE, ["ttir"])
     return protocol
 
 
 def test_a_result_is_ok(child):
-    child.feed(READY + TOUCHED + STAGE + RESULT)
+    child.feed(READY + PREWARMED + STAGE + RESULT)
     assert child.verdict(EXITED) == (Ending.OK, "")
     assert child.last == {"kind": "result", "answer": 42}
     assert [stage.body for stage in child.stages] == [b"module"]
@@ -37,7 +37,7 @@ def test_a_failure_is_a_failure_with_the_stages_before_it(child):
 
 def test_stages_are_announced_as_they_arrive():
     announced = []
-    child = ChildProtocol(on_touched=lambda: None, on_stage=announced.append)
+    child = ChildProtocol(on_prewarmed=lambda: None, on_stage=announced.append)
     child.begin(NONCE, ["ttir"])
     child.feed(READY + STAGE)
     assert [stage.name for stage in announced] == ["ttir"]
@@ -55,10 +55,10 @@ def test_usage_is_taken_out_of_the_answer(child):
     [
         RESULT,
         READY + READY,
-        READY + TOUCHED + TOUCHED,
+        READY + PREWARMED + PREWARMED,
         READY + RESULT + RESULT,
         READY + RESULT + b"x",
-        READY + STAGE + TOUCHED,
+        READY + STAGE + PREWARMED,
         READY + encode(NO_JOB, {"kind": "result"}),
         READY + encode(NO_JOB, {"kind": "sandbox", "message": "it fell"}),
         READY + encode(bytes(15) + b"x", {"kind": "result"}),
