@@ -89,7 +89,7 @@ class Consumer:
         handlers: Iterable[Handler[Any]],
         count: int,
         *,
-        most_aside: int = 0,
+        most_yielded: int = 0,
         each_heartbeat: Iterable[Callable[[], Awaitable[object]]] = (),
         registration: Callable[[], workers.Worker | None] | None = None,
         gives_back_at_once: bool = False,
@@ -109,7 +109,7 @@ class Consumer:
             count,
             queue.lease_s,
             has_reserve=True,
-            most_aside=most_aside,
+            most_yielded=most_yielded,
         )
 
     @property
@@ -122,9 +122,9 @@ class Consumer:
         """The number of jobs that it runs now."""
         return self._slots.busy
 
-    def aside(self) -> AbstractContextManager[None]:
+    def yield_slot(self) -> AbstractContextManager[None]:
         """Give the slot of a running job to another while the block runs."""
-        return self._slots.aside()
+        return self._slots.yield_slot()
 
     async def run(self) -> None:
         """Do jobs until cancelled, when unfinished ones are given back."""

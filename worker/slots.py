@@ -66,8 +66,8 @@ class Slots:
     """Runs `do_job` for claims of `lanes`, at most `count` at a time.
 
     With a reserve, one more job may run while all slots are taken: interactive work of a caller
-    without a running job. So one caller's long jobs cannot block other callers. Up to `most_aside`
-    jobs that wait for other jobs can step `aside`, which frees their slots.
+    without a running job. So one caller's long jobs cannot block other callers. A job that
+    waits for other jobs can yield its slot (`yield_slot`), up to `most_yielded` jobs at a time.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class Slots:
         lease_s: float,
         *,
         has_reserve: bool = False,
-        most_aside: int = 0,
+        most_yielded: int = 0,
     ) -> None:
         self.count = count
         self._has_reserve = has_reserve
-        self._most_aside = most_aside
-        self._aside = 0
+        self._most_yielded = most_yielded
+        self._yielded = 0
         self._taken = 0
         self._full, self._room = asyncio.Event(), asyncio.Event()
         self._room.set()
@@ -98,24 +98,24 @@ class Slots:
 
     @property
     def busy(self) -> int:
-        """The number of jobs in slots now, with the one in reserve, without those aside."""
-        return len(self._running) - self._aside
+        """The number of jobs in slots now, the one in reserve included."""
+        return len(self._running) - self._yielded
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def yield_slot(self) -> Iterator[None]:
         """Give the slot of a running job to another while the block runs, and then take one more.
 
         The job does not wait to return, so more than `count` jobs may run for a while.
         """
-        if self._aside >= self._most_aside:
+        if self._yielded >= self._most_yielded:
             yield
             return
-        self._aside += 1
+        self._yielded += 1
         self._vacate()
         try:
             yield
         finally:
-            self._aside -= 1
+            self._yielded -= 1
             self._occupy()
 
     def revoke(self, revocation: Revocation) -> None:

@@ -235,8 +235,8 @@ def _key_inputs(order: BackOrder, other: str) -> dict[str, Any]:
     The files are for excerpts in messages only: the back end never runs them. A member that the key
     does not know is a TypeError there, never an input outside of the key.
     """
-    aside = {other, "stop_after", "files", "ir_bounds"}
-    return {name: value for name, value in members_of(order).items() if name not in aside}
+    left_out = {other, "stop_after", "files", "ir_bounds"}
+    return {name: value for name, value in members_of(order).items() if name not in left_out}
 
 
 def _misfit(misfit: Misfit, facts: KernelFacts | None, source: str) -> Diagnostic:

@@ -111,5 +111,5 @@ def _key_inputs(order: FrontOrder, other: str) -> dict[str, Any]:
 
     A member that the key does not know is a TypeError there, never an input outside of the key.
     """
-    aside = {other, "ir_bounds", "module"}
-    return {name: value for name, value in members_of(order).items() if name not in aside}
+    left_out = {other, "ir_bounds", "module"}
+    return {name: value for name, value in members_of(order).items() if name not in left_out}

@@ -120,8 +120,10 @@ class _LaunchRun:
         self._files = LaunchFiles(job.id, context.blobs, has_cases=job.has_cases)
         kept = self.kept = StoredReferences(context.expected, job.caller, context.remembered)
         child_place = context.places(job) if context.places else nullcontext
-        aside = context.gpu.aside if context.gpu is not None else nullcontext
-        self._references = References(context.children, context.registry, kept, child_place, aside)
+        yield_slot = context.gpu.yield_slot if context.gpu is not None else nullcontext
+        self._references = References(
+            context.children, context.registry, kept, child_place, yield_slot
+        )
         place = CaseContext(
             context.compiling,
             context.children,

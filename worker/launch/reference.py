@@ -70,16 +70,16 @@ class References:
         registry: Workers,
         kept: StoredReferences | None = None,
         place: ChildPlace = nullcontext,
-        aside: Callable[[], AbstractContextManager[None]] = nullcontext,
+        yield_slot: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`registry` says who offers torch, for a reference that would have needed it.
 
-        The child works in a `place`; what another launch calculates is waited for `aside`.
+        The child works in a `place`. The launch yields its slot while another one calculates.
         """
         self._children = children
         self._registry = registry
         self._kept = kept
-        self._place, self._aside = place, aside
+        self._place, self._yield_slot = place, yield_slot
         self._one_at_a_time = asyncio.Lock()
         self._source: tuple[str, str | None] | None = None
         self._session: ChildSession | None = None
@@ -107,7 +107,7 @@ class References:
             return await self._calculate(None, pool, reference, run, timeout_s, deadline, doubt)
         if (found := await self._find(key, run)) is not None:
             return found
-        with self._aside():
+        with self._yield_slot():
             waited = await self._kept.wait_for_other(key, deadline.limit_s(timeout_s))
         if waited and (found := await self._find(key, run)) is not None:
             return found

@@ -1,4 +1,4 @@
-"""A worker's slots with the real store: how many jobs run, and those that step aside."""
+"""A worker's slots with the real store: how many jobs run, and those that yield theirs."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ LANE = "launch:test"
 
 
 class Jobs:
-    """Jobs that run until the test says so; some wait for others first, aside."""
+    """Jobs that run until the test says so; some yield their slots and wait for others first."""
 
     def __init__(self, redis, blocking, count, **how):
         self.redis = redis
@@ -29,7 +29,7 @@ class Jobs:
             raise self.lost.pop()
         if claim.id.startswith("new"):
             self.waiting.add(claim.id)
-            with self.slots.aside():
+            with self.slots.yield_slot():
                 await self.compiled.wait()
             self.waiting.remove(claim.id)
         self.running.add(claim.id)
@@ -58,7 +58,7 @@ async def working(*args, **how):
 
 
 async def test_jobs_that_wait_for_others_keep_no_slot(redis, blocking):
-    async with working(redis, blocking, 2, most_aside=8) as jobs:
+    async with working(redis, blocking, 2, most_yielded=8) as jobs:
         await jobs.submit("new-1", "new-2", "new-3", "cached-1", "cached-2", "cached-3")
 
         await comes_true(lambda: jobs.running == {"cached-1", "cached-2"})
@@ -68,7 +68,7 @@ async def test_jobs_that_wait_for_others_keep_no_slot(redis, blocking):
 async def test_who_comes_back_runs_at_once_and_nothing_is_claimed_until_there_is_room(
     redis, blocking
 ):
-    async with working(redis, blocking, 2, most_aside=8) as jobs:
+    async with working(redis, blocking, 2, most_yielded=8) as jobs:
         await jobs.submit("new-1", "new-2", "cached-1", "cached-2", "cached-3")
         await comes_true(lambda: len(jobs.running) == len(jobs.waiting) == 2)
         jobs.compiled.set()
@@ -91,8 +91,8 @@ async def test_a_job_that_had_no_zygote_is_one_line_of_warning(redis, blocking, 
     assert record.getMessage().endswith(": the zygote was not warm after 300 s")
 
 
-async def test_only_so_many_are_aside(redis, blocking):
-    async with working(redis, blocking, 1, most_aside=2) as jobs:
+async def test_only_so_many_yield_their_slots(redis, blocking):
+    async with working(redis, blocking, 1, most_yielded=2) as jobs:
         await jobs.submit("new-1", "new-2", "new-3", "cached-1")
         await comes_true(lambda: len(jobs.waiting) == 3)  # the third one in the slot
         assert jobs.running == set()
@@ -102,8 +102,8 @@ async def test_only_so_many_are_aside(redis, blocking):
         await comes_true(lambda: len(jobs.done) == 4)
 
 
-async def test_a_drain_waits_for_those_aside_too(redis, blocking):
-    async with working(redis, blocking, 1, most_aside=2) as jobs:
+async def test_a_drain_waits_for_those_without_a_slot_too(redis, blocking):
+    async with working(redis, blocking, 1, most_yielded=2) as jobs:
         await jobs.submit("new-1")
         await comes_true(lambda: jobs.waiting)
         draining = asyncio.create_task(jobs.slots.drain())
@@ -116,13 +116,13 @@ async def test_a_drain_waits_for_those_aside_too(redis, blocking):
         assert jobs.done == ["new-1"]
 
 
-async def test_one_aside_that_is_cancelled_gives_its_job_back(redis, blocking):
+async def test_one_without_a_slot_that_is_cancelled_gives_its_job_back(redis, blocking):
     jobs = JobProducer(redis)
-    async with working(redis, blocking, 1, most_aside=2) as before:
+    async with working(redis, blocking, 1, most_yielded=2) as before:
         await before.submit("new-1")
         await comes_true(lambda: before.waiting)
 
-    async with working(redis, blocking, 1, most_aside=2) as after:
+    async with working(redis, blocking, 1, most_yielded=2) as after:
         after.compiled.set()
         after.end.set()
         await comes_true(lambda: after.done == ["new-1"])

@@ -44,7 +44,7 @@ from worker.worker_context import WorkerContext
 
 SLOTS_PER_GPU = 16
 """Launches that wait for the GPU, run on it, or are being compared."""
-MOST_ASIDE = 240
+MOST_YIELDED = 240
 """Beside them, those that wait for a compile job, or for a child that reads or calculates."""
 MOST_RERUNS = 2
 """Reruns under memcheck that wait or run: each takes the GPU's turn, and faults are cheap."""
@@ -91,7 +91,7 @@ class GpuConsumer:
             self._lanes,
             [Handler(LAUNCH, self._do)],
             SLOTS_PER_GPU,
-            most_aside=MOST_ASIDE,
+            most_yielded=MOST_YIELDED,
             registration=self._registration,
         )
 
@@ -155,9 +155,9 @@ class GpuConsumer:
         self._working.add(claim.token)
         self._idle.clear()
         try:
-            aside = _Aside(self._consumer.aside)
-            gpu = replace(self._gpu, faults=faults, aside=aside.step)
-            await self._launch(attempt, gpu, aside)
+            slot = _LaunchSlot(self._consumer.yield_slot)
+            gpu = replace(self._gpu, faults=faults, yield_slot=slot.yield_slot)
+            await self._launch(attempt, gpu, slot)
         except DeviceDrained:
             self._leave(claim)
             await asyncio.Event().wait()
@@ -171,7 +171,9 @@ class GpuConsumer:
         if not self._working:
             self._idle.set()
 
-    async def _launch(self, attempt: Attempt[LaunchJob], gpu: GpuContext, aside: "_Aside") -> None:
+    async def _launch(
+        self, attempt: Attempt[LaunchJob], gpu: GpuContext, slot: "_LaunchSlot"
+    ) -> None:
         state, context, share = self._state, self._context, self._share
         if state.drained is not None:
             raise DeviceDrained(state.drained)
@@ -186,7 +188,7 @@ class GpuConsumer:
             gpu,
             known_sources=share.sources,
             remembered=context.memory.references,
-            places=partial(_child_place, share.places, aside),
+            places=partial(_child_place, share.places, slot),
             in_flight=share.in_flight,
         )
         await do_launch(attempt, launch_context)
@@ -211,19 +213,19 @@ class GpuConsumer:
                 await self._idle.wait()
 
 
-class _Aside:
-    """One launch out of its slot, while at least one part of it waits for others."""
+class _LaunchSlot:
+    """The slot of one launch, which yields it while at least one part of it waits for others."""
 
-    def __init__(self, leave_slot: Callable[[], AbstractContextManager[None]]) -> None:
-        self._leave_slot = leave_slot
+    def __init__(self, yield_slot: Callable[[], AbstractContextManager[None]]) -> None:
+        self._yield_slot = yield_slot
         self._waiting = 0
         self._left: AbstractContextManager[None] | None = None
 
     @contextmanager
-    def step(self) -> Iterator[None]:
+    def yield_slot(self) -> Iterator[None]:
         """Be out of the slot while the block runs."""
         if self._left is None:
-            self._left = self._leave_slot()
+            self._left = self._yield_slot()
             self._left.__enter__()
         self._waiting += 1
         try:
@@ -235,11 +237,11 @@ class _Aside:
                 left.__exit__(None, None, None)
 
 
-def _child_place(places: FairSemaphore, aside: _Aside, job: LaunchJob) -> ChildPlace:
+def _child_place(places: FairSemaphore, slot: _LaunchSlot, job: LaunchJob) -> ChildPlace:
     @asynccontextmanager
     async def place() -> AsyncIterator[None]:
         is_batch = Priority(job.priority) is Priority.BATCH
-        with aside.step():
+        with slot.yield_slot():
             async with places.turn(job.caller, is_batch=is_batch):
                 yield
 

@@ -38,8 +38,8 @@ class GpuContext:
     kernels: CompiledKernels
     faults: UnexplainedFaults | None = None
     """Of the one launch that this context is for."""
-    aside: Callable[[], AbstractContextManager[None]] = nullcontext
-    """What that launch waits in for what others do: another has its slot meanwhile."""
+    yield_slot: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Gives the slot of that launch to another while it waits for other jobs."""
 
     @property
     def facts(self) -> LauncherFacts | None:
@@ -69,7 +69,7 @@ class GpuContext:
             queued_ms=deadline.left_ms,
             timeout_ms=int(job.timeout_s * 1000),
         )
-        with self.aside():
+        with self.yield_slot():
             record = await self.client.done_within(deadline, order)
         return await self.kernels.of_record(record)
 
