@@ -1,5 +1,5 @@
-// Builds the page into the folder that the service serves it from: names carry a digest of what is
-// in the file, so that browsers may keep all but index.html for ever.
+// Builds the page into the folder that the service serves. File names carry a digest of the
+// content, so that browsers may cache everything except index.html forever.
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,4 +35,4 @@ const index = template.replace("{{script}}", entry(".js")).replace("{{style}}", 
 await rm(built, { recursive: true, force: true });
 await mkdir(built, { recursive: true });
 for (const file of result.outputFiles) await writeFile(join(built, basename(file.path)), file.contents);
-await writeFile(join(built, "index.html"), index); // last: where it is, the page is whole
+await writeFile(join(built, "index.html"), index); // last, so that its presence means a complete page

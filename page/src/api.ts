@@ -1,4 +1,4 @@
-// Requests to the service that served this page, and to nobody else.
+// Requests to the service that served this page, and only to it.
 
 import { keep, kept } from "./browser_storage";
 import type { Problem } from "./wire";
@@ -6,7 +6,7 @@ import type { Problem } from "./wire";
 const WAIT_S = 30;
 const KEY_ENTRY = "tritond-api-key";
 
-/** What the service, or the way to it, says is wrong. */
+/** A problem that the service answered, or a network error. */
 export class ProblemAnswered extends Error {
   readonly problem: Problem;
 
@@ -21,18 +21,18 @@ export function apiKey(): string {
   return kept("sessionStorage", KEY_ENTRY) ?? "";
 }
 
-/** Keep an API key for as long as this tab lives. */
+/** Keep an API key until this tab is closed. */
 export function keepApiKey(key: string): void {
   keep("sessionStorage", KEY_ENTRY, key || null);
 }
 
-/** Return the address of a path of the API, under whatever prefix the page is served. */
+/** Return the URL of an API path, under the prefix of this page. */
 export function address(path: string): URL {
   const here = document.baseURI.replace(/[#?].*$/, "");
-  return new URL(path.replace(/^\//, ""), here.replace(/\/e\/[^/]*$/, "/")); // frames have a path of their own
+  return new URL(path.replace(/^\//, ""), here.replace(/\/e\/[^/]*$/, "/")); // frames have another path
 }
 
-/** Answer a finished request; raise ProblemAnswered for an error, of the network too. */
+/** Return a finished answer; raise ProblemAnswered for errors, also of the network. */
 export async function ask(path: string, options: RequestInit = {}): Promise<Response> {
   const headers = new Headers(options.headers);
   if (apiKey()) headers.set("Authorization", `Bearer ${apiKey()}`);
@@ -48,7 +48,7 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
   return answer;
 }
 
-/** Answer a GET of what a worker makes: asks again until it is there. */
+/** Return the answer to a GET of a derived result; repeats until a worker has made it. */
 export async function made(path: string, signal?: AbortSignal): Promise<Response> {
   for (;;) {
     const answer = await ask(`${path}?wait=${WAIT_S}`, { signal: signal ?? null });
@@ -56,7 +56,7 @@ export async function made(path: string, signal?: AbortSignal): Promise<Response
   }
 }
 
-/** POST a body as JSON, waiting a while for the result. */
+/** POST a body as JSON, with a bounded wait for the result. */
 export function post(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   return ask(`${path}?wait=${WAIT_S}`, { method: "POST", body: JSON.stringify(body), signal: signal ?? null });
 }
@@ -66,6 +66,6 @@ async function problemIn(answer: Response): Promise<Problem> {
   try {
     return { ...plain, ...((await answer.json()) as Problem) };
   } catch {
-    return plain; // of a proxy in between
+    return plain; // written by a proxy
   }
 }

@@ -1,19 +1,19 @@
-// An array drawn as a grid of its elements, those that are being touched in the colour of their program.
+// Draws an array as a grid of elements; accessed ones have the colour of their program.
 
 import { element } from "./dom";
 import { isInside, numberOf, sizeOf } from "./trace";
 
-/** Of a vector, elements in one row. */
+/** Elements in one row of a vector. */
 const WRAPPED_AT = 32;
 const MOST_ROWS = 128;
 const MOST_COLUMNS = 160;
-/** So many are drawn larger. */
+/** Arrays of up to this size are drawn larger. */
 const FEW_ROWS = 8;
-/** Rows for what is out of bounds, below the array. */
+/** Rows below the array, for accesses out of bounds. */
 const ROWS_BEYOND = 3;
 const WRONG = "#d32f2f";
 
-/** How an array lies in its picture: matrices side by side, a vector in rows of 32. */
+/** The layout of an array: matrices side by side, a vector in rows of 32. */
 interface Layout {
   rows: number;
   columns: number;
@@ -21,14 +21,14 @@ interface Layout {
   matrix: [number, number];
 }
 
-/** What is drawn of an array at one step. */
+/** The state of an array at one step. */
 export interface Drawn {
-  /** Colours of what was touched before, by the element's number. */
+  /** Colours of earlier accesses, by element number. */
   before: ReadonlyMap<number, string>;
-  /** Indices that are touched now, some of them outside of the array. */
+  /** Indices accessed now; some may be out of bounds. */
   now: readonly (readonly number[])[];
   colour: string;
-  /** Numbers of elements that are drawn red. */
+  /** Numbers of the elements to draw red. */
   wrong?: ReadonlySet<number>;
 }
 
@@ -57,14 +57,14 @@ export class ArrayPicture {
     this.element = element("figure", {}, element("figcaption", {}, this.caption()), this.canvas);
   }
 
-  /** Draw a step; `label` says it in words. */
+  /** Draw a step; `label` describes it in words. */
   draw(drawn: Drawn, label: string): void {
     this.drawn = drawn;
     this.canvas.setAttribute("aria-label", label);
     this.paint();
   }
 
-  /** Draw again, in the colours of the page as they are now. */
+  /** Draw again with the page's current colours. */
   paint(): void {
     const painter = this.canvas.getContext("2d");
     if (!painter) return;
@@ -112,7 +112,7 @@ export class ArrayPicture {
     return [Math.min(this.layout.rows, MOST_ROWS), Math.min(this.layout.columns, MOST_COLUMNS)];
   }
 
-  /** Row and column of an element, null where it is not drawn. */
+  /** Row and column of an element, null if it is not drawn. */
   private placeOf(number: number): [number, number] | null {
     const [down, across] = this.layout.matrix;
     let row = Math.floor(number / across);
@@ -125,7 +125,7 @@ export class ArrayPicture {
     return row < rows && column < columns ? [row, column] : null;
   }
 
-  /** The element that is drawn there, null for none. */
+  /** The element drawn there, null if there is none. */
   private numberAt(row: number, column: number): number | null {
     const [down, across] = this.layout.matrix;
     const isStacked = this.shape.length > 2;
@@ -135,14 +135,14 @@ export class ArrayPicture {
     return row < down && within < across && number < sizeOf(this.shape) ? number : null;
   }
 
-  /** Where what is outside of the array is drawn: behind and below it, null for what is too far away. */
+  /** The place of an access out of bounds, beside or below the array; null if it is too far away. */
   private beyond(index: readonly number[]): [number, number] | null {
     const [rows, columns] = this.shown();
     const across = this.layout.matrix[1];
     const size = sizeOf(this.shape);
     const over = index.length === this.shape.length ? numberOf(index, this.shape) - size : 0;
     if (over < 0) return [rows, 0];
-    // a vector goes on in its last row, unless that is cut off
+    // a vector continues in its last row, unless that is cut off
     const isVector = this.shape.length === 1 && rows === this.layout.rows;
     const [row, column] = isVector ? [Math.floor((size + over) / across), (size + over) % across] : [rows + Math.floor(over / across), over % across];
     return row < rows + ROWS_BEYOND && column < columns ? [row, column] : null;

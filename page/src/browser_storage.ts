@@ -1,11 +1,11 @@
-// What a browser keeps for the page, where it keeps anything: in frames and with cookies off it refuses.
+// The browser's storage for the page. In frames and with cookies off, browsers may refuse it.
 
 type Kind = "localStorage" | "sessionStorage";
 
-/** What it refused to keep; that is there until the page is left. */
+/** Values that the browser refused to store; they last until the page is left. */
 const unkept = new Map<string, string>();
 
-/** Return what is kept under `name`; null where there is nothing. */
+/** Return the value stored under `name`, null if there is none. */
 export function kept(kind: Kind, name: string): string | null {
   const refused = unkept.get(name);
   if (refused !== undefined) return refused;
@@ -16,7 +16,7 @@ export function kept(kind: Kind, name: string): string | null {
   }
 }
 
-/** Keep `text` under `name`, or forget what is there. */
+/** Store `text` under `name`, or delete the stored value. */
 export function keep(kind: Kind, name: string, text: string | null): void {
   unkept.delete(name);
   try {

@@ -1,4 +1,4 @@
-// A CodeMirror view: highlighted text with numbered lines that are linked to those of other views.
+// A CodeMirror view: highlighted text whose numbered lines are linked to lines of other views.
 
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { syntaxHighlighting } from "@codemirror/language";
@@ -47,7 +47,7 @@ function decorated(state: EditorState, marks: Marks): DecorationSet {
   return builder.finish();
 }
 
-/** Return an extension that gives lines classes, for good. */
+/** Return an extension that gives lines permanent CSS classes. */
 export function lineClasses(marks: readonly { line: number; className: string }[]): Extension {
   return EditorView.decorations.of((view) => {
     const { doc } = view.state;
@@ -55,10 +55,10 @@ export function lineClasses(marks: readonly { line: number; className: string }[
   });
 }
 
-/** The nonce under which CodeMirror may add its styles. */
+/** The nonce that lets CodeMirror add its styles. */
 export const NONCE = document.querySelector<HTMLScriptElement>("script[nonce]")?.nonce ?? "";
 
-/** Return what every view has: numbers, search, colours; `label` is for those who hear the page. */
+/** Return the extensions of every view: line numbers, search, colours; `label` is for screen readers. */
 export function commonExtensions(label: string): Extension[] {
   return [
     EditorView.cspNonce.of(NONCE),
@@ -74,8 +74,8 @@ export function commonExtensions(label: string): Extension[] {
 }
 
 /**
- * Text typed over a selection is put in by us: Chromium would keep the look of what it replaces as
- * an inline style, which the page's policy refuses, aloud.
+ * Replaces a selection by typed text. Chromium itself would keep the style of the replaced text as
+ * an inline style, which the page's policy refuses with an error.
  */
 export const typedOverSelection: Extension = EditorView.domEventHandlers({
   beforeinput(event, view) {
@@ -91,7 +91,7 @@ export const typedOverSelection: Extension = EditorView.domEventHandlers({
   },
 });
 
-/** Return what makes a view one to read, that the keyboard reaches and a phone opens no keyboard for. */
+/** Make a view read-only: it can be focused, but phones open no keyboard. */
 export function readOnly(): Extension[] {
   return [
     EditorState.readOnly.of(true),
@@ -101,12 +101,12 @@ export function readOnly(): Extension[] {
 }
 
 /**
- * Scrolls to the middle of a view, and nothing around it: several views do so at once, and whichever
- * moved the page last would take the others, or the line that was clicked, out of sight.
+ * Scrolls to the middle of a view, but not the page around it: several views do so at once, and the
+ * last one would move the others, or the clicked line, out of sight.
  */
 const scrollsWithin = EditorView.scrollHandler.of((view, range, { y }) => {
   if (y !== "center") return false;
-  // by what is drawn, since CodeMirror has no layout to tell of while it scrolls
+  // uses the drawn elements, since CodeMirror has no layout while it scrolls
   const { node } = view.domAtPos(range.head);
   const line = (node instanceof Element ? node : node.parentElement)?.closest(".cm-line")?.getBoundingClientRect();
   if (!line) return false;
@@ -115,7 +115,7 @@ const scrollsWithin = EditorView.scrollHandler.of((view, range, { y }) => {
   return true;
 });
 
-/** Links the lines of one view with a selection; the view tells it where the cursor goes. */
+/** Links the lines of one view with a selection, and reports cursor moves to it. */
 export class LinkedLines {
   private table: LineTable | null = null;
   private view: EditorView | null = null;
@@ -125,12 +125,12 @@ export class LinkedLines {
     this.stop = selection.listen((places, origin) => this.mark(places, origin !== this));
   }
 
-  /** The extension that tells the selection of the cursor. */
+  /** The extension that reports cursor moves to the selection. */
   private readonly tells: Extension = EditorView.updateListener.of((update) => {
     const isMoved = update.selectionSet && update.transactions.some((each) => each.isUserEvent("select"));
     if (!isMoved || !this.table) return;
     const line = update.state.doc.lineAt(update.state.selection.main.head).number;
-    // not from within an update of this view
+    // views cannot be changed within their own update
     queueMicrotask(() => this.selection.select(this.table?.places.get(line) ?? [], this));
   });
   readonly extension: Extension = [this.tells, scrollsWithin];
@@ -139,7 +139,7 @@ export class LinkedLines {
     this.view = view;
   }
 
-  /** Colour the lines of `table`, or none, and mark those that are selected now. */
+  /** Colour the lines of `table`, if any, and mark the selected ones. */
   link(table: LineTable | null, hues: ReadonlyMap<Place, number>): void {
     this.table = table;
     const byLine = new Map<number, number>();
@@ -151,7 +151,7 @@ export class LinkedLines {
     this.mark(this.selection.places, this.selection.origin !== this);
   }
 
-  /** Take the view off the selection. */
+  /** Disconnect the view from the selection. */
   end(): void {
     this.stop();
   }

@@ -1,4 +1,4 @@
-// A pane with two compilations side by side: what was kept, and what is on the page now.
+// A pane that compares two compilations: the kept one and the current one.
 
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
@@ -14,7 +14,7 @@ import { STAGES } from "./stages";
 import { wordsOf } from "./text_pane";
 
 const SAME = "Both are the same.";
-const REGISTERS = "They differ in which registers they use alone, in most lines.";
+const REGISTERS = "They differ only in their registers, in most lines.";
 const NARROW = window.matchMedia("(max-width: 60rem)");
 
 export function comparison(): Content {
@@ -27,13 +27,13 @@ class ComparisonPane implements Content {
   private readonly stages = menu(STAGES.map(({ name }) => [name, name] as const), "ptx", { "aria-label": "Stage" });
   private readonly asIs = element("input", { type: "checkbox" });
   private readonly controls: HTMLElement;
-  private readonly tables = element("div", { className: "differences scrolls", tabIndex: 0, role: "group", "aria-label": "What differs" });
+  private readonly tables = element("div", { className: "differences scrolls", tabIndex: 0, role: "group", "aria-label": "Differences" });
   private readonly code = element("div", { className: "code" });
   private shown: Shown = { compiled: null, kept: null };
   private closeCode = (): void => {};
 
   constructor() {
-    this.controls = element("div", { className: "controls" }, this.stages, field("as it is, with names and locations", this.asIs, "inline"));
+    this.controls = element("div", { className: "controls" }, this.stages, field("unchanged, with names and locations", this.asIs, "inline"));
     this.element = element("div", { className: "body" }, this.controls, this.tables, this.said, this.code);
     this.stages.addEventListener("change", () => this.redraw());
     this.asIs.addEventListener("change", () => this.redraw());
@@ -64,7 +64,7 @@ class ComparisonPane implements Content {
     this.code.replaceChildren();
     this.tables.replaceChildren();
     this.tables.hidden = this.controls.hidden = !compiled || !kept;
-    if (!kept) return this.say("Nothing kept yet. Compile, choose “Keep for comparison”, change something and compile again.");
+    if (!kept) return this.say("Nothing kept yet. Compile, choose “Keep for comparison”, change something, then compile again.");
     if (!compiled) return this.say("Kept. Compile again to compare.");
     this.say("Comparing …");
     const [stage, isAsIs] = [this.stages.value, this.asIs.checked];
@@ -75,7 +75,7 @@ class ComparisonPane implements Content {
     const lacking = [kept, compiled].find((each) => !each.has(stage));
     if (lacking) return this.say(`There is no ${stage} for ${lacking.compilation.target}.`);
     const compared = differences.stages.find((each) => each.stage === stage);
-    // the NumPy form is not compared by the service; a text that is left whole is shown whole
+    // the service does not compare NumPy modules; unchanged texts are shown in full
     if (isAsIs || !compared) {
       const [a, b] = await Promise.all([kept.text(stage), compiled.text(stage)]);
       if (!isCurrent()) return;
@@ -88,7 +88,7 @@ class ComparisonPane implements Content {
   }
 }
 
-/** What was asked for, as typed. */
+/** The request, as typed. */
 function asked({ request }: Compiled): Map<string, string> {
   return new Map(Object.entries({ target: request.target, triton: request.triton ?? "", ...request.constexprs, ...request.options }));
 }
@@ -111,15 +111,15 @@ function sideBySide(parent: HTMLElement, stage: string, a: string, b: string): (
   return () => view.destroy();
 }
 
-/** Show the service's diff of a stage: lines that one of both alone has, with some around them. */
+/** Show the service's diff of a stage: changed lines with some context. */
 function unified(parent: HTMLElement, stage: string, { stage: name, diff, added, removed, truncated }: StageDifference): () => void {
   const lines = (diff ?? "").split("\n").slice(2);
   const kinds: Record<string, string> = { "+": "added", "-": "removed", "@": "hunk" };
   const marks = lines.flatMap((line, index) => (kinds[line[0] ?? ""] ? [{ line: index + 1, className: `diff-${kinds[line[0]!]}` }] : []));
   const view = new EditorView({
     parent,
-    state: EditorState.create({ doc: lines.join("\n"), extensions: [commonExtensions(`What differs of ${name}: ${added} added, ${removed} removed`), readOnly(), languageOf(stage), lineClasses(marks)] }),
+    state: EditorState.create({ doc: lines.join("\n"), extensions: [commonExtensions(`Differences in ${name}: ${added} added, ${removed} removed`), readOnly(), languageOf(stage), lineClasses(marks)] }),
   });
-  parent.append(element("p", { className: "faint count" }, `+${added} −${removed} lines${truncated ? ", not all of them shown" : ""}`));
+  parent.append(element("p", { className: "faint count" }, `+${added} −${removed} lines${truncated ? ", some not shown" : ""}`));
   return () => view.destroy();
 }

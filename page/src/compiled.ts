@@ -1,4 +1,4 @@
-// A finished compilation with what is fetched of it, each once: artifacts, lines, passes.
+// A finished compilation; fetches artifacts, lines and passes once each.
 
 import { ask, made, post } from "./api";
 import { huesOf, tableOf, tableOfMlir, tableOfNumpy, tableOfSource, type LineTable, type Place } from "./line_links";
@@ -19,7 +19,7 @@ export class Compiled {
     readonly cacheStatus: string,
   ) {}
 
-  /** Whether the text `name` can be had of it. */
+  /** True if the compilation has the text `name`. */
   has(name: string): boolean {
     const { artifacts } = this.compilation;
     const stage = BY_NAME.get(name);
@@ -37,14 +37,14 @@ export class Compiled {
     return text;
   }
 
-  /** Return the lines of `name`, linked with the user's. Raises ProblemAnswered. */
+  /** Return the lines of `name`, linked with the source lines. Raises ProblemAnswered. */
   async table(name: string): Promise<LineTable> {
     if (name === "numpy") return tableOfNumpy(await this.text(name));
     if (name === "source") return tableOfMlir(await this.text(name));
     return tableOf(await this.lines(), name);
   }
 
-  /** Return the lines of the source that became something. Raises ProblemAnswered. */
+  /** Return the source lines that have output. Raises ProblemAnswered. */
   async sourceTable(): Promise<LineTable> {
     return tableOfSource(await this.lines());
   }
@@ -71,16 +71,16 @@ export class Compiled {
   }
 }
 
-/** Return how it ended, in words and as a state. */
+/** Return the result in words, and the state. */
 export function outcomeOf({ compilation, cacheStatus }: Compiled): { text: string; state: string } {
   const took = compilation.timings_ms ? `, compiled in ${Math.round(compilation.timings_ms.total ?? 0)} ms` : "";
   const why = compilation.problem ? `: ${compilation.problem.title}` : "";
   const name = compilation.kernel ?? "kernel";
-  const kept = cacheStatus.includes("hit") ? ", kept from before" : "";
+  const kept = cacheStatus.includes("hit") ? ", from the cache" : "";
   return { text: `${name} for ${compilation.target} ${compilation.state}${why}${took}${kept}`, state: compilation.state };
 }
 
-/** Compile; `tell` hears of the queue meanwhile. Raises ProblemAnswered. */
+/** Compile; `tell` is called with the progress. Raises ProblemAnswered. */
 export async function compile(
   request: RequestText,
   body: RequestBody,

@@ -1,4 +1,4 @@
-// The numbers of a compilation, as texts to show and to compare.
+// The numbers of a compilation, as texts to show and compare.
 
 import type { Compilation } from "./wire";
 
@@ -7,7 +7,7 @@ interface Occupancy {
   limited_by: string;
 }
 
-/** Return what a kernel takes of a GPU, by name. */
+/** Return a kernel's use of GPU resources, by name. */
 export function numbersOf(compilation: Compilation): Map<string, string> {
   const { occupancy, ...rest } = compilation.resources ?? {};
   const numbers = new Map<string, string>();

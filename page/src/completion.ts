@@ -1,4 +1,4 @@
-// Completion of `tl.` with the signatures of the Triton that compiles.
+// Completion of `tl.` with the signatures of the selected Triton.
 
 import type { CompletionContext, CompletionResult, CompletionSource } from "@codemirror/autocomplete";
 import { ask } from "./api";
@@ -7,7 +7,7 @@ import type { LanguageName } from "./wire";
 
 const TYPED = /\b(tl|triton\.language)\.(\w*)$/;
 
-/** Return the source of completions; `version` says which Triton is asked for now, null for the usual one. */
+/** Return the completion source; `version` returns the selected Triton, null for the default. */
 export function languageCompletion(version: () => string | null): CompletionSource {
   const known = new Map<string, Promise<LanguageName[]>>();
   const namesOf = (triton: string): Promise<LanguageName[]> => {
@@ -16,7 +16,7 @@ export function languageCompletion(version: () => string | null): CompletionSour
       names = ask(`v1/language${triton ? `?triton=${encodeURIComponent(triton)}` : ""}`)
         .then((answer) => answer.json() as Promise<{ names: LanguageName[] }>)
         .then((answer) => answer.names);
-      names.catch(() => known.delete(triton)); // asked again next time
+      names.catch(() => known.delete(triton)); // ask again next time
       known.set(triton, names);
     }
     return names;

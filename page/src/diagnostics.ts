@@ -1,4 +1,4 @@
-// What is wrong, in the editor and beneath it; a hint that says what to write writes it on a click.
+// Diagnostics in the editor and beneath it; a click applies a hint that has an exact replacement.
 
 import { setDiagnostics, type Diagnostic as Shown } from "@codemirror/lint";
 import type { Text } from "@codemirror/state";
@@ -10,14 +10,14 @@ import type { Diagnostic, Problem } from "./wire";
 const SUGGESTED = /^Did you mean (?:'([^']+)'|"([^"]+)"|`([^`]+)`|(\.?[\w.]*\w))(?: instead of (?:'([^']+)'|"([^"]+)"))?\?/;
 const QUOTED = /'([^']+)'|"([^"]+)"|`([^`]+)`/g;
 
-/** A piece of the text, and what to write in its place. */
+/** A range of the text and its replacement. */
 export interface Replacement {
   from: number;
   to: number;
   text: string;
 }
 
-/** Show what was said of the source in the editor. */
+/** Show the diagnostics in the editor. */
 export function showInEditor(view: EditorView, said: readonly Diagnostic[]): void {
   const { doc } = view.state;
   const shown = said.filter(isInSource(doc)).map((each): Shown => {
@@ -32,7 +32,7 @@ export function showInEditor(view: EditorView, said: readonly Diagnostic[]): voi
   view.dispatch(setDiagnostics(view.state, shown));
 }
 
-/** Return a list of what was said, each at its line to go to. */
+/** Return a list of diagnostics with links to their lines. */
 export function listed(view: EditorView, said: readonly Diagnostic[], problem: Problem | null): HTMLElement[] {
   const items = said.map((each) => item(view, each));
   if (items.length || !problem) return items;
@@ -72,7 +72,7 @@ function isInSource(doc: Text): (each: Diagnostic) => boolean {
   return (each) => each.line !== null && (each.file ?? USER_FILE) === USER_FILE && each.line <= doc.lines;
 }
 
-/** Return where a diagnostic stands; its columns count characters, those of the editor UTF-16. */
+/** Return the range of a diagnostic. Its columns count characters; the editor counts UTF-16 units. */
 function rangeOf(each: Diagnostic, doc: Text): { from: number; to: number } {
   const at = (line: number, column: number): number => {
     const found = doc.line(Math.min(Math.max(line, 1), doc.lines));
@@ -86,7 +86,7 @@ function rangeOf(each: Diagnostic, doc: Text): { from: number; to: number } {
   return { from, to: Math.max(end, from) };
 }
 
-/** Return what the hint says to write and where, null where it does not say that exactly. */
+/** Return the hint's replacement and its range, null if the hint is not exact. */
 export function replacement(each: Diagnostic, doc: Text): Replacement | null {
   const suggested = SUGGESTED.exec(each.hint ?? "");
   if (!suggested || !isInSource(doc)(each)) return null;

@@ -1,11 +1,11 @@
-// Tables of what differs between two compilations: what was asked for, resources, instructions.
+// Tables of the differences between two compilations: request, resources, instructions.
 
 import type { Both, Differences, LineDelta } from "./differences";
 import { element } from "./dom";
 
 const MOST_LINES = 12;
 
-/** Return the tables; `kept` and `now` are what was asked for, as typed. */
+/** Return the tables; `kept` and `now` are the requests, as typed. */
 export function tables(kept: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>, differences: Differences): HTMLElement[] {
   const names = [...new Set([...kept.keys(), ...now.keys()])];
   const asked = names.map((name) => [name, kept.get(name) ?? "", now.get(name) ?? ""] as const);
@@ -30,7 +30,7 @@ function tableOf(columns: readonly string[], rows: readonly (readonly string[])[
 }
 
 function placeOf({ file, a_line, b_line }: LineDelta): string {
-  if (a_line === null && b_line === null) return "none of the source";
+  if (a_line === null && b_line === null) return "no source line";
   const own = a_line === b_line || b_line === null ? `${a_line}` : a_line === null ? `${b_line}` : `${a_line}, now ${b_line}`;
   return file && file !== "user.py" ? `${file}: ${own}` : own;
 }

@@ -1,9 +1,9 @@
-// What the service says of two compilations beside each other: see docs/reference/diff.md.
+// The service's comparison of two compilations: see docs/reference/diff.md.
 
 import { made } from "./api";
 import type { Compiled } from "./compiled";
 
-/** A value of both. */
+/** A value of each compilation. */
 export interface Both<T = unknown> {
   a: T;
   b: T;
@@ -42,7 +42,7 @@ export interface LineDelta {
 
 const known = new WeakMap<Compiled, WeakMap<Compiled, Promise<Differences>>>();
 
-/** Return what came of `b` differently than of `a`. Raises ProblemAnswered. */
+/** Return the differences from `a` to `b`. Raises ProblemAnswered. */
 export function differencesOf(a: Compiled, b: Compiled): Promise<Differences> {
   const ofA = known.get(a) ?? new WeakMap<Compiled, Promise<Differences>>();
   known.set(a, ofA);

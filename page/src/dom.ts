@@ -1,4 +1,4 @@
-// Elements made from text; nothing here or elsewhere makes markup of a text.
+// Creates elements from text; no text is ever interpreted as markup.
 
 type Child = Node | string | null | undefined;
 
@@ -19,7 +19,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Return a button that does `act`. */
+/** Return a button that calls `act`. */
 export function button(text: string, act: () => void, properties: Record<string, unknown> = {}): HTMLButtonElement {
   const made = element("button", { type: "button", ...properties }, text);
   made.addEventListener("click", act);
@@ -40,14 +40,14 @@ export function menu(
 
 let named = 0;
 
-/** Return a field beneath its label; "beside" it, or, as boxes to tick are, "inline" before it. */
+/** Return a field below its label, "beside" it, or "inline" before it, as for checkboxes. */
 export function field(label: string, control: HTMLElement, className = "field"): HTMLDivElement {
   control.id ||= `field-${(named += 1)}`;
   const text = element("label", { htmlFor: control.id }, label);
   return element("div", { className }, ...(className === "inline" ? [control, text] : [text, control]));
 }
 
-/** Return `act` such that it runs once, `delay_ms` after its last call. */
+/** Return a debounced `act`, which runs once, `delay_ms` after its last call. */
 export function settled<T extends unknown[]>(act: (...given: T) => void, delay_ms: number): (...given: T) => void {
   let timer = 0;
   return (...given) => {

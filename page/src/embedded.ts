@@ -1,4 +1,4 @@
-// What was shared, to read: the source and panes of a stored state, alone in a window or in a frame.
+// The read-only view of a stored state: its source and panes, in a window or a frame.
 
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
@@ -14,9 +14,9 @@ import { bodyOf } from "./request";
 import { wordsOf } from "./text_pane";
 import type { Inspection } from "./wire";
 
-/** The digest that the address names, null where this is not the page of a frame. */
+/** The digest in the URL, null if this is not the page of a frame. */
 export const EMBEDDED = /\/e\/(sha256:[0-9a-f]{64})$/.exec(decodeURIComponent(location.pathname))?.[1] ?? null;
-/** What stands for the editor among the panes that an address chooses. */
+/** The name of the editor among the panes that a URL selects. */
 export const KERNEL = "kernel";
 
 export class EmbeddedPage {
@@ -33,7 +33,7 @@ export class EmbeddedPage {
     document.body.replaceChildren(element("header", {}, element("h1", {}, "tritond"), this.status, open), this.panes);
   }
 
-  /** Show the state, and what became of it; nothing but compiling is done for whoever looks. */
+  /** Show the state and compile it; viewing runs nothing else. */
   async start(): Promise<void> {
     try {
       const state = await stateOf(this.digest);
@@ -75,7 +75,7 @@ export class EmbeddedPage {
   }
 }
 
-/** Show the source; return what links its lines. */
+/** Show the source; return the links of its lines. */
 function kernelView(parent: HTMLElement, request: RequestText, selection: Selection): (compiled: Compiled) => Promise<void> {
   const linked = new LinkedLines(selection);
   const extensions = [commonExtensions("Kernel"), readOnly(), languageOf(request.language), linked.extension];
@@ -90,13 +90,13 @@ async function compiledOf(request: RequestText, tell: (text: string) => void): P
   return compile(request, bodyOf(request, functions), tell, new AbortController().signal);
 }
 
-/** The names of jit functions, which constexprs may be; where they cannot be told, compiling says why. */
+/** Names of jit functions, valid as constexprs; if they are unknown, compiling reports the reason. */
 async function functionsOf(source: string): Promise<string[]> {
   const inspection = (await (await post("v1/inspect", { source })).json()) as Inspection;
   return inspection.kernels.map(({ name }) => name);
 }
 
-/** What the address of the frame chooses: `?panes=kernel,ptx&theme=dark`. */
+/** The settings in the frame's URL: `?panes=kernel,ptx&theme=dark`. */
 function parameters(): { panes: string[] | null; theme: string | null } {
   const given = new URLSearchParams(location.search);
   const theme = given.get("theme");

@@ -1,4 +1,4 @@
-// What the menu of examples holds.
+// The examples in the menu.
 
 import type { LaunchText, RequestText } from "./page_state";
 import { PUZZLE_EXAMPLES } from "./puzzles";
@@ -7,7 +7,7 @@ import { STANDARD_TARGET } from "./targets";
 export interface Example {
   title: string;
   request: RequestText;
-  /** What tries it, where there is a right answer. */
+  /** The launch that checks it, if there is a correct result. */
   launch?: LaunchText;
 }
 

@@ -1,4 +1,4 @@
-// How many programs a grid has: its expressions, told as the service tells them.
+// The size of a grid: evaluates its expressions as the service does.
 
 const TOKEN = /\s*(\d+|[A-Za-z_]\w*|\/\/|[-+*%(),])/y;
 const FUNCTIONS: Record<string, (...given: number[]) => number> = {
@@ -12,7 +12,7 @@ const OPERATORS: readonly Record<string, (a: number, b: number) => number>[] = [
   { "*": (a, b) => a * b, "//": (a, b) => Math.floor(a / b), "%": (a, b) => a - b * Math.floor(a / b) },
 ];
 
-/** Return the three extents of a grid; null where an expression says none. */
+/** Return the three extents of a grid; null if an expression is invalid. */
 export function extentsOf(grid: readonly (number | string)[], names: Readonly<Record<string, unknown>>): number[] | null {
   const extents = grid.map((each) => (typeof each === "number" ? each : valueOf(each, { NUM_SMS: 1, ...names })));
   while (extents.length < 3) extents.push(1);

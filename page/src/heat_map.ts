@@ -1,8 +1,8 @@
-// A picture of where an output differs from its reference.
+// A heat map of the differences between an output and its reference.
 
 import { element } from "./dom";
 
-/** Counts of mismatched elements, by cells of the output seen as a matrix. */
+/** Counts of mismatched elements by cell of the output, seen as a matrix. */
 export interface MismatchMap {
   rows: number;
   columns: number;
@@ -11,7 +11,7 @@ export interface MismatchMap {
 
 const CELL_PX = 8;
 
-/** Return the map drawn, with what it shows in words; the cell under the pointer is told. */
+/** Return the drawn map with a caption, which describes the cell under the pointer. */
 export function heatMap(name: string, map: MismatchMap): HTMLElement {
   const [down, across] = [map.mismatched.length, map.mismatched[0]?.length ?? 0];
   const label = `Where ${name} differs: ${map.rows} rows by ${map.columns} columns, in ${down} by ${across} cells`;
@@ -43,7 +43,7 @@ export function heatMap(name: string, map: MismatchMap): HTMLElement {
   return element("figure", {}, canvas, caption);
 }
 
-/** The first position in a cell, and the first one behind it. */
+/** The first position in a cell, and the first one after it. */
 function span(cell: number, cells: number, size: number): [number, number] {
   return [Math.ceil((cell * size) / cells), Math.ceil(((cell + 1) * size) / cells)];
 }

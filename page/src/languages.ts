@@ -1,4 +1,4 @@
-// Highlighting of what CodeMirror has no grammar for: MLIR, LLVM IR, PTX, SASS and AMD's assembly.
+// Highlighting for languages that CodeMirror lacks: MLIR, LLVM IR, PTX, SASS and AMD's assembly.
 
 import { StreamLanguage, type StreamParser } from "@codemirror/language";
 import { python } from "@codemirror/lang-python";

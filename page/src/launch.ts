@@ -1,4 +1,4 @@
-// From the form of a launch to the body of POST /v1/launches.
+// Turns the form of a launch into the body of POST /v1/launches.
 
 import type { ArgumentText, CaseText, LaunchText } from "./page_state";
 import { constexprOf, type RequestBody } from "./request";
@@ -11,7 +11,7 @@ const RANDINT = { low: 0, high: 10 };
 /** Any 32 bits. */
 const BITS = { kind: "randint", low: -(2 ** 31), high: 2 ** 31 };
 
-/** Return what the form holds for a kernel, keeping what was typed before; all of it while none is known. */
+/** Return the form's content for a kernel, keeping typed values; unchanged while no kernel is known. */
 export function launchOf(kernel: Kernel | null, signature: Record<string, string>, before: LaunchText | null): LaunchText {
   if (!kernel && before) return before;
   const kept = before?.arguments ?? {};
@@ -35,9 +35,9 @@ function firstArgument(type: string, isOutput: boolean): ArgumentText {
   return { shape: isPointer ? "1024" : "", dtype, init, value: isPointer ? "" : "1024", output: isOutput };
 }
 
-/** Return the body; `compilation` is that of the forms. */
+/** Return the body; `compilation` is the forms' compile request. */
 export function launchBody(launch: LaunchText, compilation: RequestBody, device: string): RequestBody {
-  // as Triton's JIT does, the specialization follows from the arguments
+  // as in Triton's JIT, the arguments determine the specialization
   const { signature: _, ...inferred } = compilation;
   const body: RequestBody = {
     compilation: inferred,
@@ -50,12 +50,12 @@ export function launchBody(launch: LaunchText, compilation: RequestBody, device:
     const further = launch.cases.map((each) => ({ name: each.name, arguments: argumentsOf(changed(launch.arguments, each)) }));
     body.cases = [{ name: "as above" }, ...further];
   }
-  if (device !== "cpu") body.timing = TIMING; // which a CPU answers with null
+  if (device !== "cpu") body.timing = TIMING; // a CPU answers null
   if (launch.reference.trim()) body.reference = { source: launch.reference, language: "numpy" };
   return body;
 }
 
-/** Return the body of one case alone, on the CPU device. */
+/** Return the body of a single case, on the CPU device. */
 export function caseBody(launch: LaunchText, index: number, compilation: RequestBody): RequestBody {
   const found = launch.cases[index];
   const alone = found ? changed(launch.arguments, found) : launch.arguments;
@@ -74,7 +74,7 @@ function argumentsOf(texts: Record<string, ArgumentText>): RequestBody {
   return Object.fromEntries(Object.entries(texts).map(([name, text], index) => [name, argumentOf(text, index)]));
 }
 
-/** Split at the commas that are in no parentheses. */
+/** Split at commas outside of parentheses. */
 function extentsIn(grid: string): string[] {
   const extents = [""];
   let depth = 0;

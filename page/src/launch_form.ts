@@ -1,4 +1,4 @@
-// The form of a launch: an argument a row, and further cases that change some of them.
+// The form of a launch: one row for each argument, and further cases that change some.
 
 import { button, element, field, menu } from "./dom";
 import { DTYPES, INITS } from "./launch";
@@ -6,7 +6,7 @@ import type { ArgumentText, CaseText, LaunchText } from "./page_state";
 
 const AS_ABOVE = "as above";
 
-/** Return the rows of the arguments; `keep` hears of every change of `launch`. */
+/** Return the rows of the arguments; `keep` is called after each change of `launch`. */
 export function argumentRows(launch: LaunchText, keep: () => void): HTMLElement[] {
   return Object.entries(launch.arguments).map(([name, text]) => argumentRow(name, text, keep));
 }
@@ -29,7 +29,7 @@ function argumentRow(name: string, text: ArgumentText, keep: () => void): HTMLEl
   return element("fieldset", {}, element("legend", {}, name), ...fields);
 }
 
-/** The further cases; what is left empty in one is as it is above. */
+/** The further cases; empty fields keep the values above. */
 export class CaseForms {
   readonly element = element("div", { className: "launch" });
 

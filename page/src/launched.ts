@@ -1,4 +1,4 @@
-// A launch as the service answers it, and waiting for that.
+// A launch as answered by the service, and waiting for its end.
 
 import { ask, post } from "./api";
 import type { MismatchMap } from "./heat_map";
@@ -12,7 +12,7 @@ export interface Finding {
   file: string | null;
   argument: string | null;
   program: number[] | null;
-  /** What a compiler said of a kernel that does not compile. */
+  /** The compiler's messages for a kernel that does not compile. */
   diagnostics: Diagnostic[] | null;
 }
 
@@ -45,7 +45,7 @@ export interface HotLine {
   top_stall: string | null;
 }
 
-/** One run: of the launch itself, or of one of its cases. */
+/** One run of the launch or of one of its cases. */
 export interface Run {
   name?: string | null;
   verdict: string | null;
@@ -79,7 +79,7 @@ export function runsOf(launch: Launch): Run[] {
   return launch.cases ?? [launch];
 }
 
-/** Return how a run ended, in words. */
+/** Return the result of a run in words. */
 export function verdictOf({ verdict, problem }: Run): string {
   return verdict?.replaceAll("_", " ") ?? (problem ? "failed" : "not run");
 }
@@ -94,7 +94,7 @@ const TONES: Record<string, Tone> = { passed: "good", not_checked: "faint" };
 
 export type Tone = "good" | "faint" | "bad";
 
-/** Return how a verdict is shown; what is not good is bad. */
+/** Return the tone of a verdict; every unknown one is bad. */
 export function toneOf(verdict: string | null): Tone {
   return TONES[verdict ?? ""] ?? "bad";
 }

@@ -1,4 +1,4 @@
-// The lesson beside the editor: its task, its specification, hints, and what was solved in this browser.
+// The lesson beside the editor: task, specification, hints, and the progress in this browser.
 
 import { keep, kept } from "./browser_storage";
 import { button, element, field, menu } from "./dom";
@@ -8,12 +8,12 @@ import { exampleOf } from "./puzzles";
 
 const ENTRY = "tritond-lessons";
 
-/** Whether the page was asked for with its lessons. */
+/** True if the URL is that of the lessons. */
 export const IS_LEARNING = location.pathname.endsWith("/learn");
 
 interface Progress {
   solved: string[];
-  /** What was written, by lesson. */
+  /** Written solutions by lesson. */
   sources: Record<string, string>;
   last: string;
 }
@@ -26,7 +26,7 @@ export class LessonPanel {
 
   constructor(private readonly open: (request: RequestText, launch: LaunchText) => void) {}
 
-  /** Open the lesson that is chosen, with what was written of it. */
+  /** Open the chosen lesson with its written solution. */
   start(): void {
     const { request, launch } = exampleOf(this.lesson);
     this.progress.last = this.lesson.title;
@@ -34,13 +34,13 @@ export class LessonPanel {
     this.open({ ...request, source: this.progress.sources[this.lesson.title] ?? request.source }, launch);
   }
 
-  /** Keep what was written. */
+  /** Store the written solution. */
   wrote(source: string): void {
     this.progress.sources[this.lesson.title] = source;
     this.keep();
   }
 
-  /** Hear how a run ended, and against which reference; solved is what passed the lesson's own. */
+  /** Note a run's result and reference; a lesson is solved if its own reference was matched. */
   ran(verdict: string | null, reference: string): void {
     if (verdict !== "passed" || reference !== this.lesson.reference) return;
     if (!this.progress.solved.includes(this.lesson.title)) this.progress.solved.push(this.lesson.title);
@@ -81,7 +81,7 @@ export class LessonPanel {
 function specification({ reference, stub }: Lesson): HTMLElement {
   const right = element("pre", { tabIndex: 0 }, reference.trim());
   const shown = element("details", { open: true }, element("summary", {}, "Specification"), right);
-  if (stub) shown.append(element("p", {}, `The notebook that this puzzle stems from specifies something else: ${stub.fault}.`), element("pre", { tabIndex: 0 }, stub.text));
+  if (stub) shown.append(element("p", {}, `The original notebook of this puzzle specifies something else: ${stub.fault}.`), element("pre", { tabIndex: 0 }, stub.text));
   return shown;
 }
 

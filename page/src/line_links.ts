@@ -1,13 +1,13 @@
-// Which lines belong together: a line of the user's and what every artifact has of it, both ways.
+// Links between source lines and the lines of every artifact, in both directions.
 
 import type { LinesEntry } from "./wire";
 
-/** A line of the user's: "user.py:12". */
+/** A source line: "user.py:12". */
 export type Place = string;
 export const USER_FILE = "user.py";
 export const HUES = 12;
 
-/** The lines of one text, by place and back. */
+/** The lines of one text by source line, and vice versa. */
 export interface LineTable {
   lines: Map<Place, number[]>;
   places: Map<number, Place[]>;
@@ -27,13 +27,13 @@ export function tableOf(entries: readonly LinesEntry[], stage: string): LineTabl
   return tableOfPairs(pairs);
 }
 
-/** Return the table of the editor: each line that something became is its own. */
+/** Return the table of the editor: each line with output links to itself. */
 export function tableOfSource(entries: readonly LinesEntry[]): LineTable {
   const own = entries.filter((entry) => entry.file === USER_FILE);
   return tableOfPairs(own.map((entry) => [entry.line, `${USER_FILE}:${entry.line}`] as const));
 }
 
-/** Return the table of a NumPy form, whose lines end with that of the user's. */
+/** Return the table of a NumPy module, whose lines end with their source line. */
 export function tableOfNumpy(text: string): LineTable {
   const pairs: [number, Place][] = [];
   text.split("\n").forEach((line, index) => {
@@ -72,7 +72,7 @@ export function tableOfMlir(text: string): LineTable {
   return tableOfPairs(pairs);
 }
 
-/** Return a colour for each place, so that neighbours differ. */
+/** Return a colour for each source line; neighbours differ. */
 export function huesOf(entries: readonly LinesEntry[]): Map<Place, number> {
   return new Map(entries.map((entry, index) => [`${entry.file}:${entry.line}`, index % HUES]));
 }
@@ -92,15 +92,15 @@ function tableOfPairs(pairs: Iterable<readonly [number, Place]>): LineTable {
 
 type Listener = (places: ReadonlySet<Place>, origin: object) => void;
 
-/** The lines that are selected now, wherever somebody put the cursor. */
+/** The selected lines, by the cursor of any view. */
 export class Selection {
   private readonly listeners = new Set<Listener>();
-  /** What is selected, for views that come later. */
+  /** The selected lines, for views created later. */
   places: ReadonlySet<Place> = new Set();
-  /** Who selected it. */
+  /** The view that selected them. */
   origin: object | null = null;
 
-  /** Call `listener` with every selection; return what ends that. */
+  /** Call `listener` with every selection; return a function that stops it. */
   listen(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

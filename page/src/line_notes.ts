@@ -1,18 +1,18 @@
-// What a run said of lines of the editor: notes beneath them, and how hot they are.
+// Results of a run at the editor's lines: notes beneath them, and their heat.
 
 import { RangeSetBuilder, StateEffect, StateField, type EditorState, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemirror/view";
 import { element } from "./dom";
 import type { Tone } from "./launched";
 
-/** A word about a line, beneath it. */
+/** A note beneath a line. */
 export interface LineNote {
   line: number;
   text: string;
   tone: Tone;
 }
 
-/** How many of a profiler's samples were of a line, and what most of them waited for. */
+/** The share of profiler samples at a line, and their most frequent stall. */
 export interface LineHeat {
   line: number;
   percent: number;
@@ -39,10 +39,10 @@ const said = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** The extension of an editor that shows what runs say. */
+/** The editor extension that shows results of runs. */
 export const lineNotes: Extension = said;
 
-/** Show these in place of what was shown before. */
+/** Show these instead of the earlier ones. */
 export function showNotes(view: EditorView, notes: readonly LineNote[], heat: readonly LineHeat[] = []): void {
   view.dispatch({ effects: setSaid.of({ notes, heat }) });
 }

@@ -1,4 +1,4 @@
-// The page: puts its parts together and lets what one says reach the others.
+// The page: creates its parts and connects them.
 
 import { apiKey, ask, keepApiKey, post } from "./api";
 import { compile, outcomeOf, type Compiled } from "./compiled";
@@ -86,7 +86,7 @@ class Page {
     window.addEventListener("hashchange", () => void this.start());
   }
 
-  /** Show the state that was asked for, and compile it. */
+  /** Show the requested state and compile it. */
   async start(): Promise<void> {
     void this.loadTargets();
     if (this.lessons && location.hash.length < 2) return this.lessons.start();
@@ -101,13 +101,13 @@ class Page {
   private async open(state: PageState, compiles = true): Promise<void> {
     this.state = state;
     [this.compiled, this.kept, this.inspected] = [null, null, ""];
-    this.panes.reset([]); // nobody shall press a button of what is no longer on the page
+    this.panes.reset([]); // remove buttons of the previous state
     this.editor.speak(state.request.language);
     this.editor.write(state.request.source);
     showNotes(this.editor.view, []);
     this.form.open(state.request);
     await this.inspectNow();
-    this.panes.reset(state.panes); // now that the form of a launch knows the kernel
+    this.panes.reset(state.panes); // after the launch form knows the kernel
     if (!compiles) return;
     if (state.kept) {
       this.kept = await this.compiledOf(state.kept).catch(() => null);
@@ -155,12 +155,12 @@ class Page {
   }
 
   private openLesson(request: RequestText, launch: LaunchText): void {
-    this.say("Write the kernel, and run it.", "");
+    this.say("Write the kernel, then run it.", "");
     this.said.replaceChildren();
     void this.open({ version: 1, request, launch, kept: null, panes: ["run", "see"] }, false);
   }
 
-  /** A kernel was run; one that got no verdict is compiled, which says what is wrong at its line. */
+  /** Handle the end of a run; compile a kernel without a verdict, to show its errors. */
   private ran(verdict: string | null): void {
     if (verdict === null) void this.compile();
     this.lessons?.ran(verdict, this.launch.reference);
@@ -211,7 +211,7 @@ class Page {
       this.inspected = source;
       this.form.follow(inspection);
     } catch {
-      // compiling the same says what is wrong
+      // compiling the same shows the errors
     }
   }
 
@@ -224,15 +224,15 @@ class Page {
   private async compile(): Promise<void> {
     this.say("Compiling …", "running");
     try {
-      // the forms are those of what is compiled, however fast somebody is
+      // keep the request that is being compiled, even if the forms change meanwhile
       if (this.inspected !== this.state.request.source) await this.inspectNow();
       const compiled = await this.compiledOf(this.state.request);
-      // lines of another text are not those that were selected
+      // the selection refers to lines of the old text
       if (compiled.request.source !== this.compiled?.request.source) this.selection.select([], this);
       this.compiled = compiled;
       this.show(compiled);
     } catch (error) {
-      if (error instanceof DOMException) return; // another one was started
+      if (error instanceof DOMException) return; // a newer request replaced this one
       this.say(wordsOf(error), "failed");
       const problem = error instanceof ProblemAnswered ? error.problem : null;
       this.said.replaceChildren(...listed(this.editor.view, [], problem));

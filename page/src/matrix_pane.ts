@@ -1,4 +1,4 @@
-// A pane that compiles one kernel for many targets, or with many values of one option or constexpr.
+// A pane that compiles a kernel for many targets, or with many values of an option or constexpr.
 
 import { ask, post } from "./api";
 import { button, element, field, menu } from "./dom";
@@ -16,7 +16,7 @@ const VALUES: Record<string, string> = { target: COMMON_TARGETS.join(", "), num_
 export interface MatrixContext {
   /** The body of the compile request in the forms. */
   body(): RequestBody;
-  /** Call `act` when the forms may say something else; return what ends that. */
+  /** Call `act` when the forms may have changed; return a function that stops it. */
   follow(act: () => void): () => void;
 }
 
@@ -49,7 +49,7 @@ export function matrix(context: MatrixContext): Content {
   const go = async (): Promise<void> => {
     const texts = values.value.split(",").map((text) => text.trim()).filter(Boolean);
     if (!texts.length || texts.length > MOST) {
-      status.textContent = `Write 1 to ${MOST} values, separated by commas.`;
+      status.textContent = `Enter 1 to ${MOST} values, separated by commas.`;
       return;
     }
     [start.disabled, status.textContent] = [true, "Compiling …"];
@@ -111,7 +111,7 @@ function rows(axis: string, texts: string[], items: Item[]): HTMLElement[] {
   return [element("thead", {}, head), element("tbody", {}, ...body)];
 }
 
-/** A number with a bar beneath it, as long as it is large beside the others of its column. */
+/** A number with a bar that compares it with the others of its column. */
 function cell(text: string, highest: number): HTMLElement {
   const value = parseFloat(text);
   const shown = element("td", {}, text);

@@ -1,4 +1,4 @@
-// A module before and after a pass made comparable: without what differs though nothing does.
+// Normalises modules for diffs: removes differences without meaning.
 
 import { BY_NAME } from "./stages";
 
@@ -6,7 +6,7 @@ const LOCATION = / ?loc\((?:#loc\d*|"[^"]*"(?::\d+:\d+|\(#loc\d*\))?|unknown)\)/
 const DEFINITION = /^\s*(%[\w$.-]+)(?::\d+)? = (?:tail |musttail |notail )?"?([\w.]+)/;
 const VALUE = /%[\w$.-]+/g;
 
-/** Return an MLIR or LLVM module without places, and with values named after what makes them. */
+/** Return an MLIR or LLVM module without locations, with values named after their operations. */
 export function normalised(stage: string, text: string): string {
   switch (BY_NAME.get(stage)?.syntax) {
     case "mlir":
@@ -22,7 +22,7 @@ export function normalised(stage: string, text: string): string {
   }
 }
 
-/** Name each value after the operation that makes it, counted: a further load renames loads alone. */
+/** Name each value after its operation and a count, so that a new load renames only loads. */
 function renamed(all: readonly string[]): string {
   const counts = new Map<string, number>();
   return all

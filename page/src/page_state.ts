@@ -1,4 +1,4 @@
-// The state of the page: what a permalink holds. The service keeps the same shape (see PUT /v1/states).
+// The state of the page, which permalinks store. The service has the same shape (see PUT /v1/states).
 
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
@@ -8,7 +8,7 @@ import { EXAMPLES } from "./examples";
 
 export type Language = "python" | "ttir" | "ttgir";
 
-/** A compile request as it stands in the forms: texts, as they were typed. */
+/** A compile request in the forms: texts, as typed. */
 export interface RequestText {
   language: Language;
   source: string;
@@ -24,13 +24,13 @@ export interface LaunchText {
   grid: string;
   arguments: Record<string, ArgumentText>;
   reference: string;
-  /** Further runs, which change some of the arguments. */
+  /** Further runs with some arguments changed. */
   cases: CaseText[];
 }
 
 export interface CaseText {
   name: string;
-  /** What is empty, or not here, is as in the launch. */
+  /** Empty and missing arguments keep their value in the launch. */
   arguments: Record<string, Pick<ArgumentText, "shape" | "init" | "value">>;
 }
 
@@ -44,16 +44,16 @@ export interface ArgumentText {
 
 export interface PageState {
   version: 1;
-  /** What the editor holds. */
+  /** The text in the editor. */
   request: RequestText;
-  /** What was kept for comparison. */
+  /** The compilation kept for comparison. */
   kept: RequestText | null;
   panes: string[];
   launch: LaunchText | null;
 }
 
 const DRAFT = location.pathname.endsWith("/learn") ? "tritond-lesson" : "tritond-draft";
-/** What the address names, as JSON. */
+/** The state named by the URL, as JSON. */
 let named = "";
 const DIGEST = /^#(sha256:[0-9a-f]{64})$/;
 
@@ -67,7 +67,7 @@ export function initialState(): PageState {
   };
 }
 
-/** Return the state that the address names, else this tab's draft, else the first example. */
+/** Return the state named by the URL, otherwise this tab's draft, otherwise the first example. */
 export async function openState(): Promise<PageState> {
   const digest = DIGEST.exec(location.hash)?.[1];
   if (digest) {
@@ -78,7 +78,7 @@ export async function openState(): Promise<PageState> {
   if (location.hash.length > 1) {
     throw new ProblemAnswered({
       slug: "not_found",
-      title: "This is no permalink",
+      title: "This is not a permalink",
       detail: `${location.hash.slice(0, 100)} is not #sha256: and 64 hexadecimal digits`,
     });
   }
@@ -90,14 +90,14 @@ export async function stateOf(digest: string): Promise<PageState> {
   return whole((await (await ask(`v1/states/${digest}`)).json()) as PageState);
 }
 
-/** Keep what this tab shows, so that it is there after a reload; an edited state has no address yet. */
+/** Store this tab's state for a reload; an edited state has no URL yet. */
 export function keepDraft(state: PageState): void {
   const text = JSON.stringify(state);
   keep("sessionStorage", DRAFT, text);
   if (location.hash && text !== named) history.replaceState(null, "", location.pathname + location.search);
 }
 
-/** Store the state under its digest, show that in the address, and return the address. */
+/** Store the state under its digest, show it in the URL, and return the URL. */
 export async function share(state: PageState): Promise<string> {
   const body = JSON.stringify(state);
   const digest = digestOf(body);
@@ -107,12 +107,12 @@ export async function share(state: PageState): Promise<string> {
   return location.href;
 }
 
-/** Fill in what states did not have before: cases. */
+/** Add members that older states lack: cases. */
 function whole(state: PageState): PageState {
   return state.launch ? { ...state, launch: { ...state.launch, cases: state.launch.cases ?? [] } } : state;
 }
 
-/** Return the SHA-256 of a text; `crypto.subtle` has one on https and localhost only. */
+/** Return the SHA-256 of a text; `crypto.subtle` exists on https and localhost only. */
 function digestOf(text: string): string {
   return `sha256:${bytesToHex(sha256(utf8ToBytes(text)))}`;
 }

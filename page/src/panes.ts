@@ -1,4 +1,4 @@
-// The panes: any number, each showing what its menu says of the compilation on the page.
+// The panes: any number; each shows what its menu selects of the current compilation.
 
 import { button, element, menu } from "./dom";
 import type { Compiled } from "./compiled";
@@ -23,13 +23,13 @@ export const KINDS: readonly (readonly [string, string])[] = [
 ];
 export const TITLES: ReadonlyMap<string, string> = new Map(KINDS);
 
-/** What is on the page now. */
+/** The current compilation and forms. */
 export interface Shown {
   compiled: Compiled | null;
   kept: Compiled | null;
 }
 
-/** What fills a pane: it is shown compilations, and ends with its pane. */
+/** The content of a pane: it receives compilations, and ends with its pane. */
 export interface Content {
   element: HTMLElement;
   show(shown: Shown): void;
@@ -40,15 +40,15 @@ export interface PaneContext extends RunContext, SeeContext {
   selection: Selection;
 }
 
-/** Panes that ask for more than what was compiled, and hang on what stands in the forms. */
+/** Panes that send their own requests, which depend on the forms. */
 const ACTING: Readonly<Record<string, (context: PaneContext) => Content>> = { matrix, run, see };
 
-/** Whether a pane of this kind only shows what was compiled. */
+/** True if panes of this kind only show the compilation. */
 export function isToRead(kind: string): boolean {
   return TITLES.has(kind) && !(kind in ACTING);
 }
 
-/** Return the content of a pane that only shows what was compiled. */
+/** Return the content of a pane that only shows the compilation. */
 export function reading(kind: string, title: string, selection: Selection): Content {
   switch (kind) {
     case "passes":
@@ -76,7 +76,7 @@ export class Panes {
     return this.opened.map(({ kind }) => kind);
   }
 
-  /** Close all, and open these. */
+  /** Close all panes and open these. */
   reset(kinds: readonly string[]): void {
     for (const pane of this.opened.splice(0)) this.remove(pane);
     for (const kind of kinds) this.add(kind);
@@ -90,14 +90,14 @@ export class Panes {
     this.element.append(section);
   }
 
-  /** Open a pane for somebody who asked for it, and show where it is. */
+  /** Open a pane on request, and scroll to it. */
   open(kind: string): void {
     this.add(kind);
     this.opened.at(-1)?.section.scrollIntoView({ block: "nearest" });
     this.onChange();
   }
 
-  /** Open a pane of this kind where there is none; the page stays where it is. */
+  /** Open a pane of this kind if there is none, without scrolling. */
   ensure(kind: string): void {
     if (this.kinds.includes(kind)) return;
     this.add(kind);

@@ -1,4 +1,4 @@
-// A pane that goes through the compiler's passes with a slider, each with what it changed.
+// A pane with the compiler's passes: a slider selects a pass and shows its changes.
 
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
@@ -24,8 +24,8 @@ export function passes(): Content {
     { className: "controls", hidden: true },
     slider,
     name,
-    field("also those that changed nothing", all, "inline"),
-    field("with names and locations as they are", places, "inline"),
+    field("also passes without changes", all, "inline"),
+    field("with unchanged names and locations", places, "inline"),
   );
   let [current, view, found]: [Compiled | null, EditorView | null, Pass[]] = [null, null, []];
 

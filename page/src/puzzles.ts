@@ -1,14 +1,14 @@
-// The puzzles: exercises that run on the CPU device and say whether they are solved.
+// The puzzles: exercises that run on the CPU device and are checked by a reference.
 
 import type { ArgumentText, LaunchText, RequestText } from "./page_state";
 import { STANDARD_TARGET } from "./targets";
 
-/** A kernel to write, and the launch that tries it. */
+/** A kernel to write, and the launch that checks it. */
 export interface Exercise {
   title: string;
   task: string;
   kernel: string;
-  /** Shapes of buffers (z_ptr and dx_ptr are written), numbers for the rest. */
+  /** Shapes of buffers (z_ptr and dx_ptr are outputs), and numbers. */
   arguments: Record<string, number[] | number>;
   /** Buffers of 32-bit integers, which hold any bits. */
   packed?: readonly string[];
@@ -25,7 +25,7 @@ const NUMPY = "import numpy as np\n\n\n";
 export const PUZZLES: readonly Exercise[] = [
   {
     title: "Puzzle 1: constant add",
-    task: "z[i] = x[i] + 10, by one program; B0 is as large as the vector.",
+    task: "z[i] = x[i] + 10, by one program. B0 is the size of the vector.",
     kernel: "add_ten",
     arguments: { x_ptr: [32], z_ptr: [32], N0: 32 },
     constexprs: { B0: 32 },
@@ -34,7 +34,7 @@ export const PUZZLES: readonly Exercise[] = [
   },
   {
     title: "Puzzle 2: constant add in blocks",
-    task: "z[i] = x[i] + 10, each program a block of B0; 200 is no multiple of 32.",
+    task: "z[i] = x[i] + 10. Each program computes a block of B0; 200 is not a multiple of 32.",
     kernel: "add_ten_in_blocks",
     arguments: { x_ptr: [200], z_ptr: [200], N0: 200 },
     constexprs: { B0: 32 },
@@ -52,7 +52,7 @@ export const PUZZLES: readonly Exercise[] = [
   },
   {
     title: "Puzzle 4: outer sum in blocks",
-    task: "z[j, i] = x[i] + y[j], each program a block of B1 x B0.",
+    task: "z[j, i] = x[i] + y[j]. Each program computes a block of B1 x B0.",
     kernel: "outer_sum_in_blocks",
     arguments: { x_ptr: [100], y_ptr: [90], z_ptr: [90, 100], ...SIZES },
     constexprs: B,
@@ -70,7 +70,7 @@ export const PUZZLES: readonly Exercise[] = [
   },
   {
     title: "Puzzle 6: its gradient",
-    task: "dx is the gradient of relu(x[j, i] * y[j]) by x, where dz comes from behind.",
+    task: "dx is the gradient of relu(x[j, i] * y[j]) with respect to x, given the gradient dz of the result.",
     kernel: "product_relu_gradient",
     arguments: { x_ptr: [90, 100], y_ptr: [90], dz_ptr: [90, 100], dx_ptr: [90, 100], ...SIZES },
     constexprs: B,
@@ -79,7 +79,7 @@ export const PUZZLES: readonly Exercise[] = [
   },
   {
     title: "Puzzle 7: long softmax",
-    task: "The softmax of each row of TN1 elements, of which a program sees B1 at a time.",
+    task: "The softmax of each row of TN1 elements. A program loads B1 of them at a time.",
     kernel: "long_softmax",
     arguments: { x_ptr: [4, 200], z_ptr: [4, 200], N0: 4, N1: 32, TN1: 200 },
     constexprs: { B0: 1, B1: 32 },
@@ -88,7 +88,7 @@ export const PUZZLES: readonly Exercise[] = [
   },
   {
     title: "Puzzle 8: convolution",
-    task: "z[n, i, j] is the sum of x[n, i + k, j + l] * k[k, l]; outside of x is zero.",
+    task: "z[n, i, j] is the sum of x[n, i + k, j + l] * k[k, l]. Outside of x there are zeros.",
     kernel: "convolution",
     arguments: { x_ptr: [4, 8, 8], k_ptr: [4, 4], z_ptr: [4, 8, 8], N0: 4, H: 8, W: 8 },
     constexprs: { KH: 4, KW: 4 },
@@ -102,7 +102,7 @@ export const PUZZLES: readonly Exercise[] = [
   },
   {
     title: "Puzzle 9: batched matrix multiplication",
-    task: "z[n] = x[n] @ y[n], each program a block of B0 x B1; MID is what is summed over.",
+    task: "z[n] = x[n] @ y[n]. Each program computes a block of B0 x B1; MID is the length of the sum.",
     kernel: "dot_kernel",
     arguments: { x_ptr: [4, 32, 32], y_ptr: [4, 32, 32], z_ptr: [4, 32, 32], N0: 32, N1: 32, N2: 4, MID: 32 },
     constexprs: { B0: 16, B1: 16, B2: 1 },
@@ -111,7 +111,7 @@ export const PUZZLES: readonly Exercise[] = [
   },
   {
     title: "Puzzle 10: quantized matrix multiplication",
-    task: "z[n] = w @ y[n], where w[r, m] = scale[r, m // 16] * (weight - offset); both are 4-bit numbers, 8 in an i32, the lowest bits first.",
+    task: "z[n] = w @ y[n], where w[r, m] = scale[r, m // 16] * (weight - offset); both are 4-bit numbers, 8 in an i32, lowest bits first.",
     kernel: "quantized_dot",
     arguments: { scale_ptr: [64, 4], offset_ptr: [64], weight_ptr: [64, 8], y_ptr: [4, 64, 32], z_ptr: [4, 64, 32], N0: 64, N1: 32, MID: 64 },
     packed: ["offset_ptr", "weight_ptr"],
@@ -129,10 +129,10 @@ export const PUZZLES: readonly Exercise[] = [
   },
 ];
 
-/** The puzzles as examples, each with the launch that tries it. */
+/** The puzzles as examples, each with the launch that checks it. */
 export const PUZZLE_EXAMPLES = PUZZLES.map((each) => exampleOf(each));
 
-/** Return what the page opens of an exercise: a kernel that is still empty. */
+/** Return the initial state of an exercise: an empty kernel. */
 export function exampleOf(exercise: Exercise): { title: string; request: RequestText; launch: LaunchText } {
   return { title: exercise.title, request: requestOf(exercise), launch: launchOf(exercise) };
 }

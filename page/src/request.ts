@@ -1,4 +1,4 @@
-// From the texts of the forms to the body of POST /v1/compilations, and to what else takes it.
+// Turns the forms into the body of POST /v1/compilations, and into commands and programs.
 
 import type { RequestText } from "./page_state";
 import type { Kernel, OptionSpec, Parameter } from "./wire";
@@ -11,7 +11,7 @@ const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 /** A request's body: JSON values by the API's names. */
 export type RequestBody = Record<string, unknown>;
 
-/** Return the body that the forms describe; `functions` are the jit functions of the source. */
+/** Return the body for the forms; `functions` are the jit functions of the source. */
 export function bodyOf(request: RequestText, functions: readonly string[] = []): RequestBody {
   const body: RequestBody = { target: request.target.trim() };
   if (request.language === "python") {
@@ -35,14 +35,14 @@ function typed(texts: Record<string, string>): Record<string, string> {
   );
 }
 
-/** Return the value that a text stands for: of Python, of JSON, or a string. */
+/** Return the value of a text: Python's, JSON's, or a string. */
 export function constexprOf(text: string, functions: readonly string[]): unknown {
   if (text in JSON_OF_PYTHON) return JSON_OF_PYTHON[text];
   const dtype = DTYPE.exec(text);
   if (dtype) return { dtype: dtype[1] };
   if (functions.includes(text)) return { function: text };
   if (WHOLE.test(text) && (BigInt(text) > SAFE || BigInt(text) < -SAFE)) return { int: text };
-  // JSON.parse would make an int of 2.0, which is another constexpr
+  // JSON.parse turns 2.0 into an int, which is another constexpr
   if (/^[+-]?\d+\.0*$/.test(text)) return { float: Number(text) };
   try {
     return JSON.parse(text) as unknown;
@@ -52,12 +52,12 @@ export function constexprOf(text: string, functions: readonly string[]): unknown
   }
 }
 
-/** Return whether a parameter is asked for as a value that is known when it is compiled. */
+/** Return true if the form asks for a compile-time value of the parameter. */
 export function isConstexpr(parameter: Parameter): boolean {
   return parameter.constexpr;
 }
 
-/** Return what stands in the form for a parameter that nobody typed anything for yet. */
+/** Return the form's initial text for a parameter. */
 export function firstText(parameter: Parameter, kernel: Kernel): string {
   if (parameter.constexpr) {
     const configured = kernel.configs.map((config) => (config.kwargs as Record<string, unknown>)?.[parameter.name]);
@@ -70,7 +70,7 @@ export function firstText(parameter: Parameter, kernel: Kernel): string {
   return /(^|_)(ptr|pointer)s?$|^p_|_p$/i.test(parameter.name) || /^[A-Z]$/.test(parameter.name) ? "*fp32:16" : "i32";
 }
 
-/** Return a JSON value as it would be typed. */
+/** Return a JSON value as a user would type it. */
 export function pythonText(value: unknown): string {
   if (value === null) return "None";
   if (value === true) return "True";
@@ -78,24 +78,24 @@ export function pythonText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Return the backend of a target, whose options are offered. */
+/** Return the backend of a target, which determines the options. */
 export function backendOf(target: string): string {
   return target.split(":")[0] ?? "";
 }
 
-/** Return the choices of an option as texts, the first one standing for its default. */
+/** Return the choices of an option as texts; the first one is the default. */
 export function choicesOf(spec: OptionSpec): string[] | null {
   if (spec.type === "bool") return ["True", "False"];
   return spec.choices ? spec.choices.map(String) : null;
 }
 
-/** The body as a command for a shell. */
+/** The body as a shell command with curl. */
 export function asCurl(body: RequestBody, base: string): string {
   const json = JSON.stringify(body, null, 1).replaceAll("'", "'\\''");
   return `curl -s '${base}v1/compilations?wait=30' -H 'Content-Type: application/json' \\\n  -d '${json}'\n`;
 }
 
-/** The body as a command of tritonc's, with the source in a file. */
+/** The body as a tritonc command, with the source in a file. */
 export function asCommand(body: RequestBody, base: string): string {
   const { source, ir, signature, constexprs, options, target, kernel, triton } = body as {
     source?: string; ir?: { language: string; text: string }; signature?: Record<string, string>;
@@ -121,7 +121,7 @@ export function asCommand(body: RequestBody, base: string): string {
   return `cat > ${file} <<'${end}'\n${text}${text.endsWith("\n") ? "" : "\n"}${end}\n${words.join(" \\\n  ")}\n`;
 }
 
-/** The body as a program in Python. */
+/** The body as a Python program. */
 export function asPython(body: RequestBody, base: string): string {
   const json = JSON.stringify(JSON.stringify(body));
   return (

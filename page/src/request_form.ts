@@ -17,7 +17,7 @@ export class RequestForm {
   private kernels: Kernel[] = [];
   private readonly types = element("datalist", { id: "types" }, ...TYPES.map((value) => element("option", { value })));
 
-  /** `request` is changed in place; `onChange` hears of it. */
+  /** `request` is changed in place; then `onChange` is called. */
   constructor(
     private request: RequestText,
     private readonly onChange: () => void,
@@ -32,15 +32,15 @@ export class RequestForm {
     this.draw();
   }
 
-  /** Offer what the deployment has. */
+  /** Offer the deployment's targets and options. */
   offer(toolchains: Toolchain[]): void {
     this.toolchains = toolchains;
     this.draw();
   }
 
-  /** Follow the source: its kernels and their parameters. */
+  /** Update the forms for the kernels and parameters of the source. */
   follow(inspection: Inspection): void {
-    if (inspection.state !== "succeeded") return; // a source in the middle of an edit keeps its forms
+    if (inspection.state !== "succeeded") return; // keep the forms while the source is incomplete
     const before = this.formKey();
     this.kernels = inspection.kernels;
     this.fillIn();
@@ -55,13 +55,13 @@ export class RequestForm {
     return this.kernels.map((kernel) => kernel.name);
   }
 
-  /** The kernel that the forms are about; null where none or several could be. */
+  /** The kernel of the forms; null if there is none or several. */
   get kernel(): Kernel | null {
     const named = this.kernels.find((kernel) => kernel.name === this.request.kernel);
     return named ?? (this.entries.length === 1 ? this.entries[0]! : null);
   }
 
-  /** Jit functions that no other one calls. */
+  /** Jit functions without callers. */
   private get entries(): Kernel[] {
     const called = new Set(this.kernels.flatMap((kernel) => kernel.calls));
     const entries = this.kernels.filter((kernel) => !called.has(kernel.name));
@@ -161,7 +161,7 @@ export class RequestForm {
     const fields = Object.keys(this.request[part]).map((name) => {
       const input = element("input", { id: `${what}-${name}`, value: this.request[part][name], spellcheck: false, autocomplete: "off", list });
       return this.labelled(name, input, (value) => {
-        this.request[part][name] = value; // of the request as it is then: following the source makes new ones
+        this.request[part][name] = value; // read the request late: updates from the source replace it
       });
     });
     const none = element("p", { className: "faint" }, title === "Signature" ? "No kernel found yet." : "None.");

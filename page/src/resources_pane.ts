@@ -1,4 +1,4 @@
-// A pane with what a kernel takes of a GPU, how long its stages took, and what it printed.
+// A pane with a kernel's GPU resources, the times of its stages, and its output.
 
 import type { Compiled } from "./compiled";
 import { numbersOf } from "./compiled_numbers";

@@ -1,15 +1,15 @@
-// What a run found, as notes at the lines of the source that it is about.
+// The findings of a run, as notes at their source lines.
 
 import { USER_FILE } from "./line_links";
 import type { LineHeat, LineNote } from "./line_notes";
 import { toneOf, verdictOf, type Finding, type Mismatch, type Run } from "./launched";
 import type { Traced } from "./trace";
 
-/** Return the notes of a run; `kernel` is the line at which the kernel is defined. */
+/** Return the notes of a run; `kernel` is the line of the kernel's definition. */
 export function notesOf(run: Run, kernel: number, trace: Traced | null): LineNote[] {
   const verdict = { line: kernel, text: verdictOf(run), tone: toneOf(run.verdict) };
   const found = (run.findings ?? []).flatMap((finding) => notesOfFinding(finding, kernel));
-  // of a run that was stopped, what is not there yet says nothing
+  // after an aborted run, missing outputs mean nothing
   const outputs = run.verdict === "mismatch" ? (run.outputs ?? {}) : {};
   const different = Object.entries(outputs).flatMap(([name, { comparison }]) => {
     if (!comparison?.first_mismatch) return [];
@@ -19,7 +19,7 @@ export function notesOf(run: Run, kernel: number, trace: Traced | null): LineNot
   return [verdict, ...found, ...different];
 }
 
-/** Return how hot each line of the source was, where the run was profiled by line. */
+/** Return the heat of each source line, if the run was profiled by line. */
 export function heatOf({ profile }: Run): LineHeat[] {
   return (profile?.lines ?? []).flatMap(({ file, line, samples_percent, top_stall }) =>
     file === USER_FILE && line && samples_percent > 0 ? [{ line, percent: samples_percent, stall: top_stall }] : [],
@@ -40,7 +40,7 @@ function lineOf({ file, line }: { file: string | null; line: number | null }): n
   return (file ?? USER_FILE) === USER_FILE ? line : null;
 }
 
-/** Say what differs first, and which line wrote it last, where its program was traced. */
+/** Describe the first difference, and the last line that wrote it if its program was traced. */
 function wherefrom(name: string, { index, actual, expected }: Mismatch, trace: Traced | null): { line: number | null; words: string } {
   const at = String(index);
   const writes = trace?.accesses.filter(({ argument, op, indices }) => argument === name && op !== "load" && indices.some((each) => String(each) === at));

@@ -1,4 +1,4 @@
-// How a run ended, to read: findings at their lines, outputs beside the reference, times; and a table of cases.
+// The result of a run: findings with their lines, outputs and reference, times; and a table of cases.
 
 import { button, element } from "./dom";
 import { heatMap } from "./heat_map";
@@ -6,7 +6,7 @@ import { timeOf, toneOf, verdictOf, type Finding, type Launch, type Output, type
 
 type GoTo = (line: number) => void;
 
-/** Return what is said of one run. */
+/** Return the report of one run. */
 export function outcome(run: Run, goTo: GoTo): HTMLElement[] {
   const shown: HTMLElement[] = [];
   if (run.problem) shown.push(element("p", { className: "error" }, `${run.problem.title}: ${run.problem.detail}`));
@@ -15,7 +15,7 @@ export function outcome(run: Run, goTo: GoTo): HTMLElement[] {
   for (const [name, output] of Object.entries(run.outputs ?? {})) shown.push(outputShown(name, output));
   if (run.timing) {
     const { repeats, noisy, plausible } = run.timing;
-    const doubts = [noisy ? "noisy" : "", plausible === false ? "faster than this GPU can be" : ""].filter(Boolean);
+    const doubts = [noisy ? "noisy" : "", plausible === false ? "faster than this GPU can run" : ""].filter(Boolean);
     shown.push(element("p", { className: "times" }, `median ${timeOf(run.timing)}, ${repeats} repeats${doubts.length ? `: ${doubts.join(", ")}` : ""}`));
   }
   const samples = run.profile?.samples;
@@ -23,7 +23,7 @@ export function outcome(run: Run, goTo: GoTo): HTMLElement[] {
   return shown;
 }
 
-/** Return where and how long it ran, and what it printed. */
+/** Return the device, the duration and the kernel's output. */
 export function circumstances({ device, timings_ms, stdout }: Launch): HTMLElement[] {
   const shown: HTMLElement[] = [];
   if (device && timings_ms) {
@@ -34,7 +34,7 @@ export function circumstances({ device, timings_ms, stdout }: Launch): HTMLEleme
   return shown;
 }
 
-/** Return a table of cases, one of which is chosen to be looked at. */
+/** Return a table of cases, of which one is selected. */
 export function caseTable(runs: readonly Run[], chosen: number, choose: (index: number) => void): HTMLElement {
   const isTimed = runs.some(({ timing }) => timing);
   const columns = ["case", "verdict", "differ", ...(isTimed ? ["median"] : [])];
@@ -71,7 +71,7 @@ function outputShown(name: string, { summary, comparison }: Output): HTMLElement
   if (comparison) {
     const first = comparison.first_mismatch;
     const where = first ? `, the first at [${first.index.join(", ")}]: ${String(first.actual)} where ${String(first.expected)} is expected` : "";
-    const words = comparison.matches ? "as the reference" : `${comparison.mismatched} differ from the reference${where}`;
+    const words = comparison.matches ? "matches the reference" : `${comparison.mismatched} differ from the reference${where}`;
     shown.append(element("p", { className: comparison.matches ? "good" : "bad" }, words));
     if (comparison.note) shown.append(element("p", { className: "faint" }, comparison.note));
     if (comparison.mismatch_map) shown.append(heatMap(name, comparison.mismatch_map));

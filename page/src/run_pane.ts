@@ -1,4 +1,4 @@
-// A pane that runs the kernel: arguments, cases and a reference as forms; the verdict and where it stems from.
+// A pane that runs the kernel: forms for arguments, cases and a reference; the verdict and findings.
 
 import { python } from "@codemirror/lang-python";
 import { history, historyKeymap, indentWithTab } from "@codemirror/commands";
@@ -19,25 +19,25 @@ import { wordsOf } from "./text_pane";
 import { tracedOf, tracing, type Traced } from "./trace";
 
 export interface RunContext {
-  /** What the form of the launch holds; changed in place. */
+  /** The content of the launch form; changed in place. */
   launch(): LaunchText;
   /** The body of the compile request in the forms. */
   body(): RequestBody;
-  /** Keep what was typed. */
+  /** Store the typed values. */
   keep(): void;
   /** Show a line of the source. */
   goTo(line: number): void;
   /** The line that defines the kernel. */
   kernelLine(): number;
-  /** Show in the editor what a run said of its lines. */
+  /** Show a run's notes in the editor. */
   note(notes: readonly LineNote[], heat: readonly LineHeat[]): void;
-  /** Whether a pane is there that draws what is run. */
+  /** True if a pane is open that draws runs. */
   isDrawn(): boolean;
-  /** Tell that the kernel was run, and how that ended. */
+  /** Report the result of a run. */
   ran(verdict: string | null): void;
-  /** Have a run drawn: by its trace, or else by a launch of `body`. */
+  /** Draw a run: from its trace, or by launching `body`. */
   draw(body: RequestBody, trace: Traced | null): void;
-  /** Call `act` when the kernel or its signature may be another; return what ends that. */
+  /** Call `act` when the kernel or its signature may have changed; return a function that stops it. */
   follow(act: () => void): () => void;
 }
 
@@ -50,10 +50,10 @@ class RunPane implements Content {
   private readonly form = element("div", { className: "launch" });
   private readonly said = element("div", {});
   private readonly status = element("p", { role: "status", className: "faint" });
-  private readonly device = menu([["cpu", "CPU"], ["auto", "GPU, where there is one"]], "cpu", { "aria-label": "Device" });
+  private readonly device = menu([["cpu", "CPU"], ["auto", "GPU, if there is one"]], "cpu", { "aria-label": "Device" });
   private readonly start = button("Run", () => void this.go(), { className: "primary" });
   private readonly grid = element("input", { spellcheck: false, title: "Numbers or expressions, such as cdiv(n_elements, BLOCK_SIZE)" });
-  private readonly profiles = element("input", { type: "checkbox", title: "Run once more under a profiler: which lines its warps wait at" });
+  private readonly profiles = element("input", { type: "checkbox", title: "Run once more under a profiler, to show at which lines warps stall" });
   private readonly profilesField = field("profile by line", this.profiles, "inline");
   private readonly cases: CaseForms;
   private readonly reference: EditorView;
@@ -96,7 +96,7 @@ class RunPane implements Content {
     this.cases.draw();
   }
 
-  /** Offer what the device can do. */
+  /** Offer the device's features. */
   private offer(): void {
     this.profilesField.hidden = this.device.value === "cpu";
   }
@@ -111,7 +111,7 @@ class RunPane implements Content {
       const compilation = this.context.body();
       const body = launchBody(text, compilation, this.device.value);
       if (this.device.value !== "cpu" && this.profiles.checked) body.profile = "lines";
-      // a case has arguments of its own, so which of its programs to trace is known when it is chosen
+      // each case has other arguments, so the programs to trace are chosen later
       const isTraced = this.context.isDrawn() && this.device.value === "cpu" && !text.cases.length;
       const launch = await launched(isTraced ? tracing(body) : body);
       const trace = isTraced ? await tracedOf(body, launch) : null;
@@ -125,7 +125,7 @@ class RunPane implements Content {
     }
   }
 
-  /** Show one of the runs: what came of it, its notes in the editor, and its picture. */
+  /** Show a run: its result, its notes in the editor, and its picture. */
   private look(launch: Launch, index: number, trace: Traced | null, bodyOf: (index: number) => RequestBody): void {
     const runs = runsOf(launch);
     const run: Run = runs[index] ?? launch;

@@ -1,4 +1,4 @@
-// A pane that draws a launch on the CPU device: arrays as grids, and each access as it happens.
+// A pane that draws a launch on the CPU device: arrays as grids, and each access step by step.
 
 import { ArrayPicture } from "./array_picture";
 import { button, element, field, menu } from "./dom";
@@ -11,12 +11,12 @@ import { wordsOf } from "./text_pane";
 import { isInside, loadedBy, numberOf, outOfBounds, traced, type Access, type Traced } from "./trace";
 
 export interface SeeContext extends RunContext {
-  /** Call `draw` with each run that is to be drawn; return what ends that. */
+  /** Call `draw` with each run to draw; return a function that stops it. */
   drawing(draw: (body: RequestBody, trace: Traced | null) => void): () => void;
 }
 
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#9a8c00", "#8057c9", "#8c564b"];
-const NOTHING = "Run the kernel here to see what its programs read and write, access by access.";
+const NOTHING = "Run the kernel here to see the reads and writes of its programs, step by step.";
 
 export function see(context: SeeContext): Content {
   const pane = new SeePane(context);
@@ -43,9 +43,9 @@ class SeePane {
   };
   private lanes: ArrayPicture | null = null;
   private trace: Traced | null = null;
-  /** How many runs were begun. */
+  /** The number of started runs. */
   private runs = 0;
-  /** Numbers of the accesses that are stepped through. */
+  /** Numbers of the accesses to step through. */
   private chosen: number[] = [];
 
   constructor(private readonly context: SeeContext) {
@@ -74,12 +74,12 @@ class SeePane {
     this.dark.removeEventListener("change", this.repaint);
   }
 
-  /** The launch in the forms, without its further cases. */
+  /** The launch of the forms, without further cases. */
   private form(): RequestBody {
     return launchBody({ ...this.context.launch(), cases: [] }, this.context.body(), "cpu");
   }
 
-  /** Draw what `trace` comes to, unless another run is drawn by then. */
+  /** Draw `trace`, unless a newer run has started. */
   private async go(trace: () => Promise<Traced>): Promise<void> {
     const number = (this.runs += 1);
     this.start.disabled = true;
@@ -100,8 +100,8 @@ class SeePane {
     this.trace = trace;
     const wrong = outOfBounds(trace);
     const count = trace.accesses.length;
-    const cut = trace.truncated ? " It goes on: only its beginning is kept." : "";
-    const unknown = trace.programs === null ? " Program (0, 0, 0) is drawn: what the grid says is not known here." : "";
+    const cut = trace.truncated ? " The trace continues; only its beginning is stored." : "";
+    const unknown = trace.programs === null ? " Program (0, 0, 0) is drawn, since the size of the grid is unknown." : "";
     const some = (trace.programs ?? 1) > trace.chosen ? ` ${trace.chosen} of ${trace.programs} programs ${trace.chosen === 1 ? "is" : "are"} drawn.` : unknown;
     const went = count ? `${count} accesses.${some}${cut}` : "The kernel reads and writes nothing yet.";
     this.say(trace.problem ?? (wrong ? `Out of bounds: ${wrong.message}${some}` : went), trace.problem || wrong ? "bad" : "faint");
@@ -110,7 +110,7 @@ class SeePane {
     const isLeft = (name: string, shape: number[]): boolean =>
       trace.accesses.some((access) => access.argument === name && access.indices.some((index) => index && !isInside(index, shape)));
     const shapes = [...trace.shapes].map(([name, shape]) => ({ name, shape, goesBeyond: isLeft(name, shape) }));
-    // what is wrong is seen first
+    // start at the error
     for (const { name, shape, goesBeyond } of shapes.sort((a, b) => Number(b.goesBeyond) - Number(a.goesBeyond))) {
       this.arrays.set(name, new ArrayPicture(name, shape, goesBeyond, (array, index) => this.tell(array, index)));
     }
@@ -152,7 +152,7 @@ class SeePane {
     const colour = this.colourOf(access);
     for (const [name, array] of this.arrays) {
       const now = name === access.argument ? access.indices.filter((index) => index !== null) : [];
-      const touched = now.length ? `, ${now.length} elements are touched now` : "";
+      const touched = now.length ? `, ${now.length} elements accessed now` : "";
       array.draw({ before: this.before(name, at), now, colour }, `${name}, shape ${trace.shapes.get(name)!.join(" by ")}${touched}`);
     }
     this.slider.setAttribute("aria-valuetext", `${at + 1} of ${this.chosen.length}`);
@@ -167,7 +167,7 @@ class SeePane {
     this.pictures.replaceChildren(...[...this.arrays.values(), this.lanes].map((picture) => picture.element));
   }
 
-  /** Draw the block itself: live lanes, masked ones, and those out of bounds. */
+  /** Draw the block itself: active lanes, masked lanes, and lanes out of bounds. */
   private lanesOf(access: Access, colour: string): ArrayPicture {
     const shape = this.trace!.shapes.get(access.argument)!;
     const lanes = [...access.indices.keys()];
@@ -182,7 +182,7 @@ class SeePane {
     return picture;
   }
 
-  /** Colours of what the steps before this one touched of an array. */
+  /** Colours of an array's elements accessed by earlier steps. */
   private before(name: string, at: number): Map<number, string> {
     const shape = this.trace!.shapes.get(name)!;
     const touched = new Map<number, string>();
@@ -201,7 +201,7 @@ class SeePane {
     return COLOURS[number % COLOURS.length]!;
   }
 
-  /** Say what is known of an element until this step. */
+  /** Describe the accesses to an element up to this step. */
   private tell(name: string, index: number[]): void {
     const trace = this.trace!;
     const position = numberOf(index, trace.shapes.get(name)!);
@@ -216,7 +216,7 @@ class SeePane {
     }
     const end = trace.written.get(name)?.[position];
     const atTheEnd = end === undefined ? "" : `; ${String(end)} at the end`;
-    this.told.textContent = `${name}[${index.join(", ")}]: ${said.length ? said.slice(-3).join(", ") : "not touched so far"}${atTheEnd}`;
+    this.told.textContent = `${name}[${index.join(", ")}]: ${said.length ? said.slice(-3).join(", ") : "not accessed so far"}${atTheEnd}`;
   }
 
   private say(text: string, tone: string): void {

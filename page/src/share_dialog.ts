@@ -1,4 +1,4 @@
-// What can be taken away from the page: a permalink, a link and a frame to read it in, and the request.
+// The share dialog: a permalink, a read-only link, a frame, and the request.
 
 import { address } from "./api";
 import { button, element, field, menu } from "./dom";
@@ -15,19 +15,19 @@ const FORMS: Record<string, (body: RequestBody, base: string) => string> = {
   JSON: (body) => JSON.stringify(body, null, 2),
 };
 
-/** The frame that shows a state: its address, and the HTML that puts it into a page. */
+/** The frame of a state: its URL, and the HTML that embeds it. */
 class Frame {
   private readonly address = element("input", { readOnly: true });
   private readonly html = element("textarea", { readOnly: true, rows: 4, spellcheck: false, "aria-label": "HTML of the frame" });
-  private readonly panes = element("fieldset", {}, element("legend", {}, "Panes in it"));
+  private readonly panes = element("fieldset", {}, element("legend", {}, "Panes in the frame"));
   readonly element = element(
     "details",
     { className: "frame" },
-    element("summary", {}, "To read alone, and in a frame"),
+    element("summary", {}, "Read-only view and frame"),
     field("Read-only", this.address),
     this.panes,
     this.html,
-    element("p", { className: "faint" }, "This service's own pages may hold the frame, and pages of the origins that its operator names (TRITOND_EMBED_ORIGINS)."),
+    element("p", { className: "faint" }, "Pages of this service may embed the frame, and pages of the origins that the operator allows (TRITOND_EMBED_ORIGINS)."),
   );
   private digest = "";
 
@@ -43,7 +43,7 @@ class Frame {
     [this.digest, this.address.value, this.html.value] = ["", "", ""];
   }
 
-  /** The state has been stored under `digest`. */
+  /** Show the links for `digest`, under which the state is stored. */
   stored(digest: string): void {
     this.digest = digest;
     this.write();
@@ -59,7 +59,7 @@ class Frame {
   }
 }
 
-/** Return the dialog, and what opens it. */
+/** Return the dialog and a function that opens it. */
 export function shareDialog(state: () => PageState, body: () => RequestBody): { element: HTMLDialogElement; open: () => void } {
   const link = element("input", { readOnly: true, id: "permalink" });
   const said = element("p", { role: "status", className: "faint" });
@@ -95,7 +95,7 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     dialog.showModal();
     share(shown)
       .then((url) => {
-        [link.value, said.textContent] = [url, "Whoever reaches this service sees the same there. What they change is theirs; this stays as it is."];
+        [link.value, said.textContent] = [url, "Everyone with access to this service can open this link. Their changes do not affect it."];
         frame.stored(location.hash.slice(1));
         link.select();
       })

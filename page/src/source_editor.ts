@@ -1,4 +1,4 @@
-// The editor of the source: highlighting, completion, diagnostics, and a change told once it settles.
+// The source editor: highlighting, completion, diagnostics, and debounced change events.
 
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { history, historyKeymap, indentWithTab } from "@codemirror/commands";
@@ -39,7 +39,7 @@ export class SourceEditor {
         doc: options.text,
         extensions: [
           Prec.highest(keymap.of([{ key: "Mod-Enter", run: submit }])),
-          // Escape, then Tab leaves the editor, as the WAI asks of editors that take the Tab key
+          // Escape, then Tab leaves the editor, as WAI requires of editors that handle the Tab key
           keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...lintKeymap, indentWithTab]),
           commonExtensions("Source"),
           typedOverSelection,
@@ -70,7 +70,7 @@ export class SourceEditor {
     return this.view.state.doc.toString();
   }
 
-  /** Replace the whole text, in one step of undo. */
+  /** Replace the whole text in one undo step. */
   write(text: string): void {
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } });
   }

@@ -1,4 +1,4 @@
-// One access in words: a table of its lanes, and what its program computed before it.
+// One access in words: a table of its lanes, and the values that its program computed before.
 
 import { element } from "./dom";
 import { computedBefore, isInside, loadedBy, type Step, type Traced } from "./trace";
@@ -26,11 +26,11 @@ export function stepTable(trace: Traced, number: number): HTMLElement {
   return element("div", { className: "lanes", tabIndex: 0, role: "group", "aria-label": "Lanes of this step" }, table);
 }
 
-/** Return what the access' program computed since the one before. */
+/** Return the values that the program computed since its previous access. */
 export function valuesBefore(trace: Traced, number: number): HTMLElement {
   const steps = computedBefore(trace, number);
   const items = steps.map((step) => element("li", {}, element("b", {}, step.name ?? step.op), ` = ${typeOf(step)} ${shown(step)} (line ${step.line})`));
-  const list = items.length ? element("ul", { className: "computed" }, ...items) : element("p", { className: "faint" }, "Nothing that was kept.");
+  const list = items.length ? element("ul", { className: "computed" }, ...items) : element("p", { className: "faint" }, "No stored values.");
   return element("details", {}, element("summary", {}, "Computed before this access"), list);
 }
 
@@ -42,7 +42,7 @@ function shown({ values }: Step): string {
   return values.slice(0, MOST_VALUES).map(written).join(" ") + (values.length > MOST_VALUES ? " …" : "");
 }
 
-/** A value as it is read: of a pointer where it points to. */
+/** A value as text; for a pointer, its target. */
 function written(value: unknown): string {
   if (value === null || typeof value !== "object") return typeof value === "number" ? String(Number(value.toPrecision(6))) : String(value);
   const { argument, index } = value as { argument: string; index: number[] };

@@ -1,4 +1,4 @@
-// A pane with one artifact's text, its lines linked with those of the source and of other panes.
+// A pane with an artifact's text; its lines are linked with the source and other panes.
 
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
@@ -10,7 +10,7 @@ import { languageOf } from "./languages";
 import type { Selection } from "./line_links";
 import type { Content, Shown } from "./panes";
 
-/** Return a pane's content for the artifact `name`. */
+/** Return the content of a pane for the artifact `name`. */
 export function text(name: string, title: string, selection: Selection): Content {
   const said = element("p", { className: "faint" }, "Nothing compiled yet.");
   const code = element("div", { className: "code", hidden: true });
@@ -28,7 +28,7 @@ export function text(name: string, title: string, selection: Selection): Content
   const show = async (compiled: Compiled): Promise<void> => {
     if (!compiled.has(name)) {
       const { target, state } = compiled.compilation;
-      return say(`${title}: none for ${target}${state === "succeeded" ? "" : ", as the compilation did not get there"}.`);
+      return say(`${title}: none for ${target}${state === "succeeded" ? "" : ", since the compilation did not reach it"}.`);
     }
     if (!view.state.doc.length) say("Loading …");
     const content = await compiled.text(name);
@@ -47,7 +47,7 @@ export function text(name: string, title: string, selection: Selection): Content
       current = compiled;
       if (!compiled) return say("Nothing compiled yet.");
       show(compiled).catch((error: unknown) => {
-        // a text without its lines is still the text
+        // without links, the text is still useful
         if (compiled === current && !view.state.doc.length) say(wordsOf(error));
       });
     },
@@ -58,7 +58,7 @@ export function text(name: string, title: string, selection: Selection): Content
   };
 }
 
-/** Return what to say of something that was raised. */
+/** Return the message of an exception. */
 export function wordsOf(error: unknown): string {
   return error instanceof ProblemAnswered ? `${error.problem.title}: ${error.problem.detail}` : String(error);
 }

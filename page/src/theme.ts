@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, or as was chosen here.
+// Light or dark colours: the system's, or the user's choice.
 
 import { keep, kept } from "./browser_storage";
 import { menu } from "./dom";
@@ -6,7 +6,7 @@ import { menu } from "./dom";
 const CHOICE = "tritond-theme";
 const CHOICES = [["auto", "System colours"], ["light", "Light"], ["dark", "Dark"]] as const;
 
-/** Return the menu; what is chosen stays in this browser. */
+/** Return the menu; the choice is stored in this browser. */
 export function themeMenu(): HTMLSelectElement {
   const chosen = menu(CHOICES, kept("localStorage", CHOICE) ?? "auto", { "aria-label": "Colours" });
   const apply = (): void => {

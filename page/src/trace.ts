@@ -1,4 +1,4 @@
-// A launch on the CPU device with its trace: each access of its programs, and what they computed.
+// A launch on the CPU device with its trace: the accesses and values of its programs.
 
 import { ask } from "./api";
 import { extentsOf } from "./grid_expression";
@@ -7,10 +7,10 @@ import type { RequestBody } from "./request";
 
 const MOST_PROGRAMS = 64;
 const MOST_ACCESSES = 4000;
-/** Elements of an output whose values are asked for. */
+/** The maximum number of requested elements of an output. */
 const MOST_VALUES = 16_384;
 
-/** A load, store or atomic operation; of each lane its index in the argument, null where it is masked. */
+/** A load, store or atomic operation, with the index of each lane in the argument; null if masked. */
 export interface Access {
   program: number[];
   line: number | null;
@@ -21,7 +21,7 @@ export interface Access {
   mask: boolean[];
 }
 
-/** A value that a program made, after so many `accesses` of all. */
+/** A value that a program computed after `accesses` accesses in total. */
 export interface Step {
   accesses: number;
   program: number[];
@@ -38,19 +38,19 @@ export interface Traced {
   steps: Step[];
   truncated: boolean;
   findings: Finding[];
-  /** Of the buffers. */
+  /** By buffer. */
   shapes: Map<string, number[]>;
-  /** The elements of outputs when all was over, in their order. */
+  /** The final elements of outputs, in order. */
   written: Map<string, unknown[]>;
-  /** Programs of the grid, of which so many were chosen. */
+  /** The number of programs in the grid, and of traced ones. */
   programs: number | null;
   chosen: number;
   problem: string | null;
-  /** The number of each program of the accesses, in their order. */
+  /** The number of each program with accesses, in order. */
   programOrder: Map<string, number>;
 }
 
-/** What the service kept of a launch. */
+/** The trace that the service stores for a launch. */
 interface Kept {
   accesses: Access[];
   steps: Step[];
@@ -60,7 +60,7 @@ interface Kept {
 
 const NOTHING_KEPT: Kept = { accesses: [], steps: [], truncated: false, steps_truncated: false };
 
-/** Return a launch that is traced on the CPU device: the first programs of its grid. */
+/** Return a launch that traces the first programs of its grid on the CPU device. */
 export function tracing(body: RequestBody, programs = programsOf(extents(body))): RequestBody {
   const small = buffersOf(body).filter(({ shape, output }) => output && sizeOf(shape) <= MOST_VALUES);
   return {
@@ -71,23 +71,23 @@ export function tracing(body: RequestBody, programs = programsOf(extents(body)))
   };
 }
 
-/** Launch `body` on the CPU device and return what happened. Raises ProblemAnswered. */
+/** Launch `body` on the CPU device and return its trace. Raises ProblemAnswered. */
 export async function traced(body: RequestBody): Promise<Traced> {
   const { reference: _, timing: __, profile: ___, ...plain } = body;
   return tracedOf(plain, await launched(tracing(plain)));
 }
 
-/** Return what happened in a launch of `tracing(body)`. Raises ProblemAnswered. */
+/** Return the trace of a launch of `tracing(body)`. Raises ProblemAnswered. */
 export async function tracedOf(body: RequestBody, launch: Launch): Promise<Traced> {
   const chosen = programsOf(extents(body));
   const trace = await read(body, launch, chosen);
   const wrong = outOfBounds(trace)?.program;
   if (!wrong || String(trace.accesses.at(-1)?.program) === String(wrong)) return trace;
-  // what is wrong is in a program, or behind so many accesses, that it was not kept
+  // the error is in a program or after so many accesses that it was not stored
   return read(body, await launched(tracing(body, [wrong])), [wrong]);
 }
 
-/** Return what says that an access was out of bounds. */
+/** Return the finding of an access out of bounds. */
 export function outOfBounds({ findings }: Traced): Finding | undefined {
   return findings.find(({ kind }) => kind === "out_of_bounds");
 }
@@ -119,20 +119,20 @@ function buffersOf(body: RequestBody): { name: string; shape: number[]; output: 
   return Object.entries(given).flatMap(([name, value]) => (value && typeof value === "object" && value.shape ? [{ name, shape: value.shape, output: value.output ?? false }] : []));
 }
 
-/** Return the values that a load got, by lane, where they were kept. */
+/** Return the loaded values by lane, if stored. */
 export function loadedBy(trace: Traced, number: number): unknown[] | null {
   const program = String(trace.accesses[number]?.program);
   const made = trace.steps.find((step) => step.accesses === number + 1 && String(step.program) === program);
   return made && /load|atomic/.test(made.op) ? made.values : null;
 }
 
-/** Return what the program of an access computed since its access before. */
+/** Return the steps of an access's program since its previous access. */
 export function computedBefore(trace: Traced, number: number): Step[] {
   const program = String(trace.accesses[number]?.program);
   return trace.steps.filter((step) => step.accesses === number && String(step.program) === program);
 }
 
-/** Whether an index is one of an array of this shape. */
+/** Return true if an index is within an array of this shape. */
 export function isInside(index: readonly number[], shape: readonly number[]): boolean {
   return index.length === shape.length && index.every((each, axis) => each >= 0 && each < shape[axis]!);
 }

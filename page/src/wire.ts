@@ -1,4 +1,4 @@
-// What the service says, as far as the page reads it: docs of each field are in /docs.
+// The part of the service's answers that the page reads. See /docs for each field.
 
 export interface Diagnostic {
   severity: "error" | "warning" | "note";

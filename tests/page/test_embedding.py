@@ -46,7 +46,7 @@ def page_with(html: str) -> Iterator[str]:
 def shared(page: Page) -> tuple[str, str]:
     """Share what the page shows; return the read-only address and the HTML of the frame."""
     page.get_by_role("button", name="Share").click()
-    page.get_by_text("To read alone, and in a frame").click()
+    page.get_by_text("Read-only view and frame").click()
     address = page.get_by_label("Read-only")
     expect(address).not_to_have_value("")
     taken = address.input_value(), page.get_by_label("HTML of the frame").input_value()
@@ -100,7 +100,7 @@ def test_panes_and_colours_are_chosen_in_the_address(visit: Visit) -> None:
 def test_the_dialog_writes_the_frame_with_the_panes_that_are_ticked(visit: Visit) -> None:
     page = visit()
     page.get_by_role("button", name="Share").click()
-    page.get_by_text("To read alone, and in a frame").click()
+    page.get_by_text("Read-only view and frame").click()
     page.get_by_label("TTIR", exact=True).last.uncheck()
     html = page.get_by_label("HTML of the frame")
 

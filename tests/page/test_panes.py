@@ -157,7 +157,7 @@ def test_two_block_sizes_are_compared_side_by_side(page: Page) -> None:
     shown.get_by_label("Stage").select_option("ttir")
     expect(shown.locator(".diff-removed").first).to_contain_text("1024")
     expect(shown.locator(".diff-added").first).to_contain_text("512")
-    shown.get_by_label("as it is, with names and locations").check()
+    shown.get_by_label("unchanged, with names and locations").check()
     expect(shown.locator(".cm-merge-a .cm-changedLine").first).to_contain_text("1024")
     expect(shown.locator(".cm-merge-b .cm-changedLine").first).to_contain_text("512")
 
@@ -194,7 +194,7 @@ def test_what_differs_in_names_and_places_alone_is_no_difference(page: Page) -> 
     shown.get_by_label("Stage").select_option("ttir")
 
     expect(shown).to_contain_text("Both are the same.")
-    shown.get_by_label("as it is, with names and locations").check()
+    shown.get_by_label("unchanged, with names and locations").check()
     expect(shown.locator(".cm-changedLine").first).to_be_attached()
 
 

@@ -130,7 +130,7 @@ def test_cases_have_a_verdict_each_and_one_is_looked_at(visit: Visit) -> None:
     expect(run.get_by_role("row", name="seven hundred passed 0")).to_be_visible()
     expect(note_below(page, "def add_kernel")).to_have_text("out of bounds")
     run.get_by_role("button", name="seven hundred", exact=True).click()
-    expect(run).to_contain_text("as the reference")
+    expect(run).to_contain_text("matches the reference")
     expect(notes(page)).to_have_text(["passed"])
     assert violations(page) == []
 

@@ -68,4 +68,4 @@ def test_a_missing_mask_is_found_at_its_line_and_mended(visit: Visit) -> None:
     write(page, source)
     run.get_by_role("button", name="Run", exact=True).click()
     expect(run.get_by_role("status")).to_have_text("passed")
-    expect(run).to_contain_text("as the reference")
+    expect(run).to_contain_text("matches the reference")

@@ -29,7 +29,7 @@ def test_a_launch_is_stepped_through_with_buttons_and_keys(visit: Visit) -> None
     expect(see.get_by_role("status")).to_have_text("12 accesses.")
     expect(see).to_contain_text("Step 1 of 12: program (0, 0, 0), load of x_ptr")
     expect(
-        see.get_by_role("img", name="x_ptr, shape 100, 32 elements are touched now")
+        see.get_by_role("img", name="x_ptr, shape 100, 32 elements accessed now")
     ).to_be_visible()
     see.get_by_role("button", name="Step forward").click()
     expect(see).to_contain_text("Step 2 of 12: program (0, 0, 0), load of y_ptr")
@@ -66,7 +66,7 @@ def test_values_are_told_under_the_pointer_and_by_keyboard(visit: Visit) -> None
     expect(told).to_contain_text("output_ptr[1]: store by program (0, 0, 0); ")
     expect(told).to_contain_text("at the end")
     page.keyboard.press("ArrowDown")
-    expect(told).to_contain_text("output_ptr[33]: not touched so far")
+    expect(told).to_contain_text("output_ptr[33]: not accessed so far")
 
 
 def test_what_is_out_of_bounds_is_red_and_said(visit: Visit) -> None:
