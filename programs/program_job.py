@@ -1,21 +1,41 @@
-"""A program job: one request with everything resolved that only the service knows.
+"""A program job: a program as workers do it, resolved once by the service.
 
-Both sides of the queue read it with this class.
+One thing is left for a worker to choose: the checks of a program whose request names none. They
+depend on the kernels that it launches. Workers check the bounds of what they read.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from compiler.problem import failure_problem
+from compiler.rejection import RequestRejected
+from compiler.request.compile_request import MAX_TIMEOUT_S, Files, Name
+from compiler.request.resolution import check_texts
+from compiler.target import parse_target
+from launch.request.initializer import MAX_SEED
 from launch.request.launch_record import Device
+from launch.request.launch_request import MAX_DEADLINE_S, RepeatsRequest
+from programs.posted_texts import PostedTexts, SourceText
 from programs.program_record import Program, ProgramProblem, Reward, program_url
-from programs.program_request import EntryKind, EntryRequest, ProgramRequest
+from programs.program_request import (
+    MAX_CASES,
+    MAX_OUTPUTS,
+    MAX_TRIALS,
+    EntryKind,
+    EntryName,
+    EntryRequest,
+    InputsRequest,
+    ProgramCheck,
+    ProgramRequest,
+    ToleranceRequest,
+)
 
 CANDIDATE = "candidate"
 REFERENCE = "reference"
+CPU_TARGET: Final = "cuda:90"
+"""The target of kernels that run on the CPU device."""
 _DEFAULT_NAMES: dict[str, tuple[str, str]] = {
     CANDIDATE: ("ModelNew", "custom_kernel"),
     REFERENCE: ("Model", "ref_kernel"),
@@ -30,45 +50,132 @@ class ProgramEntry:
     """
 
     kind: EntryKind
-    name: str | None = None
-    outputs: tuple[str, ...] | None = None
+    name: EntryName | None = None
+    outputs: Annotated[tuple[EntryName, ...], Field(max_length=MAX_OUTPUTS)] | None = None
 
 
-class ProgramJob(BaseModel):
-    """Everything that a program's verdict depends on. `request` is the posted body."""
+class _Resolved(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model_config = ConfigDict(frozen=True)
 
-    id: str
-    caller: str
-    namespace: str
-    request: dict[str, Any]
-    toolchain_id: str
+class ProgramSource(_Resolved):
+    """The texts of a program. The first of `entries` that there is, is called."""
+
+    source: SourceText
+    files: Files
+    entries: Annotated[list[ProgramEntry], Field(min_length=1, max_length=2)]
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it is a script, which makes its own inputs."""
+        return self.entries[0].kind == "script"
+
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> Self:
+        if info.mode == "json":
+            try:
+                check_texts(self.source, self.files)
+            except RequestRejected as rejected:
+                raise ValueError(str(rejected)) from None
+        return self
+
+
+class JobCase(_Resolved):
+    """One case. `inputs` None: the reference makes them, or without one the program itself."""
+
+    name: Annotated[str, Field(max_length=256)] | None
+    inputs: InputsRequest | None
+
+
+class ProgramJob(_Resolved):
+    """Everything that a program's verdict depends on."""
+
+    version: Literal[2] = 2
+    """Of these fields. Version 1 held the posted body."""
+    id: Annotated[str, Field(max_length=64)]
+    caller: Name
+    namespace: Name
+    toolchain_id: Annotated[str, Field(max_length=64)]
     """Whose Triton records the program and compiles its kernels."""
-    device: Device | None = None
+    device: Device | None
     """The class of GPUs that it runs on; None: the CPU device, or it does not run."""
-    lane: str = ""
-    """The queue of workers that do such programs; empty where an earlier version queued the job."""
+    lane: Name
+    """The queue of workers that do such programs."""
+    candidate: ProgramSource
+    reference: ProgramSource | None
+    cases: Annotated[list[JobCase], Field(min_length=1, max_length=MAX_CASES)]
+    has_cases: bool
+    """False where the request has no `cases`: then its only case is the program itself."""
+    tolerance: ToleranceRequest | None
+    trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
+    checks: Annotated[list[ProgramCheck], Field(max_length=3)] | None
+    """None: `cpu_checks` says which, when the program's kernels are known."""
+    timing: RepeatsRequest | None
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
+    stop_after: Literal["tape", "kernels"] | None
+    target: Annotated[str, Field(max_length=64)]
+    """What its kernels are compiled for."""
+    timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S)]
+    deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)]
+    priority: Literal["interactive", "batch"]
 
-    def read_request(self) -> ProgramRequest:
-        """Return the posted body."""
-        return ProgramRequest.model_validate(self.request)
+
+def program_job(
+    request: ProgramRequest,
+    *,
+    program_id: str,
+    caller: str,
+    namespace: str,
+    toolchain_id: str,
+    device: Device | None,
+    lane: str,
+) -> ProgramJob:
+    """Return the job of a request that was checked, and whose place was chosen."""
+    reference = request.reference
+    cases = [JobCase(name=case.name, inputs=case.inputs) for case in request.cases]
+    target = (device and device.target) or request.target or CPU_TARGET
+    return ProgramJob(
+        id=program_id,
+        caller=caller,
+        namespace=namespace,
+        toolchain_id=toolchain_id,
+        device=device,
+        lane=lane,
+        candidate=_source_of(request, request.entry, CANDIDATE),
+        reference=reference and _source_of(reference, reference.entry, REFERENCE),
+        cases=cases or [JobCase(name=None, inputs=request.inputs)],
+        has_cases=bool(cases),
+        tolerance=request.tolerance,
+        trials=request.trials,
+        checks=request.checks,
+        timing=request.timing,
+        seed=request.seed,
+        stop_after=request.stop_after,
+        target=str(parse_target(target)),
+        timeout_s=request.timeout_s,
+        deadline_s=request.deadline_s,
+        priority=request.priority,
+    )
 
 
-def entries_of(posted: EntryRequest | None, role: str) -> Sequence[ProgramEntry]:
+def _source_of(texts: PostedTexts, entry: EntryRequest | None, role: str) -> ProgramSource:
+    return ProgramSource(source=texts.source, files=texts.files, entries=entries_of(entry, role))
+
+
+def entries_of(posted: EntryRequest | None, role: str) -> list[ProgramEntry]:
     """Return what to look for in a program of a `role`: the first that there is, is its entry."""
     model, function = _DEFAULT_NAMES[role]
-    defaults = (ProgramEntry("model", model), ProgramEntry("function", function))
+    defaults = [ProgramEntry("model", model), ProgramEntry("function", function)]
     if posted is None:
         return defaults
     match posted.kind:
         case "model":
-            return (ProgramEntry("model", posted.class_ or model),)
+            return [ProgramEntry("model", posted.class_ or model)]
         case "function":
-            return (ProgramEntry("function", posted.name or function),)
+            return [ProgramEntry("function", posted.name or function)]
         case "script":
             outputs = None if posted.outputs is None else tuple(posted.outputs)
-            return (ProgramEntry("script", outputs=outputs),)
+            return [ProgramEntry("script", outputs=outputs)]
 
 
 def new_program(

@@ -86,7 +86,7 @@ _ENTRY_SCHEMA: dict[str, JsonValue] = {
         {"properties": {"kind": {"const": "script"}, "class": _NULL, "name": _NULL}},
     ]
 }
-_Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)]
+EntryName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)]
 _Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]
 
 
@@ -96,16 +96,16 @@ class EntryRequest(RequestPart):
     model_config = ConfigDict(json_schema_extra=_ENTRY_SCHEMA)
 
     kind: EntryKind
-    class_: _Name | None = Field(
+    class_: EntryName | None = Field(
         default=None,
         alias="class",
         description="of a model; default: ModelNew, a reference's Model",
     )
-    name: _Name | None = Field(
+    name: EntryName | None = Field(
         default=None,
         description="of a function; default: custom_kernel, a reference's ref_kernel",
     )
-    outputs: Annotated[list[_Name], Field(min_length=1, max_length=MAX_OUTPUTS)] | None = Field(
+    outputs: Annotated[list[EntryName], Field(min_length=1, max_length=MAX_OUTPUTS)] | None = Field(
         default=None, description="of a script: the variables that hold its results; default: all"
     )
 
@@ -114,7 +114,7 @@ class InputsRequest(RequestPart):
     """A function that makes the inputs, in a text that neither program sees."""
 
     source: SourceText = Field(description="Python text that defines the function")
-    function: _Name = Field(default="get_inputs", description="called without arguments")
+    function: EntryName = Field(default="get_inputs", description="called without arguments")
 
 
 _DEFAULT_TOLERANCE = (
@@ -222,11 +222,13 @@ class ProgramRequest(PostedTexts):
     )
 
 
-def cpu_checks(request: ProgramRequest, *, has_atomics: bool = False) -> Sequence[ProgramCheck]:
-    """Return what the CPU device looks for where the request does not say what.
+def cpu_checks(
+    asked: Sequence[ProgramCheck] | None, *, has_atomics: bool = False
+) -> Sequence[ProgramCheck]:
+    """Return what the CPU device looks for, where nothing says what.
 
     That is races, and in programs with atomic operations an order of programs that decides.
     """
-    if request.checks is not None:
-        return request.checks
+    if asked is not None:
+        return asked
     return ("racecheck", "determinism") if has_atomics else ("racecheck",)

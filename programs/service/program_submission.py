@@ -6,7 +6,7 @@ Nothing here parses, compiles or runs what was posted.
 import asyncio
 
 from jobs.submission import JobOrder
-from programs.program_job import ProgramJob
+from programs.program_job import program_job
 from programs.program_kind import PROGRAM
 from programs.program_request import ProgramRequest
 from programs.request_checks import check_program
@@ -43,11 +43,11 @@ async def submit_program(
     # in a thread: megabytes of sources take longer than other requests should wait
     await asyncio.to_thread(check_program, request, state.settings.request_limits)
     place = await choose_place(state, request)
-    job = ProgramJob(
-        id=program_id,
+    job = program_job(
+        request,
+        program_id=program_id,
         caller=caller.id,
         namespace=caller.namespace,
-        request=request.model_dump(mode="json", by_alias=True, exclude_unset=True),
         toolchain_id=place.toolchain_id,
         device=place.device,
         lane=place.lane,

@@ -1,4 +1,4 @@
-"""One claimed program: from its request to its record.
+"""One claimed program, to its record.
 
 Runs in the worker parent: whatever touches the program's code, or what it calculates, is a child;
 this only moves what they report from one to the next, and judges.
@@ -9,9 +9,8 @@ import time
 from compiler.compilation import amended
 from jobs.deadline import Deadline, DeadlinePassed
 from launch.request.verdict import GOOD
-from programs.program_job import ProgramJob, new_program, program_problem
+from programs.program_job import JobCase, ProgramJob, new_program, program_problem
 from programs.program_record import Program
-from programs.program_request import InputsRequest
 from programs.worker.program_attempt import ProgramAttempt, ProgramContext
 from programs.worker.program_case import do_case
 from programs.worker.program_outcome import CaseOutcome, with_cases, with_run
@@ -54,36 +53,31 @@ async def _program(
     attempt: Attempt[ProgramJob], context: ProgramContext, spent: SpentTime
 ) -> Program:
     job = attempt.job
-    request = job.read_request()
-    deadline = Deadline(request.deadline_s, attempt.queue_ms / 1000, what="program")
+    deadline = Deadline(job.deadline_s, attempt.queue_ms / 1000, what="program")
     children = context.children
     if context.gpu is None:
         pool, _ = await children.started()
     else:
         context.gpu.launchers.warm_programs(context.gpu.ordinal, job.caller)
         pool = await children.recorder.started()
-    recordings = Recordings(job, request, pool, deadline, context.tapes)
-    run = ProgramAttempt(attempt.claim, job, request, context, deadline, recordings, spent)
-    if not request.cases:
-        return with_run(job, await _case(run, request.inputs, 0, None))
-    runs = [
-        await _case(run, case.inputs, index, case.name) for index, case in enumerate(request.cases)
-    ]
-    return with_cases(job, [case.name for case in request.cases], runs)
+    recordings = Recordings(job, pool, deadline, context.tapes)
+    run = ProgramAttempt(attempt.claim, job, context, deadline, recordings, spent)
+    runs = [await _case(run, case, index) for index, case in enumerate(job.cases)]
+    if not job.has_cases:
+        return with_run(job, runs[0])
+    return with_cases(job, [case.name for case in job.cases], runs)
 
 
-async def _case(
-    attempt: ProgramAttempt, inputs: InputsRequest | None, index: int, name: str | None
-) -> CaseOutcome:
-    run = await do_case(attempt, inputs)
-    for trial in range(1, attempt.request.trials):
+async def _case(attempt: ProgramAttempt, case: JobCase, index: int) -> CaseOutcome:
+    run = await do_case(attempt, case.inputs)
+    for trial in range(1, attempt.job.trials):
         if run.verdict not in GOOD:
             break
         again = attempt.again(trial)
-        run.take_trial(await do_case(again, inputs), trial, again.seed)
-    if attempt.request.cases:
+        run.take_trial(await do_case(again, case.inputs), trial, again.seed)
+    if attempt.job.has_cases:
         verdict = None if run.verdict is None else str(run.verdict)
         problem = None if run.problem is None else run.problem.slug
-        told = {"index": index, "name": name, "verdict": verdict, "problem": problem}
+        told = {"index": index, "name": case.name, "verdict": verdict, "problem": problem}
         await attempt.tell("case", told)
     return run

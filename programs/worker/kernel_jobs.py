@@ -20,6 +20,7 @@ from compiler.specialization import Specialization
 from compiler.stages import CompiledStage
 from compiler.toolchain import Toolchain
 from launch.request.inference import infer
+from programs.program_job import CPU_TARGET
 from programs.tape.schema import (
     LaunchValue,
     LaunchVariant,
@@ -33,7 +34,6 @@ from programs.worker.program_texts import PostedKernel, ProgramTexts
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import KernelSources, detail_of
 
-TARGET = "cuda:90"
 """What the recorder stands in for."""
 TTIR: Final = "ttir"
 MOST_USES = 512
@@ -112,7 +112,7 @@ class KernelJobs:
     namespace: str
     sources: KernelSources
     timeout_s: float
-    target: str = TARGET
+    target: str = CPU_TARGET
     stop_after: CompiledStage | None = TTIR
 
     async def of(self, tape: Tape, *, all_variants: bool = False) -> KernelUses:

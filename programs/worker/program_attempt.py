@@ -9,18 +9,17 @@ from compiler.target import parse_target
 from jobs.deadline import Deadline
 from jobs.submission import JobClient
 from launch.request.initializer import MAX_SEED
-from programs.program_job import CANDIDATE, REFERENCE, ProgramJob
+from programs.program_job import CANDIDATE, CPU_TARGET, REFERENCE, ProgramJob
 from programs.program_request import (
     CALLS_OF_A_TRIAL,
     InputsRequest,
-    ProgramRequest,
     cpu_checks,
 )
 from programs.worker.gpu.gpu_replay import ProgramGpu, ReplayTurn, timing_order
 from programs.worker.gpu.known_references import KnownReferences
 from programs.worker.gpu.program_replays import ProgramReplays
 from programs.worker.kernel_compiles import KernelCompiles
-from programs.worker.kernel_jobs import TARGET, TTIR, KernelJobs
+from programs.worker.kernel_jobs import TTIR, KernelJobs
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_children import ProgramChildren
 from programs.worker.program_kernels import ProgramKernels
@@ -70,7 +69,6 @@ class ProgramAttempt:
 
     claim: Claim
     job: ProgramJob
-    request: ProgramRequest
     context: ProgramContext
     deadline: Deadline
     recordings: Recordings
@@ -88,7 +86,7 @@ class ProgramAttempt:
     @property
     def seed(self) -> int:
         """The seed of this trial's first call; the second's is the next."""
-        return (self.request.seed + CALLS_OF_A_TRIAL * self.trial) % (MAX_SEED + 1)
+        return (self.job.seed + CALLS_OF_A_TRIAL * self.trial) % (MAX_SEED + 1)
 
     async def record(self, inputs: InputsRequest | None) -> RecordedCase:
         """Record one case once, and tell of its tapes; those of the first are kept.
@@ -119,16 +117,15 @@ class ProgramAttempt:
 
     def kernel_jobs(self, texts: ProgramTexts) -> KernelJobs:
         """Return what finds the compile jobs of the kernels in `texts`."""
-        context, gpu = self.context, self.runs_on
-        is_whole = gpu is not None or self.request.stop_after == "kernels"
-        target = TARGET if gpu is None else gpu.target
+        context = self.context
+        is_whole = self.runs_on is not None or self.job.stop_after == "kernels"
         return KernelJobs(
             texts=texts,
             toolchain=context.compiling.toolchain,
             namespace=self.job.namespace,
             sources=KernelSources(context.compiling, self.deadline, context.sources),
-            timeout_s=self.request.timeout_s,
-            target=self.request.target or target,
+            timeout_s=self.job.timeout_s,
+            target=self.job.target,
             stop_after=None if is_whole else TTIR,
         )
 
@@ -143,9 +140,10 @@ class ProgramAttempt:
 
         Raises DeadlinePassed, ZygoteError.
         """
-        context, request = self.context, self.request
+        context, job = self.context, self.job
         pool = await context.children.replay.started()
         irs = kernels.irs
+        has_atomics = role == CANDIDATE and kernels.has_atomics
         replayed = await replay(
             pool,
             ProgramToReplay(
@@ -158,14 +156,14 @@ class ProgramAttempt:
                 role=role,
             ),
             ReplaySettings(
-                target=parse_target(TARGET),
+                target=parse_target(CPU_TARGET),
                 seed=self.seed,
                 memory_bytes=context.children.tensor_bytes,
-                checks=cpu_checks(request, has_atomics=role == CANDIDATE and kernels.has_atomics),
+                checks=cpu_checks(job.checks, has_atomics=has_atomics),
                 batch_elements=context.batch_elements,
                 ir_bounds=context.compiling.ir_bounds,
             ),
-            request.timeout_s,
+            job.timeout_s,
             self.deadline,
         )
         await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
@@ -173,19 +171,19 @@ class ProgramAttempt:
 
     def replays_on(self, gpu: ProgramGpu, tolerances: OutputTolerances) -> ProgramReplays:
         """Return what replays this program and its reference on a GPU."""
-        request = self.request
+        job = self.job
 
         async def tell(role: str, replayed: Replayed) -> None:
             await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
 
         turn = ReplayTurn(
             seed=self.seed,
-            determinism="determinism" in (request.checks or ()),
-            timing=timing_order(request) if not self.trial else None,
-            caller=self.job.caller,
-            is_batch=Priority(request.priority) is Priority.BATCH,
-            timeout_s=request.timeout_s,
-            turn_s=request.deadline_s,
+            determinism="determinism" in (job.checks or ()),
+            timing=timing_order(job.timing) if not self.trial else None,
+            caller=job.caller,
+            is_batch=Priority(job.priority) is Priority.BATCH,
+            timeout_s=job.timeout_s,
+            turn_s=job.deadline_s,
             spent=self.spent,
         )
         return ProgramReplays(gpu, turn, tolerances, self.deadline, self.context.references, tell)
@@ -193,7 +191,7 @@ class ProgramAttempt:
     @property
     def runs_on(self) -> ProgramGpu | None:
         """The GPU that this program runs on; None: the CPU device, or it does not run."""
-        return self.context.gpu if self.request.stop_after is None else None
+        return self.context.gpu if self.job.stop_after is None else None
 
     @property
     def compiles(self) -> KernelCompiles:
@@ -204,7 +202,7 @@ class ProgramAttempt:
             compilations=context.compilations,
             blobs=context.compiling.blobs,
             caller=self.job.caller,
-            priority=Priority(self.request.priority),
+            priority=Priority(self.job.priority),
             deadline=self.deadline,
             for_gpu=self.runs_on is not None,
         )

@@ -25,7 +25,7 @@ from programs.worker.program_attempt import ProgramAttempt
 from programs.worker.program_comparison import ComparedProgram, compare, is_sound, judged
 from programs.worker.program_kernels import ProgramKernels, compile_kernels
 from programs.worker.program_outcome import CaseOutcome
-from programs.worker.program_recordings import RecordedCase, is_script
+from programs.worker.program_recordings import RecordedCase
 from programs.worker.program_texts import ProgramTexts
 from programs.worker.recording import NotRecorded, ProgramTape
 from programs.worker.replayed import Replayed
@@ -78,20 +78,20 @@ def _flags_of_refusal(problem: ProgramProblem) -> list[ProgramFlag]:
 class _Case:
     def __init__(self, attempt: ProgramAttempt) -> None:
         self._attempt = attempt
-        self._tolerances = OutputTolerances(attempt.request.tolerance)
+        self._tolerances = OutputTolerances(attempt.job.tolerance)
         self.outcome = CaseOutcome()
 
     async def do(self, inputs: InputsRequest | None) -> None:
         attempt, outcome = self._attempt, self.outcome
         recorded = outcome.recorded = await attempt.record(inputs)
-        if attempt.request.stop_after == "tape":
+        if attempt.job.stop_after == "tape":
             return
         compiled = await self._compiled(recorded.candidate, attempt.recordings.texts)
         outcome.kernels = compiled.answered
         outcome.problem = compiled.problem(CANDIDATE)
         outcome.is_compiled = outcome.problem is None
         outcome.flags += await tape_flags(recorded, compiled)
-        if attempt.request.stop_after == "kernels" or not outcome.is_compiled:
+        if attempt.job.stop_after == "kernels" or not outcome.is_compiled:
             return
         # in a thread: the tape may be long
         if recorded.reference is not None and await to_thread(recorded.makes_equal_inputs):
@@ -110,7 +110,7 @@ class _Case:
 
     async def _compiled(self, recorded: ProgramTape, texts: ProgramTexts) -> ProgramKernels:
         attempt = self._attempt
-        with_variants = attempt.request.stop_after == "kernels" or attempt.runs_on is not None
+        with_variants = attempt.job.stop_after == "kernels" or attempt.runs_on is not None
         with attempt.spent.on("compile"):
             compiled = await compile_kernels(
                 recorded.tape,
@@ -223,7 +223,7 @@ class _Case:
         self.outcome.problem = compiled.problem(REFERENCE)
         # in a thread: the tape may be long
         self._tolerances = await to_thread(
-            output_tolerances, self._attempt.request.tolerance, program.tape, compiled.effects()
+            output_tolerances, self._attempt.job.tolerance, program.tape, compiled.effects()
         )
         return compiled if self.outcome.problem is None else None
 
@@ -232,14 +232,14 @@ class _Case:
         self.outcome.problem = replayed.problem
 
     async def _judge(self, replayed: Replayed, reference: Replayed | None, ir: bytes) -> None:
-        outcome, request = self.outcome, self._attempt.request
+        outcome, job = self.outcome, self._attempt.job
         believed = reference
         if reference is not None and not is_sound(reference):
             outcome.findings.append(_failure_of_reference(reference))
             believed = None
         pool = self._attempt.context.comparing
         compared = await compare(
-            pool, replayed, believed, self._tolerances, ir, devices=not is_script(request)
+            pool, replayed, believed, self._tolerances, ir, devices=not job.candidate.is_script
         )
         outcome.warnings += self._tolerances.warnings(
             (path, output.summary.dtype)
@@ -252,7 +252,7 @@ class _Case:
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)
         is_on_gpu = self._attempt.runs_on is not None
-        checks = request.checks or () if is_on_gpu else cpu_checks(request)
+        checks = job.checks or () if is_on_gpu else cpu_checks(job.checks)
         outcome.verdict = judged(replayed, reference, compared, checks)
 
     async def _compare_repeats(

@@ -17,10 +17,9 @@ from programs.program_job import (
     REFERENCE,
     ProgramEntry,
     ProgramJob,
-    entries_of,
     program_problem,
 )
-from programs.program_request import DEFAULT_SEED, InputsRequest, ProgramRequest
+from programs.program_request import DEFAULT_SEED, InputsRequest
 from programs.recorder.record_order import RecordOrder
 from programs.tape.equal_inputs import gives_both_calls_the_same
 from programs.tape.forged import InvalidTape
@@ -67,7 +66,6 @@ class Recordings:
     """Records what one job needs."""
 
     job: ProgramJob
-    request: ProgramRequest
     pool: Pool
     deadline: Deadline
     cache: LRUCache[ProgramTape] = field(default_factory=LRUCache)
@@ -75,12 +73,12 @@ class Recordings:
     @property
     def texts(self) -> ProgramTexts:
         """The candidate's."""
-        return ProgramTexts(self.request.source, self.request.files)
+        return ProgramTexts(self.job.candidate.source, self.job.candidate.files)
 
     @property
     def reference_texts(self) -> ProgramTexts | None:
         """The reference's."""
-        reference = self.request.reference
+        reference = self.job.reference
         return None if reference is None else ProgramTexts(reference.source, reference.files)
 
     async def case(self, inputs: InputsRequest | None) -> RecordedCase:
@@ -90,10 +88,10 @@ class Recordings:
         """
         made = None if inputs is None else await self._inputs(inputs)
         reference = await self._reference(made)
-        if is_script(self.request):
+        if self.job.candidate.is_script:
             return RecordedCase(await self._candidate(None, None), reference)
         given = made or reference
-        runs = self.request.stop_after is None
+        runs = self.job.stop_after is None
         text = await _inputs_text(given) if given is not None and runs else None
         return RecordedCase(await self._candidate(given, reference), reference, given, text)
 
@@ -103,20 +101,20 @@ class Recordings:
         return await self._remembered(order, texts)
 
     async def _reference(self, inputs: ProgramTape | None) -> ProgramTape | None:
-        texts, posted = self.reference_texts, self.request.reference
-        if texts is None or posted is None:
+        texts, reference = self.reference_texts, self.job.reference
+        if texts is None or reference is None:
             return None
-        order = self._order(_entries(entries_of(posted.entry, REFERENCE)), inputs)
+        order = self._order(_entries(reference.entries), inputs)
         return await self._remembered(order, texts)
 
     async def _candidate(
         self, inputs: ProgramTape | None, reference: ProgramTape | None
     ) -> ProgramTape:
-        entries = _entries(entries_of(self.request.entry, CANDIDATE))
+        entries = _entries(self.job.candidate.entries)
         order = self._order(entries, inputs, reference)
         body = self.texts.body
         return await record_program(
-            self.pool, order, body, CANDIDATE, self.request.timeout_s, self.deadline
+            self.pool, order, body, CANDIDATE, self.job.timeout_s, self.deadline
         )
 
     def _order(
@@ -142,13 +140,13 @@ class Recordings:
 
     async def _remembered(self, order: RecordOrder, texts: ProgramTexts) -> ProgramTape:
         """Return what the reference, or a text of inputs, comes to: these may know the seed."""
-        key, seed = self._key(order, texts), self.request.seed
+        key, seed = self._key(order, texts), self.job.seed
         known = self.cache.get(key)
         if known is not None and known.inputs_seed in (None, seed):
             return known
         order = replace(order, inputs_seed=seed)
         recorded = await record_program(
-            self.pool, order, texts.body, REFERENCE, self.request.timeout_s, self.deadline
+            self.pool, order, texts.body, REFERENCE, self.job.timeout_s, self.deadline
         )
         self.cache.put(key, recorded, TAPE_OVERHEAD * len(recorded.text))
         return recorded
@@ -185,8 +183,3 @@ def _entry(entry: ProgramEntry) -> dict[str, Any]:
         outputs = None if entry.outputs is None else list(entry.outputs)
         return {"kind": entry.kind, "outputs": outputs}
     return {"kind": entry.kind, _ENTRY_NAMES[entry.kind]: entry.name}
-
-
-def is_script(request: ProgramRequest) -> bool:
-    """Whether the program is a script, which makes its own inputs."""
-    return request.entry is not None and request.entry.kind == "script"

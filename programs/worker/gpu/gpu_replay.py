@@ -12,9 +12,9 @@ from math import prod
 
 from jobs.deadline import Deadline, StepLimit
 from launch.request.launch_record import Device
+from launch.request.launch_request import RepeatsRequest
 from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
 from programs.program_job import program_problem
-from programs.program_request import ProgramRequest
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.tape.schema import Tape, TapeLaunch, tensors_of
 from programs.tape.tape_dtypes import ELEMENT_BYTES
@@ -132,9 +132,8 @@ class ReplayTurn:
         return replace(self, determinism=False, timing=timing)
 
 
-def timing_order(request: ProgramRequest) -> ProgramTimingOrder:
+def timing_order(asked: RepeatsRequest | None) -> ProgramTimingOrder:
     """Return how a program is to be timed."""
-    asked = request.timing
     if asked is None:
         return ProgramTimingOrder()
     return ProgramTimingOrder(

@@ -2,18 +2,11 @@
 
 import orjson
 
-from programs.program_job import ProgramJob
 from programs.program_kind import PROGRAM
 from programs.program_record import Program
+from tests.unit.programs.queued_programs import queued
 
-JOB = ProgramJob(
-    id="abc",
-    caller="alice",
-    namespace="",
-    request={"source": "x = 1"},
-    toolchain_id="t",
-    lane="programs:t",
-)
+JOB = queued(program_id="abc")
 
 
 def read(payload: bytes, reason: str) -> Program:

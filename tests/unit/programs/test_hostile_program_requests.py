@@ -9,40 +9,32 @@ from hypothesis import strategies as st
 
 from compiler.rejection import RequestRejected
 from compiler.request.limits import RequestLimits
-from programs.program_job import CANDIDATE, ProgramJob, entries_of
+from programs.program_job import ProgramJob
+from programs.program_kind import PROGRAM
 from programs.program_request import EXAMPLE, ProgramRequest
 from programs.request_checks import check_program
 from service.http.body import parse_body
 from service.http.problems import ProblemRaised, problem_of_rejection
+from tests.unit.programs.queued_programs import queued
 
 MANY = 100_000
 
 
-def outcome(body: bytes) -> ProgramRequest | RequestRejected | ProblemRaised:
+def outcome(body: bytes) -> ProgramJob | RequestRejected | ProblemRaised:
     """Return what becomes of a body; anything but these three is raised."""
     try:
         request = parse_body(body, ProgramRequest)
         check_program(request, RequestLimits())
+        return queued(request)
     except (RequestRejected, ProblemRaised) as refusal:
         return refusal
-    return request
 
 
 def check(body: bytes) -> None:
     """Check that a body becomes a job that can be queued, or an answer of bounded size."""
     match outcome(body):
-        case ProgramRequest() as request:
-            posted = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
-            job = ProgramJob(
-                id="1",
-                caller="c",
-                namespace="",
-                request=posted,
-                toolchain_id="t",
-                lane="programs:t",
-            )
-            assert ProgramJob.model_validate_json(job.model_dump_json()).read_request() == request
-            assert entries_of(request.entry, CANDIDATE)
+        case ProgramJob() as job:
+            assert PROGRAM.read(PROGRAM.written(job)) == job
         case RequestRejected() as refusal:
             assert {fault.pointer[:1] for fault in refusal.faults} <= {"", "/"}
             assert len(str(problem_of_rejection(refusal)).encode()) < 4 * len(body) + 100_000

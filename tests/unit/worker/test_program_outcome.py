@@ -5,23 +5,17 @@ from __future__ import annotations
 import pytest
 
 from launch.request.verdict import Verdict
-from programs.program_job import ProgramJob, program_problem
+from programs.program_job import program_problem
 from programs.program_record import ProgramFlag
 from programs.worker.program_outcome import CaseOutcome, with_cases
 from programs.worker.program_recordings import RecordedCase
 from programs.worker.recording import ProgramTape
+from tests.unit.programs.queued_programs import queued
 from tests.unit.programs.tape_maker import TapeMaker
 
 pytestmark = pytest.mark.unit
 
-JOB = ProgramJob(
-    id="1",
-    caller="alice",
-    namespace="",
-    request={"source": "x"},
-    toolchain_id="t",
-    lane="programs:t",
-)
+JOB = queued()
 
 
 def flag(line: int) -> ProgramFlag:

@@ -153,10 +153,10 @@ def test_the_tape_of_a_file_is_recorded_and_shown(
     ends(**NOT_RECORDABLE)
     failed = tritonc("program", "tape", "new.py")
 
-    request = done.result().read_request()
-    assert request.stop_after == "tape"
-    assert request.reference is not None
-    assert request.reference.source == REFERENCE
+    job = done.result()
+    assert job.stop_after == "tape"
+    assert job.reference is not None
+    assert job.reference.source == REFERENCE
     assert (told.returncode, told.stdout) == (0, TAPE_TEXT.rstrip("\n") + "\n")
     assert failed.returncode == 1
     assert "error: .item() asks for a value" in failed.stderr

@@ -171,7 +171,7 @@ def test_an_evaluators_client_gets_runtimes_of_a_gpu(
         gpu_recorder.finish(claim, new_program(job, "completed").model_copy(update=TIMED))
         result = asking.result(timeout=60).json()
 
-    timing = job.read_request().timing
+    timing = job.timing
     assert timing is not None
     assert (timing.min_repeats, timing.max_repeats) == (30, 30)
     assert (result["kernel_runtime"], result["reference_runtime"]) == (0.0125, 0.025)

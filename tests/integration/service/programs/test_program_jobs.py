@@ -28,7 +28,7 @@ def test_a_program_is_queued_for_whoever_records_it(
     assert (program["state"], program["queue_position"]) == ("queued", 1)
     assert (program["verdict"], program["reward"], program["problem"]) == (None, None, None)
     _, job = recorder.claim()
-    assert job.read_request().reference is not None
+    assert job.reference is not None
     assert job.toolchain_id == recorder.toolchain_id
     assert alice.get(program["url"]).json()["state"] == "running"
 

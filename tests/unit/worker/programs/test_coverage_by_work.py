@@ -6,7 +6,6 @@ import pytest
 
 from launch.request.launch_record import Device
 from launch.request.verdict import Verdict
-from programs.program_job import ProgramJob
 from programs.tape.kernel_effects import KernelEffects
 from programs.tape.program_work import WorkShares
 from programs.worker.kernel_compiles import BuiltKernel
@@ -14,20 +13,13 @@ from programs.worker.kernel_jobs import KernelUse
 from programs.worker.launches_work import coverage_by_work, launches_work
 from programs.worker.program_kernels import ProgramKernels
 from programs.worker.program_outcome import CaseOutcome, with_cases, with_run
+from tests.unit.programs.queued_programs import queued
 from tests.unit.programs.tape_maker import TapeMaker, t
 
 pytestmark = pytest.mark.unit
 
-CPU = Device(target="cpu", model="", interpreter=True)
-JOB = ProgramJob(
-    id="1",
-    caller="ada",
-    namespace="",
-    request={"source": "x"},
-    toolchain_id="t",
-    lane="programs:t",
-    device=CPU,
-)
+CPU = Device(target=None, interpreter=True)
+JOB = queued(device=CPU)
 EFFECTS = KernelEffects(frozenset({"a"}), frozenset({"out"}))
 SCALES = """module {
 tt.func public @copy_kernel(%a: !tt.ptr<f32> loc("a"(#loc)), %out: !tt.ptr<f32> loc("out"(#loc))) {

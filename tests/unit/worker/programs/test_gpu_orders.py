@@ -8,8 +8,8 @@ from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.problem import failure_problem
 from compiler.target import Target
+from launch.request.launch_request import RepeatsRequest
 from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
-from programs.program_request import ProgramRequest
 from programs.tape.read_tape import read_tape
 from programs.worker.gpu.device_kernels import scalars_of
 from programs.worker.gpu.gpu_replay import (
@@ -143,10 +143,8 @@ def test_what_is_passed_by_value_has_its_type_by_path():
 
 
 def test_programs_are_timed_unless_they_say_how():
-    asked = ProgramRequest.model_validate(
-        {"source": "x", "timing": {"max_repeats": 5, "max_ms": 20}}
-    )
+    asked = RepeatsRequest(max_repeats=5, max_ms=20)
 
-    assert timing_order(ProgramRequest(source="x")) == ProgramTimingOrder()
+    assert timing_order(None) == ProgramTimingOrder()
     expected = replace(ProgramTimingOrder(), min_repeats=5, max_repeats=5, max_ms=20.0)
     assert timing_order(asked) == expected

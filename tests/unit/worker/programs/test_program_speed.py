@@ -4,23 +4,15 @@ import pytest
 
 from launch.request.launch_record import Device
 from launch.request.verdict import Verdict
-from programs.program_job import ProgramJob
 from programs.timing_record import EntryTime, ProgramTiming
 from programs.worker.gpu.program_times import ProgramTimes
 from programs.worker.program_outcome import CaseOutcome, with_cases, with_run
+from tests.unit.programs.queued_programs import queued
 
 pytestmark = pytest.mark.unit
 
 H200 = Device(target="cuda:90", model="H200", interpreter=False)
-JOB = ProgramJob(
-    id="1",
-    caller="ada",
-    namespace="",
-    request={"source": "x"},
-    toolchain_id="t",
-    lane="programs:t",
-    device=H200,
-)
+JOB = queued(device=H200)
 
 
 def times(median_us, kernels_us=0.0, entries_us=0.0, warnings=()):
