@@ -77,4 +77,4 @@ def test_warm_refuses_a_place_that_nothing_can_be_written_to(
     nowhere = str(tmp_path / "none" / "new.tar")
     given = ["--url", recording.url, "warm", str(tmp_path / "new.py"), "-o", nowhere]
     assert main(given) == 2
-    assert "there is no folder" in capsys.readouterr().err
+    assert "does not exist; create it" in capsys.readouterr().err
