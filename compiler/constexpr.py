@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from compiler.json_number import LARGEST_EXACT, read_number, tagged_float, written_number
-from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, pointer, shown
 from compiler.type_name import UnknownType, canonical_dtype
 
 Value = Any  # a JSON value in the tagged form
@@ -42,7 +42,9 @@ def _canonical(raw: Any, at: str, depth: int) -> Value:
         return _float(raw, at)
     if isinstance(raw, str):
         if len(raw) > MAX_STRING_CHARS:
-            raise RequestRejected(Fault(at, f"a string of more than {MAX_STRING_CHARS} characters"))
+            raise RequestRejected(
+                FieldError(at, f"a string of more than {MAX_STRING_CHARS} characters")
+            )
         return raw
     if isinstance(raw, list):
         return _tuple(raw, at, depth)
@@ -51,7 +53,7 @@ def _canonical(raw: Any, at: str, depth: int) -> Value:
 
 def _tagged(raw: Any, at: str, depth: int) -> Value:
     if not isinstance(raw, dict) or len(raw) != 1:
-        raise RequestRejected(Fault(at, _EXPECTED))
+        raise RequestRejected(FieldError(at, _EXPECTED))
     [(tag, inner)] = raw.items()
     match tag:
         case "int":
@@ -64,10 +66,10 @@ def _tagged(raw: Any, at: str, depth: int) -> Value:
             try:
                 return {"dtype": canonical_dtype(inner)}
             except UnknownType as error:
-                raise RequestRejected(Fault(pointer_below(at, "dtype"), str(error))) from None
+                raise RequestRejected(FieldError(pointer_below(at, "dtype"), str(error))) from None
         case "function" if isinstance(inner, str) and inner.isidentifier():
             return {"function": inner}
-    raise RequestRejected(Fault(at, _EXPECTED))
+    raise RequestRejected(FieldError(at, _EXPECTED))
 
 
 _EXPECTED = (
@@ -79,20 +81,20 @@ _EXPECTED = (
 def _tuple(items: list[Any], at: str, depth: int) -> Value:
     if len(items) > MAX_TUPLE_ITEMS or depth >= MAX_DEPTH:
         message = f"tuples hold at most {MAX_TUPLE_ITEMS} items and nest {MAX_DEPTH} deep"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     return {"tuple": [_canonical(v, pointer_below(at, i), depth + 1) for i, v in enumerate(items)]}
 
 
 def _integer(number: int, at: str) -> Value:
     if number not in INT_RANGE:
-        raise RequestRejected(Fault(at, f"{shown(number)} does not fit in 64 bits"))
+        raise RequestRejected(FieldError(at, f"{shown(number)} does not fit in 64 bits"))
     return {"int": str(number)}
 
 
 def _float(number: float, at: str) -> Value:
     if not math.isfinite(number):  # JSON has no such number: it was written too large
         message = 'a number that is too large for a float; infinity is written {"float": "inf"}'
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     return tagged_float(number)
 
 
@@ -101,7 +103,7 @@ def _read_int(inner: Any, at: str) -> int:
         return inner
     if isinstance(inner, str) and len(inner) <= 24 and _INTEGER.fullmatch(inner):
         return int(inner)
-    raise RequestRejected(Fault(pointer_below(at, "int"), f"{shown(inner)} is not an integer"))
+    raise RequestRejected(FieldError(pointer_below(at, "int"), f"{shown(inner)} is not an integer"))
 
 
 def _read_float(inner: Any, at: str) -> float:
@@ -113,10 +115,10 @@ def _read_float(inner: Any, at: str) -> float:
             number = float.fromhex(inner) if "0x" in inner else float(inner)
             if math.isinf(number) and any(digit in inner for digit in "0123456789"):
                 message = f'{shown(inner)} is too large for a float; infinity is written "inf"'
-                raise RequestRejected(Fault(pointer_below(at, "float"), message))
+                raise RequestRejected(FieldError(pointer_below(at, "float"), message))
             return number
     message = f'{shown(inner)} is not a float; write a number, "inf", "-inf" or "nan"'
-    raise RequestRejected(Fault(pointer_below(at, "float"), message))
+    raise RequestRejected(FieldError(pointer_below(at, "float"), message))
 
 
 def read_constant(written: str) -> Any:

@@ -13,7 +13,7 @@ from compiler.autotune import AutotuneReading
 from compiler.diagnostic import Diagnostic
 from compiler.key import inspection_key
 from compiler.problem import Problem
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.compile_request import FILES_SCHEMA, TARGET_SCHEMA, Files, Text
 from compiler.request.resolution import check_texts, offered_target
 from compiler.toolchain import Toolchain
@@ -137,7 +137,7 @@ def inspect_job(request: InspectRequest, toolchain: Toolchain, namespace: str) -
     check_texts(request.source, files)
     if request.kernel is not None and request.target is None:
         message = "which kernel to ask is of use with a `target` only; name one, or leave it out"
-        raise RequestRejected(Fault("/kernel", message))
+        raise RequestRejected(FieldError("/kernel", message))
     target = None
     if request.target is not None:
         target = str(offered_target(request.target, toolchain))

@@ -6,6 +6,7 @@ Says nothing of HTTP: which slug is which status is the service's table.
 from pydantic import BaseModel, ConfigDict
 
 from compiler.diagnostic import MESSAGE_CHARS, clipped
+from compiler.rejection import FieldError
 
 PROBLEM_BASE = "urn:tritond:problem:"
 
@@ -76,15 +77,6 @@ RETRYABLE = frozenset(
     | {"compiler_crashed", "deadline_exceeded", "record_timeout"}
 )
 """Failures that are no property of the source alone: kept for GET, never answered to a POST."""
-
-
-class FieldError(BaseModel):
-    """One wrong field: `pointer` is an RFC 6901 JSON pointer into the body."""
-
-    model_config = ConfigDict(frozen=True)
-
-    pointer: str
-    message: str
 
 
 class Problem(BaseModel):

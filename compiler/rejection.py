@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-MAX_FAULTS = 50
+MAX_ERRORS = 50
 MAX_SHOWN_CHARS = 60
 MAX_NAME_CHARS = 256
 """Of a member that a pointer names."""
@@ -25,35 +25,35 @@ _LONGEST_SLIP = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that is wrong: `pointer` is an RFC 6901 pointer into the request body."""
+class FieldError:
+    """One wrong field: `pointer` is an RFC 6901 JSON pointer into the body."""
 
     pointer: str
     message: str
 
 
 class RequestRejected(Exception):
-    """The caller can mend the request; `faults` name what is wrong, `MAX_FAULTS` at most."""
+    """The caller can mend the request; `errors` name what is wrong, `MAX_ERRORS` at most."""
 
     slug = "invalid_request"
 
-    def __init__(self, *faults: Fault) -> None:
-        self.faults = faults[:MAX_FAULTS]
-        super().__init__("; ".join(f"{fault.pointer}: {fault.message}" for fault in self.faults))
+    def __init__(self, *errors: FieldError) -> None:
+        self.errors = errors[:MAX_ERRORS]
+        super().__init__("; ".join(f"{error.pointer}: {error.message}" for error in self.errors))
 
 
-def collecting(faults: list[Fault]) -> AbstractContextManager[None]:
-    """Add the faults of a rejection in the block to `faults`, so that others can be found too."""
-    return _Collecting(faults)
+def collecting(errors: list[FieldError]) -> AbstractContextManager[None]:
+    """Add the errors of a rejection in the block to `errors`, so that others can be found too."""
+    return _Collecting(errors)
 
 
 class _Collecting:
     """A class and no generator: every request passes several of them."""
 
-    __slots__ = ("_faults",)
+    __slots__ = ("_errors",)
 
-    def __init__(self, faults: list[Fault]) -> None:
-        self._faults = faults
+    def __init__(self, errors: list[FieldError]) -> None:
+        self._errors = errors
 
     def __enter__(self) -> None:
         pass
@@ -61,7 +61,7 @@ class _Collecting:
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
         if not isinstance(error, RequestRejected):
             return False
-        self._faults.extend(error.faults)
+        self._errors.extend(error.errors)
         return True
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compiler.constexpr import Value, written_value
-from compiler.rejection import Fault, RequestRejected, shown
+from compiler.rejection import FieldError, RequestRejected, shown
 from compiler.type_name import INTEGERS, is_pointer
 
 Type = str | list[Any]  # a Triton type name, or a list of them for a tuple
@@ -43,13 +43,13 @@ class SpecializedParameter:
         }
         if hint not in fits:
             message = f"{shown(hint)} is not a hint; there are {', '.join(HINTS)}"
-            raise RequestRejected(Fault(at, message))
+            raise RequestRejected(FieldError(at, message))
         if not fits[hint]:
             what = "a tuple" if isinstance(kind, list) else f"a parameter of type {kind}"
-            raise RequestRejected(Fault(at, f"{hint} says nothing about {what}"))
+            raise RequestRejected(FieldError(at, f"{hint} says nothing about {what}"))
         hints = self.hints | {hint}
         if hints >= {"equal_to_1", "divisible_by_16"}:
-            raise RequestRejected(Fault(at, "nothing is equal to 1 and divisible by 16"))
+            raise RequestRejected(FieldError(at, "nothing is equal to 1 and divisible by 16"))
         return replace(self, hints=hints)
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
 
-from compiler.rejection import Fault, RequestRejected, shown
+from compiler.rejection import FieldError, RequestRejected, shown
 from compiler.stages import pipeline
 
 KIB: Final = 1024
@@ -208,12 +208,12 @@ def parse_target(written: str) -> Target:
             f"{shown(written)} is not a target. Write cuda:<capability> such as cuda:90, "
             "or hip:<gfx> such as hip:gfx942."
         )
-        raise RequestRejected(Fault("/target", message))
+        raise RequestRejected(FieldError("/target", message))
     backend, arch, *warp_size = written.split(":")
     target = Target("cuda", int(arch), 32) if backend == "cuda" else _hip(arch)
     if warp_size and int(warp_size[0]) != target.warp_size:
         message = f"{target} has warps of {target.warp_size} threads, not {warp_size[0]}"
-        raise RequestRejected(Fault("/target", message))
+        raise RequestRejected(FieldError("/target", message))
     return target
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from compiler.inspection import InspectRequest
-from compiler.rejection import Fault, RequestRejected, collecting, pointer
+from compiler.rejection import FieldError, RequestRejected, collecting, pointer
 from compiler.request.limits import RequestLimits
 from compiler.request.limits import check as check_sizes
 from compiler.request.resolution import check_texts
 from launch.request.launch_record import Device
-from launch.request.launch_resolution import AUTO, CPU, read_device, repeats_faults
+from launch.request.launch_resolution import AUTO, CPU, read_device, repeats_errors
 from launch.request.request_part import below
 from programs.program_request import EntryRequest, ProgramRequest
 
@@ -28,29 +28,31 @@ def check_program(request: ProgramRequest, limits: RequestLimits) -> None:
     for text in _texts(request):
         with below(text.at):
             check_sizes(InspectRequest(source=text.source, files=text.files), limits)
-    faults: list[Fault] = []
+    errors: list[FieldError] = []
     for text in _texts(request):
-        with collecting(faults), below(text.at):
+        with collecting(errors), below(text.at):
             check_texts(text.source, text.files)
-    with collecting(faults):
+    with collecting(errors):
         read_device(request.device)
-    faults += repeats_faults(request.timing)
-    faults += _entry_faults(request.entry, "/entry")
+    errors += repeats_errors(request.timing)
+    errors += _entry_errors(request.entry, "/entry")
     if request.reference is not None:
-        faults += _entry_faults(request.reference.entry, "/reference/entry")
-    faults += _script_faults(request)
-    faults += _stop_faults(request)
-    if faults:
-        raise RequestRejected(*faults)
+        errors += _entry_errors(request.reference.entry, "/reference/entry")
+    errors += _script_errors(request)
+    errors += _stop_errors(request)
+    if errors:
+        raise RequestRejected(*errors)
 
 
-def device_faults(request: ProgramRequest, device: Device | None) -> Iterator[Fault]:
+def device_errors(request: ProgramRequest, device: Device | None) -> Iterator[FieldError]:
     """Find what is asked for that `device` (None: the CPU device) cannot do."""
     if device is None:
         if request.timing is not None:
             is_wanted = read_device(request.device) == CPU
             why = "this is the CPU device" if is_wanted else "no worker runs programs on one here"
-            yield Fault("/timing", f"only runs on GPUs are timed, and {why}; leave `timing` out")
+            yield FieldError(
+                "/timing", f"only runs on GPUs are timed, and {why}; leave `timing` out"
+            )
         return
     for index, check in enumerate(request.checks or ()):
         if check in ON_THE_CPU:
@@ -58,7 +60,7 @@ def device_faults(request: ProgramRequest, device: Device | None) -> Iterator[Fa
                 f"{check} is made on the CPU device only, and this runs on the GPU {device.model} "
                 f'({device.target}); leave it out, or say "device": "{CPU}"'
             )
-            yield Fault(f"/checks/{index}", message)
+            yield FieldError(f"/checks/{index}", message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,36 +84,38 @@ def _texts(request: ProgramRequest) -> Iterator[_Text]:
 _OF_KIND = {"class": "model", "name": "function", "outputs": "script"}
 
 
-def _entry_faults(entry: EntryRequest | None, at: str) -> Iterator[Fault]:
+def _entry_errors(entry: EntryRequest | None, at: str) -> Iterator[FieldError]:
     if entry is None:
         return
     said = {"class": entry.class_, "name": entry.name, "outputs": entry.outputs}
     for name, value in said.items():
         if value is not None and _OF_KIND[name] != entry.kind:
-            yield Fault(f"{at}/{name}", f"a {entry.kind} has none; a {_OF_KIND[name]} has")
+            yield FieldError(f"{at}/{name}", f"a {entry.kind} has none; a {_OF_KIND[name]} has")
 
 
-def _script_faults(request: ProgramRequest) -> Iterator[Fault]:
+def _script_errors(request: ProgramRequest) -> Iterator[FieldError]:
     """Find what asks for other inputs than those that a script makes itself."""
     reference = request.reference
     if _is_script(request.entry):
         if request.inputs is not None:
-            yield Fault("/inputs", "a script makes its own; name a function or a model in `entry`")
+            yield FieldError(
+                "/inputs", "a script makes its own; name a function or a model in `entry`"
+            )
         if request.cases:
-            yield Fault("/cases", "a script runs on its own inputs alone")
+            yield FieldError("/cases", "a script runs on its own inputs alone")
         if reference is not None and not _is_script(reference.entry):
             message = 'a script is compared with a script; say `"kind": "script"` here, too'
-            yield Fault("/reference/entry", message)
+            yield FieldError("/reference/entry", message)
     elif reference is not None and _is_script(reference.entry):
         message = "a script takes no inputs; name the model or the function that this one replaces"
-        yield Fault("/reference/entry", message)
+        yield FieldError("/reference/entry", message)
 
 
-def _stop_faults(request: ProgramRequest) -> Iterator[Fault]:
+def _stop_errors(request: ProgramRequest) -> Iterator[FieldError]:
     """Find what asks for more than is done before the program stops."""
     if request.target is not None and request.stop_after != "kernels":
         message = 'only what stops after its kernels has one; say `"stop_after": "kernels"`'
-        yield Fault("/target", message)
+        yield FieldError("/target", message)
     if request.stop_after is None:
         return
     # a reference also says what the program is made and called with
@@ -128,7 +132,7 @@ def _stop_faults(request: ProgramRequest) -> Iterator[Fault]:
     for name, value in runs.items():
         if value:
             message = f"nothing runs after {request.stop_after}; leave `{name}` or `stop_after` out"
-            yield Fault(f"/{name}", message)
+            yield FieldError(f"/{name}", message)
 
 
 def _is_script(entry: EntryRequest | None) -> bool:

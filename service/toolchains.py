@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.toolchain import Toolchain
 from service.http.problems import ProblemRaised
 from store import workers
@@ -59,7 +59,7 @@ class ToolchainSet:
                 return toolchain
         offered = ", ".join(sorted({toolchain.triton for toolchain in self.known}))
         message = f"Triton {version} is not offered here; choose one of {offered}"
-        raise RequestRejected(Fault("/triton", message))
+        raise RequestRejected(FieldError("/triton", message))
 
 
 class ToolchainCache:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, did_you_mean, pointer, shown
 from sweeps.variant import Kind
 
 PLURALS: Final = {"targets": "target", "tritons": "triton", "sources": "source", "grids": "grid"}
@@ -73,27 +73,27 @@ def read_axes(written: Mapping[str, Any], at: str, kind: Kind) -> Iterator[Axis]
 def _check_name(name: str, group: str, member: str, at: str, kind: Kind) -> None:
     known = NAMES[kind]
     if len(name) > MAX_NAME_CHARS:
-        raise RequestRejected(Fault(at, f"a name longer than {MAX_NAME_CHARS} characters"))
+        raise RequestRejected(FieldError(at, f"a name longer than {MAX_NAME_CHARS} characters"))
     if group in known and (not member or group in (*GROUPS, ARGUMENTS)):
         if name.endswith("."):
-            raise RequestRejected(Fault(at, f"names no member behind the dot: {group}.NAME"))
+            raise RequestRejected(FieldError(at, f"names no member behind the dot: {group}.NAME"))
         return
     if group in NAMES["launches"] and (not member or group == ARGUMENTS):
         message = "a compilation has no such axis; sweep it over a launch (`base` with `grid`)"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     meant = f" Did you mean `constexprs.{name}` or `options.{name}`?" if name.isidentifier() else ""
     meant = did_you_mean(group, known) or meant
     message = (
         f"unknown axis.{meant} There are constexprs.NAME, options.NAME, target, triton, source"
     )
     more = ", arguments (by label), arguments.NAME and grid" if kind == "launches" else ""
-    raise RequestRejected(Fault(at, message + more))
+    raise RequestRejected(FieldError(at, message + more))
 
 
 def _members(group: str, written: Any, at: str) -> Iterator[Axis]:
     if not isinstance(written, dict) or not written:
         message = 'must be an object from names to lists of values, such as {"NAME": [1, 2]}'
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     for name, values in written.items():
         yield _listed(f"{group}.{name}", values, at + pointer(name))
 
@@ -113,10 +113,10 @@ def check_value(value: Any, at: str) -> None:
         size_bytes = len(orjson.dumps(value))
     except TypeError:  # all else that JSON has it can write
         message = 'an integer beyond 64 bits, which a table cannot show; write {"int": "..."}'
-        raise RequestRejected(Fault(at, message)) from None
+        raise RequestRejected(FieldError(at, message)) from None
     if size_bytes > MAX_VALUE_BYTES:
         message = f"a value of more than {MAX_VALUE_BYTES} bytes as JSON"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
 
 
 def _named(name: str, values: Any, at: str) -> Axis:
@@ -124,7 +124,7 @@ def _named(name: str, values: Any, at: str) -> Axis:
     for index, value in enumerate(listed):
         if not isinstance(value, str) or not 0 < len(value) <= MAX_LABEL_CHARS:
             message = f"{shown(value)} is no {name}; write a text such as {_EXAMPLES[name]!r}"
-            raise RequestRejected(Fault(f"{at}/{index}", message))
+            raise RequestRejected(FieldError(f"{at}/{index}", message))
     return _axis(name, at, listed)
 
 
@@ -137,7 +137,7 @@ def _grids(values: Any, at: str) -> Axis:
             message = (
                 f'{shown(value)} is no grid; each is a list, such as [128] or ["cdiv(n, BLOCK)"]'
             )
-            raise RequestRejected(Fault(f"{at}/{index}", message))
+            raise RequestRejected(FieldError(f"{at}/{index}", message))
     return _listed("grid", values, at)
 
 
@@ -148,16 +148,16 @@ def _labelled(name: str, written: Any, at: str) -> Axis:
     elif isinstance(written, dict) and written:
         contents, labels = list(written.values()), tuple(written)
     else:
-        raise RequestRejected(Fault(at, f"must be an object from labels to {_CONTENTS[name]}"))
+        raise RequestRejected(FieldError(at, f"must be an object from labels to {_CONTENTS[name]}"))
     if len(labels) > MAX_LABELS:
-        raise RequestRejected(Fault(at, f"{len(labels)} values; {MAX_LABELS} is the most"))
+        raise RequestRejected(FieldError(at, f"{len(labels)} values; {MAX_LABELS} is the most"))
     for label, content in zip(labels, contents, strict=True):
         own_at = at + pointer(label)
         if not 0 < len(label) <= MAX_LABEL_CHARS:
             message = f"a label has 1 to {MAX_LABEL_CHARS} characters"
-            raise RequestRejected(Fault(own_at, message))
+            raise RequestRejected(FieldError(own_at, message))
         if not isinstance(content, str if name == "source" else dict | list) or content == "":
-            raise RequestRejected(Fault(own_at, f"{shown(content)} is not {_CONTENT[name]}"))
+            raise RequestRejected(FieldError(own_at, f"{shown(content)} is not {_CONTENT[name]}"))
     return Axis(name, at, labels, labels, tuple(contents))
 
 
@@ -167,9 +167,9 @@ _CONTENT = {"source": "the text of a source", "arguments": "an object of argumen
 
 def _list(values: Any, at: str) -> list[Any]:
     if not isinstance(values, list):
-        raise RequestRejected(Fault(at, f"must be a list of values, not {shown(values)}"))
+        raise RequestRejected(FieldError(at, f"must be a list of values, not {shown(values)}"))
     if not values:
-        raise RequestRejected(Fault(at, "an axis without values leaves no variant"))
+        raise RequestRejected(FieldError(at, "an axis without values leaves no variant"))
     return values
 
 
@@ -179,7 +179,7 @@ def _axis(name: str, at: str, values: list[Any]) -> Axis:
         known = first.setdefault(value if type(value) is int else _as_text(value), index)
         if known != index:
             message = f"{shown(value)} stands at {known} already; each value once"
-            raise RequestRejected(Fault(f"{at}/{index}", message))
+            raise RequestRejected(FieldError(f"{at}/{index}", message))
     return Axis(name, at, tuple(values), tuple(range(len(values))))
 
 

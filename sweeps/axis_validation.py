@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.limits import RequestLimits, RequestTooLarge
 from sweeps.axis import Axis
 from sweeps.variant import OF_COMPILATION, Kind
@@ -16,26 +16,28 @@ def check_base(base: Mapping[str, Any], kind: Kind) -> None:
     kernel = base.get("compilation") if kind == "launches" else base
     if kernel is None and "compilation_key" not in base:
         message = "a launch has a `compilation`, or the `compilation_key` of a finished one"
-        raise RequestRejected(Fault("/base", message))
+        raise RequestRejected(FieldError("/base", message))
     inner_at = "/base/compilation" if kind == "launches" else "/base"
     parts = {f"/base/{name}": base.get(name) for name in _OBJECTS}
     if isinstance(kernel, dict):
         parts |= {f"{inner_at}/{name}": kernel.get(name) for name in _OBJECTS}
-    faults = [
-        Fault(at, "must be a JSON object")
+    errors = [
+        FieldError(at, "must be a JSON object")
         for at, part in parts.items()
         if part is not None and not isinstance(part, dict)
     ]
     named = kernel if isinstance(kernel, dict) else {}
-    faults += [
-        Fault(f"{inner_at}/{name}", "must be a text")
+    errors += [
+        FieldError(f"{inner_at}/{name}", "must be a text")
         for name in ("target", "triton")
         if not isinstance(named.get(name), str | None)
     ]
     if not isinstance(base.get("arguments"), dict | list | None):
-        faults.append(Fault("/base/arguments", "must be an object by name, or a list by position"))
-    if faults:
-        raise RequestRejected(*faults)
+        errors.append(
+            FieldError("/base/arguments", "must be an object by name, or a list by position")
+        )
+    if errors:
+        raise RequestRejected(*errors)
 
 
 def check_axes(base: Mapping[str, Any], kind: Kind, axes: Sequence[Axis]) -> None:
@@ -61,10 +63,12 @@ def check_sources(axes: Sequence[Axis], limits: RequestLimits) -> None:
             size_bytes = len(text.encode(errors="surrogatepass"))
             if size_bytes > limits.source_bytes:
                 message = f"{size_bytes:,} bytes; the limit of a source is {limits.source_bytes:,}"
-                raise RequestTooLarge(Fault(axis.pointer_of(index), message))
+                raise RequestTooLarge(FieldError(axis.pointer_of(index), message))
 
 
 def _refuse(axes: Sequence[Axis], groups: Sequence[str], message: str) -> None:
-    faults = [Fault(axis.at, message) for axis in axes if axis.name.partition(".")[0] in groups]
-    if faults:
-        raise RequestRejected(*faults)
+    errors = [
+        FieldError(axis.at, message) for axis in axes if axis.name.partition(".")[0] in groups
+    ]
+    if errors:
+        raise RequestRejected(*errors)

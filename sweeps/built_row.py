@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from compiler.compilation import Compilation, Resources, compilation_url
 from compiler.diagnostic import clipped
-from compiler.problem import FieldError, Problem, failure_problem
-from compiler.rejection import Fault, RequestRejected
+from compiler.problem import Problem, failure_problem
+from compiler.rejection import FieldError, RequestRejected
 from compiler.stages import BINARY
 from launch.request.launch_record import Launch, launch_url
 from sweeps.row import SweepRow
@@ -70,7 +70,7 @@ def launched_row(row: SweepRow, launch: Launch) -> SweepRow:
 
 def refused_row(variant: Variant, rejected: RequestRejected) -> SweepRow:
     """Return the row of a variant that is no valid request; pointers are into its own."""
-    problem = _refusal(rejected.faults)
+    problem = _refusal(rejected.errors)
     return SweepRow(variant.index, dict(variant.values), "refused", problem=problem)
 
 
@@ -86,11 +86,10 @@ def budget_row(variant: Variant, budget_s: float) -> SweepRow:
     return SweepRow(variant.index, dict(variant.values), "pruned", pruned=pruned)
 
 
-def _refusal(faults: tuple[Fault, ...]) -> Problem:
-    detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in faults)
-    errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in faults[:3]]
+def _refusal(errors: tuple[FieldError, ...]) -> Problem:
+    detail = "; ".join(f"{error.pointer or 'the body'}: {error.message}" for error in errors)
     problem = _short(failure_problem("invalid_request", detail))
-    return problem.model_copy(update={"status": 422, "errors": errors})
+    return problem.model_copy(update={"status": 422, "errors": list(errors[:3])})
 
 
 def _short(problem: Problem) -> Problem:

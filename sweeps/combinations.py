@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from compiler.rejection import Fault, RequestRejected, shown
+from compiler.rejection import FieldError, RequestRejected, shown
 from launch.formula import FormulaFailed
 from sweeps.axis import Axis
 from sweeps.condition_values import Defaults, base_values, shown_to_where
@@ -32,14 +32,14 @@ def check_count(combinations: int, where: Sequence[Condition], max_variants: int
         message = f"{combinations} variants; a sweep has {most} at most"
         if where:
             message = f"{combinations} combinations; `where` chooses among {most} at most"
-        raise RequestRejected(Fault("/space", message))
+        raise RequestRejected(FieldError("/space", message))
     terms = sum(condition.expression.size for condition in where)
     if where and combinations * (terms + STEPS_EACH) > MAX_STEPS:
         message = (
             f"{combinations} combinations, each with conditions of {terms} terms, "
             f"take more than {MAX_STEPS} steps to look at; make the space or `where` smaller"
         )
-        raise RequestRejected(Fault("/where", message))
+        raise RequestRejected(FieldError("/where", message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Choice:
                     return False
             except FormulaFailed as failed:
                 message = f"{shown(condition.expression.text)}: {failed}{_example(axes, chosen)}"
-                raise RequestRejected(Fault(condition.at, message)) from None
+                raise RequestRejected(FieldError(condition.at, message)) from None
         return True
 
 

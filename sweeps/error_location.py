@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from compiler.rejection import Fault, pointer
+from compiler.rejection import FieldError, pointer
 from sweeps.axis import ARGUMENTS, Axis
 from sweeps.sweep_plan import ABSENT, SweepPlan
 from sweeps.variant import OF_COMPILATION
@@ -16,21 +16,21 @@ COMPILATION = "/compilation"
 class LocatedErrors:
     """Faults of the base, which all variants have, and of values; pointers into the body."""
 
-    of_base: list[Fault]
-    of_values: list[Fault]
+    of_base: list[FieldError]
+    of_values: list[FieldError]
 
 
 def placed(
-    faults: Iterable[Fault], plan: SweepPlan, axes: Sequence[Axis], index: int
+    errors: Iterable[FieldError], plan: SweepPlan, axes: Sequence[Axis], index: int
 ) -> LocatedErrors:
-    """Return the faults of variant `index`, whose pointers are into its own request, by origin."""
+    """Return the errors of variant `index`, whose pointers are into its own request, by origin."""
     found = LocatedErrors([], [])
-    for fault in faults:
-        at = _of_axis(fault.pointer, plan, axes, index)
+    for error in errors:
+        at = _of_axis(error.pointer, plan, axes, index)
         if at is None:
-            found.of_base.append(Fault(BASE + fault.pointer, fault.message))
+            found.of_base.append(FieldError(BASE + error.pointer, error.message))
         else:
-            found.of_values.append(Fault(at, fault.message))
+            found.of_values.append(FieldError(at, error.message))
     return found
 
 

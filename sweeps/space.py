@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final
 
-from compiler.rejection import MAX_FAULTS, Fault, RequestRejected, pointer, shown
+from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected, pointer, shown
 from sweeps.axis import ARGUMENTS, MAX_AXES, NAMES, Axis, check_value, read_axes
 from sweeps.combinations import Choice, check_count
 from sweeps.condition_values import Defaults, is_scalar, no_defaults
@@ -55,13 +55,13 @@ def read_space(written: Any, kind: Kind, max_combinations: int) -> Space:
         written, variants_at = {"variants": written}, AT
     if not isinstance(written, dict):
         message = 'must be {"product": {axis: values}}, a list of variants, or {"autotune": true}'
-        raise RequestRejected(Fault(AT, message))
+        raise RequestRejected(FieldError(AT, message))
     axes = {name: item for name, item in written.items() if name not in _FORMS}
     product = [*read_axes(axes, AT, kind), *_product(written.get("product", {}), kind)]
     listed, is_autotuned = written.get("variants"), _autotune(written)
     if listed is not None and is_autotuned:
         message = "either lists the variants itself, or takes them from the source (`autotune`)"
-        raise RequestRejected(Fault(f"{AT}/autotune", message))
+        raise RequestRejected(FieldError(f"{AT}/autotune", message))
     at = f"{AT}/autotune" if is_autotuned else variants_at
     configurations = None if listed is None else tuple(_variants(listed, at, kind))
     like = _like(written, is_autotuned=is_autotuned, kind=kind)
@@ -69,7 +69,7 @@ def read_space(written: Any, kind: Kind, max_combinations: int) -> Space:
     check_space(space)
     if not (space.product or space.is_autotuned or any(space.configurations or ())):
         message = f"is empty; give values to one of {', '.join(NAMES[kind])}"
-        raise RequestRejected(Fault(AT, message))
+        raise RequestRejected(FieldError(AT, message))
     return space
 
 
@@ -81,7 +81,9 @@ _DEEPEST = 3
 def _check_counts(written: Any, at: str, most: int, depth: int = 0) -> None:
     """Refuse a list of values or variants that is too long on its own. Raises RequestRejected."""
     if isinstance(written, list) and len(written) > most:
-        raise RequestRejected(Fault(at, f"{len(written)} values; a sweep takes {most} at most"))
+        raise RequestRejected(
+            FieldError(at, f"{len(written)} values; a sweep takes {most} at most")
+        )
     if isinstance(written, dict) and depth < _DEEPEST:
         for name, part in written.items():
             _check_counts(part, at + pointer(name), most, depth + 1)
@@ -89,14 +91,14 @@ def _check_counts(written: Any, at: str, most: int, depth: int = 0) -> None:
 
 def _product(written: Any, kind: Kind) -> Iterator[Axis]:
     if not isinstance(written, dict):
-        raise RequestRejected(Fault(f"{AT}/product", "must be an object from axes to values"))
+        raise RequestRejected(FieldError(f"{AT}/product", "must be an object from axes to values"))
     return read_axes(written, f"{AT}/product", kind)
 
 
 def _autotune(written: Mapping[str, Any]) -> bool:
     wanted = written.get("autotune")
     if wanted not in (True, None) or (wanted == 1 and wanted is not True):
-        raise RequestRejected(Fault(f"{AT}/autotune", "must be true, or be left out"))
+        raise RequestRejected(FieldError(f"{AT}/autotune", "must be true, or be left out"))
     return wanted is True
 
 
@@ -107,48 +109,48 @@ def _like(written: Mapping[str, Any], *, is_autotuned: bool, kind: Kind) -> Mapp
         return {}
     at = f"{AT}/like"
     if kind == "launches":
-        raise RequestRejected(Fault(at, "a launch has its arguments; heuristics know them"))
+        raise RequestRejected(FieldError(at, "a launch has its arguments; heuristics know them"))
     if not is_autotuned:
         message = "is what heuristics are evaluated for, only beside `autotune`"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     if not isinstance(like, dict) or len(like) > MAX_AXES:
         message = f'must be an object of at most {MAX_AXES} scalars by name, such as {{"K": 512}}'
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     for name, value in like.items():
         check_value(value, at + pointer(name))
         if not is_scalar(value):
             message = f"{shown(value)} is no number, text, truth or null"
-            raise RequestRejected(Fault(at + pointer(name), message))
+            raise RequestRejected(FieldError(at + pointer(name), message))
     return like
 
 
 def _variants(listed: Any, at: str, kind: Kind) -> Iterator[Mapping[str, Any]]:
     if not isinstance(listed, list) or not listed:
-        raise RequestRejected(Fault(at, "must be a list of variants, with one at least"))
-    faults: list[Fault] = []
+        raise RequestRejected(FieldError(at, "must be a list of variants, with one at least"))
+    errors: list[FieldError] = []
     first: dict[str, int] = {}
     for index, variant in enumerate(listed):
         own_at = f"{at}/{index}"
-        if len(faults) >= MAX_FAULTS:
+        if len(errors) >= MAX_ERRORS:
             break
         try:
             changes = _changes(variant, own_at, kind)
         except RequestRejected as rejected:
-            faults += rejected.faults
+            errors += rejected.errors
             continue
         same = first.setdefault(json.dumps(changes, sort_keys=True), index)
         if same != index:
-            faults.append(Fault(own_at, f"is variant {same} again; each variant once"))
+            errors.append(FieldError(own_at, f"is variant {same} again; each variant once"))
         yield changes
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)
 
 
 def _changes(variant: Any, at: str, kind: Kind) -> dict[str, Any]:
     """Return what one listed variant changes, by axis: each of its members is one value."""
     if not isinstance(variant, dict):
         raise RequestRejected(
-            Fault(at, f"{shown(variant)} is no object of what the variant changes")
+            FieldError(at, f"{shown(variant)} is no object of what the variant changes")
         )
     changes: dict[str, Any] = {}
     for name, content in variant.items():
@@ -161,12 +163,12 @@ def _changes(variant: Any, at: str, kind: Kind) -> dict[str, Any]:
             found = list(read_axes(axes, "", kind))
         except RequestRejected as rejected:
             raise RequestRejected(
-                *(Fault(at + pointer(name), f.message) for f in rejected.faults)
+                *(FieldError(at + pointer(name), f.message) for f in rejected.errors)
             ) from None
         for axis in found:
             if axis.name in changes:
                 message = f"{axis.name} is said already; say it once"
-                raise RequestRejected(Fault(at + pointer(name), message))
+                raise RequestRejected(FieldError(at + pointer(name), message))
             changes[axis.name] = axis.content(0)
     return changes
 
@@ -176,7 +178,7 @@ def check_space(space: Space) -> None:
     listed = {name for changes in space.configurations or () for name in changes}
     named = set(listed)
     if len(space.product) + len(named) > MAX_AXES:
-        raise RequestRejected(Fault(AT, f"more than {MAX_AXES} axes"))
+        raise RequestRejected(FieldError(AT, f"more than {MAX_AXES} axes"))
     for axis in space.product:
         if axis.name in named:
             message = f"{axis.name} is an axis already; name it once"
@@ -185,7 +187,7 @@ def check_space(space: Space) -> None:
                     f"the configurations of the source say {axis.name}; leave the axis out, or "
                     "list the variants yourself"
                 )
-            raise RequestRejected(Fault(axis.at, message))
+            raise RequestRejected(FieldError(axis.at, message))
         named.add(axis.name)
     _check_sizes(space, named)
 
@@ -198,7 +200,7 @@ def _check_sizes(space: Space, named: Collection[str]) -> None:
     said = {f"{ARGUMENTS}.{name}" for size in sizes if isinstance(size, dict) for name in size}
     for name in sorted(said.intersection(named)):
         at = next((axis.at for axis in space.product if axis.name == name), space.configurations_at)
-        raise RequestRejected(Fault(at, f"`{ARGUMENTS}` says {name} already; say it once"))
+        raise RequestRejected(FieldError(at, f"`{ARGUMENTS}` says {name} already; say it once"))
 
 
 def planned(
@@ -234,9 +236,9 @@ def bounded(combined: Iterator[list[int]], max_variants: int) -> list[list[int]]
     kept = list(itertools.islice(combined, max_variants + 1))
     if len(kept) > max_variants:
         message = f"more than {max_variants} variants are left; that is the most of a sweep"
-        raise RequestRejected(Fault(AT, message))
+        raise RequestRejected(FieldError(AT, message))
     if not kept:
-        raise RequestRejected(Fault("/where", "leaves no variant of the space"))
+        raise RequestRejected(FieldError("/where", "leaves no variant of the space"))
     return kept
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request.compile_request import Json, Name
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
@@ -87,21 +87,23 @@ def kind_of_base(base: dict[str, Any]) -> Kind:
             f"has `{launch[0]}` of a launch and `{compilation[0]}` of a compilation; a launch has "
             "the latter in its `compilation`"
         )
-        raise RequestRejected(Fault("/base", message))
+        raise RequestRejected(FieldError("/base", message))
     if not launch and not compilation:
         message = (
             "is neither a compilation (`source`, `target`) nor a launch (`compilation`, `grid`)"
         )
-        raise RequestRejected(Fault("/base", message))
+        raise RequestRejected(FieldError("/base", message))
     return "launches" if launch else "compilations"
 
 
 def check_included(include: list[str]) -> None:
     """Refuse what rows cannot have. Raises RequestRejected."""
-    faults = [
-        Fault(f"/include/{index}", f"{name!r} is nothing that rows have; there is instruction_mix")
+    errors = [
+        FieldError(
+            f"/include/{index}", f"{name!r} is nothing that rows have; there is instruction_mix"
+        )
         for index, name in enumerate(include)
         if name not in INCLUDED
     ]
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)

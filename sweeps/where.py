@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
+from compiler.rejection import FieldError, RequestRejected, did_you_mean, shown
 from launch.expression import (
     CHARACTERS,
     GRAMMAR,
@@ -43,17 +43,17 @@ class Condition:
 
 
 def read_where(texts: Sequence[str], at: str = "/where") -> tuple[Condition, ...]:
-    """Read the conditions. Raises RequestRejected with a fault for each that is none."""
-    faults: list[Fault] = []
+    """Read the conditions. Raises RequestRejected with an error for each that is none."""
+    errors: list[FieldError] = []
     conditions = []
     for index, text in enumerate(texts):
         own_at = f"{at}/{index}"
         try:
             conditions.append(Condition(read_expression(text, BOUNDS, GROUPS), own_at))
         except FormulaFailed as failed:
-            faults.append(Fault(own_at, f"{shown(text)}: {failed}"))
-    if faults:
-        raise RequestRejected(*faults)
+            errors.append(FieldError(own_at, f"{shown(text)}: {failed}"))
+    if errors:
+        raise RequestRejected(*errors)
     return tuple(conditions)
 
 

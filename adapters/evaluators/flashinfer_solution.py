@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from adapters.evaluators.flashinfer_trace_set import Definition, TensorSpec, Workload
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.compile_request import MAX_TEXT_CHARS, MAX_TIMEOUT_S
 
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
@@ -107,23 +107,25 @@ class FlashInferTask(BaseModel):
 
 def refuse_other_solutions(solution: Solution) -> None:
     """Raise RequestRejected for unsupported languages and for invalid sources."""
-    spec, faults = solution.spec, []
+    spec, errors = solution.spec, []
     if spec.language not in {"python", "triton"}:
         message = f"{spec.language} is not supported; write solutions in python or triton"
-        faults.append(Fault("/solution/spec/language", message))
+        errors.append(FieldError("/solution/spec/language", message))
     entry = _ENTRY_POINT.fullmatch(spec.entry_point)
     paths = [source.path for source in solution.sources]
     if entry is None or entry[1] not in paths:
         message = "must be `path::function`, with the path of one of `sources`"
-        faults.append(Fault("/solution/spec/entry_point", message))
+        errors.append(FieldError("/solution/spec/entry_point", message))
     for index, path in enumerate(paths):
         at = f"/solution/sources/{index}/path"
         if paths.index(path) != index:
-            faults.append(Fault(at, "is listed twice; list each path once"))
+            errors.append(FieldError(at, "is listed twice; list each path once"))
         elif not _SOURCE_PATH.fullmatch(path):
-            faults.append(Fault(at, "must be a relative path of identifiers that ends with .py"))
-    if faults:
-        raise RequestRejected(*faults)
+            errors.append(
+                FieldError(at, "must be a relative path of identifiers that ends with .py")
+            )
+    if errors:
+        raise RequestRejected(*errors)
 
 
 def why_not(definition: Definition, workload: Workload) -> str | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.compile_request import MAX_TIMEOUT_S, Json, Name
 from launch.request.initializer import MAX_SEED
 
@@ -108,8 +108,8 @@ def refuse_other_work(task: KernelGymTask, pointer: str = "", *, on_gpu: bool) -
 
     `on_gpu`: programs run on a GPU here and are timed.
     """
-    faults = [
-        Fault(f"{pointer}/{name}", why)
+    errors = [
+        FieldError(f"{pointer}/{name}", why)
         for name, is_other, why in (
             ("backend", task.backend != "triton", "CUDA sources are not supported; use `triton`"),
             ("toolkit", task.toolkit != "kernelbench", "only `kernelbench` is supported"),
@@ -135,8 +135,8 @@ def refuse_other_work(task: KernelGymTask, pointer: str = "", *, on_gpu: bool) -
         )
         if is_other
     ]
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)
 
 
 _PERFORMANCE = ("run_performance", "measure_performance")

@@ -6,7 +6,7 @@ from tritonc._sync.client import Client
 from tritonc.batch import Batch, BatchItem
 from tritonc.compilation import Artifact, Compilation
 from tritonc.compile_body import FurtherMembers, compile_request
-from tritonc.diagnostic import Diagnostic, Fault, Problem
+from tritonc.diagnostic import Diagnostic, FieldError, Problem
 from tritonc.diff import Diff, StageDiff
 from tritonc.errors import (
     CompileFailed,
@@ -42,7 +42,7 @@ __all__ = [
     "Diagnostic",
     "Diff",
     "Event",
-    "Fault",
+    "FieldError",
     "Finding",
     "FurtherMembers",
     "Launch",

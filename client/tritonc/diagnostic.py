@@ -17,7 +17,7 @@ POSTED_SOURCE = "user.py"  # the service's name for the posted source
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     """One error in a request: `pointer` is the JSON pointer of the wrong member."""
 
     pointer: str
@@ -35,7 +35,7 @@ class Problem:
     title: str
     detail: str
     status: int | None
-    errors: tuple[Fault, ...]
+    errors: tuple[FieldError, ...]
     retryable: bool | None
     raw: Mapping[str, Any]
 
@@ -48,7 +48,9 @@ class Problem:
             title=body.get("title") or "",
             detail=body.get("detail") or "",
             status=body.get("status"),
-            errors=tuple(Fault(e.get("pointer") or "", e.get("message") or "") for e in errors),
+            errors=tuple(
+                FieldError(e.get("pointer") or "", e.get("message") or "") for e in errors
+            ),
             retryable=body.get("retryable"),
             raw=body,
         )
@@ -56,8 +58,8 @@ class Problem:
     def __str__(self) -> str:
         """Return the detail, then one indented line for each error of the request."""
         headline = self.detail or self.title or self.slug or "no reason given"
-        faults = [f"{fault.pointer or '/'}: {fault.message}" for fault in self.errors]
-        return "\n  ".join([headline, *(fault for fault in faults if fault not in headline)])
+        errors = [f"{error.pointer or '/'}: {error.message}" for error in self.errors]
+        return "\n  ".join([headline, *(error for error in errors if error not in headline)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 `tritonc.errors` exports these together with the failures of kernels.
 """
 
-from tritonc.diagnostic import Fault, Problem, printable
+from tritonc.diagnostic import FieldError, Problem, printable
 
 
 class TritoncError(Exception):
@@ -47,7 +47,7 @@ class ProblemError(TritoncError):
         return self.problem.slug
 
     @property
-    def errors(self) -> tuple[Fault, ...]:
+    def errors(self) -> tuple[FieldError, ...]:
         """The errors of the request, each with the JSON pointer of its member."""
         return self.problem.errors
 

@@ -14,10 +14,10 @@ from annotated_types import MaxLen
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from compiler.rejection import Fault, RequestRejected, pointer
+from compiler.rejection import FieldError, RequestRejected, pointer
 
 MOST_UNKNOWN = 16
-"""Members of one object that may be unknown; each is a fault with a guess at what was meant."""
+"""Members of one object that may be unknown; each is an error with a guess at what was meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _check(data: Any, bounds: _Bounds, at: str) -> None:
     elif isinstance(data, list) and bounds.items is not None:
         if len(data) > bounds.items.most:
             message = f"should have at most {bounds.items.most} items, not {len(data)}"
-            raise RequestRejected(Fault(at, message))
+            raise RequestRejected(FieldError(at, message))
         if bounds.items.each is not _ANY:
             for index, item in enumerate(data):
                 _check(item, bounds.items.each, at + pointer(index))
@@ -71,7 +71,7 @@ def _check(data: Any, bounds: _Bounds, at: str) -> None:
 def _check_members(data: Mapping[str, Any], members: _Members, at: str) -> None:
     if len(data) > members.most:
         message = f"should have at most {members.most} members, not {len(data)}"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     if members.each is not _ANY:
         for name, value in data.items():
             _check(value, members.each, at + pointer(name))
@@ -80,7 +80,7 @@ def _check_members(data: Mapping[str, Any], members: _Members, at: str) -> None:
 def _check_fields(data: Mapping[str, Any], model: type[BaseModel], at: str) -> None:
     if len(data) > len(model.model_fields) + MOST_UNKNOWN:
         message = f"has {len(data)} fields, far more than the {len(model.model_fields)} there are"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     for name, bounds in _bounded_fields(model).items():
         if name in data:
             _check(data[name], bounds, at + pointer(name))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.inspection import InspectRequest
-from compiler.rejection import Fault, RequestRejected, pointer
+from compiler.rejection import FieldError, RequestRejected, pointer
 from compiler.request.compile_request import CompileRequest
 from compiler.request.signature import positions
 
@@ -62,17 +62,17 @@ def _check_compilation(request: CompileRequest, limits: RequestLimits) -> None:
 
 
 def _check_counts(request: CompileRequest | InspectRequest, limits: RequestLimits) -> None:
-    faults = []
+    errors = []
     if request.files and len(request.files) > limits.files:
         message = f"{len(request.files)} files; the limit is {limits.files}"
-        faults.append(Fault(pointer("files"), message))
+        errors.append(FieldError(pointer("files"), message))
     if isinstance(request, CompileRequest):
         count = _count(request.signature, request.constexprs or {})
         if count > limits.parameters:
             message = f"{count} parameters; the limit is {limits.parameters}"
-            faults.append(Fault(pointer("signature"), message))
-    if faults:
-        raise RequestRejected(*faults)
+            errors.append(FieldError(pointer("signature"), message))
+    if errors:
+        raise RequestRejected(*errors)
 
 
 def _count(signature: Any, constexprs: dict[str, Any]) -> int:
@@ -85,7 +85,7 @@ def _check_json_size(at: str, name: str, value: Any, limit: int) -> None:
     """Refuse a value whose JSON is longer than `limit`; one far longer is not written out."""
     if _is_longer(value, _FAR * limit):
         message = f"{name}: more than {_FAR * limit:,} bytes; the limit is {limit:,} bytes"
-        raise RequestTooLarge(Fault(at, message))
+        raise RequestTooLarge(FieldError(at, message))
     _check_size(at, name, [json.dumps(value)], limit)
 
 
@@ -115,4 +115,4 @@ def _check_size(at: str, what: str, texts: Iterable[str], limit: int) -> None:
     size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
     if size > limit:
         message = f"{what}: {size:,} bytes; the limit is {limit:,} bytes"
-        raise RequestTooLarge(Fault(at, message))
+        raise RequestTooLarge(FieldError(at, message))

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, did_you_mean, pointer, shown
 from compiler.target import Feature, Target, with_feature
 from compiler.toolchain import OptionSpec
 
@@ -53,17 +53,17 @@ def resolve_options(
 
     Raises RequestRejected for unknown names, wrong types, values out of range and contradictions.
     """
-    faults = []
+    errors = []
     for name, value in written.items():
         at = pointer("options", name)
         if name not in table:
             known = f"options of {target.backend} are {', '.join(sorted(table))}"
             message = f"unknown option {shown(name)}.{did_you_mean(name, table)} The {known}."
-            faults.append(Fault(at, message))
+            errors.append(FieldError(at, message))
         elif problem := misfit(value, table[name]):
-            faults.append(Fault(at, problem))
-    if faults:
-        raise RequestRejected(*faults)
+            errors.append(FieldError(at, problem))
+    if errors:
+        raise RequestRejected(*errors)
     resolved = {
         name: _one_spelling(written.get(name, spec.default), spec)
         for name, spec in sorted(table.items())
@@ -110,11 +110,12 @@ def _article(kind: str) -> str:
 
 
 def _check_together(options: dict[str, Any], target: Target) -> None:
-    faults = [
-        Fault(f"/options/{name}", problem) for name, problem in _contradictions(options, target)
+    errors = [
+        FieldError(f"/options/{name}", problem)
+        for name, problem in _contradictions(options, target)
     ]
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)
 
 
 def _contradictions(options: dict[str, Any], target: Target) -> Iterator[tuple[str, str]]:

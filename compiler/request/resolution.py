@@ -9,7 +9,7 @@ from typing import Any
 
 from compiler.job import SOURCE_PATH, CompileJob
 from compiler.key import compile_key
-from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, collecting, pointer, shown
 from compiler.request.compile_request import CompileRequest
 from compiler.request.options import resolve_options
 from compiler.request.signature import parse_specialization
@@ -30,23 +30,23 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
 
     Raises RequestRejected naming every field that cannot be.
     """
-    faults: list[Fault] = []
-    with collecting(faults):
+    errors: list[FieldError] = []
+    with collecting(errors):
         _check_input(request)
-    with collecting(faults):
+    with collecting(errors):
         check_texts(request.source or "", request.files)
-    with collecting(faults):
+    with collecting(errors):
         jit_data = read_specialization(request)
-    with collecting(faults):
+    with collecting(errors):
         target = offered_target(request.target, toolchain)
         stop_after = request.stop_after or target.stages[-1]
-        with collecting(faults):
+        with collecting(errors):
             _check_stages(request, target, stop_after)
         table = toolchain.options[target.backend]
-        with collecting(faults):
+        with collecting(errors):
             options = resolve_options(request.options, table, target)
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)
     if inherited := jit_data.options_for(target, table):
         options = resolve_options(inherited | request.options, table, target)
     parts: dict[str, Any] = {
@@ -104,7 +104,7 @@ def read_specialization(request: CompileRequest) -> JitData:
         return JitData(parse_specialization(request.signature, request.hints, request.constexprs))
     if request.signature or request.hints or request.constexprs:
         message = "it stands instead of signature, hints and constexprs; give one or the others"
-        raise RequestRejected(Fault("/specialization_data", message))
+        raise RequestRejected(FieldError("/specialization_data", message))
     return read_jit_data(request.specialization_data)
 
 
@@ -116,7 +116,7 @@ def offered_target(written: str, toolchain: Toolchain) -> Target:
         message = (
             f"Triton {toolchain.triton} here cannot compile for {target}. It can for {offered}."
         )
-        raise RequestRejected(Fault("/target", message))
+        raise RequestRejected(FieldError("/target", message))
     return target
 
 
@@ -125,16 +125,16 @@ def _check_stages(request: CompileRequest, target: Target, stop_after: str) -> N
     first = request.ir.stage if request.ir else stages[0]
     if stop_after not in stages:
         message = f"{target.backend} has no stage {stop_after}; it has {', '.join(stages)}"
-        raise RequestRejected(Fault("/stop_after", message))
+        raise RequestRejected(FieldError("/stop_after", message))
     reached = stages[stages.index(first) : stages.index(stop_after) + 1]
     if not reached:
         message = f"{stop_after} comes before {first}, which is what was posted"
-        raise RequestRejected(Fault("/stop_after", message))
+        raise RequestRejected(FieldError("/stop_after", message))
     for index, stage in enumerate(request.include):
         if stage not in reached:
             given = f"{first} posted and stop_after" if request.ir else "stop_after"
             message = f"{stage} is not made for {target} with {given} {stop_after}"
-            raise RequestRejected(Fault(pointer("include", index), message))
+            raise RequestRejected(FieldError(pointer("include", index), message))
 
 
 def _check_input(request: CompileRequest) -> None:
@@ -142,22 +142,24 @@ def _check_input(request: CompileRequest) -> None:
     if ir is None:
         if request.source is None:
             message = "give `source` (Python text), or `ir` (TTIR or TTGIR text)"
-            raise RequestRejected(Fault("/source", message))
+            raise RequestRejected(FieldError("/source", message))
         return
-    faults = [
-        Fault(pointer(name), "posted IR says this itself: leave the field out, or post `source`")
+    errors = [
+        FieldError(
+            pointer(name), "posted IR says this itself: leave the field out, or post `source`"
+        )
         for name in OF_SOURCES
         if getattr(request, name, None)
     ]
     if request.source is not None:
-        faults.append(Fault("/ir", "give `source` or `ir`, not both"))
+        errors.append(FieldError("/ir", "give `source` or `ir`, not both"))
     if "\0" in ir.text:
-        faults.append(Fault("/ir/text", "IR cannot contain NUL characters"))
+        errors.append(FieldError("/ir/text", "IR cannot contain NUL characters"))
     if ir.canonicalize and ir.language != "ttir":
         message = "the passes that canonicalize are TTIR's; TTGIR is past them"
-        faults.append(Fault("/ir/canonicalize", message))
-    if faults:
-        raise RequestRejected(*faults)
+        errors.append(FieldError("/ir/canonicalize", message))
+    if errors:
+        raise RequestRejected(*errors)
 
 
 def check_texts(source: str, files: dict[str, str]) -> None:
@@ -167,16 +169,18 @@ def check_texts(source: str, files: dict[str, str]) -> None:
     """
     texts = {"/source": source}
     texts |= {pointer("files", path): text for path, text in files.items()}
-    faults = [
-        Fault(at, "Python source cannot contain NUL characters")
+    errors = [
+        FieldError(at, "Python source cannot contain NUL characters")
         for at, text in texts.items()
         if "\0" in text
     ]
     for path in files:
         if path == SOURCE_PATH:
-            faults.append(Fault(pointer("files", path), f"{path} is `source` itself; rename it"))
+            errors.append(
+                FieldError(pointer("files", path), f"{path} is `source` itself; rename it")
+            )
         elif not _MODULE_PATH.fullmatch(path):
             message = f"{shown(path)} is not a module path such as helpers.py or package/helpers.py"
-            faults.append(Fault(pointer("files", path), message))
-    if faults:
-        raise RequestRejected(*faults)
+            errors.append(FieldError(pointer("files", path), message))
+    if errors:
+        raise RequestRejected(*errors)

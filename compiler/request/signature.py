@@ -17,7 +17,7 @@ from compiler.constexpr import (
     pointer_below,
     read_constant,
 )
-from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, pointer, shown
 from compiler.specialization import (
     SUFFIX_HINTS,
     Specialization,
@@ -27,7 +27,7 @@ from compiler.specialization import (
 from compiler.type_name import MAX_TYPE_CHARS, UnknownType, canonical_type
 
 MAX_PARAMETERS = 1024
-MOST_FAULTS = 50
+MOST_ERRORS = 50
 """Of one part of a request; finding what was meant takes its time."""
 
 _SUFFIXES = {hint: suffix for suffix, hint in SUFFIX_HINTS.items()}
@@ -42,27 +42,27 @@ def parse_specialization(
 ) -> Specialization:
     """Bring a request's `signature`, `hints` and `constexprs` to canonical form.
 
-    Raises RequestRejected with every fault found, each with its JSON pointer.
+    Raises RequestRejected with every error found, each with its JSON pointer.
     """
     _check_sizes(signature, hints or {}, constexprs or {})
-    faults: list[Fault] = []
+    errors: list[FieldError] = []
     named: dict[str, SpecializedParameter] = {}
     positional: tuple[SpecializedParameter, ...] = ()
     if isinstance(signature, str):
-        positional = _parse_positions(signature, faults)
+        positional = _parse_positions(signature, errors)
     elif isinstance(signature, dict | None):
-        signature = _with_items(signature or {}, hints or {}, constexprs or {}, faults)
+        signature = _with_items(signature or {}, hints or {}, constexprs or {}, errors)
         hints, constexprs = _of_parameters(hints or {}), _of_parameters(constexprs or {})
-        named = _parse_names(signature, faults)
+        named = _parse_names(signature, errors)
     else:
         message = "must be an object of types by parameter name, or a string of types by position"
-        faults.append(Fault("/signature", message))
-    _add_hints(named, hints or {}, faults, _misread(signature, named))
-    _add_constexprs(named, constexprs or {}, faults)
+        errors.append(FieldError("/signature", message))
+    _add_hints(named, hints or {}, errors, _misread(signature, named))
+    _add_constexprs(named, constexprs or {}, errors)
     if len(named) + len(positional) > MAX_PARAMETERS:
-        faults.append(Fault("/signature", f"more than {MAX_PARAMETERS} parameters"))
-    if faults:
-        raise RequestRejected(*faults)
+        errors.append(FieldError("/signature", f"more than {MAX_PARAMETERS} parameters"))
+    if errors:
+        raise RequestRejected(*errors)
     return Specialization(named, positional)
 
 
@@ -71,32 +71,36 @@ def _check_sizes(signature: Any, hints: dict[str, Any], constexprs: dict[str, An
     types = signature if isinstance(signature, dict) else {}
     for name, entries in ("signature", types), ("hints", hints), ("constexprs", constexprs):
         if len(entries) > MAX_PARAMETERS:
-            raise RequestRejected(Fault(pointer(name), f"more than {MAX_PARAMETERS} parameters"))
+            raise RequestRejected(
+                FieldError(pointer(name), f"more than {MAX_PARAMETERS} parameters")
+            )
     if isinstance(signature, str) and len(signature) > _MAX_SIGNATURE_CHARS:
         message = f"a signature of more than {_MAX_SIGNATURE_CHARS} characters"
-        raise RequestRejected(Fault("/signature", message))
+        raise RequestRejected(FieldError("/signature", message))
 
 
 def positions(signature: str) -> list[str]:
     """Return the entries of a signature by position. Raises RequestRejected for far too many."""
     if signature.count(",") > _MAX_COMMAS:
         message = f"more than {MAX_PARAMETERS} parameters"
-        raise RequestRejected(Fault("/signature", message))
+        raise RequestRejected(FieldError("/signature", message))
     return _SEPARATOR.split(signature) if signature.strip() else []
 
 
-def _parse_names(signature: dict[str, Any], faults: list[Fault]) -> dict[str, SpecializedParameter]:
+def _parse_names(
+    signature: dict[str, Any], errors: list[FieldError]
+) -> dict[str, SpecializedParameter]:
     named = {}
     for name, written in signature.items():
-        if len(faults) >= MOST_FAULTS:
+        if len(errors) >= MOST_ERRORS:
             break
         if not name.isidentifier():
             at = pointer("signature", name)
-            faults.append(Fault(at, f"{shown(name)} is not a parameter name"))
+            errors.append(FieldError(at, f"{shown(name)} is not a parameter name"))
         elif written != "constexpr":  # as Triton writes it; the value stands in `constexprs`
             is_short = isinstance(written, str) and len(written) <= MAX_TYPE_CHARS
             if not (is_short and (parameter := _usual_type(written))):
-                parameter = _collect(faults, _parse_type, written, pointer("signature", name))
+                parameter = _collect(errors, _parse_type, written, pointer("signature", name))
             if parameter is not None:
                 named[name] = parameter
     return named
@@ -110,16 +114,16 @@ def _usual_type(written: str) -> SpecializedParameter | None:
     return None
 
 
-def _parse_positions(signature: str, faults: list[Fault]) -> tuple[SpecializedParameter, ...]:
+def _parse_positions(signature: str, errors: list[FieldError]) -> tuple[SpecializedParameter, ...]:
     parameters = []
     for index, written in enumerate(positions(signature)):
-        if len(faults) >= MOST_FAULTS:
+        if len(errors) >= MOST_ERRORS:
             break
         try:
             parameters.append(_parse_position(written.strip()))
         except RequestRejected as rejected:
-            messages = [f"position {index}: {fault.message}" for fault in rejected.faults]
-            faults.extend(Fault("/signature", message) for message in messages)
+            messages = [f"position {index}: {error.message}" for error in rejected.errors]
+            errors.extend(FieldError("/signature", message) for message in messages)
     return tuple(parameters)
 
 
@@ -136,28 +140,30 @@ def _parse_type(written: Any, at: str, depth: int = 0) -> SpecializedParameter:
         return SpecializedParameter(type=_tuple_type(written, at, depth))
     if written == "constexpr" and depth:
         message = 'a constant item needs its value: in `constexprs` by its path, such as "pair.1"'
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     if not isinstance(written, str):
-        raise RequestRejected(Fault(at, "a type is a string such as '*fp32:16', or a list of them"))
+        raise RequestRejected(
+            FieldError(at, "a type is a string such as '*fp32:16', or a list of them")
+        )
     name, colon, suffix = written.partition(":")
     try:
         parameter = SpecializedParameter(type=canonical_type(name))
     except UnknownType as error:
-        raise RequestRejected(Fault(at, str(error))) from None
+        raise RequestRejected(FieldError(at, str(error))) from None
     if not colon:
         return parameter
     if suffix.strip() not in SUFFIX_HINTS:
         message = (
             f"{shown(suffix)} after ':' is no hint; write :16 (divisible by 16) or :1 (equal to 1)"
         )
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     return parameter.with_hint(SUFFIX_HINTS[suffix.strip()], at)
 
 
 def _tuple_type(items: list[Any], at: str, depth: int) -> list[Any]:
     if len(items) > MAX_TUPLE_ITEMS or depth >= MAX_DEPTH:
         message = f"tuples hold at most {MAX_TUPLE_ITEMS} items and nest {MAX_DEPTH} deep"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     types: list[Any] = []
     for index, item in enumerate(items):
         if item is None or isinstance(item, dict):
@@ -175,7 +181,7 @@ def _constant_item(item: Any, at: str) -> Any:
         return None
     if list(item) != ["constexpr"]:
         message = 'an item is a type, a tuple of them, null, or a constant: {"constexpr": 4}'
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     value = canonical_value(item["constexpr"], pointer_below(at, "constexpr"))
     return None if value is None else {"constexpr": value}
 
@@ -189,7 +195,7 @@ def _misread(signature: Any, named: dict[str, SpecializedParameter]) -> set[str]
 def _add_hints(
     named: dict[str, SpecializedParameter],
     hints: dict[str, list[str]],
-    faults: list[Fault],
+    errors: list[FieldError],
     misread: set[str],
 ) -> None:
     for name, written in hints.items():
@@ -197,36 +203,36 @@ def _add_hints(
             # of a type that was not understood enough is said
             if name not in misread:
                 message = f"{shown(name)} has no type in `signature` that a hint could belong to"
-                faults.append(Fault(pointer("hints", name), message))
+                errors.append(FieldError(pointer("hints", name), message))
             continue
         for index, hint in enumerate(written):
             at = pointer("hints", name, index)
-            named[name] = _collect(faults, named[name].with_hint, hint, at) or named[name]
+            named[name] = _collect(errors, named[name].with_hint, hint, at) or named[name]
 
 
 def _add_constexprs(
-    named: dict[str, SpecializedParameter], constexprs: dict[str, Any], faults: list[Fault]
+    named: dict[str, SpecializedParameter], constexprs: dict[str, Any], errors: list[FieldError]
 ) -> None:
     for name, raw in constexprs.items():
         at = pointer("constexprs", name)
         if not name.isidentifier():
-            faults.append(Fault(at, f"{shown(name)} is not a parameter name"))
+            errors.append(FieldError(at, f"{shown(name)} is not a parameter name"))
         elif name in named:
             message = (
                 f"{shown(name)} has a type in `signature` and a value here; "
                 "leave it out of one of them (a constexpr is not passed at launch)"
             )
-            faults.append(Fault(at, message))
+            errors.append(FieldError(at, message))
         else:
-            value = _collect(faults, canonical_value, raw, at)
+            value = _collect(errors, canonical_value, raw, at)
             named[name] = SpecializedParameter(value=value, is_constexpr=True)
 
 
-def _collect(faults: list[Fault], parse: Any, *arguments: Any) -> Any:
+def _collect(errors: list[FieldError], parse: Any, *arguments: Any) -> Any:
     try:
         return parse(*arguments)
     except RequestRejected as rejected:
-        faults.extend(rejected.faults)
+        errors.extend(rejected.errors)
         return None
 
 
@@ -234,24 +240,24 @@ def _with_items(
     signature: dict[str, Any],
     hints: dict[str, list[str]],
     constexprs: dict[str, Any],
-    faults: list[Fault],
+    errors: list[FieldError],
 ) -> dict[str, Any]:
     """Return `signature` with the hints and constants of items in its tuples.
 
-    What names no item is added to `faults`.
+    What names no item is added to `errors`.
     """
     written = dict(signature)
     for path, value in _of_items(constexprs).items():
         at = pointer("constexprs", path)
-        _set_item(written, path, {"constexpr": value}, at, faults)
+        _set_item(written, path, {"constexpr": value}, at, errors)
     for path, names in _of_items(hints).items():
         for index, hint in enumerate(names):
             at = pointer("hints", path, index)
             if hint in _SUFFIXES:
-                _set_item(written, path, _SUFFIXES[hint], at, faults)
+                _set_item(written, path, _SUFFIXES[hint], at, errors)
             else:
                 message = f"{shown(hint)} cannot be said of an item of a tuple"
-                faults.append(Fault(at, f"{message}; there are {', '.join(_SUFFIXES)}"))
+                errors.append(FieldError(at, f"{message}; there are {', '.join(_SUFFIXES)}"))
     return written
 
 
@@ -264,16 +270,18 @@ def _of_items(entries: dict[str, Any]) -> dict[str, Any]:
     return {path: entry for path, entry in entries.items() if "." in path}
 
 
-def _set_item(written: dict[str, Any], path: str, new: Any, at: str, faults: list[Fault]) -> None:
+def _set_item(
+    written: dict[str, Any], path: str, new: Any, at: str, errors: list[FieldError]
+) -> None:
     """Replace the item at `path` by a constant, or add a suffix to its type."""
     name, *indices = path.split(".")
     if not all(index.isdecimal() and len(index) < 4 for index in indices):
-        faults.append(Fault(at, f"{shown(path)} is not the path of an item, such as pair.0"))
+        errors.append(FieldError(at, f"{shown(path)} is not the path of an item, such as pair.0"))
         return
     changed = _with_item(written.get(name), [int(index) for index in indices], new)
     if changed is None:
         message = f"{shown(path)} names no item of a tuple in `signature`"
-        faults.append(Fault(at, message))
+        errors.append(FieldError(at, message))
     else:
         written[name] = changed
 

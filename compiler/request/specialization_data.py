@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.rejection import Fault, RequestRejected, shown
+from compiler.rejection import FieldError, RequestRejected, shown
 from compiler.request.options import misfit
 from compiler.request.signature import parse_specialization
 from compiler.specialization import Specialization
@@ -71,8 +71,8 @@ def read_jit_data(written: Any) -> JitData:
     try:
         specialization = parse_specialization(types, hints, constants)
     except RequestRejected as rejected:
-        faults = [Fault(AT + fault.pointer, fault.message) for fault in rejected.faults]
-        raise RequestRejected(*faults) from None
+        errors = [FieldError(AT + error.pointer, error.message) for error in rejected.errors]
+        raise RequestRejected(*errors) from None
     options = data.get("options")
     return JitData(
         specialization=specialization,
@@ -142,4 +142,4 @@ def _backend(options: Any, target: Any) -> str | None:
 
 
 def _fault(message: str) -> RequestRejected:
-    return RequestRejected(Fault(AT, message))
+    return RequestRejected(FieldError(AT, message))

@@ -11,8 +11,8 @@ from typing import Any
 
 from compiler.constexpr import MAX_DEPTH, pointer_below
 from compiler.rejection import (
-    MAX_FAULTS,
-    Fault,
+    MAX_ERRORS,
+    FieldError,
     RequestRejected,
     collecting,
     did_you_mean,
@@ -53,20 +53,20 @@ def check_descriptor(descriptor: Descriptor, allocation: BoundAllocation, at: st
     Its base lies in `allocation`.
     """
     base = descriptor.base
-    faults = [*_base_faults(base, allocation, at), *_block_faults(descriptor.block_shape, base, at)]
+    errors = [*_base_errors(base, allocation, at), *_block_errors(descriptor.block_shape, base, at)]
     if descriptor.padding == "nan" and not is_floating(base.dtype):
         message = f"padding nan needs a floating-point dtype, not {base.dtype}"
-        faults.append(Fault(pointer_below(at, "padding"), message))
-    if faults:
-        raise RequestRejected(*faults)
+        errors.append(FieldError(pointer_below(at, "padding"), message))
+    if errors:
+        raise RequestRejected(*errors)
 
 
-def _base_faults(base: Buffer, allocation: BoundAllocation, at: str) -> list[Fault]:
+def _base_errors(base: Buffer, allocation: BoundAllocation, at: str) -> list[FieldError]:
     at = pointer_below(at, "base")
     item_bytes = ITEM_BYTES[base.dtype]
     if not 1 <= len(base.shape) <= MAX_DIMENSIONS or 0 in base.shape:
         message = f"a descriptor has 1 to {MAX_DIMENSIONS} dimensions, none of them 0"
-        return [Fault(at, message)]
+        return [FieldError(at, message)]
     messages = []
     if allocation.align_bytes % 16 or base.offset * item_bytes % 16:
         messages.append("the base of a descriptor must be aligned to 16 bytes")
@@ -76,17 +76,17 @@ def _base_faults(base: Buffer, allocation: BoundAllocation, at: str) -> list[Fau
         messages.append("all strides but the last must be multiples of 16 bytes")
     if any(stride < 0 for stride in base.strides):
         messages.append("strides of a descriptor cannot be negative")
-    return [Fault(at, message) for message in messages]
+    return [FieldError(at, message) for message in messages]
 
 
-def _block_faults(block: list[int], base: Buffer, at: str) -> list[Fault]:
+def _block_errors(block: list[int], base: Buffer, at: str) -> list[FieldError]:
     at = pointer_below(at, "block_shape")
     if len(block) != len(base.shape):
-        return [Fault(at, f"{len(block)} dimensions, but the base has {len(base.shape)}")]
+        return [FieldError(at, f"{len(block)} dimensions, but the base has {len(base.shape)}")]
     if any(extent < 1 or extent & (extent - 1) for extent in block):
-        return [Fault(at, "every extent must be a power of two")]
+        return [FieldError(at, "every extent must be a power of two")]
     if prod(block) > MAX_BLOCK_ELEMENTS:
-        return [Fault(at, f"a block has at most {MAX_BLOCK_ELEMENTS} elements")]
+        return [FieldError(at, f"a block has at most {MAX_BLOCK_ELEMENTS} elements")]
     return []
 
 
@@ -100,25 +100,25 @@ def bind_arguments(
 ) -> BoundArguments:
     """Return the bound form of the arguments described at pointer `at`; seeds must be there.
 
-    Raises RequestRejected with every fault found, among them more than `max_bytes` in all.
+    Raises RequestRejected with every error found, among them more than `max_bytes` in all.
     """
     if len(raw) > MAX_PARAMETERS:
-        raise RequestRejected(Fault(at, f"more than {MAX_PARAMETERS} arguments"))
-    faults: list[Fault] = []
+        raise RequestRejected(FieldError(at, f"more than {MAX_PARAMETERS} arguments"))
+    errors: list[FieldError] = []
     binder = _Binder(raw, at)
     for name in raw:
-        if len(faults) >= MAX_FAULTS:
+        if len(errors) >= MAX_ERRORS:
             break
-        with collecting(faults):
+        with collecting(errors):
             if not name.isidentifier():
                 raise RequestRejected(
-                    Fault(at + pointer(name), f"{shown(name)} is not a parameter name")
+                    FieldError(at + pointer(name), f"{shown(name)} is not a parameter name")
                 )
             binder.named(name)
-    with collecting(faults):
+    with collecting(errors):
         check_size(binder.allocations, max_bytes, at)
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)
     arguments = {name: binder.bound[name] for name in raw}
     return BoundArguments(allocations=binder.allocations, arguments=arguments)
 
@@ -149,7 +149,7 @@ class _Binder:
             return self._tuple(name, raw, at, depth)
         if not isinstance(raw, dict):
             message = f"{shown(raw)} is no argument; write {_KINDS} (strings are constexprs)"
-            raise RequestRejected(Fault(at, message))
+            raise RequestRejected(FieldError(at, message))
         if "tuple" in raw:
             items = read(WrappedTuple, raw, at).items
             return self._tuple(name, items, pointer_below(at, "tuple"), depth)
@@ -160,7 +160,7 @@ class _Binder:
 
     def _tuple(self, name: str, items: list[Any], at: str, depth: int) -> TupleArgument:
         if depth >= MAX_DEPTH:
-            raise RequestRejected(Fault(at, f"tuples nest {MAX_DEPTH} deep at most"))
+            raise RequestRejected(FieldError(at, f"tuples nest {MAX_DEPTH} deep at most"))
         bound = [
             self._bind(f"{name}.{index}", item, pointer_below(at, index), depth + 1)
             for index, item in enumerate(items)
@@ -181,7 +181,7 @@ class _Binder:
         if isinstance(raw, dict) and "view" in raw:
             return self._view(read(WrappedView, raw, at).view, pointer_below(at, "view"))
         if not isinstance(raw, dict) or not raw.keys() & BufferArgument.model_fields.keys():
-            raise RequestRejected(Fault(at, f"{shown(raw)} is no argument; write {_KINDS}"))
+            raise RequestRejected(FieldError(at, f"{shown(raw)} is no argument; write {_KINDS}"))
         described = read(BufferArgument, raw, at)
         index = len(self.allocations)
         allocation, buffer = bind_buffer(name, index, described, align_bytes, at)
@@ -197,17 +197,17 @@ class _Binder:
         name, *path = of.split(".")
         if name not in self._raw:
             message = f"there is no argument {shown(of)}.{did_you_mean(name, self._raw)}"
-            raise RequestRejected(Fault(at, message))
+            raise RequestRejected(FieldError(at, message))
         if name not in self.bound and name in self._entered:
             message = f"{shown(of)} is not bound: it is wrong itself, or views form a circle"
-            raise RequestRejected(Fault(at, message))
+            raise RequestRejected(FieldError(at, message))
         self._first(name, at)
         found: Argument | None = self.bound[name]
         for index in path:
             found = _item(found, index)
         base = found.base if isinstance(found, Descriptor) else found
         if not isinstance(base, Buffer):
-            raise RequestRejected(Fault(at, f"{shown(of)} is not a buffer that can be viewed"))
+            raise RequestRejected(FieldError(at, f"{shown(of)} is not a buffer that can be viewed"))
         return base
 
     def _first(self, name: str, at: str) -> None:
@@ -217,7 +217,7 @@ class _Binder:
                 f"more than {_MOST_WAITING} views wait for one another; "
                 "write what they are of before them"
             )
-            raise RequestRejected(Fault(at, message))
+            raise RequestRejected(FieldError(at, message))
         self._waiting += 1
         try:
             self.named(name)

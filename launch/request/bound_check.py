@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from compiler.constexpr import MAX_DEPTH, canonical_value, pointer_below
-from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, pointer, shown
 from compiler.request.signature import MAX_PARAMETERS
 from compiler.type_name import SCALAR_BYTES
 from launch.request.argument_binding import check_descriptor
@@ -107,7 +107,7 @@ def _check_owner(allocation: BoundAllocation, owner: Buffer | None) -> None:
     if allocation.init is not None:
         at = pointer_below(_AT + pointer(allocation.name), "init")
         if bind_init(allocation.init, [prod(owner.shape)], allocation.dtype, at) != allocation.init:
-            raise RequestRejected(Fault(at, "is not complete"))
+            raise RequestRejected(FieldError(at, "is not complete"))
 
 
 def _check_scalar(scalar: Scalar, name: str) -> None:
@@ -123,4 +123,4 @@ def _check_scalar(scalar: Scalar, name: str) -> None:
 
 
 def _refused(name: str, why: str) -> RequestRejected:
-    return RequestRejected(Fault(_AT + pointer(name), why))
+    return RequestRejected(FieldError(_AT + pointer(name), why))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 from compiler.constexpr import pointer_below
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.type_name import UnknownType, canonical_dtype
 from launch.request.argument_schema import MAX_ALIGN_BYTES, BufferArgument, ViewArgument
 from launch.request.bound_arguments import BoundAllocation, Buffer
@@ -99,7 +99,7 @@ def view_of(base: Buffer, allocation: BoundAllocation, argument: ViewArgument, a
             f"reaches elements {span.start} to {span.stop - 1} of {allocation.name}, "
             f"which has {allocation.elements}"
         )
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     return Buffer(
         allocation=base.allocation,
         shape=shape,
@@ -119,28 +119,28 @@ def check_size(allocations: Sequence[BoundAllocation], max_bytes: int, at: str) 
             f"the buffers take {size_bytes} bytes together, more than the {max_bytes} allowed; "
             f"the largest is {largest.name} with {largest.size_bytes}"
         )
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
 
 
 def _check_use(argument: BufferArgument, strides: list[int], at: str) -> None:
     if argument.init is None and not argument.output:
         message = 'give it an `init` such as {"kind": "zeros"}, or "output": true, or both'
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     if may_overlap(argument.shape, strides):
         message = (
             "elements could share memory with these strides; give a buffer without, "
             'and the argument as {"view": {"of": ..., "shape": [...], "strides": [...]}}'
         )
-        raise RequestRejected(Fault(pointer_below(at, "strides"), message))
+        raise RequestRejected(FieldError(pointer_below(at, "strides"), message))
 
 
 def _dtype(argument: str, at: str) -> str:
     try:
         dtype = canonical_dtype(argument)
     except UnknownType as error:
-        raise RequestRejected(Fault(at, str(error))) from None
+        raise RequestRejected(FieldError(at, str(error))) from None
     if dtype not in ITEM_BYTES:
-        raise RequestRejected(Fault(at, f"there are no buffers of {dtype}"))
+        raise RequestRejected(FieldError(at, f"there are no buffers of {dtype}"))
     return dtype
 
 
@@ -149,7 +149,7 @@ def _strides(shape: list[int], strides: list[int] | None, at: str) -> list[int]:
         return contiguous_strides(shape)
     if len(strides) != len(shape):
         message = f"{len(strides)} strides for a shape of {len(shape)} dimensions"
-        raise RequestRejected(Fault(pointer_below(at, "strides"), message))
+        raise RequestRejected(FieldError(pointer_below(at, "strides"), message))
     return strides
 
 
@@ -157,15 +157,15 @@ def _elements(argument: BufferArgument, strides: list[int], item_bytes: int, at:
     span = reached(argument.shape, strides, argument.offset)
     if span.start < 0:
         message = f"negative strides reach {-span.start} elements before the memory; raise `offset`"
-        raise RequestRejected(Fault(pointer_below(at, "offset"), message))
+        raise RequestRejected(FieldError(pointer_below(at, "offset"), message))
     if span.stop * item_bytes >= 2**63:
         message = f"{span.stop} elements are more than 64-bit addresses can count"
-        raise RequestRejected(Fault(pointer_below(at, "shape"), message))
+        raise RequestRejected(FieldError(pointer_below(at, "shape"), message))
     return span.stop
 
 
 def _alignment(align_bytes: int, at: str) -> int:
     if align_bytes & (align_bytes - 1):
         message = f"{align_bytes} is not a power of two up to {MAX_ALIGN_BYTES}"
-        raise RequestRejected(Fault(pointer_below(at, "align_bytes"), message))
+        raise RequestRejected(FieldError(pointer_below(at, "align_bytes"), message))
     return align_bytes

@@ -1,6 +1,6 @@
 """Cases: what each changes, merged over what the launch says, and checked as far as JSON shows.
 
-A fault of an argument points to where the request has it, in the case or in the launch.
+An error of an argument points to where the request has it, in the case or in the launch.
 """
 
 import random
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
 
 from compiler.compilation import amended
-from compiler.rejection import MAX_FAULTS, Fault, RequestRejected, collecting, pointer
+from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected, collecting, pointer
 from launch.request.argument_binding import bind_arguments
 from launch.request.argument_schema import MAX_ARGUMENTS
 from launch.request.bound_arguments import BoundArguments
@@ -40,9 +40,9 @@ class Origin:
     is_changed_list: bool = False
     reference_at: str = "/reference"
 
-    def relocate(self, faults: Iterable[Fault]) -> list[Fault]:
-        """Return faults of bound arguments (`/arguments/x_ptr/...`) with their true pointers."""
-        return [Fault(self._pointer(fault.pointer), fault.message) for fault in faults]
+    def relocate(self, errors: Iterable[FieldError]) -> list[FieldError]:
+        """Return errors of bound arguments (`/arguments/x_ptr/...`) with their true pointers."""
+        return [FieldError(self._pointer(error.pointer), error.message) for error in errors]
 
     def _pointer(self, bound: str) -> str:
         path = bound.removeprefix(ARGUMENTS + "/")
@@ -94,28 +94,28 @@ class Case(BaseModel):
 def cases_of(request: LaunchRequest, max_bytes: int) -> list[tuple[Case, Origin]]:
     """Return the cases of a launch and where it describes them; one without a name if it has none.
 
-    The seeds must be there (see `with_seeds`). Raises RequestRejected with all faults.
+    The seeds must be there (see `with_seeds`). Raises RequestRejected with all errors.
     """
     _check_count(request)
     base = named_arguments(request.arguments, ARGUMENTS)
     if not request.cases:
         return [_case(request, base, 0, CaseRequest(), "", max_bytes)]
-    faults: list[Fault] = []
+    errors: list[FieldError] = []
     cases: list[tuple[Case, Origin]] = []
     written = 0
     for index, changes in enumerate(request.cases):
-        if len(faults) >= MAX_FAULTS:
+        if len(errors) >= MAX_ERRORS:
             break
-        with collecting(faults):
+        with collecting(errors):
             at = pointer("cases", index)
             cases.append(_case(request, base, index, changes, at, max_bytes))
             written += _listed_values(cases[-1][0].bound)
         if written > MAX_LISTED_VALUES:
             message = f"the cases write out more than {MAX_LISTED_VALUES} values; upload them"
-            faults.append(Fault(pointer("cases"), message))
+            errors.append(FieldError(pointer("cases"), message))
             break
-    if faults:
-        raise RequestRejected(*dict.fromkeys(faults))  # cases share what they do not change
+    if errors:
+        raise RequestRejected(*dict.fromkeys(errors))  # cases share what they do not change
     return cases
 
 
@@ -128,7 +128,7 @@ def _check_count(request: LaunchRequest) -> None:
     if count > MAX_ARGUMENTS:
         at = pointer("cases") if request.cases else ARGUMENTS
         message = f"more than {MAX_ARGUMENTS} arguments, items of tuples and all cases included"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
 
 
 def _count(arguments: Any) -> int:
@@ -157,7 +157,7 @@ def _case(
     at: str,
     max_bytes: int,
 ) -> tuple[Case, Origin]:
-    faults: list[Fault] = []
+    errors: list[FieldError] = []
     changed: dict[str, Any] = {}
     if changes.arguments is not None:
         changed = named_arguments(changes.arguments, at + ARGUMENTS)
@@ -171,14 +171,14 @@ def _case(
     try:
         bound = bind_arguments(merge_arguments(base, changed), ARGUMENTS, max_bytes)
     except RequestRejected as rejected:
-        faults += origin.relocate(rejected.faults)
-    with collecting(faults):
+        errors += origin.relocate(rejected.errors)
+    with collecting(errors):
         own = changes.grid is not None
         grid = parse_grid(changes.grid, at + "/grid") if own else parse_grid(request.grid)
-    with collecting(faults):
+    with collecting(errors):
         reference = _reference(request.reference, changes.reference, origin.reference_at)
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)
     case = Case(index=index, name=changes.name, bound=bound, grid=grid, reference=reference)
     return case, origin
 
@@ -197,7 +197,7 @@ def named_arguments(raw: Any, at: str) -> dict[str, Any]:
     if isinstance(raw, list):
         return {f"arg{index}": item for index, item in enumerate(raw)}
     if not isinstance(raw, dict):
-        raise RequestRejected(Fault(at, "must be an object by name, or a list by position"))
+        raise RequestRejected(FieldError(at, "must be an object by name, or a list by position"))
     return raw
 
 

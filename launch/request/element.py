@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from compiler.json_number import NON_FINITE, written_number
-from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, pointer, shown
 from compiler.type_name import SCALAR_BYTES
 
 MAX_VALUES = 65_536
@@ -21,7 +21,7 @@ def bind_values(values: Any, shape: list[int], dtype: str, at: str) -> list[Any]
     """
     if math.prod(shape) > MAX_VALUES:
         message = f"more than {MAX_VALUES} values; upload them with PUT /v1/tensors/{{digest}}"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     leaves = _leaves(values, shape, at)
     return [element_json(read_element(item, dtype, where)) for where, item in leaves]
 
@@ -31,7 +31,7 @@ def _leaves(values: Any, shape: list[int], at: str) -> Iterator[tuple[str, Any]]
         yield at, values
         return
     if not isinstance(values, list) or len(values) != shape[0]:
-        raise RequestRejected(Fault(at, f"must be a list of {shape[0]}, as the shape says"))
+        raise RequestRejected(FieldError(at, f"must be a list of {shape[0]}, as the shape says"))
     for index, item in enumerate(values):
         yield from _leaves(item, shape[1:], at + pointer(index))
 
@@ -72,7 +72,7 @@ def read_element(raw: Any, dtype: str, at: str) -> Number:
     """
     number = _float(raw) if is_floating(dtype) else _integer(raw, dtype)
     if number is None:
-        raise RequestRejected(Fault(at, f"{shown(raw)} is no {dtype}; {_expected(dtype)}"))
+        raise RequestRejected(FieldError(at, f"{shown(raw)} is no {dtype}; {_expected(dtype)}"))
     return number
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.constexpr import pointer_below
-from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
+from compiler.rejection import FieldError, RequestRejected, did_you_mean, shown
 from launch.expression import Expression, read_expression
 from launch.formula import Bounds, FormulaFailed
 
@@ -74,7 +74,7 @@ class Grid:
 
         Raises RequestRejected for an unknown name and for a dimension outside of CUDA's limits.
         """
-        faults: list[Fault] = []
+        errors: list[FieldError] = []
         grid = [1, 1, 1]
         integers = _Integers(values)
         for axis, dimension in enumerate(self.dimensions):
@@ -85,9 +85,9 @@ class Grid:
                 grid[axis] = _bounded(int(extent), axis)
             except FormulaFailed as failed:
                 message = f"{shown(self.source[axis])}: {failed}"
-                faults.append(Fault(pointer_below(self.at, axis), message))
-        if faults:
-            raise RequestRejected(*faults)
+                errors.append(FieldError(pointer_below(self.at, axis), message))
+        if errors:
+            raise RequestRejected(*errors)
         return grid
 
 
@@ -123,16 +123,16 @@ def parse_grid(raw: Any, at: str = "/grid") -> Grid:
     Raises RequestRejected for every dimension that is none.
     """
     if not isinstance(raw, list) or not 1 <= len(raw) <= len(LIMITS):
-        raise RequestRejected(Fault(at, f"must be a list of one to three; {_BOUNDS.grammar}"))
-    faults: list[Fault] = []
+        raise RequestRejected(FieldError(at, f"must be a list of one to three; {_BOUNDS.grammar}"))
+    errors: list[FieldError] = []
     dimensions = []
     for axis, item in enumerate(raw):
         try:
             dimensions.append(_dimension(item, axis))
         except FormulaFailed as failed:
-            faults.append(Fault(pointer_below(at, axis), f"{shown(item)}: {failed}"))
-    if faults:
-        raise RequestRejected(*faults)
+            errors.append(FieldError(pointer_below(at, axis), f"{shown(item)}: {failed}"))
+    if errors:
+        raise RequestRejected(*errors)
     return Grid(tuple(dimensions), tuple(raw), at)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from compiler import compilation
 from compiler.constexpr import plain_value, pointer_below
-from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, pointer, shown
 from compiler.specialization import SUFFIX_HINTS, SpecializedParameter
 from compiler.type_name import is_pointer
 from launch.request.bound_arguments import (
@@ -57,14 +57,14 @@ def _of_pointer(hint: str, buffer: Buffer, bound: BoundArguments) -> str | None:
 
 
 class HintViolated(RequestRejected):
-    """Every fault is an argument that breaks a hint or constant of the compilation."""
+    """Every error is an argument that breaks a hint or constant of the compilation."""
 
     slug = "hint_violated"
 
 
 @dataclass(frozen=True, slots=True)
 class _Broken:
-    fault: Fault
+    error: FieldError
     is_hint: bool
 
 
@@ -98,11 +98,11 @@ def check_hints(
     for name, argument in bound.arguments.items():
         if name in named:
             broken += _broken(named[name], argument, bound, at + pointer(name))
-    others = [item.fault for item in broken if not item.is_hint]
+    others = [item.error for item in broken if not item.is_hint]
     if others:
         raise RequestRejected(*others)
     if broken:
-        raise HintViolated(*(item.fault for item in broken))
+        raise HintViolated(*(item.error for item in broken))
 
 
 def _missing(
@@ -112,7 +112,7 @@ def _missing(
         constant = parameter.is_constexpr or "equal_to_1" in parameter.hints
         if not constant and name not in bound.arguments:
             message = f"there is no argument for {shown(name)} of type {parameter.type}"
-            yield _Broken(Fault(at, message), is_hint=False)
+            yield _Broken(FieldError(at, message), is_hint=False)
 
 
 def _unknown(
@@ -122,7 +122,7 @@ def _unknown(
         if name not in named:
             known = ", ".join(named) or "none"
             message = f"is no parameter that the compilation has a type for; it has {known}"
-            yield _Broken(Fault(at + pointer(name), message), is_hint=False)
+            yield _Broken(FieldError(at + pointer(name), message), is_hint=False)
 
 
 def _broken(
@@ -132,17 +132,17 @@ def _broken(
         value = plain_value(parameter.value)
         if _plain(argument) != value:
             message = f"was compiled as the constant {shown(value)}"
-            yield _Broken(Fault(at, message), is_hint=True)
+            yield _Broken(FieldError(at, message), is_hint=True)
     elif isinstance(parameter.type, list):
         yield from _broken_items(parameter.type, argument, bound, at)
     elif not _is_of(str(parameter.type), argument, bound):
         message = f"must be of type {parameter.type}"
-        yield _Broken(Fault(at, message), is_hint=False)
+        yield _Broken(FieldError(at, message), is_hint=False)
     else:
         for hint in sorted(parameter.hints):
             if breach := violation_of_hint(hint, argument, bound):
                 message = f"{breach}; it breaks the hint {hint} that the kernel was compiled with"
-                yield _Broken(Fault(at, message), is_hint=True)
+                yield _Broken(FieldError(at, message), is_hint=True)
 
 
 def _broken_items(
@@ -150,7 +150,7 @@ def _broken_items(
 ) -> Iterator[_Broken]:
     if not isinstance(argument, TupleArgument) or len(argument.items) != len(types):
         message = f"must be a tuple of {len(types)}"
-        yield _Broken(Fault(at, message), is_hint=False)
+        yield _Broken(FieldError(at, message), is_hint=False)
         return
     for index, (kind, item) in enumerate(zip(types, argument.items, strict=True)):
         yield from _broken(_item(kind), item, bound, pointer_below(at, index))

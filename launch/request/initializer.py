@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from compiler.constexpr import pointer_below
-from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
+from compiler.rejection import FieldError, RequestRejected, did_you_mean, shown
 from compiler.request.compile_request import Json
 from launch.request.element import (
     ELEMENT_SCHEMA,
@@ -139,12 +139,12 @@ def bind_init(raw: Any, shape: list[int], dtype: str, at: str) -> Init:
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("kind"), str):
         message = f'write an object such as {{"kind": "zeros"}}; kinds are {", ".join(_KINDS)}'
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     name = raw["kind"]
     if name not in _KINDS:
         message = f"{shown(name)} is no kind of initialiser.{did_you_mean(name, _KINDS)}"
         message += f" There are {', '.join(_KINDS)}."
-        raise RequestRejected(Fault(pointer_below(at, "kind"), message))
+        raise RequestRejected(FieldError(pointer_below(at, "kind"), message))
     kind = read(_KINDS[name], raw, at)
     return {"kind": name, **_BINDERS[name](kind, _Filled(shape, dtype, at))}
 
@@ -175,7 +175,7 @@ class _Filled:
         span = INTEGER_RANGES[self.dtype]
         if lowest < span.start or highest > span.stop - 1:
             message = f"makes numbers outside of {self.dtype} ({span.start} to {span.stop - 1})"
-            raise RequestRejected(Fault(self.at, message))
+            raise RequestRejected(FieldError(self.at, message))
 
 
 def _constant(_kind: ConstantInit, _filled: _Filled) -> Init:
@@ -198,7 +198,7 @@ def _arange(kind: ArangeInit, filled: _Filled) -> Init:
 def _uniform(kind: UniformInit, filled: _Filled) -> Init:
     if kind.low > kind.high or not math.isfinite(kind.high - kind.low):
         message = "must not be below low, nor further above it than a float can say"
-        raise RequestRejected(Fault(pointer_below(filled.at, "high"), message))
+        raise RequestRejected(FieldError(pointer_below(filled.at, "high"), message))
     return {"seed": kind.seed, "low": kind.low, "high": kind.high}
 
 
@@ -209,7 +209,7 @@ def _normal(kind: NormalInit, _filled: _Filled) -> Init:
 def _randint(kind: RandintInit, filled: _Filled) -> Init:
     if kind.low >= kind.high or (kind.low < 0 and kind.high > 2**63):
         message = "high is exclusive: it must be above low, and at most 2^63 where low is negative"
-        raise RequestRejected(Fault(pointer_below(filled.at, "high"), message))
+        raise RequestRejected(FieldError(pointer_below(filled.at, "high"), message))
     filled.check(kind.low, kind.high - 1)
     return {"seed": kind.seed, "low": kind.low, "high": kind.high}
 

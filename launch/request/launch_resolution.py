@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.constexpr import Value, plain_value
-from compiler.rejection import Fault, RequestRejected, collecting, did_you_mean, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, collecting, did_you_mean, pointer, shown
 from compiler.request.resolution import read_specialization
 from compiler.specialization import Specialization
 from compiler.target import parse_target
@@ -30,7 +30,7 @@ _OLD_NAMES = {"interpreter": CPU}
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A request that its JSON shows no fault of; `located` are its cases with their origins."""
+    """A request that its JSON shows no error of; `located` are its cases with their origins."""
 
     device: str | DeviceClass
     specialization: Specialization | None
@@ -53,26 +53,26 @@ class Resolved:
 def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolved:
     """Return what `request` means; its seeds must be there (`case.with_seeds`).
 
-    Raises RequestRejected with every fault, HintViolated where only hints are broken.
+    Raises RequestRejected with every error, HintViolated where only hints are broken.
     """
-    faults: list[Fault] = list(_contradictions(request))
-    with collecting(faults):
+    errors: list[FieldError] = list(_contradictions(request))
+    with collecting(errors):
         device = read_device(request.device)
         if device == AUTO and (request.trace is not None or not _has_target(request)):
             device = CPU  # alone can trace, and needs no target
-        faults += _device_faults(request, device)
+        errors += _device_errors(request, device)
     specialization = None
     if request.compilation is not None:
-        with collecting(faults), below("/compilation"):
+        with collecting(errors), below("/compilation"):
             specialization = _specialization(request.compilation)
-    with collecting(faults):
+    with collecting(errors):
         located = cases_of(request, max_bytes)
         cases = [case for case, _ in located]
-        faults += _wrong_returns(request, cases)
-        faults += _same_values(request, cases)
-        faults += _fuzz_faults(request, cases)
-    if faults:
-        raise RequestRejected(*faults)
+        errors += _wrong_returns(request, cases)
+        errors += _same_values(request, cases)
+        errors += _fuzz_errors(request, cases)
+    if errors:
+        raise RequestRejected(*errors)
     resolved = Resolved(device, specialization, located)
     _check_cases(resolved)
     return resolved
@@ -89,7 +89,7 @@ def read_device(raw: Any) -> str | DeviceClass:
         message = (
             f'{shown(raw)} is no device; write "auto", "cpu", "gpu" or {{"target": "cuda:90"}}'
         )
-        raise RequestRejected(Fault("/device", message))
+        raise RequestRejected(FieldError("/device", message))
     device = read(DeviceClass, raw, "/device")
     with below("/device"):
         parse_target(device.target)
@@ -114,92 +114,94 @@ def _python(value: Value) -> Any:
     return plain_value(value)
 
 
-def _contradictions(request: LaunchRequest) -> Iterator[Fault]:
+def _contradictions(request: LaunchRequest) -> Iterator[FieldError]:
     if (request.compilation is None) == (request.compilation_key is None):
-        yield Fault("", "give either `compilation`, or the `compilation_key` of a finished one")
+        yield FieldError(
+            "", "give either `compilation`, or the `compilation_key` of a finished one"
+        )
     if isinstance(request.arguments, list) and request.compilation and request.compilation.source:
-        yield Fault("/arguments", "must be an object by name; by position is for IR")
-    yield from repeats_faults(request.timing)
+        yield FieldError("/arguments", "must be an object by name; by position is for IR")
+    yield from repeats_errors(request.timing)
 
 
-def repeats_faults(timing: RepeatsRequest | None) -> Iterator[Fault]:
+def repeats_errors(timing: RepeatsRequest | None) -> Iterator[FieldError]:
     """Find what `timing` says against itself."""
     if timing is not None and timing.max_repeats is not None:
         least = timing.min_repeats if "min_repeats" in timing.model_fields_set else 1
         if timing.max_repeats < least:
-            yield Fault("/timing/max_repeats", f"is less than min_repeats, {least}")
+            yield FieldError("/timing/max_repeats", f"is less than min_repeats, {least}")
 
 
-def _device_faults(request: LaunchRequest, device: str | DeviceClass) -> Iterator[Fault]:
+def _device_errors(request: LaunchRequest, device: str | DeviceClass) -> Iterator[FieldError]:
     needs_gpu = device == GPU or isinstance(device, DeviceClass)
     if request.trace is not None and needs_gpu:
-        yield Fault("/trace", 'only the CPU device traces; write "device": "cpu"')
+        yield FieldError("/trace", 'only the CPU device traces; write "device": "cpu"')
     if needs_gpu and not _has_target(request):
         example = device.target if isinstance(device, DeviceClass) else "cuda:90"
         message = (
             f"a launch on a GPU needs the target to compile for, such as {shown(example)}; only "
             '"device": "cpu" does without'
         )
-        yield Fault("/compilation/target", message)
+        yield FieldError("/compilation/target", message)
         return
     if isinstance(device, DeviceClass) and request.compilation is not None:
         compiled = request.compilation.target
         with suppress(RequestRejected):  # said at /compilation/target
             if parse_target(device.target) != parse_target(compiled):
-                yield Fault("/device/target", f"the compilation is for {compiled}")
+                yield FieldError("/device/target", f"the compilation is for {compiled}")
 
 
 def _specialization(compilation: LaunchedKernel) -> Specialization:
-    faults: list[Fault] = []
-    with collecting(faults):
-        faults += _wrong_stages(compilation)
+    errors: list[FieldError] = []
+    with collecting(errors):
+        errors += _wrong_stages(compilation)
     specialization = Specialization()
     if compilation.ir is None:  # whose types are its own; what else is said of it gets refused
-        with collecting(faults):
+        with collecting(errors):
             specialization = read_specialization(compilation).specialization
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)
     return specialization
 
 
-def _wrong_stages(compilation: LaunchedKernel) -> Iterator[Fault]:
+def _wrong_stages(compilation: LaunchedKernel) -> Iterator[FieldError]:
     """Yield what is wrong with the stage to stop after. Raises RequestRejected for the target."""
     if not compilation.has_target:
         if compilation.stop_after is not None:
-            yield Fault("/stop_after", "without a target there are no stages; leave it out")
+            yield FieldError("/stop_after", "without a target there are no stages; leave it out")
         return
     stages = parse_target(compilation.target).stages
     if compilation.stop_after not in (None, stages[-1]):
-        yield Fault("/stop_after", f"a launch needs the last stage, {stages[-1]}")
+        yield FieldError("/stop_after", f"a launch needs the last stage, {stages[-1]}")
 
 
-def _fuzz_faults(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]:
+def _fuzz_errors(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldError]:
     if FUZZ not in request.checks:
         if request.fuzz is not None:
-            yield Fault("/fuzz", 'says how to fuzz, but "fuzz" is not among the checks')
+            yield FieldError("/fuzz", 'says how to fuzz, but "fuzz" is not among the checks')
         return
     first = cases[0]
     if first.reference is None or first.reference.source is None:
         message = "it compares with a reference that has a `source`: give one"
         if request.cases:
             message = f"it starts from the first case, and {message} there"
-        yield Fault(pointer("checks", request.checks.index(FUZZ)), message)
+        yield FieldError(pointer("checks", request.checks.index(FUZZ)), message)
     for index, name in enumerate(request.fuzz.fixed if request.fuzz else ()):
         if name not in first.bound.arguments:
             known = did_you_mean(name, first.bound.arguments)
             message = f"{shown(name)} is no argument.{known}"
-            yield Fault(pointer("fuzz", "fixed", index), message)
+            yield FieldError(pointer("fuzz", "fixed", index), message)
 
 
-def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]:
+def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldError]:
     outputs = {name for case in cases for name in case.bound.outputs}
     for name in request.return_:
         if name not in outputs:
             known = ", ".join(sorted(outputs)) or "none"
-            yield Fault(pointer("return", name), f"is no output; outputs are {known}")
+            yield FieldError(pointer("return", name), f"is no output; outputs are {known}")
 
 
-def _same_values(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]:
+def _same_values(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldError]:
     """Yield that repeats of a case are to have values of their own, and nothing of it is random."""
     if request.timing is None or request.timing.fresh_inputs != "values":
         return
@@ -210,27 +212,27 @@ def _same_values(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]:
                 f"{which} has random values that could be others in each repeat: give one an init "
                 "of kind uniform, normal or randint, or write true for other addresses only"
             )
-            yield Fault(pointer("timing", "fresh_inputs"), message)
+            yield FieldError(pointer("timing", "fresh_inputs"), message)
 
 
 def _check_cases(resolved: Resolved) -> None:
     """Check grids whose names are all known, and arguments against a signature by name."""
-    faults: list[Fault] = []
-    hints: list[Fault] = []
+    errors: list[FieldError] = []
+    hints: list[FieldError] = []
     given = resolved.specialization
     for case, origin in resolved.located:
         values = grid_values(given, case.bound)
         if case.grid.names <= (values.keys() | case.bound.arguments.keys()) - {NUM_SMS}:
-            with collecting(faults):
+            with collecting(errors):
                 case.grid.evaluate(values)
         if given is not None and not given.positional and not resolved.infers:
             try:
                 check_hints(given.named, case.bound, ARGUMENTS, complete=False)
             except HintViolated as violated:
-                hints += origin.relocate(violated.faults)
+                hints += origin.relocate(violated.errors)
             except RequestRejected as rejected:
-                faults += origin.relocate(rejected.faults)
-    if faults:
-        raise RequestRejected(*dict.fromkeys(faults))
+                errors += origin.relocate(rejected.errors)
+    if errors:
+        raise RequestRejected(*dict.fromkeys(errors))
     if hints:
         raise HintViolated(*dict.fromkeys(hints))

@@ -6,7 +6,7 @@ from pydantic import Field, WithJsonSchema
 
 from compiler.compilation import amended
 from compiler.constexpr import pointer_below
-from compiler.rejection import Fault, RequestRejected, collecting
+from compiler.rejection import FieldError, RequestRejected, collecting
 from compiler.request.compile_request import Json, Text
 from launch.request.grid import GRID_SCHEMA, parse_grid
 from launch.request.request_part import RequestPart
@@ -53,18 +53,18 @@ class Reference(RequestPart):
 
 def check_reference(reference: Reference, at: str) -> None:
     """Raise RequestRejected for a reference that is not exactly one of the two."""
-    faults = []
+    errors = []
     if (reference.source is None) == (reference.compilation_key is None):
         message = "give either `source`, or the `compilation_key` of another kernel"
-        faults.append(Fault(at, message))
+        errors.append(FieldError(at, message))
     if reference.source is not None and "\0" in reference.source:
         message = "Python source cannot contain NUL characters"
-        faults.append(Fault(pointer_below(at, "source"), message))
+        errors.append(FieldError(pointer_below(at, "source"), message))
     if reference.grid is not None:
         grid_at = pointer_below(at, "grid")
         if reference.compilation_key is None:
-            faults.append(Fault(grid_at, "only a kernel has a grid"))
-        with collecting(faults):
+            errors.append(FieldError(grid_at, "only a kernel has a grid"))
+        with collecting(errors):
             parse_grid(reference.grid, grid_at)
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)

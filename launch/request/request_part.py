@@ -19,9 +19,9 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.field_bounds import check_bounds
-from compiler.request.field_faults import field_faults
+from compiler.request.field_errors import field_errors
 
 
 class RequestPart(BaseModel):
@@ -39,7 +39,7 @@ class RequestPart(BaseModel):
 
 @dataclass(frozen=True)
 class ReadLater:
-    """Marks a JSON value that is read as `kind()` later, with faults of its own at its own pointer.
+    """Marks a JSON value that is read as `kind()` later, with errors of its own at its own pointer.
 
     The body takes any JSON there; its schema is that of the kind, so the two cannot differ.
     """
@@ -65,7 +65,7 @@ def read(model: type[_Model], data: Any, at: str) -> _Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise RequestRejected(*field_faults(error, model, at)) from None
+        raise RequestRejected(*field_errors(error, model, at)) from None
 
 
 @contextmanager
@@ -74,5 +74,5 @@ def below(at: str) -> Iterator[None]:
     try:
         yield
     except RequestRejected as rejected:
-        moved = (Fault(at + fault.pointer, fault.message) for fault in rejected.faults)
+        moved = (FieldError(at + error.pointer, error.message) for error in rejected.errors)
         raise type(rejected)(*moved) from None

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from compiler.constexpr import Value, canonical_value, pointer_below
-from compiler.rejection import Fault, RequestRejected, shown
+from compiler.rejection import FieldError, RequestRejected, shown
 from compiler.type_name import UnknownType, canonical_dtype
 from launch.request.argument_schema import ScalarArgument
 from launch.request.bound_arguments import Scalar
@@ -35,12 +35,12 @@ def bind_scalar(raw: Any, at: str) -> Scalar:
     if argument.dtype is None:
         if not is_scalar(argument.value):
             message = f"{shown(argument.value)} is no number; say its `dtype` to write it as text"
-            raise RequestRejected(Fault(inner_at, message))
+            raise RequestRejected(FieldError(inner_at, message))
         return bind_scalar(argument.value, inner_at)
     try:
         dtype = canonical_dtype(argument.dtype)
     except UnknownType as error:
-        raise RequestRejected(Fault(pointer_below(at, "dtype"), str(error))) from None
+        raise RequestRejected(FieldError(pointer_below(at, "dtype"), str(error))) from None
     number = read_element(argument.value, dtype, inner_at)
     return Scalar(value=tagged(number, dtype), dtype=dtype, dtype_given=True)
 

@@ -3,14 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.resolution import offered_target
 from compiler.target import parse_target
 from compiler.toolchain import Toolchain
 from launch.request.launch_request import DeviceClass
 from launch.request.launch_resolution import AUTO, CPU, read_device
 from programs.program_request import ProgramRequest
-from programs.request_checks import device_faults
+from programs.request_checks import device_errors
 from service.http.problems import ProblemRaised
 from service.program_places import ProgramPlace
 from service.state import ServiceState
@@ -35,8 +35,8 @@ async def choose_place(state: ServiceState, request: ProgramRequest) -> ProgramP
         if request.target is not None:
             offered_target(request.target, toolchain)
         place = ProgramPlace(toolchain.id)
-    if faults := list(device_faults(request, place.device)):
-        raise RequestRejected(*faults)
+    if errors := list(device_errors(request, place.device)):
+        raise RequestRejected(*errors)
     return place
 
 
@@ -79,7 +79,7 @@ async def _no_such_device(
 ) -> RequestRejected | ProblemRaised:
     """Return why no GPU that was asked for runs the program."""
     if await _of(state, fitting):
-        return RequestRejected(Fault("/triton", await _offered(state, fitting, "such a GPU")))
+        return RequestRejected(FieldError("/triton", await _offered(state, fitting, "such a GPU")))
     await _check_gpus_are_known(state)
     if await _is_being_tried(state):
         return _try_again()
@@ -89,7 +89,7 @@ async def _no_such_device(
         f"{offered or 'none, only the CPU device'}. A worker runs them on the GPUs of its machine "
         "where a CUDA build of torch is installed beside its Triton"
     )
-    return RequestRejected(Fault("/device", message))
+    return RequestRejected(FieldError("/device", message))
 
 
 async def _recording(state: ServiceState, request: ProgramRequest, chosen: Toolchain) -> Toolchain:
@@ -104,7 +104,7 @@ async def _recording(state: ServiceState, request: ProgramRequest, chosen: Toolc
         return toolchain
     if await _of(state, recording):
         message = await _offered(state, recording, "the CPU device")
-        raise RequestRejected(Fault("/triton", message))
+        raise RequestRejected(FieldError("/triton", message))
     raise await _refusal(state)
 
 
@@ -167,4 +167,4 @@ async def _refusal(state: ServiceState) -> RequestRejected | ProblemRaised:
         "again; GET /v1/targets says under `programs` where they are, GET /v1/system under "
         "`recording` why not"
     )
-    return RequestRejected(Fault("", message))
+    return RequestRejected(FieldError("", message))

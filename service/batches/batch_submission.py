@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from compiler.job import CompileJob
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
@@ -36,7 +36,7 @@ COMPILATIONS = "compilations"
 """The only kind of batch whose items may share a job."""
 AT_ONCE = 32
 READ_AT_ONCE = 16
-MOST_FAULTS = 2_000
+MOST_ERRORS = 2_000
 """For all items together: each error takes time to find and bytes to report."""
 _REFUSALS = (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable)
 
@@ -66,20 +66,20 @@ class _KnownAtOnce:
 
     ended: list[EndedItems] = field(default_factory=list)
     caches: dict[int, str] = field(default_factory=dict)
-    faults: int = 0
+    errors: int = 0
 
     def check(self) -> None:
         """Raise ProblemRaised when earlier items used up the limit on reported errors."""
-        if self.faults >= MOST_FAULTS:
+        if self.errors >= MOST_ERRORS:
             detail = (
-                f"This item was not checked: items before it have {self.faults} errors, and a "
-                f"batch reports at most {MOST_FAULTS}; fix those, then post this item again"
+                f"This item was not checked: items before it have {self.errors} errors, and a "
+                f"batch reports at most {MOST_ERRORS}; fix those, then post this item again"
             )
             raise ProblemRaised("invalid_request", detail)
 
     def refuse(self, indices: Sequence[int], error: Exception) -> None:
         """End the items with the problem of `error`."""
-        self.faults += len(error.faults) if isinstance(error, RequestRejected) else 0
+        self.errors += len(error.errors) if isinstance(error, RequestRejected) else 0
         self.ended.append(EndedItems(indices, "refused", refusal(error)))
 
 
@@ -90,7 +90,7 @@ def check_kind(state: ServiceState, kind: str) -> str:
     owned = state.owned.get(kind)
     if owned is None:
         *others, last = (repr(name) for name in (COMPILATIONS, *state.owned))
-        raise RequestRejected(Fault("/kind", f"Input should be {', '.join(others)} or {last}"))
+        raise RequestRejected(FieldError("/kind", f"Input should be {', '.join(others)} or {last}"))
     return owned.scope
 
 

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 
 from compiler.rejection import RequestRejected
 from compiler.request.field_bounds import check_bounds
-from compiler.request.field_faults import field_faults
+from compiler.request.field_errors import field_errors
 from service.http.json_size import check_json_size
 from service.http.problems import ProblemRaised
 
@@ -106,7 +106,7 @@ def parse_value(data: Any, model: type[_Model]) -> _Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise RequestRejected(*field_faults(error, model)) from None
+        raise RequestRejected(*field_errors(error, model)) from None
 
 
 def _too_large(limit_bytes: int) -> ProblemRaised:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
-from compiler.problem import PROBLEM_BASE, TITLES, FieldError, Problem
+from compiler.problem import PROBLEM_BASE, TITLES, Problem
 from compiler.rejection import RequestRejected
 from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
 
@@ -118,9 +118,8 @@ def as_raised(error: Exception) -> ProblemRaised | None:
 
 def problem_of_rejection(error: RequestRejected) -> ProblemRaised:
     """Return one 422 problem for all invalid fields of a request."""
-    detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in error.faults)
-    errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in error.faults]
-    return ProblemRaised(error.slug, detail, errors=errors)
+    detail = "; ".join(f"{wrong.pointer or 'the body'}: {wrong.message}" for wrong in error.errors)
+    return ProblemRaised(error.slug, detail, errors=list(error.errors))
 
 
 def install_handlers(app: FastAPI) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from compiler.job import CompileJob
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.target import parse_target
 from launch.request.launch_record import Device
 from launch.request.launch_request import DeviceClass, LaunchRequest
@@ -64,7 +64,7 @@ async def _gpu_name(state: ServiceState, wanted: str | DeviceClass, target: str)
     if name is None and (wanted == GPU or isinstance(wanted, DeviceClass)):
         offered = ", ".join(known) or "none, only the CPU device"
         message = f"no worker has ever had such a device; known devices: {offered}"
-        raise RequestRejected(Fault("/device", message))
+        raise RequestRejected(FieldError("/device", message))
     return name
 
 
@@ -83,20 +83,20 @@ async def _check_cpu_device(state: ServiceState, job: CompileJob) -> None:
         known = [await state.toolchains.find(identity) for identity in launching]
         offered = ", ".join(sorted({toolchain.triton for toolchain in known if toolchain}))
         message = f"no CPU device runs this Triton; offered: {offered or 'none'}"
-        raise RequestRejected(Fault("/compilation/triton", message))
+        raise RequestRejected(FieldError("/compilation/triton", message))
 
 
 def _check_binaries(kernels: Mapping[str, CompileJob], target: str) -> None:
-    faults = []
+    errors = []
     for at, kernel in kernels.items():
         if kernel.target_name != target:
             message = f"was compiled for {kernel.target_name}, and cannot run on {target}"
-            faults.append(Fault(at, message))
+            errors.append(FieldError(at, message))
         elif kernel.stop_after != kernel.target.stages[-1]:
             message = f"was compiled only up to {kernel.stop_after}; compile without `stop_after`"
-            faults.append(Fault(at, message))
-    if faults:
-        raise RequestRejected(*faults)
+            errors.append(FieldError(at, message))
+    if errors:
+        raise RequestRejected(*errors)
 
 
 async def _with_torch(state: ServiceState, resolved: Resolved, lane: str, place: str) -> str:
@@ -111,7 +111,7 @@ async def _with_torch(state: ServiceState, resolved: Resolved, lane: str, place:
     known = await state.workers.known_references()
     if "torch" not in known.get(place, ()):
         message = "no worker has torch for such launches; write the reference with NumPy"
-        raise RequestRejected(*(Fault(at, message) for at in dict.fromkeys(pointers)))
+        raise RequestRejected(*(FieldError(at, message) for at in dict.fromkeys(pointers)))
     return torch_lane(lane)
 
 
@@ -120,24 +120,26 @@ async def check_tools(state: ServiceState, request: LaunchRequest, device: Devic
 
     Raises RequestRejected.
     """
-    faults: list[Fault] = []
+    errors: list[FieldError] = []
     if device.interpreter:
         if request.profile:
-            faults.append(
-                Fault("/profile", "the CPU device cannot profile; choose a GPU or remove `profile`")
+            errors.append(
+                FieldError(
+                    "/profile", "the CPU device cannot profile; choose a GPU or remove `profile`"
+                )
             )
         if request.timing is not None and request.timing.fresh_inputs == "values":
             message = "the CPU device does not time runs; choose a GPU"
-            faults.append(Fault("/timing/fresh_inputs", message))
+            errors.append(FieldError("/timing/fresh_inputs", message))
     else:
         known = await state.workers.known_tools(f"{device.target} {device.model}")
         for index, check in enumerate(request.checks):
             if check not in WITHOUT_TOOLS and check not in known:
                 message = f"{check} needs compute-sanitizer, and no worker with such a GPU has it"
-                faults.append(Fault(f"/checks/{index}", message))
+                errors.append(FieldError(f"/checks/{index}", message))
         if request.profile and "profile" not in known:
-            faults.append(
-                Fault("/profile", "profiling needs ncu, and no worker with such a GPU has it")
+            errors.append(
+                FieldError("/profile", "profiling needs ncu, and no worker with such a GPU has it")
             )
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)

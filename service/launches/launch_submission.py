@@ -7,7 +7,7 @@ from math import prod
 
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request import limits
 from compiler.request.resolution import resolve
 from compiler.specialization import SpecializedParameter
@@ -100,16 +100,16 @@ def _resolve(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
 
 
 def _check_outputs(resolved: Resolved) -> None:
-    faults: list[Fault] = []
+    errors: list[FieldError] = []
     for case, origin in resolved.located:
         sizes = (
             prod(output.shape) * ITEM_BYTES[output.dtype] for output in case.bound.outputs.values()
         )
         if (size := sum(sizes)) > MAX_OUTPUT_BYTES:
             message = f"the outputs take {size} bytes in total, more than {MAX_OUTPUT_BYTES}"
-            faults += origin.relocate([Fault(ARGUMENTS, message)])
-    if faults:
-        raise RequestRejected(*faults)
+            errors += origin.relocate([FieldError(ARGUMENTS, message)])
+    if errors:
+        raise RequestRejected(*errors)
 
 
 async def _check_tensors(state: ServiceState, caller: Caller, resolved: Resolved) -> None:
@@ -126,12 +126,12 @@ async def _check_tensors(state: ServiceState, caller: Caller, resolved: Resolved
             size = sizes[digest]
             if size is None:
                 message = f"you have no tensor {digest}; upload it with PUT /v1/tensors/{{digest}}"
-                fault = Fault(_pointer_of_digest(case.bound, allocation.name), message)
-                raise RequestRejected(*origin.relocate([fault]))
+                error = FieldError(_pointer_of_digest(case.bound, allocation.name), message)
+                raise RequestRejected(*origin.relocate([error]))
             total += size
         if total > MAX_UPLOADED_BYTES:
             message = f"the tensors take {total} bytes in total, more than {MAX_UPLOADED_BYTES}"
-            raise RequestRejected(*origin.relocate([Fault(ARGUMENTS, message)]))
+            raise RequestRejected(*origin.relocate([FieldError(ARGUMENTS, message)]))
 
 
 def _pointer_of_digest(bound: BoundArguments, allocation: str) -> str:
@@ -156,7 +156,7 @@ async def _compile_job(
         try:
             check_hints(compiled.hints, case.bound)
         except RequestRejected as rejected:
-            raise type(rejected)(*origin.relocate(rejected.faults)) from None
+            raise type(rejected)(*origin.relocate(rejected.errors)) from None
     return compiled.job
 
 
@@ -177,9 +177,9 @@ async def _reference_jobs(
         try:
             check_hints(hints, BoundArguments(allocations=case.bound.allocations, arguments=taken))
         except RequestRejected as rejected:
-            reasons = "; ".join(f"{fault.pointer}: {fault.message}" for fault in rejected.faults)
+            reasons = "; ".join(f"{error.pointer}: {error.message}" for error in rejected.errors)
             message = f"its kernel cannot take the arguments: {reasons}"
-            raise type(rejected)(Fault(at, message)) from None
+            raise type(rejected)(FieldError(at, message)) from None
     return {key: compiled.job for key, compiled in found.items()}
 
 
@@ -196,16 +196,16 @@ async def _read_compiled(state: ServiceState, key: str, at: str, caller: Caller)
     try:
         job = await read_compile_job(state, caller, key)
     except ProblemRaised:
-        raise RequestRejected(Fault(at, message)) from None
+        raise RequestRejected(FieldError(at, message)) from None
     record = await state.compilations.read(key)
     if record is None and (result := await state.jobs.result(key)):
         record = result.record  # a success may not have reached the cache yet
     if record is None:
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     compilation = Compilation.model_validate_json(record)
     if compilation.state != "succeeded":
         message = f"the compilation {compilation.state}; see {compilation.url}"
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     every = compiled_hints(compilation.parameters)
     named = {name: item for name, item in every.items() if not item.is_constexpr}
     return _Compiled(job, named)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from compiler.autotune import AutotuneReading
-from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, pointer, shown
 from compiler.request.signature import parse_specialization
 from compiler.specialization import SpecializedParameter
 
@@ -19,13 +19,13 @@ def check_known(like: Mapping[str, Any], readings: Collection[AutotuneReading]) 
     """Refuse examples of what no kernel has. Raises RequestRejected."""
     known = {name for reading in readings for name in reading.parameters}
     kernel = next(reading.kernel for reading in readings)
-    faults = [
-        Fault(_AT + pointer(name), f"{kernel} has no parameter {name[:100]}")
+    errors = [
+        FieldError(_AT + pointer(name), f"{kernel} has no parameter {name[:100]}")
         for name in like
         if name not in known
     ]
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)
 
 
 def check_hints(
@@ -39,16 +39,16 @@ def check_hints(
         return
     said = parse_specialization(base.get("signature"), base.get("hints"), base.get("constexprs"))
     named = dict(zip(parameters, said.positional, strict=False)) | said.named
-    faults = [
-        fault
+    errors = [
+        error
         for name, value in like.items()
-        if name in named and (fault := _broken(name, value, named[name])) is not None
+        if name in named and (error := _broken(name, value, named[name])) is not None
     ]
-    if faults:
-        raise RequestRejected(*faults)
+    if errors:
+        raise RequestRejected(*errors)
 
 
-def _broken(name: str, value: Any, parameter: SpecializedParameter) -> Fault | None:
+def _broken(name: str, value: Any, parameter: SpecializedParameter) -> FieldError | None:
     """Return what is wrong with an example of a parameter that has hints."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
@@ -59,5 +59,5 @@ def _broken(name: str, value: Any, parameter: SpecializedParameter) -> Fault | N
                 f"{shown(value)} breaks a hint: the base says that {name[:100]} {_MEANINGS[hint]}; "
                 "give another example, or leave the hint out"
             )
-            return Fault(_AT + pointer(name), message)
+            return FieldError(_AT + pointer(name), message)
     return None

@@ -13,7 +13,7 @@ import orjson
 
 from compiler.autotune import AutotuneReading
 from compiler.diagnostic import USER_FILE, Assumption
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.target import STANDARD_TARGET
 from sweeps.autotune.argument_examples import check_hints, check_known
 from sweeps.autotune.configurations import AT, configurations
@@ -44,7 +44,7 @@ def context_of(body: Mapping[str, Any], kind: Kind) -> AutotuneContext:
     source = compilation.get("source") if isinstance(compilation, dict) else None
     if not isinstance(compilation, dict) or not isinstance(source, str):
         message = "needs a base with a `source`, whose @triton.autotune says the configurations"
-        raise RequestRejected(Fault(AT, message))
+        raise RequestRejected(FieldError(AT, message))
     device = body.get("device")
     named = compilation.get("target") or (isinstance(device, dict) and device.get("target"))
     return AutotuneContext(source, str(named or STANDARD_TARGET), compilation.get("triton"))
@@ -66,7 +66,7 @@ def contexts_of(base: Mapping[str, Any], kind: Kind, space: Space) -> list[Autot
     ]
     if len(found) == MAX_CONTEXTS:
         message = f"sources, targets and Tritons make {MAX_CONTEXTS} autotuners or more; take fewer"
-        raise RequestRejected(Fault(AT, message))
+        raise RequestRejected(FieldError(AT, message))
     return found
 
 
@@ -162,7 +162,7 @@ class AutotunedSpace:
         plan = sweep.plan
         kept = list(self._kept(sweep)) if len(self._readings) > 1 else plan.chosen
         if not kept:
-            raise RequestRejected(Fault(AT, "leaves no variant of the space"))
+            raise RequestRejected(FieldError(AT, "leaves no variant of the space"))
         plan = plan.model_copy(update={"chosen": kept})
         added = self._heuristic_axes(plan)
         if not added:
@@ -208,7 +208,7 @@ class AutotunedSpace:
                 f"{len(plan)} variants, each with heuristics of {steps // len(plan)} terms, take "
                 f"more than {MAX_STEPS} steps to evaluate; make the space smaller"
             )
-            raise RequestRejected(Fault(AT, message))
+            raise RequestRejected(FieldError(AT, message))
         for index in range(len(plan)):
             body = plan.variant(index).body
             heuristics, configured = known[context_of(body, plan.kind)]

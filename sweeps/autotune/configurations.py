@@ -13,7 +13,7 @@ import orjson
 from compiler.autotune import AutotuneReading, TunedConfig
 from compiler.diagnostic import USER_FILE, Assumption
 from compiler.messages.autotuning import PRUNING_HOOKS
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 
 AT: Final = "/space/autotune"
 _HOOKS: Final = ("pre_hook", "post_hook")
@@ -39,7 +39,7 @@ def configurations(reading: AutotuneReading, at: str = AT) -> Configurations:
             f"{reading.kernel} (line {reading.line}) has no @triton.autotune; give the space as "
             "a product or as variants"
         )
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     found: dict[bytes, dict[str, dict[str, Any]]] = {}
     for config in reading.configs:
         if not config.unsaid and "ir_override" not in config.sets_aside:
@@ -47,7 +47,7 @@ def configurations(reading: AutotuneReading, at: str = AT) -> Configurations:
             found.setdefault(orjson.dumps(variant, option=orjson.OPT_SORT_KEYS), variant)
     if not found:
         message = f"none of the {len(reading.configs)} configurations of {reading.kernel} is usable"
-        raise RequestRejected(Fault(at, f"{message}: {'; '.join(_left_out(reading))}"))
+        raise RequestRejected(FieldError(at, f"{message}: {'; '.join(_left_out(reading))}"))
     return Configurations(tuple(found.values()), tuple(_assumptions(reading)))
 
 

@@ -13,7 +13,7 @@ from compiler.autotune import AutotuneReading, Heuristic
 from compiler.constexpr import canonical_value, read_constant, written_value
 from compiler.diagnostic import clipped
 from compiler.json_number import read_number, tagged_float
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.signature import positions
 from launch.expression import (
     CHARACTERS,
@@ -80,7 +80,7 @@ class Heuristics:
             _put(values, name, raw)
         values |= known_values(body, self._reading.parameters)
         found: dict[str, Any] = {}
-        faults = []
+        errors = []
         for index, heuristic in enumerate(self._reading.heuristics):
             seen = {
                 name: value
@@ -93,9 +93,11 @@ class Heuristics:
                 values[heuristic.name] = value
             except FormulaFailed as failed:
                 if heuristic.name not in given:
-                    faults.append(Fault(self._at, _said(heuristic, failed, self._reading.kernel)))
-        if faults:
-            raise RequestRejected(*faults)
+                    errors.append(
+                        FieldError(self._at, _said(heuristic, failed, self._reading.kernel))
+                    )
+        if errors:
+            raise RequestRejected(*errors)
         own = self._reading.parameters
         return HeuristicValues(
             {name: value for name, value in found.items() if name in own},
@@ -130,7 +132,7 @@ def _written(value: Any) -> Any:
     try:
         return written_value(canonical_value(value, ""))
     except RequestRejected as error:
-        raise FormulaFailed(error.faults[0].message) from None
+        raise FormulaFailed(error.errors[0].message) from None
 
 
 _TYPE: Final = object()

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from launch.request.request_part import RequestPart, read
 
 
@@ -61,12 +61,12 @@ def read_search(
             "there is nothing to time: `base` is a compilation. Make it a launch (a compilation "
             "with arguments and a grid), or leave `search` out"
         )
-        raise RequestRejected(Fault(at, message))
+        raise RequestRejected(FieldError(at, message))
     search = read(SearchRequest, raw, at)
     if base.get("cases"):
         message = (
             "a search times one run of each variant; make an axis `arguments` of what the cases "
             "change, as problem sizes that have a winner each"
         )
-        raise RequestRejected(Fault("/base/cases", message))
+        raise RequestRejected(FieldError("/base/cases", message))
     return search

@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler.autotune import AutotuneReading
 from compiler.inspection import Inspection, InspectRequest, inspect_job
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request import limits
 from launch.request.request_part import read
 from service.caller import Caller
@@ -65,15 +65,15 @@ async def _read_one(
         limits.check(request, state.settings.request_limits)
         job = inspect_job(request, offered.choose(context.triton), caller.namespace)
     except RequestRejected as rejected:
-        faults = (Fault(at + fault.pointer, fault.message) for fault in rejected.faults)
-        raise type(rejected)(*faults) from None
+        errors = (FieldError(at + error.pointer, error.message) for error in rejected.errors)
+        raise type(rejected)(*errors) from None
     _, record = await inspect(state, job, caller, WAIT_S)
     if record is None:
         detail = f"No worker has read the autotuner within {WAIT_S:g} s; post it again"
         raise ProblemRaised("not_finished", detail)
     found = Inspection.model_validate_json(record)
     if found.autotune is None:
-        raise RequestRejected(Fault(AT, _why(found, context)))
+        raise RequestRejected(FieldError(AT, _why(found, context)))
     return found.autotune
 
 

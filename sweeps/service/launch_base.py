@@ -87,7 +87,7 @@ async def _prepared(
 
 
 def _raise_of_base(rejected: RequestRejected, sweep: PlannedSweep, index: int) -> None:
-    found = placed(rejected.faults, sweep.plan, sweep.axes, index)
+    found = placed(rejected.errors, sweep.plan, sweep.axes, index)
     if found.of_base:
         raise type(rejected)(*found.of_base) from None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
+from compiler.rejection import FieldError, RequestRejected, did_you_mean, shown
 from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
@@ -174,7 +174,7 @@ def _check_size(sweep: PlannedSweep, most_bytes: int) -> None:
     )
     if total > most_bytes:
         message = f"its rows would have {total} bytes of values alone; {most_bytes} is the most"
-        raise RequestRejected(Fault(AT, message))
+        raise RequestRejected(FieldError(AT, message))
 
 
 def _toolchains(sweep: PlannedSweep, offered: ToolchainSet) -> dict[str, str]:
@@ -192,7 +192,7 @@ def _toolchains(sweep: PlannedSweep, offered: ToolchainSet) -> dict[str, str]:
         try:
             found[name] = offered.choose(name or None).id
         except RequestRejected as rejected:
-            raise RequestRejected(Fault(where, rejected.faults[0].message)) from None
+            raise RequestRejected(FieldError(where, rejected.errors[0].message)) from None
     return found
 
 
@@ -207,7 +207,7 @@ def _check_first(
         limits.check(request, state.settings.request_limits)
         resolve(request, offered.choose(request.triton), caller.namespace)
     except RequestRejected as rejected:
-        found = placed(rejected.faults, plan, sweep.axes, 0)
+        found = placed(rejected.errors, plan, sweep.axes, 0)
         if found.of_base:
             raise type(rejected)(*found.of_base) from None
 
@@ -215,31 +215,31 @@ def _check_first(
 def _check_targets(sweep: PlannedSweep, offered: ToolchainSet) -> None:
     """Refuse a swept target that no toolchain here knows. Raises RequestRejected."""
     known = {target for toolchain in offered.known for target in toolchain.targets}
-    faults = []
+    errors = []
     for axis in sweep.axes:
         for index, written in enumerate(axis.values if axis.name == "target" else ()):
             try:
                 if str(parse_target(written)) not in known:
                     message = f"no Triton here compiles for {written}; see GET /v1/targets"
-                    faults.append(Fault(axis.pointer_of(index), message))
+                    errors.append(FieldError(axis.pointer_of(index), message))
             except RequestRejected as rejected:
-                faults.append(Fault(axis.pointer_of(index), rejected.faults[0].message))
-    if faults:
-        raise RequestRejected(*faults)
+                errors.append(FieldError(axis.pointer_of(index), rejected.errors[0].message))
+    if errors:
+        raise RequestRejected(*errors)
 
 
 def _check_options(sweep: PlannedSweep, offered: ToolchainSet) -> None:
     """Refuse a swept option that no backend here has. Raises RequestRejected."""
     tables = [table for toolchain in offered.known for table in toolchain.options.values()]
     known = sorted({name for table in tables for name in table})
-    faults = []
+    errors = []
     for axis in sweep.axes:
         group, _, name = axis.name.partition(".")
         if group == "options" and name not in known:
             message = f"unknown option {shown(name)}.{did_you_mean(name, known)}"
-            faults.append(Fault(axis.at, f"{message} There are {', '.join(known)}"))
-    if faults:
-        raise RequestRejected(*faults)
+            errors.append(FieldError(axis.at, f"{message} There are {', '.join(known)}"))
+    if errors:
+        raise RequestRejected(*errors)
 
 
 async def _enqueue(state: ServiceState, job: SweepJob) -> None:

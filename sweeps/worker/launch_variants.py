@@ -11,7 +11,7 @@ from typing import Final
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.resolution import resolve
 from jobs.deadline import DeadlinePassed
 from launch.request.launch_job import LaunchJob, launch_job
@@ -122,7 +122,7 @@ def _place_of(run: SweepRun, request: LaunchRequest) -> LaunchPlace:
     place = run.job.place_of(target, triton)
     if place is None:
         message = "no device was found for the variants of this target and Triton"
-        raise RequestRejected(Fault("/device", message))
+        raise RequestRejected(FieldError("/device", message))
     return place
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from compiler.derivation import DeriveJob
 from compiler.job import CompileJob
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.toolchain import Toolchain
 from jobs.core_kinds import COMPILATION, DERIVATION, LAUNCH
 from jobs.submission import JobClient, JobOrder, Submit
@@ -115,7 +115,7 @@ class SweepRun:
         """
         toolchain = self.toolchains.get(triton or "")
         if toolchain is None:
-            raise RequestRejected(Fault("/triton", "this Triton is not offered here any more"))
+            raise RequestRejected(FieldError("/triton", "this Triton is not offered here any more"))
         return toolchain
 
     async def hit(self, key: str) -> bytes | None:

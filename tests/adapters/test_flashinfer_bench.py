@@ -161,7 +161,7 @@ def test_a_workload_that_cannot_be_evaluated_says_why(
 def test_what_is_not_built_here_is_refused_by_name(posted: Solution, pointer: str) -> None:
     with pytest.raises(RequestRejected) as refused:
         refuse_other_solutions(posted)
-    assert refused.value.faults[0].pointer == pointer
+    assert refused.value.errors[0].pointer == pointer
 
 
 @pytest.mark.parametrize(

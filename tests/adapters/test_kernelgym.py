@@ -131,7 +131,7 @@ def test_how_fast_a_program_is_wrong_is_not_told() -> None:
 def test_what_would_be_another_evaluation_is_refused_by_name(field: str, value: Any) -> None:
     with pytest.raises(RequestRejected) as refused:
         refuse_other_work(task(**{field: value}), on_gpu=False)
-    assert [fault.pointer for fault in refused.value.faults] == [f"/{field}"]
+    assert [error.pointer for error in refused.value.errors] == [f"/{field}"]
 
 
 def test_fields_that_change_nothing_here_are_told_back() -> None:

@@ -36,7 +36,7 @@ def rows(found: PlannedSweep) -> list[tuple[Any, ...]]:
 def refusals(*arguments: Any, **named: Any) -> list[tuple[str, str]]:
     with pytest.raises(RequestRejected) as caught:
         plan(*arguments, **named)
-    return [(fault.pointer, fault.message) for fault in caught.value.faults]
+    return [(error.pointer, error.message) for error in caught.value.errors]
 
 
 def pointers(space: Any, *where: str, base: dict[str, Any]) -> list[str]:
@@ -44,6 +44,6 @@ def pointers(space: Any, *where: str, base: dict[str, Any]) -> list[str]:
     try:
         found = plan(space, *where, base=base)
     except RequestRejected as rejected:
-        return [fault.pointer for fault in rejected.faults]
+        return [error.pointer for error in rejected.errors]
     assert all(variant.body.keys() >= base.keys() for variant in found.plan.variants())
     return []

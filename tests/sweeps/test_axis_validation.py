@@ -19,8 +19,8 @@ LAUNCH: dict[str, Any] = {"compilation": {"source": "a kernel"}, "grid": [1]}
 def refused_at(base: dict[str, Any]) -> str:
     with pytest.raises(RequestRejected) as caught:
         check_base(base, kind_of_base(base))
-    [fault] = caught.value.faults
-    return fault.pointer
+    [error] = caught.value.errors
+    return error.pointer
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ def test_an_axis_of_what_the_base_says_itself_is_refused(base: dict[str, Any], a
 
     with pytest.raises(RequestRejected) as caught:
         check_axes(base, kind, axes)
-    assert [fault.pointer for fault in caught.value.faults] == [f"/space/{axis}"]
+    assert [error.pointer for error in caught.value.errors] == [f"/space/{axis}"]

@@ -188,5 +188,5 @@ def test_values_are_counted_before_they_are_read(space: Any, at: str) -> None:
     with pytest.raises(RequestRejected) as rejected:
         read_space(space, "compilations", 100)
 
-    [fault] = rejected.value.faults
-    assert (fault.pointer, fault.message) == (at, "101 values; a sweep takes 100 at most")
+    [error] = rejected.value.errors
+    assert (error.pointer, error.message) == (at, "101 values; a sweep takes 100 at most")

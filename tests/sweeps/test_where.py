@@ -59,7 +59,7 @@ def test_a_name_that_there_is_not_is_told_beside_those_that_were_said() -> None:
         planned(COMPILATION, "compilations", space, read_where(["warps > 1"]), 100, defaults)
 
     said = "Known are BLOCK, EVEN, num_warps, target, and 2 options by their defaults"
-    assert said in caught.value.faults[0].message
+    assert said in caught.value.errors[0].message
 
 
 def test_conditions_know_the_scalars_of_arguments() -> None:

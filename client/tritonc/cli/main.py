@@ -17,10 +17,10 @@ from httpx import BaseTransport, InvalidURL
 
 from tritonc._sync.client import Client
 from tritonc.cli.completion_command import ASKED, complete
-from tritonc.cli.fault_words import refused
 from tritonc.cli.interruption import Interrupted
 from tritonc.cli.lookup_commands import say_versions
 from tritonc.cli.parser import command_parser, joined
+from tritonc.cli.refusal_words import refused
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import printable

@@ -112,7 +112,7 @@ def test_an_example_of_no_parameter_is_refused() -> None:
     with pytest.raises(RequestRejected) as caught:
         AutotunedSpace(read_space(written, "compilations", 10_000), {CUDA: reading()})
 
-    assert [(f.pointer, f.message) for f in caught.value.faults] == [
+    assert [(f.pointer, f.message) for f in caught.value.errors] == [
         ("/space/like/K", "matmul has no parameter K")
     ]
 
@@ -141,9 +141,9 @@ def test_an_example_that_breaks_a_hint_is_refused(
     with pytest.raises(RequestRejected) as caught:
         tuned.planned({**BASE, **said}, "compilations", (), 100)
 
-    [fault] = caught.value.faults
-    assert fault.pointer == "/space/like/N"
-    assert fault.message.startswith(message)
+    [error] = caught.value.errors
+    assert error.pointer == "/space/like/N"
+    assert error.message.startswith(message)
 
 
 def test_an_example_may_keep_a_hint() -> None:

@@ -37,9 +37,9 @@ def test_a_kernel_without_autotuner_is_named() -> None:
     with pytest.raises(RequestRejected) as caught:
         configurations(reading(is_autotuned=False, configs=[]))
 
-    [fault] = caught.value.faults
-    assert fault.pointer == "/space/autotune"
-    assert fault.message == (
+    [error] = caught.value.errors
+    assert error.pointer == "/space/autotune"
+    assert error.message == (
         "matmul (line 20) has no @triton.autotune; give the space as a product or as variants"
     )
 

@@ -63,9 +63,9 @@ def test_one_that_needs_more_than_the_request_says_is_named_with_its_line() -> N
     with pytest.raises(RequestRejected) as caught:
         applied(body, EVEN)
 
-    [fault] = caught.value.faults
-    assert fault.pointer == "/space/autotune"
-    assert fault.message == (
+    [error] = caught.value.errors
+    assert error.pointer == "/space/autotune"
+    assert error.message == (
         "the heuristic EVEN of matmul, line 12 (`M % BM == 0 and N % BN == 0`), cannot be "
         "evaluated: needs M, whose value the request does not say. Give `EVEN` in the base's "
         "constexprs, or for a compilation the arguments that it asks for in the space's `like`"

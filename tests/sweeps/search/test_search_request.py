@@ -6,10 +6,10 @@ from compiler.rejection import RequestRejected
 from sweeps.search.search_request import read_search
 
 
-def faults(raw, kind="launches"):
+def errors(raw, kind="launches"):
     with pytest.raises(RequestRejected) as rejected:
         read_search(raw, kind=kind, base={})
-    return {fault.pointer: fault.message for fault in rejected.value.faults}
+    return {error.pointer: error.message for error in rejected.value.errors}
 
 
 def test_an_empty_search_is_by_halving():
@@ -21,7 +21,7 @@ def test_no_search_is_none():
 
 
 def test_compilations_have_no_times_to_search_by():
-    assert faults({}, kind="compilations") == {
+    assert errors({}, kind="compilations") == {
         "/search": "there is nothing to time: `base` is a compilation. Make it a launch (a "
         "compilation with arguments and a grid), or leave `search` out"
     }
@@ -48,8 +48,8 @@ def test_compilations_have_no_times_to_search_by():
     ],
 )
 def test_nonsense_is_refused_at_its_pointer(raw, at):
-    assert list(faults(raw)) == [at]
+    assert list(errors(raw)) == [at]
 
 
 def test_a_slip_of_the_fingers_is_told():
-    assert "Did you mean `repeats`?" in faults({"repeat": 3})["/search/repeat"]
+    assert "Did you mean `repeats`?" in errors({"repeat": 3})["/search/repeat"]

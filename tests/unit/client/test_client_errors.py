@@ -17,8 +17,8 @@ from tests.unit.client.fake_tritond import FakeTritond, compilation, failure
 
 
 def test_a_refused_request_says_where_it_is_wrong(client: Client, tritond: FakeTritond):
-    faults = [{"pointer": "/options/num_warps", "message": "5 is not a power of two"}]
-    tritond.will_refuse(422, "invalid_request", detail="1 fault", errors=faults)
+    errors = [{"pointer": "/options/num_warps", "message": "5 is not a power of two"}]
+    tritond.will_refuse(422, "invalid_request", detail="1 error", errors=errors)
 
     with pytest.raises(ProblemError) as refused:
         client.compile("", target="cuda:90", options={"num_warps": 5})
@@ -27,7 +27,7 @@ def test_a_refused_request_says_where_it_is_wrong(client: Client, tritond: FakeT
     assert refused.value.slug == "invalid_request"
     assert refused.value.errors[0].pointer == "/options/num_warps"
     assert str(refused.value) == (
-        "422 invalid_request: 1 fault\n  /options/num_warps: 5 is not a power of two"
+        "422 invalid_request: 1 error\n  /options/num_warps: 5 is not a power of two"
     )
 
 

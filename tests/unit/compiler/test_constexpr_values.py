@@ -114,7 +114,7 @@ def test_what_is_no_value_is_refused_with_its_place(raw: Any, at: str, message: 
     with pytest.raises(RequestRejected) as rejected:
         canonical_value(raw, "/constexprs/X")
 
-    assert [(fault.pointer, fault.message) for fault in rejected.value.faults] == [
+    assert [(error.pointer, error.message) for error in rejected.value.errors] == [
         ("/constexprs/X" + at, message)
     ]
 

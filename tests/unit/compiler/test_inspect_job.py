@@ -14,4 +14,4 @@ def test_a_target_that_is_none_is_refused(target: str):
     with pytest.raises(RequestRejected) as refused:
         inspect_job(request, TOOLCHAIN, "")
 
-    assert [fault.pointer for fault in refused.value.faults] == ["/target"]
+    assert [error.pointer for error in refused.value.errors] == ["/target"]

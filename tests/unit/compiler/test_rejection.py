@@ -1,8 +1,8 @@
 """Pointers, quotes and suggestions in messages."""
 
 from compiler.rejection import (
-    MAX_FAULTS,
-    Fault,
+    MAX_ERRORS,
+    FieldError,
     RequestRejected,
     collecting,
     did_you_mean,
@@ -24,25 +24,27 @@ def test_an_empty_name_is_a_part_of_a_pointer():
 
 
 def test_a_rejection_says_every_fault_with_its_place():
-    rejected = RequestRejected(Fault("/target", "is no target"), Fault("/kernel", "is no name"))
+    rejected = RequestRejected(
+        FieldError("/target", "is no target"), FieldError("/kernel", "is no name")
+    )
 
     assert str(rejected) == "/target: is no target; /kernel: is no name"
 
 
 def test_a_rejection_does_not_list_faults_without_end():
-    rejected = RequestRejected(*[Fault(f"/{index}", "wrong") for index in range(1000)])
+    rejected = RequestRejected(*[FieldError(f"/{index}", "wrong") for index in range(1000)])
 
-    assert len(rejected.faults) == MAX_FAULTS
-    assert rejected.faults[0].pointer == "/0"
+    assert len(rejected.errors) == MAX_ERRORS
+    assert rejected.errors[0].pointer == "/0"
 
 
 def test_faults_of_several_places_are_collected():
-    faults: list[Fault] = []
+    errors: list[FieldError] = []
     for at in ("/source", "/target"):
-        with collecting(faults):
-            raise RequestRejected(Fault(at, "wrong"))
+        with collecting(errors):
+            raise RequestRejected(FieldError(at, "wrong"))
 
-    assert [fault.pointer for fault in faults] == ["/source", "/target"]
+    assert [error.pointer for error in errors] == ["/source", "/target"]
 
 
 def test_messages_quote_in_the_spelling_of_json():

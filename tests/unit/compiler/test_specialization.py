@@ -212,7 +212,7 @@ def test_what_is_no_specialization_is_refused(fields: dict[str, Any], at: str, m
     with pytest.raises(RequestRejected) as rejected:
         parse(**fields)
 
-    assert [(fault.pointer, fault.message) for fault in rejected.value.faults] == [(at, message)]
+    assert [(error.pointer, error.message) for error in rejected.value.errors] == [(at, message)]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_every_fault_is_found_at_once():
     with pytest.raises(RequestRejected) as rejected:
         parse_specialization({"x": "fp33", "n": "i32:7"}, {"y": []}, {"B": {}, "C": 2**70})
 
-    assert [fault.pointer for fault in rejected.value.faults] == [
+    assert [error.pointer for error in rejected.value.errors] == [
         *("/signature/x", "/signature/n", "/hints/y", "/constexprs/B", "/constexprs/C")
     ]
 
@@ -236,7 +236,7 @@ def test_the_type_is_still_there_when_one_of_its_hints_is_wrong():
     with pytest.raises(RequestRejected) as rejected:
         parse_specialization({"x": "*fp32"}, {"x": ["a", "b"]}, {"x": 1})
 
-    assert [fault.pointer for fault in rejected.value.faults] == [
+    assert [error.pointer for error in rejected.value.errors] == [
         *("/hints/x/0", "/hints/x/1", "/constexprs/x")
     ]
 

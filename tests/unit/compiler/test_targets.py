@@ -62,10 +62,10 @@ def test_what_is_no_target_is_refused_with_examples(written: str):
     with pytest.raises(RequestRejected) as rejected:
         parse_target(written)
 
-    [fault] = rejected.value.faults
-    assert fault.pointer == "/target"
-    assert "cuda:90" in fault.message
-    assert "hip:gfx942" in fault.message
+    [error] = rejected.value.errors
+    assert error.pointer == "/target"
+    assert "cuda:90" in error.message
+    assert "hip:gfx942" in error.message
 
 
 @pytest.mark.parametrize(

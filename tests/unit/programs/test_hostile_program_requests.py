@@ -36,7 +36,7 @@ def check(body: bytes) -> None:
         case ProgramJob() as job:
             assert PROGRAM.read(PROGRAM.written(job)) == job
         case RequestRejected() as refusal:
-            assert {fault.pointer[:1] for fault in refusal.faults} <= {"", "/"}
+            assert {error.pointer[:1] for error in refusal.errors} <= {"", "/"}
             assert len(str(problem_of_rejection(refusal)).encode()) < 4 * len(body) + 100_000
         case ProblemRaised() as problem:
             assert problem.slug in {"invalid_json", "too_large"}

@@ -64,8 +64,8 @@ def test_files_that_do_not_say_which_is_the_program_are_refused(
 
     with pytest.raises(RequestRejected) as refused:
         parse_value(body, ProgramRequest)
-    assert refused.value.faults[0].pointer == pointer
-    assert said in refused.value.faults[0].message
+    assert refused.value.errors[0].pointer == pointer
+    assert said in refused.value.errors[0].message
 
 
 def test_what_was_posted_as_a_file_is_kept_as_the_source() -> None:

@@ -159,9 +159,9 @@ def test_a_fault_names_its_place_and_what_is_wrong(body, pointer, message):
     with pytest.raises(RequestRejected) as rejected:
         read(body)
 
-    [fault] = rejected.value.faults
-    assert fault.pointer == pointer
-    assert message in fault.message
+    [error] = rejected.value.errors
+    assert error.pointer == pointer
+    assert message in error.message
 
 
 def test_all_faults_are_named_at_once():
@@ -170,7 +170,7 @@ def test_all_faults_are_named_at_once():
     with pytest.raises(RequestRejected) as rejected:
         read(body)
 
-    assert [fault.pointer for fault in rejected.value.faults] == [
+    assert [error.pointer for error in rejected.value.errors] == [
         "/device",
         "/entry/name",
         "/inputs",
@@ -197,7 +197,7 @@ def test_every_text_is_bounded(body, at):
     with pytest.raises(RequestTooLarge) as rejected:
         check_program(request, limits)
 
-    assert rejected.value.faults[0].pointer == at
+    assert rejected.value.errors[0].pointer == at
 
 
 def test_a_program_may_bring_a_package_that_is_larger_than_a_kernel_s():

@@ -10,7 +10,7 @@ from adapters.evaluators.flashinfer_solution import FlashInferTask
 from adapters.evaluators.kernelgym_task import KernelGymBatch
 from adapters.mcp.tool_arguments import LaunchArguments
 from compiler.inspection import InspectRequest
-from compiler.rejection import MAX_FAULTS, Fault, RequestRejected
+from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected
 from compiler.request.compile_request import CompileRequest
 from launch.request.argument_binding import bind_arguments
 from launch.request.argument_schema import BufferArgument
@@ -60,16 +60,16 @@ def test_a_flood_in_any_part_is_one_fault(
     with pytest.raises(RequestRejected) as refused:
         parse_value(data, model)
 
-    [fault] = refused.value.faults
-    assert fault.pointer == pointer
+    [error] = refused.value.errors
+    assert error.pointer == pointer
 
 
 def test_a_flood_in_what_is_read_later_is_one_fault():
     with pytest.raises(RequestRejected) as refused:
         read(BufferArgument, NAMED, "/arguments/x_ptr")
 
-    assert refused.value.faults == (
-        Fault("/arguments/x_ptr", f"has {MANY} fields, far more than the 7 there are"),
+    assert refused.value.errors == (
+        FieldError("/arguments/x_ptr", f"has {MANY} fields, far more than the 7 there are"),
     )
 
 
@@ -83,7 +83,7 @@ def test_arguments_are_bound_no_further_than_faults_are_told(monkeypatch: pytest
     with pytest.raises(RequestRejected):
         bind_arguments({f"a{index}": {"shape": [1]} for index in range(1000)})
 
-    assert len(seen) == MAX_FAULTS
+    assert len(seen) == MAX_ERRORS
 
 
 def test_a_long_name_is_told_in_part_wherever_it_is():
@@ -92,4 +92,4 @@ def test_a_long_name_is_told_in_part_wherever_it_is():
     with pytest.raises(RequestRejected) as refused:
         bind_arguments({name: {"shape": [1], "dtype": "fp32", "init": {"knid": 1}}})
 
-    assert all(len(fault.pointer) < 1000 for fault in refused.value.faults)
+    assert all(len(error.pointer) < 1000 for error in refused.value.errors)

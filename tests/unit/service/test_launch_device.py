@@ -64,8 +64,8 @@ async def refused(
 ) -> tuple[str, str]:
     with pytest.raises(RequestRejected) as rejected:
         await where(deployment, *jobs, **body)
-    [fault] = rejected.value.faults
-    return fault.pointer, fault.message
+    [error] = rejected.value.errors
+    return error.pointer, error.message
 
 
 async def test_a_launch_goes_to_a_gpu_of_its_target() -> None:

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.requests import ClientDisconnect
 
 from compiler.problem import TITLES
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from service.http.middleware import RequestIdMiddleware
 from service.http.openapi import OpenApiDocument
 from service.http.problems import RETRY_AFTER_S, STATUS, ProblemRaised, install_handlers
@@ -18,7 +18,8 @@ RAISED: dict[str, Exception] = {
     "problem": ProblemRaised("not_found", "There is no compilation ab"),
     "headers": ProblemRaised("not_finished", "ask again", headers={"Retry-After": "1"}),
     "rejected": RequestRejected(
-        Fault("/options/num_warps", "3 is not one of 1, 2"), Fault("", "must be a JSON object")
+        FieldError("/options/num_warps", "3 is not one of 1, 2"),
+        FieldError("", "must be a JSON object"),
     ),
     "no_store": StoreUnavailable("The store does not answer."),
     "queue_full": QueueFull("compile:t", 10),

@@ -20,7 +20,7 @@ from launch.request.request_part import ReadLater
 from service.application import BODIES as CORE_BODIES
 from service.composition import FEATURES, composed_app
 
-MOST_FAULTS_AT_ONCE = 12_000
+MOST_ERRORS_AT_ONCE = 12_000
 """Each takes some four microseconds to note and to word."""
 BODIES = (*CORE_BODIES, *(body for feature in FEATURES for body in feature.bodies))
 MODELS = (*BODIES, *TOOL_ARGUMENTS)
@@ -110,24 +110,24 @@ def without_maximum(model: Any) -> list[str]:
     ]
 
 
-def most_faults(place: Place) -> int:
+def most_errors(place: Place) -> int:
     """Return how much of one value can be wrong at once; what is read later is another's."""
     if is_model(place.annotation):
         fields = place.annotation.model_fields.values()
         return MOST_UNKNOWN + sum(
-            max(1, most_faults(Place("", field.annotation, tuple(field.metadata))))
+            max(1, most_errors(Place("", field.annotation, tuple(field.metadata))))
             for field in fields
         )
     if place.origin is Annotated:
         first, *metadata = get_args(place.annotation)
         stated = tuple(one for item in metadata for one in unpacked(item))
-        return most_faults(Place("", first, place.stated + stated))
+        return most_errors(Place("", first, place.stated + stated))
     if place.origin is Union:
         return sum(
-            most_faults(Place("", kind, place.stated)) for kind in get_args(place.annotation)
+            most_errors(Place("", kind, place.stated)) for kind in get_args(place.annotation)
         )
     if place.origin in (list, dict):
-        each = sum(most_faults(Place("", kind, ())) for kind in get_args(place.annotation))
+        each = sum(most_errors(Place("", kind, ())) for kind in get_args(place.annotation))
         return each if place.ends_at_the_first else place.most * each
     return 0 if place.annotation in (Any, JsonValue) else 1
 
@@ -139,7 +139,7 @@ def test_every_list_object_and_text_of_a_request_has_a_maximum(model: type[BaseM
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_little_can_be_wrong_with_a_request_at_once(model: type[BaseModel]) -> None:
-    assert most_faults(Place("", model, ())) <= MOST_FAULTS_AT_ONCE
+    assert most_errors(Place("", model, ())) <= MOST_ERRORS_AT_ONCE
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

@@ -14,8 +14,8 @@ from tritonc.cli.compiling.compile_command import (
     wanted_compilations,
 )
 from tritonc.cli.compiling.compile_report import is_number
-from tritonc.cli.fault_words import refused
 from tritonc.cli.kernel_flags import add_json, add_kernel, add_like, add_targets, add_wait
+from tritonc.cli.refusal_words import refused
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.compilation import Compilation

@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_refused_with_its_place(change: dict[str, Any], at:
     with pytest.raises(RequestRejected) as rejected:
         read(**change)
 
-    assert [(fault.pointer, fault.message) for fault in rejected.value.faults] == [(at, message)]
+    assert [(error.pointer, error.message) for error in rejected.value.errors] == [(at, message)]
 
 
 def test_missing_fields_are_named():

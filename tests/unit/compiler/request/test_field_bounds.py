@@ -1,11 +1,11 @@
-"""Too many members or items of any part are one fault, found before any of them is read."""
+"""Too many members or items of any part are one error, found before any of them is read."""
 
 from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import FieldError, RequestRejected
 from compiler.request.field_bounds import MOST_UNKNOWN, Unbounded, check_bounds
 
 MANY = 100_000
@@ -31,10 +31,10 @@ class Whole(BaseModel):
     anything: Any = None
 
 
-def fault(data: Any, at: str = "") -> Fault:
+def error(data: Any, at: str = "") -> FieldError:
     with pytest.raises(RequestRejected) as refused:
         check_bounds(data, Whole, at)
-    [found] = refused.value.faults
+    [found] = refused.value.errors
     return found
 
 
@@ -57,14 +57,14 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 
 @pytest.mark.parametrize(("data", "pointer", "message"), REFUSED.values(), ids=REFUSED)
 def test_too_many_are_one_fault_with_its_place(data: Any, pointer: str, message: str):
-    found = fault(data)
+    found = error(data)
 
     assert found.pointer == pointer
     assert message in found.message
 
 
 def test_a_part_may_lie_anywhere_in_a_body():
-    assert fault({"parts": [{}] * 3}, "/base").pointer == "/base/parts"
+    assert error({"parts": [{}] * 3}, "/base").pointer == "/base/parts"
 
 
 @pytest.mark.parametrize(

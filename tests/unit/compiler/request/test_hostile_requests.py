@@ -21,7 +21,7 @@ def check(body: bytes) -> None:
         case CompileJob() as job:
             assert CompileJob.model_validate_json(job.model_dump_json()) == job
         case RequestRejected() as refusal:
-            assert {fault.pointer[:1] for fault in refusal.faults} <= {"", "/"}
+            assert {error.pointer[:1] for error in refusal.errors} <= {"", "/"}
             assert len(str(problem_of_rejection(refusal)).encode()) < 4 * len(body) + 100_000
         case ProblemRaised() as problem:
             assert problem.slug == "invalid_json"

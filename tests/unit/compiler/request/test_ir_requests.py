@@ -73,16 +73,16 @@ def test_it_cannot_stop_before_the_stage_that_was_posted():
     with pytest.raises(RequestRejected) as refused:
         ir_job({"language": "ttgir"}, stop_after="ttir")
 
-    [fault] = refused.value.faults
-    assert fault.pointer == "/stop_after"
-    assert fault.message == "ttir comes before ttgir, which is what was posted"
+    [error] = refused.value.errors
+    assert error.pointer == "/stop_after"
+    assert error.message == "ttir comes before ttgir, which is what was posted"
 
 
 def test_every_field_of_a_source_is_refused_at_once():
     with pytest.raises(RequestRejected) as refused:
         ir_job(kernel="add", signature={"x": "i32"}, constexprs={"B": 1})
 
-    assert [fault.pointer for fault in refused.value.faults] == [
+    assert [error.pointer for error in refused.value.errors] == [
         "/kernel",
         "/signature",
         "/constexprs",

@@ -127,7 +127,7 @@ def test_what_no_hook_gives_is_refused(data: Any):
     with pytest.raises(RequestRejected) as refused:
         jit_key(data)
 
-    assert all(fault.pointer.startswith("/specialization_data") for fault in refused.value.faults)
+    assert all(error.pointer.startswith("/specialization_data") for error in refused.value.errors)
 
 
 def test_options_without_a_backend_are_those_of_the_target():
@@ -158,7 +158,7 @@ def test_a_refusal_says_what_does_not_fit(changes: dict[str, Any], message: str)
     with pytest.raises(RequestRejected) as refused:
         jit_key(HOOKED | changes)
 
-    assert [fault.message for fault in refused.value.faults] == [message]
+    assert [error.message for error in refused.value.errors] == [message]
 
 
 @pytest.mark.parametrize("name", ["signature", "hints", "constexprs"])
@@ -168,4 +168,4 @@ def test_it_stands_alone(name: str):
     with pytest.raises(RequestRejected) as refused:
         jit_key(HOOKED, **{name: other[name]})
 
-    assert [fault.pointer for fault in refused.value.faults] == ["/specialization_data"]
+    assert [error.pointer for error in refused.value.errors] == ["/specialization_data"]

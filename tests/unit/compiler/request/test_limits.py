@@ -72,7 +72,7 @@ def test_what_is_too_large_is_named_with_its_limit(
     with pytest.raises(RequestTooLarge) as refused:
         check(request(fields), LIMITS)
 
-    assert [(fault.pointer, fault.message) for fault in refused.value.faults] == [(at, message)]
+    assert [(error.pointer, error.message) for error in refused.value.errors] == [(at, message)]
     assert refused.value.slug == "too_large"
 
 
@@ -83,7 +83,7 @@ def test_what_is_too_many_is_named_with_its_limit(
     with pytest.raises(RequestRejected) as refused:
         check(request(fields), LIMITS)
 
-    assert [(fault.pointer, fault.message) for fault in refused.value.faults] == [(at, message)]
+    assert [(error.pointer, error.message) for error in refused.value.errors] == [(at, message)]
 
 
 def test_what_is_as_large_as_allowed_passes() -> None:

@@ -69,8 +69,8 @@ def test_what_is_no_option_is_refused_by_name(name: str, value: Any, message: st
     with pytest.raises(RequestRejected) as rejected:
         resolve({name: value})
 
-    [fault] = rejected.value.faults
-    assert (fault.pointer, fault.message) == (f"/options/{name}", message)
+    [error] = rejected.value.errors
+    assert (error.pointer, error.message) == (f"/options/{name}", message)
 
 
 def test_a_free_string_is_bounded():
@@ -82,7 +82,7 @@ def test_every_wrong_option_is_named():
     with pytest.raises(RequestRejected) as rejected:
         resolve({"num_warps": 5, "num_stage": 2, "maxnreg": 8})
 
-    assert [fault.pointer for fault in rejected.value.faults] == [
+    assert [error.pointer for error in rejected.value.errors] == [
         *("/options/num_warps", "/options/num_stage", "/options/maxnreg")
     ]
 
@@ -134,9 +134,9 @@ def test_what_a_target_lacks_is_refused_for_it(
     with pytest.raises(RequestRejected) as rejected:
         resolved(target)
 
-    [fault] = rejected.value.faults
-    assert fault.pointer == f"/options/{name}"
-    assert words in fault.message
+    [error] = rejected.value.errors
+    assert error.pointer == f"/options/{name}"
+    assert words in error.message
     assert resolved(other)[name] == value
 
 

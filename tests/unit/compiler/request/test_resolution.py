@@ -75,7 +75,7 @@ def test_what_cannot_be_made_is_refused(change: dict[str, Any], at: str, message
     with pytest.raises(RequestRejected) as rejected:
         job(**change)
 
-    assert [(fault.pointer, fault.message) for fault in rejected.value.faults] == [(at, message)]
+    assert [(error.pointer, error.message) for error in rejected.value.errors] == [(at, message)]
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_a_file_outside_of_the_folder_of_the_source_is_refused(path: str):
     with pytest.raises(RequestRejected) as rejected:
         job(files={path: ""})
 
-    [fault] = rejected.value.faults
-    assert "is not a module path such as helpers.py or package/helpers.py" in fault.message
+    [error] = rejected.value.errors
+    assert "is not a module path such as helpers.py or package/helpers.py" in error.message
 
 
 @pytest.mark.parametrize("path", ["helpers.py", "package/__init__.py", "a/b/c.py", "_x.py"])
@@ -106,7 +106,7 @@ def test_everything_wrong_is_said_at_once():
             options={"num_warps": 5},
         )
 
-    assert [fault.pointer for fault in rejected.value.faults] == [
+    assert [error.pointer for error in rejected.value.errors] == [
         *("/source", "/signature/x_ptr", "/constexprs/BLOCK_SIZE", "/stop_after"),
         "/options/num_warps",
     ]
@@ -116,7 +116,7 @@ def test_a_wrong_target_does_not_hide_a_wrong_signature():
     with pytest.raises(RequestRejected) as rejected:
         job(target="sm_90", signature=[])
 
-    assert [fault.pointer for fault in rejected.value.faults] == ["/signature", "/target"]
+    assert [error.pointer for error in rejected.value.errors] == ["/signature", "/target"]
 
 
 def test_a_bool_that_a_launch_infers_gives_the_key_that_posting_it_gives():

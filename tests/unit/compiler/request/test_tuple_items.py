@@ -77,4 +77,4 @@ def test_what_is_no_item_is_refused(fields: dict[str, Any], pointer: str):
     with pytest.raises(RequestRejected) as refused:
         parse_specialization(fields.get("signature"), fields.get("hints"), fields.get("constexprs"))
 
-    assert pointer in [fault.pointer for fault in refused.value.faults]
+    assert pointer in [error.pointer for error in refused.value.errors]

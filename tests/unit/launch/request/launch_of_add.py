@@ -41,8 +41,8 @@ def only_case(**changes: Any) -> Case:
     return case
 
 
-def faults(act: Callable[[], Any]) -> list[tuple[str, str]]:
-    """Return pointer and message of every fault that `act` is refused for."""
+def errors(act: Callable[[], Any]) -> list[tuple[str, str]]:
+    """Return pointer and message of every error that `act` is refused for."""
     with pytest.raises(RequestRejected) as rejected:
         act()
-    return [(fault.pointer, fault.message) for fault in rejected.value.faults]
+    return [(error.pointer, error.message) for error in rejected.value.errors]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from launch_of_add import faults
+from launch_of_add import errors
 
 from compiler.rejection import RequestRejected
 from launch.request.grid import parse_grid
@@ -73,7 +73,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_grid_is_refused(name: str):
     written, at, message = REFUSED[name]
-    [(pointer, said)] = faults(lambda: parse_grid(written))
+    [(pointer, said)] = errors(lambda: parse_grid(written))
 
     assert pointer == at
     assert message in said
@@ -93,7 +93,7 @@ FAILING: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", FAILING)
 def test_a_grid_without_a_value_is_refused_where_it_stands(name: str):
     text, message = FAILING[name]
-    [(pointer, said)] = faults(lambda: parse_grid([1, text], "/cases/3/grid").evaluate(VALUES))
+    [(pointer, said)] = errors(lambda: parse_grid([1, text], "/cases/3/grid").evaluate(VALUES))
 
     assert pointer == "/cases/3/grid/1"
     assert message in said

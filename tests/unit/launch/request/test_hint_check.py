@@ -66,9 +66,9 @@ def test_a_broken_hint_is_a_violation(name: str):
         check({"p": kind}, p=argument)
 
     assert violated.value.slug == "hint_violated"
-    [fault] = violated.value.faults
-    assert fault.pointer == at
-    assert message in fault.message
+    [error] = violated.value.errors
+    assert error.pointer == at
+    assert message in error.message
 
 
 def test_a_range_of_32_bits_is_a_promise_of_small_memory():

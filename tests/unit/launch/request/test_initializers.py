@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from launch_of_add import faults, request
+from launch_of_add import errors, request
 
 from launch.request.argument_binding import bind_arguments
 from launch.request.case import cases_of, seeds_of, with_seeds
@@ -96,7 +96,7 @@ REFUSED: dict[str, tuple[Any, str, str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_an_initializer_that_makes_no_sense_is_refused(name: str):
     written, dtype, at, message = REFUSED[name]
-    [(pointer, said)] = faults(lambda: bind_init(written, [2, 3], dtype, ""))
+    [(pointer, said)] = errors(lambda: bind_init(written, [2, 3], dtype, ""))
 
     assert pointer == at
     assert message in said
@@ -104,7 +104,7 @@ def test_an_initializer_that_makes_no_sense_is_refused(name: str):
 
 def test_values_are_bounded():
     many = {"kind": "values", "values": []}
-    [(pointer, message)] = faults(lambda: bind_init(many, [65_537], "i8", ""))
+    [(pointer, message)] = errors(lambda: bind_init(many, [65_537], "i8", ""))
 
     assert pointer == "/values"
     assert "PUT /v1/tensors" in message

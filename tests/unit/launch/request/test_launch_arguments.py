@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from launch_of_add import faults
+from launch_of_add import errors
 
 from launch.request.argument_binding import bind_arguments
 from launch.request.bound_arguments import BoundArguments
@@ -225,7 +225,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "/v/dtype",
         "unknown field",
     ),
-    "fault in a tuple": ({"t": {"tuple": [1, "x"]}}, "/t/tuple/1", "strings are constexprs"),
+    "error in a tuple": ({"t": {"tuple": [1, "x"]}}, "/t/tuple/1", "strings are constexprs"),
     "deep tuple": ({"t": [[[[[[[[[]]]]]]]]]}, "/t" + "/0" * 8, "8 deep"),
 }
 
@@ -233,7 +233,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_is_refused_with_its_place(name: str):
     arguments, at, message = REFUSED[name]
-    [(pointer, said)] = faults(lambda: bind_arguments(arguments, at=""))
+    [(pointer, said)] = errors(lambda: bind_arguments(arguments, at=""))
 
     assert pointer == at
     assert message in said
@@ -246,12 +246,12 @@ def test_a_long_chain_of_views_is_refused_unless_it_is_written_in_order():
     in_order = dict(reversed(backwards.items()))
 
     assert len(bind_arguments(in_order).arguments) == 1001
-    found = faults(lambda: bind_arguments(backwards))
+    found = errors(lambda: bind_arguments(backwards))
     assert "write what they are of before them" in found[0][1]
 
 
 def test_all_faults_are_found():
-    found = faults(lambda: bound(x="a", y=buffer([1], "b"), n=2**64))
+    found = errors(lambda: bound(x="a", y=buffer([1], "b"), n=2**64))
 
     assert [pointer for pointer, _ in found] == [
         "/arguments/x",
@@ -261,7 +261,7 @@ def test_all_faults_are_found():
 
 
 def test_the_limit_on_bytes_is_a_parameter():
-    [(pointer, message)] = faults(lambda: bind_arguments({"x": buffer([5])}, max_bytes=16))
+    [(pointer, message)] = errors(lambda: bind_arguments({"x": buffer([5])}, max_bytes=16))
 
     assert pointer == "/arguments"
     assert "20 bytes together, more than the 16 allowed" in message

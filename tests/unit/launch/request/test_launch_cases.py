@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from launch_of_add import COMPILATION, LAUNCH, OUTPUT, SIGNATURE, X, faults, resolved
+from launch_of_add import COMPILATION, LAUNCH, OUTPUT, SIGNATURE, X, errors, resolved
 
 from launch.request.case import Case, merge_arguments
 from launch.request.launch_request import LaunchRequest
@@ -120,7 +120,7 @@ def test_positions_are_names():
 
 def test_a_fault_of_the_launch_is_said_once_and_at_the_launch():
     broken = {"x_ptr": X | {"dtype": "fp31"}, "output_ptr": OUTPUT, "n_elements": 96}
-    found = faults(lambda: cases({}, {}, {"arguments": {"n_elements": "x"}}, arguments=broken))
+    found = errors(lambda: cases({}, {}, {"arguments": {"n_elements": "x"}}, arguments=broken))
 
     assert [pointer for pointer, _ in found] == [
         "/arguments/x_ptr/dtype",
@@ -139,7 +139,7 @@ def test_a_launch_may_be_completed_by_its_cases():
 
 def test_a_hint_that_a_case_breaks_is_said_at_the_case():
     compilation = COMPILATION | {"signature": SIGNATURE}
-    found = faults(lambda: cases({}, {"arguments": {"n_elements": 95}}, compilation=compilation))
+    found = errors(lambda: cases({}, {"arguments": {"n_elements": 95}}, compilation=compilation))
 
     [(pointer, message)] = found
     assert pointer == "/cases/1/arguments/n_elements"
@@ -149,7 +149,7 @@ def test_a_hint_that_a_case_breaks_is_said_at_the_case():
 def test_arguments_by_position_are_pointed_at_by_position():
     ir = {"compilation": {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"}}
     wrong = X | {"dtype": "fp12"}
-    found = faults(
+    found = errors(
         lambda: cases(
             {"arguments": [X, wrong]}, {"arguments": {"arg1": wrong}}, {},
             arguments=[X, X | {"shape": [-1]}], grid=[1], **ir,
@@ -164,7 +164,7 @@ def test_arguments_by_position_are_pointed_at_by_position():
 def test_values_are_bounded_over_all_cases():
     values = {"shape": [60_000], "dtype": "i8", "init": {"kind": "values", "values": [1] * 60_000}}
     arguments = {"x_ptr": values, "output_ptr": OUTPUT, "n_elements": 96}
-    [(pointer, message)] = faults(lambda: cases(*[{}] * 5, arguments=arguments))
+    [(pointer, message)] = errors(lambda: cases(*[{}] * 5, arguments=arguments))
 
     assert pointer == "/cases"
     assert "more than 262144 values; upload them" in message
@@ -179,7 +179,7 @@ def test_values_are_bounded_over_all_cases():
     ],
 )
 def test_arguments_are_bounded_over_all_cases(changes: dict[str, Any], pointer: str):
-    [(at, message)] = faults(lambda: resolved(**changes))
+    [(at, message)] = errors(lambda: resolved(**changes))
 
     assert at == pointer
     assert "more than 10000 arguments" in message

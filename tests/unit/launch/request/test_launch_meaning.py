@@ -1,7 +1,7 @@
 """What a launch means: its device, its target, its grid, its arguments beside a signature."""
 
 import pytest
-from launch_of_add import COMPILATION, OUTPUT, SIGNATURE, X, faults, request, resolved
+from launch_of_add import COMPILATION, OUTPUT, SIGNATURE, X, errors, request, resolved
 
 from launch.request.hint_check import HintViolated
 from launch.request.launch_request import DeviceClass
@@ -39,7 +39,7 @@ def test_a_launch_without_a_target_is_the_cpus():
 def test_a_launch_on_a_gpu_needs_a_target():
     untargeted = {name: part for name, part in COMPILATION.items() if name != "target"}
 
-    [(pointer, message)] = faults(
+    [(pointer, message)] = errors(
         lambda: resolved(compilation=untargeted, device={"target": "cuda:90"})
     )
 
@@ -50,7 +50,7 @@ def test_a_launch_on_a_gpu_needs_a_target():
 def test_without_a_target_there_is_no_stage_to_stop_after():
     untargeted = {name: part for name, part in COMPILATION.items() if name != "target"}
 
-    [(pointer, _)] = faults(lambda: resolved(compilation=untargeted | {"stop_after": "ttir"}))
+    [(pointer, _)] = errors(lambda: resolved(compilation=untargeted | {"stop_after": "ttir"}))
 
     assert pointer == "/compilation/stop_after"
 
@@ -82,7 +82,7 @@ def test_an_argument_that_breaks_a_hint_of_the_signature_is_a_violation():
     with pytest.raises(HintViolated) as violated:
         resolved(compilation=COMPILATION | {"signature": SIGNATURE}, arguments=arguments)
 
-    assert [fault.pointer for fault in violated.value.faults] == ["/arguments/n_elements"]
+    assert [error.pointer for error in violated.value.errors] == ["/arguments/n_elements"]
 
 
 def test_what_a_hook_of_the_jit_printed_is_a_promise_too():
@@ -113,7 +113,7 @@ def test_null_is_as_good_as_a_field_that_is_left_out():
 
 def test_an_argument_of_another_type_than_the_signature_says_is_refused():
     arguments = {"x_ptr": X | {"dtype": "fp16"}, "output_ptr": OUTPUT, "n_elements": 96}
-    found = faults(
+    found = errors(
         lambda: resolved(compilation=COMPILATION | {"signature": SIGNATURE}, arguments=arguments)
     )
 
@@ -121,6 +121,6 @@ def test_an_argument_of_another_type_than_the_signature_says_is_refused():
 
 
 def test_the_limit_on_bytes_is_a_parameter():
-    [(pointer, _)] = faults(lambda: resolve_launch(request(), max_bytes=100))
+    [(pointer, _)] = errors(lambda: resolve_launch(request(), max_bytes=100))
 
     assert pointer == "/arguments"

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
-from launch_of_add import COMPILATION, LAUNCH, OUTPUT, faults, request, resolved
+from launch_of_add import COMPILATION, LAUNCH, OUTPUT, errors, request, resolved
 
 from launch.request.launch_request import EXAMPLE, LaunchRequest
 from launch.request.launch_resolution import resolve_launch
@@ -107,7 +107,7 @@ SHAPES: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_shape_of_a_request_is_checked(name: str):
     changes, at, message = SHAPES[name]
-    [(pointer, said)] = faults(lambda: read(**changes))
+    [(pointer, said)] = errors(lambda: read(**changes))
 
     assert pointer == at
     assert message in said
@@ -197,14 +197,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_json_alone_shows_to_be_wrong_is_refused(name: str):
     changes, at, message = REFUSED[name]
-    [(pointer, said)] = faults(lambda: resolved(**changes))
+    [(pointer, said)] = errors(lambda: resolved(**changes))
 
     assert pointer == at
     assert message in said
 
 
 def test_all_faults_of_a_request_are_found():
-    found = faults(lambda: resolved(device=1, grid=[], arguments={"x": "y"}, trace={}))
+    found = errors(lambda: resolved(device=1, grid=[], arguments={"x": "y"}, trace={}))
 
     assert [pointer for pointer, _ in found] == ["/device", "/arguments/x", "/grid"]
 
@@ -221,7 +221,7 @@ def test_values_of_their_own_need_something_random():
     constant = {"shape": [96], "dtype": "fp32", "init": {"kind": "ones"}}
     arguments = {"x_ptr": constant, "output_ptr": OUTPUT, "n_elements": 96}
 
-    [(pointer, said)] = faults(
+    [(pointer, said)] = errors(
         lambda: resolved(arguments=arguments, timing={"fresh_inputs": "values"})
     )
 
@@ -232,7 +232,7 @@ def test_values_of_their_own_need_something_random():
 def test_every_case_needs_something_random():
     cases = [{}, {"arguments": {"x_ptr": {"init": {"kind": "zeros"}}}}]
 
-    [(pointer, said)] = faults(lambda: resolved(cases=cases, timing={"fresh_inputs": "values"}))
+    [(pointer, said)] = errors(lambda: resolved(cases=cases, timing={"fresh_inputs": "values"}))
 
     assert pointer == "/timing/fresh_inputs"
     assert "no argument of case 1" in said

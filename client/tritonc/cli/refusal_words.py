@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from tritonc.diagnostic import Fault
+from tritonc.diagnostic import FieldError
 from tritonc.service_errors import ProblemError
 
 _FLAGS = {  # by request member: the flag, and the namespace attribute with its values
@@ -50,7 +50,7 @@ _ADVICE = {
 def refused(error: ProblemError, given: Namespace) -> str:
     """Return the reasons for a refusal: a line for each error, with the flag that caused it."""
     headline = f"{error.status} {error.slug}".strip()
-    lines = [f"{place(fault, given)}: {fault.message}" for fault in error.errors]
+    lines = [f"{place(field_error, given)}: {field_error.message}" for field_error in error.errors]
     if len(lines) == 1:
         return f"{headline}: {lines[0]}"
     if lines:
@@ -61,9 +61,9 @@ def refused(error: ProblemError, given: Namespace) -> str:
     return f"{error}; {advice}" if advice else str(error)
 
 
-def place(fault: Fault, given: Namespace) -> str:
+def place(error: FieldError, given: Namespace) -> str:
     """Return the flag that caused an error, or its place in the request if no flag did."""
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in fault.pointer.split("/")[1:]]
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in error.pointer.split("/")[1:]]
     while parts and parts[0] in _AROUND:
         parts = parts[1:]
     if not parts:
@@ -82,7 +82,7 @@ def place(fault: Fault, given: Namespace) -> str:
     if request and not _is_typed(getattr(given, attribute, None), name):
         return f"{request}, {'.'.join(parts)}"
     if not flag:
-        return fault.pointer
+        return error.pointer
     return ", ".join([f"{flag} {name}" if name else flag, *(parts[2:] if name else ())])
 
 

@@ -1,12 +1,12 @@
-"""What pydantic refuses is told as faults: where they are, and what was meant there."""
+"""What pydantic refuses is told as errors: where they are, and what was meant there."""
 
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from compiler.rejection import MAX_FAULTS, Fault
-from compiler.request.field_faults import field_faults
+from compiler.rejection import MAX_ERRORS, FieldError
+from compiler.request.field_errors import field_errors
 
 
 class Part(BaseModel):
@@ -30,10 +30,10 @@ class Whole(BaseModel):
     by_name: dict[str, Part] = {}
 
 
-def faults(data: Any, at: str = "") -> tuple[Fault, ...]:
+def errors(data: Any, at: str = "") -> tuple[FieldError, ...]:
     with pytest.raises(ValidationError) as refused:
         Whole.model_validate(data)
-    return field_faults(refused.value, Whole, at)
+    return field_errors(refused.value, Whole, at)
 
 
 SLIPS: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -53,26 +53,26 @@ SLIPS: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize(("data", "pointer", "meant"), SLIPS.values(), ids=SLIPS)
 def test_a_slip_is_held_against_the_fields_of_the_part_that_it_is_in(data, pointer, meant):
-    assert faults(data) == (Fault(pointer, f"unknown field. Did you mean `{meant}`?"),)
+    assert errors(data) == (FieldError(pointer, f"unknown field. Did you mean `{meant}`?"),)
 
 
 def test_a_field_of_another_part_is_not_what_was_meant():
-    assert faults({"part": {"files": {}}}) == (Fault("/part/files", "unknown field."),)
+    assert errors({"part": {"files": {}}}) == (FieldError("/part/files", "unknown field."),)
 
 
 def test_a_part_may_lie_anywhere_in_a_body():
-    assert faults({"part": 1}, "/device") == (Fault("/device/part", "must be a JSON object"),)
+    assert errors({"part": 1}, "/device") == (FieldError("/device/part", "must be a JSON object"),)
 
 
 def test_a_flood_of_unknown_fields_is_answered_with_the_first_of_them():
-    told = faults({"part": {f"field{index}": 0 for index in range(1000)}})
+    told = errors({"part": {f"field{index}": 0 for index in range(1000)}})
 
-    assert [fault.pointer for fault in told] == [
-        f"/part/field{index}" for index in range(MAX_FAULTS)
+    assert [error.pointer for error in told] == [
+        f"/part/field{index}" for index in range(MAX_ERRORS)
     ]
 
 
 def test_a_name_of_an_unknown_field_is_told_in_part_where_it_is_long():
-    (told,) = faults({"part": {"a" * 100_000: 0}})
+    (told,) = errors({"part": {"a" * 100_000: 0}})
 
-    assert told == Fault("/part/" + "a" * 256, "unknown field.")
+    assert told == FieldError("/part/" + "a" * 256, "unknown field.")

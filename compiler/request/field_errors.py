@@ -1,6 +1,6 @@
-"""What pydantic says of a request's fields, as faults of it with a hint at what was meant.
+"""What pydantic says of a request's fields, as errors of it with a hint at what was meant.
 
-Work that it makes is bounded by the faults that are answered, whatever was posted.
+Work that it makes is bounded by the errors that are answered, whatever was posted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,24 +9,26 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from compiler.rejection import MAX_FAULTS, Fault, did_you_mean, pointer
+from compiler.rejection import MAX_ERRORS, FieldError, did_you_mean, pointer
 
 _MOST_GUESSES = 5
 
 
-def field_faults(error: ValidationError, model: type[BaseModel], at: str = "") -> tuple[Fault, ...]:
-    """Return the first faults of what `model` refused, at most MAX_FAULTS; it was at pointer `at`.
+def field_errors(
+    error: ValidationError, model: type[BaseModel], at: str = ""
+) -> tuple[FieldError, ...]:
+    """Return the first errors of what `model` refused, at most MAX_ERRORS; it was at pointer `at`.
 
     A slip in a field's name is held against the fields of the part that it is in.
     """
     guesses = _Guesses(model)
-    items = islice(error.errors(include_url=False, include_input=False), MAX_FAULTS)
+    items = islice(error.errors(include_url=False, include_input=False), MAX_ERRORS)
     return tuple(_fault(item["type"], item["msg"], item["loc"], guesses, at) for item in items)
 
 
 def _fault(
     kind: str, message: str, place: tuple[str | int, ...], guesses: "_Guesses", at: str
-) -> Fault:
+) -> FieldError:
     match kind:
         case "extra_forbidden":
             message = guesses.removed(place) or f"unknown field.{guesses.of(place)}"
@@ -34,7 +36,7 @@ def _fault(
             message = "must be a JSON object"
         case "missing":
             message = "this field is needed"
-    return Fault(at + pointer(*place), message)
+    return FieldError(at + pointer(*place), message)
 
 
 class _Guesses:
