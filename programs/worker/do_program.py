@@ -24,7 +24,7 @@ from worker.spent_time import SpentTime
 async def do_program(attempt: Attempt[ProgramJob], context: ProgramContext) -> None:
     """Do a program and finish it.
 
-    Raises StoreUnavailable, ZygoteError, DeviceDrained: another attempt may have more luck.
+    Raises StoreUnavailable, ZygoteError, DeviceCordoned: another attempt may have more luck.
     """
     started = time.monotonic()
     spent = SpentTime()

@@ -26,7 +26,7 @@ from store.jobs.types import programs_lane
 from store.programs import Programs
 from worker.compile.lru_cache import LRUCache
 from worker.consumer import Attempt, Consumer, Handler
-from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
+from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers
 from worker.launch.kernel_source import KernelSource
 from worker.pool.zygote_client import ZygoteError
 from worker.replaced_toolchains import ReplacedToolchains, doing_programs
@@ -185,8 +185,8 @@ async def _gpu_fault(launchers: Launchers, ordinal: int) -> str | None:
     """Return why programs do not run on a GPU, None where they do."""
     try:
         await launchers.try_programs(ordinal)
-    except DeviceDrained as drained:
-        return str(drained)
+    except DeviceCordoned as cordoned:
+        return str(cordoned)
     return None
 
 

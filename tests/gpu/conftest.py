@@ -77,7 +77,7 @@ async def _run(jobs, deadline_s, after, command):
             small = vector_add(elements=1000)
             next_one = await launchers.run(0, small, caller="ada", deadline_s=DEADLINE_S)
             assert next_one.outputs["output_ptr"] == vector_add_expected(1000).tobytes()
-            assert launchers.devices[0].drained is None
+            assert launchers.devices[0].cordoned is None
     finally:
         await launchers.close()
     return outcome

@@ -11,7 +11,7 @@ from tests.gpu.bound import Bound, vector_add
 from tests.gpu.conftest import a_command
 from worker.gpu.supervisor.devices import find_devices
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
-from worker.gpu.supervisor.launchers import DeviceDrained, Launchers, LauncherSettings
+from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers, LauncherSettings
 
 JOB_S = 30.0
 
@@ -117,7 +117,7 @@ def test_a_job_whose_caller_left_is_killed():
     with_launchers(work)
 
 
-def test_a_gpu_that_fails_its_check_is_drained():
+def test_a_gpu_that_fails_its_check_is_cordoned():
     async def work(launchers):
         bound = Bound().buffer("output_ptr", "fp32", [8], output=True).scalar("index", 8, "i32")
         pool = launchers._gpus[0]._launchers
@@ -127,9 +127,9 @@ def test_a_gpu_that_fails_its_check_is_drained():
         await asyncio.sleep(0)
         pool._ordinal = 99  # no such GPU: no launcher can be started for the check
         assert (await task).ending is LaunchEnding.FAULT
-        with pytest.raises(DeviceDrained):
+        with pytest.raises(DeviceCordoned):
             await add(launchers, "ada")
-        assert "did not start" in launchers.devices[0].drained
+        assert "did not start" in launchers.devices[0].cordoned
 
     with_launchers(work, spares=1)
 
@@ -162,13 +162,13 @@ def test_nothing_of_one_caller_is_seen_by_the_next():
     with_launchers(work)
 
 
-def test_a_gpu_on_which_no_launcher_starts_is_drained():
+def test_a_gpu_on_which_no_launcher_starts_is_cordoned():
     async def work():
         launchers = Launchers([99], a_command())
         await launchers.start()
-        with pytest.raises(DeviceDrained):
+        with pytest.raises(DeviceCordoned):
             await launchers.run(99, vector_add(), caller="ada", deadline_s=JOB_S)
-        assert "did not start" in await launchers.until_drained(99)
+        assert "did not start" in await launchers.until_cordoned(99)
         await launchers.close()
 
     asyncio.run(work())

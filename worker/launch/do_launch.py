@@ -77,7 +77,7 @@ class LaunchContext:
 async def do_launch(attempt: Attempt[LaunchJob], context: LaunchContext) -> None:
     """Do a launch and finish it.
 
-    Raises StoreUnavailable, and DeviceDrained when another worker's GPU must do it.
+    Raises StoreUnavailable, and DeviceCordoned when another worker's GPU must do it.
     """
     run = _LaunchRun(attempt, context)
     started = time.monotonic()

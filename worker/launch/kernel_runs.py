@@ -52,7 +52,7 @@ class KernelRuns:
         """Run the launch's own kernel with all that is asked for.
 
         It does not begin before `may_run` returns. Raises RequestRejected, DeadlinePassed,
-        DeviceDrained.
+        DeviceCordoned.
         """
         job = self._specialized(job, run)
         if self._gpu is not None:

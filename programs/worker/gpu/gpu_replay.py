@@ -24,7 +24,7 @@ from programs.worker.program_kernels import ProgramKernels
 from programs.worker.replayed import Replayed
 from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts, LaunchOutcome
-from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
+from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers
 from worker.pool.frame import FrameError
 from worker.spent_time import SpentTime
 
@@ -68,9 +68,9 @@ class ProgramGpu:
 
     @property
     def target(self) -> str:
-        """What its kernels are compiled for. Raises DeviceDrained where nothing started yet."""
+        """What its kernels are compiled for. Raises DeviceCordoned where nothing started yet."""
         if self.facts is None:
-            raise DeviceDrained("no launcher of it has started")
+            raise DeviceCordoned("no launcher of it has started")
         return self.facts.target
 
     @property
@@ -149,7 +149,7 @@ def timing_order(asked: RepeatsRequest | None) -> ProgramTimingOrder:
 async def replay_on(
     gpu: ProgramGpu, program: DeviceProgram, how: ReplayTurn, deadline: Deadline
 ) -> Replayed:
-    """Replay a program when it is its turn. Raises DeadlinePassed, DeviceDrained."""
+    """Replay a program when it is its turn. Raises DeadlinePassed, DeviceCordoned."""
     order = order_of(program, how, gpu.memory_bytes)
     try:
         outcome, step = await placed_outcome(gpu, order, how, deadline)
@@ -166,7 +166,7 @@ async def placed_outcome(
     """Return the outcome of an order, and the limit of each of its programs.
 
     Where the launcher ends without a word, another one tells where: the outcome's stages name that
-    op, if that one ends there, too. Raises DeadlinePassed, DeviceDrained, FrameError.
+    op, if that one ends there, too. Raises DeadlinePassed, DeviceCordoned, FrameError.
     """
     outcome, step = await in_turn_again(gpu, order, how, deadline)
     if outcome.ending in _UNTOLD:
@@ -210,7 +210,7 @@ async def in_turn(
 ) -> tuple[LaunchOutcome, StepLimit]:
     """Return the outcome of an order when it is its turn, and its limit.
 
-    A program beside the first has as long again. Raises DeadlinePassed, DeviceDrained, FrameError.
+    A program beside the first has as long again. Raises DeadlinePassed, DeviceCordoned, FrameError.
     """
     limit, came_s = _Limit(deadline, how.timeout_s), time.monotonic()
     try:

@@ -40,7 +40,7 @@ async def replay_beside(
     allowed: OutputTolerances,
     deadline: Deadline,
 ) -> tuple[Replayed, Replayed]:
-    """Return what came of a program and of its reference. Raises DeadlinePassed, DeviceDrained."""
+    """Return what came of a program and of its reference. Raises DeadlinePassed, DeviceCordoned."""
     of_reference = order_of(reference, how.of_reference, gpu.memory_bytes)
     order = replace(
         order_of(program, how, gpu.memory_bytes),

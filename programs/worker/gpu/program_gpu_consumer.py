@@ -15,7 +15,7 @@ from programs.program_kind import PROGRAM
 from programs.worker.gpu.gpu_replay import ProgramGpu
 from store.jobs.types import program_device_lane
 from worker.consumer import Attempt, Consumer, Handler, run_until
-from worker.gpu.supervisor.launchers import DeviceDrained
+from worker.gpu.supervisor.launchers import DeviceCordoned
 from worker.replaced_toolchains import ReplacedToolchains, doing_programs
 from worker.worker_context import WorkerContext
 
@@ -72,10 +72,10 @@ class ProgramGpuConsumer:
         logger.error("GPU %d takes no more programs: %s", self._gpu.ordinal, why)
 
     async def _do(self, attempt: Attempt[ProgramJob]) -> None:
-        """Do a program; one that needs a GPU that is drained waits until its slot gives it back."""
+        """Do a program; one that needs a cordoned GPU waits until its slot gives it back."""
         try:
             await self._do_program(attempt, self._gpu)
-        except DeviceDrained:
+        except DeviceCordoned:
             await asyncio.Event().wait()
 
 

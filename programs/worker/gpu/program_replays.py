@@ -39,7 +39,7 @@ class ProgramReplays:
     ) -> tuple[Replayed, Replayed | None]:
         """Return what came of both, None of a reference that is not needed any more.
 
-        Raises DeadlinePassed, DeviceDrained.
+        Raises DeadlinePassed, DeviceCordoned.
         """
         if reference is not None and (is_too_large(candidate.tape) or is_too_large(reference.tape)):
             return await self._beside(candidate, reference)

@@ -23,7 +23,7 @@ from tests.integration.worker.launchers import (
 )
 from tests.waiting import comes_true
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
-from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
+from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers
 
 __all__ = ["command", "hold", "sick"]  # fixtures
 CALLERS = ("ada", "bob", "cyd", "dan")
@@ -141,15 +141,15 @@ async def test_a_job_whose_caller_left_is_killed(command):
         assert not is_running(spare)
 
 
-async def test_a_gpu_that_fails_its_health_check_is_drained(command, sick):
+async def test_a_gpu_that_fails_its_health_check_is_cordoned(command, sick):
     async with launchers_of(command) as launchers:
         sick.touch()
         outcome = await launch(launchers, "fault")
 
         assert outcome.ending is LaunchEnding.FAULT  # answered before the check
-        with pytest.raises(DeviceDrained, match="sick"):
+        with pytest.raises(DeviceCordoned, match="sick"):
             await launch(launchers)
-        assert "the health kernel failed" in launchers.devices[0].drained
+        assert "the health kernel failed" in launchers.devices[0].cordoned
 
 
 async def test_a_clean_job_needs_no_health_check(command, sick):
@@ -160,13 +160,13 @@ async def test_a_clean_job_needs_no_health_check(command, sick):
         assert (await launch(launchers)).ending is LaunchEnding.OK
 
 
-async def test_a_gpu_on_which_no_launcher_starts_is_drained_and_the_others_are_not(command):
+async def test_a_gpu_on_which_no_launcher_starts_is_cordoned_and_the_others_are_not(command):
     launchers = Launchers([99, 0], command)
     await launchers.start()
     try:
-        with pytest.raises(DeviceDrained, match="no such GPU"):
+        with pytest.raises(DeviceCordoned, match="no such GPU"):
             await launchers.run(99, job(GOOD), caller="ada", deadline_s=LONG_S)
-        assert "no such GPU" in await launchers.until_drained(99)
+        assert "no such GPU" in await launchers.until_cordoned(99)
         assert (await launch(launchers)).ending is LaunchEnding.OK
     finally:
         await launchers.close()

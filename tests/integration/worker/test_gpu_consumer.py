@@ -72,7 +72,7 @@ async def consumer(name, redis, blocking, **environment):
         await launchers.close()
 
 
-async def test_launches_of_a_drained_gpu_are_done_by_another(redis, blocking, tmp_path):
+async def test_launches_of_a_cordoned_gpu_are_done_by_another(redis, blocking, tmp_path):
     sick = tmp_path / "sick"
     sick.touch()
     entries = ("fault", "good", "good", "good", "good", "good")

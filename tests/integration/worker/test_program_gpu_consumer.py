@@ -77,7 +77,7 @@ async def test_programs_of_a_gpu_are_done_one_after_the_other(redis, blocking):
         assert await results(redis, *entries) == [b"ok", b"fault", b"ok", b"signal", b"ok"]
 
 
-async def test_programs_of_a_drained_gpu_are_done_by_another(redis, blocking, tmp_path):
+async def test_programs_of_a_cordoned_gpu_are_done_by_another(redis, blocking, tmp_path):
     sick = tmp_path / "sick"
     sick.touch()
     entries = ("fault", "good", "good", "good")

@@ -21,7 +21,7 @@ from tests.integration.worker.launchers import (
 from tests.waiting import comes_true
 from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
-from worker.gpu.supervisor.launchers import DeviceDrained
+from worker.gpu.supervisor.launchers import DeviceCordoned
 from worker.pool import frame
 
 __all__ = ["command", "hold", "sick"]  # fixtures
@@ -210,17 +210,17 @@ async def test_a_gpu_that_is_sick_after_a_program_takes_neither_launches_nor_pro
 
         assert "health kernel failed" in why
         for ask in (launch, replay):
-            with pytest.raises(DeviceDrained, match="health kernel"):
+            with pytest.raises(DeviceCordoned, match="health kernel"):
                 await ask(launchers)
 
 
 async def test_where_programs_do_not_start_launches_go_on(command):
     programs = replace(command, bootstrap=NO_CUDA)
     async with launchers_of(command, programs) as launchers:
-        with pytest.raises(DeviceDrained, match="this torch has no CUDA"):
+        with pytest.raises(DeviceCordoned, match="this torch has no CUDA"):
             await launchers.try_programs(0)
         launchers.warm_programs(0, "ada")  # says nothing
-        with pytest.raises(DeviceDrained, match="this torch has no CUDA"):
+        with pytest.raises(DeviceCordoned, match="this torch has no CUDA"):
             await replay(launchers)
 
         assert "no CUDA" in await asyncio.wait_for(launchers.until_without_programs(0), 20)

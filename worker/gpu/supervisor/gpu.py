@@ -1,7 +1,7 @@
 """One GPU as the worker uses it: one job at a time, a launcher per caller, spares for the next.
 
 After anything that was not clean the launcher is gone and the GPU is examined before the next job;
-a GPU that fails that is drained: it takes no job any more. Programs have launchers of their own,
+a GPU that fails that is cordoned: it takes no job any more. Programs have launchers of their own,
 which take the same turns. Runs in the worker.
 """
 
@@ -13,7 +13,7 @@ from launch.checks.roofline import Ceilings
 from worker.fair_queue import FairQueue
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.encoded_order import EncodedOrder
-from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherPool, LauncherSettings
+from worker.gpu.supervisor.launcher_pool import DeviceCordoned, LauncherPool, LauncherSettings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherProcess, SentOrder
 from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
 from worker.gpu.supervisor.sanitizer_run import SanitizerReport, examine
@@ -69,9 +69,9 @@ class Gpu:
         return self._launchers.ceilings
 
     @property
-    def drained(self) -> str | None:
+    def cordoned(self) -> str | None:
         """Why it takes no jobs; None while it does."""
-        return self._launchers.drained
+        return self._launchers.cordoned
 
     @property
     def busy(self) -> bool:
@@ -79,7 +79,7 @@ class Gpu:
         return self._turn.locked()
 
     async def start(self) -> None:
-        """Start the spares; where there can be none, the GPU is drained."""
+        """Start the spares; where there can be none, the GPU is cordoned."""
         await self._launchers.start()
 
     async def run(
@@ -95,7 +95,7 @@ class Gpu:
         """Run one job when it is its turn, in a launcher that no other caller ever used.
 
         Work that is not `is_batch` goes first, and callers take turns. `deadline_s` counts from
-        when the launcher has the GPU; a function is asked then. Raises DeviceDrained, FrameError
+        when the launcher has the GPU; a function is asked then. Raises DeviceCordoned, FrameError
         when the job is too big to send, TimeoutError when its turn does not come within `turn_s`.
         """
         async with asyncio.timeout(turn_s):
@@ -111,13 +111,13 @@ class Gpu:
     async def examine(self, job: LauncherOrder, tool: str, limit_s: float) -> SanitizerReport:
         """Have a tool watch one run of `job` when it is its turn; then see to the GPU's health.
 
-        `limit_s` counts from its turn. Raises DeviceDrained, FrameError when the job is too big to
+        `limit_s` counts from its turn. Raises DeviceCordoned, FrameError when the job is too big to
         send.
         """
         await self._take_turn(None, "", is_batch=False)
         try:
-            if self.drained is not None:
-                raise DeviceDrained(self.drained)
+            if self.cordoned is not None:
+                raise DeviceCordoned(self.cordoned)
             return await examine(self._command, self.tools, self.ordinal, job, tool, limit_s)
         finally:
             self._launchers.in_background(self._recover(None))
@@ -125,7 +125,7 @@ class Gpu:
     async def try_programs(self) -> None:
         """Start a program launcher, and end it: it is there again for the first program.
 
-        Raises DeviceDrained where none starts, with what it said.
+        Raises DeviceCordoned where none starts, with what it said.
         """
         await self._programs.warm("")
         await self._programs.release()
@@ -145,15 +145,15 @@ class Gpu:
     ) -> LaunchOutcome:
         """Have a program launcher do `order` when it is its turn; as `run` in all else.
 
-        Raises DeviceDrained also where program launchers do not start.
+        Raises DeviceCordoned also where program launchers do not start.
         """
         async with asyncio.timeout(turn_s):
             await self._take_program_turn(caller, is_batch=is_batch)
         launcher = outcome = None
         try:
             limit_s = deadline_s if isinstance(deadline_s, float | int) else deadline_s()
-            if self.drained is not None:
-                raise DeviceDrained(self.drained)
+            if self.cordoned is not None:
+                raise DeviceCordoned(self.cordoned)
             launcher = await self._programs.take(caller, single_use=False)
             outcome = await launcher.outcome_of(launcher.send(order), limit_s)
             return outcome
@@ -173,13 +173,13 @@ class Gpu:
             await self._programs.warm(caller)
             await self._take_turn(None, caller, is_batch=is_batch)
 
-    async def until_drained(self) -> str:
+    async def until_cordoned(self) -> str:
         """Return why the GPU takes no jobs any more, once it does not."""
-        return await self._launchers.until_drained()
+        return await self._launchers.until_cordoned()
 
     async def until_without_programs(self) -> str:
         """Return why the GPU takes no programs any more, once it does not."""
-        ends = [asyncio.ensure_future(pool.until_drained()) for pool in self._pools]
+        ends = [asyncio.ensure_future(pool.until_cordoned()) for pool in self._pools]
         try:
             done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             return done.pop().result()
@@ -270,7 +270,7 @@ class Gpu:
 
     async def _recover_from_program(self, launcher: LauncherProcess) -> None:
         if not await self._programs.retire(launcher):
-            self._launchers.drain(self._programs.drained or "")
+            self._launchers.cordon(self._programs.cordoned or "")
         await self._recover(None)
         await self._programs.refill()
 

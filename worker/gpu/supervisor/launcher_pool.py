@@ -1,6 +1,6 @@
 """The launchers of one GPU: unused spares, and one for each of a few callers.
 
-A GPU on which none starts, or whose health kernel fails, is drained: it takes no job any more.
+A GPU on which none starts, or whose health kernel fails, is cordoned: it takes no job any more.
 Whose turn it is to use one is not known here. Runs in the worker.
 """
 
@@ -21,7 +21,7 @@ _MOST_FAILED_STARTS = 3
 _log = logging.getLogger(__name__)
 
 
-class DeviceDrained(Exception):
+class DeviceCordoned(Exception):
     """The GPU takes no jobs: it failed its health check, or a launcher is stuck in its driver."""
 
 
@@ -49,7 +49,7 @@ class LauncherPool:
     ) -> None:
         """Start none yet; `what` is done in them, in the words of a log."""
         self.facts: LauncherFacts | None = None
-        self.drained: str | None = None
+        self.cordoned: str | None = None
         """Why it takes no jobs; None while it does."""
         self.ceilings: Ceilings | None = None
         """The GPU's peak performance; None if it is not known."""
@@ -57,7 +57,7 @@ class LauncherPool:
         self._ordinal = ordinal
         self._what = what
         self._command = command
-        self._is_drained = asyncio.Event()
+        self._is_cordoned = asyncio.Event()
         self._living: set[LauncherProcess] = set()
         self._spares: list[LauncherProcess] = []
         self._bound: OrderedDict[str, LauncherProcess] = OrderedDict()
@@ -67,13 +67,13 @@ class LauncherPool:
         self._closed = False
 
     async def start(self) -> None:
-        """Start the spares; where there can be none, the GPU is drained."""
+        """Start the spares; where there can be none, the GPU is cordoned."""
         try:
             for _ in range(max(1, self.settings.spares)):
                 self._spares.append(await self._new())
             await self._measure(self._spares[0])
         except LauncherError as error:
-            self.drain(str(error))
+            self.cordon(str(error))
 
     async def _measure(self, launcher: LauncherProcess) -> None:
         """Learn the ceilings from a spare that has the GPU for itself. Raises LauncherError."""
@@ -88,10 +88,10 @@ class LauncherPool:
             await self.retire(launcher)
             self._spares.append(await self._new())
 
-    async def until_drained(self) -> str:
+    async def until_cordoned(self) -> str:
         """Return why the GPU takes no jobs any more, once it does not."""
-        await self._is_drained.wait()
-        return self.drained or ""
+        await self._is_cordoned.wait()
+        return self.cordoned or ""
 
     async def close(self) -> None:
         """Kill all launchers and wait until they are gone."""
@@ -103,20 +103,20 @@ class LauncherPool:
         await asyncio.gather(*(launcher.close() for launcher in self._living))
 
     async def take(self, caller: str, single_use: bool) -> LauncherProcess:
-        """Return a launcher for `caller`; a GPU on which none starts is drained.
+        """Return a launcher for `caller`; a GPU on which none starts is cordoned.
 
-        Raises DeviceDrained.
+        Raises DeviceCordoned.
         """
-        if self.drained is None:
+        if self.cordoned is None:
             try:
                 return await self._find(caller, single_use)
             except LauncherError as error:
-                self.drain(str(error))
-        raise DeviceDrained(self.drained)
+                self.cordon(str(error))
+        raise DeviceCordoned(self.cordoned)
 
     def take_own(self, caller: str, launcher: LauncherProcess) -> bool:
         """Take this launcher, if it is the caller's and waits; return whether it does."""
-        if self.drained is not None or self._bound.get(caller) is not launcher:
+        if self.cordoned is not None or self._bound.get(caller) is not launcher:
             return False
         self._in_use(self._bound.pop(caller), caller)
         return True
@@ -139,27 +139,27 @@ class LauncherPool:
         """Let go of a launcher that ended badly, and see whether the GPU still works."""
         if launcher is not None:
             await self.retire(launcher)
-        if self.drained is None and not self._closed:
+        if self.cordoned is None and not self._closed:
             await self._examine()
 
     async def warm(self, caller: str) -> None:
-        """Have a launcher wait that `caller` may take, if none does. Raises DeviceDrained."""
+        """Have a launcher wait that `caller` may take, if none does. Raises DeviceCordoned."""
         async with self._starting:
             if self.waits_for(caller):
                 return
-            if self.drained is None:
+            if self.cordoned is None:
                 try:
                     self._spares.append(await self._new())
                 except LauncherError as error:
-                    self.drain(str(error))
-            if self.drained is not None:
-                raise DeviceDrained(self.drained)
+                    self.cordon(str(error))
+            if self.cordoned is not None:
+                raise DeviceCordoned(self.cordoned)
 
     def warm_beside(self, caller: str) -> None:
         """Run `warm` in the background; if no launcher starts, the next caller gets the error."""
 
         async def warm() -> None:
-            with contextlib.suppress(DeviceDrained):
+            with contextlib.suppress(DeviceCordoned):
                 await self.warm(caller)
 
         if not self.serves(caller):
@@ -183,7 +183,7 @@ class LauncherPool:
 
     async def refill(self) -> None:
         """Start spares until as many wait as are wanted."""
-        if self._refilling or self._closed or self.drained is not None:
+        if self._refilling or self._closed or self.cordoned is not None:
             return
         self._refilling = True
         try:
@@ -193,7 +193,7 @@ class LauncherPool:
 
     async def _start_spares(self) -> None:
         failed = 0
-        while len(self._spares) < self.settings.spares and self.drained is None:
+        while len(self._spares) < self.settings.spares and self.cordoned is None:
             try:
                 async with self._starting:
                     if len(self._spares) < self.settings.spares:  # `warm` may have started one
@@ -202,15 +202,15 @@ class LauncherPool:
                 failed += 1
                 _log.warning("%s", error)
                 if failed == _MOST_FAILED_STARTS:
-                    self.drain(str(error))
+                    self.cordon(str(error))
                     return
                 await asyncio.sleep(_FIRST_PAUSE_S * 2**failed)
 
-    def drain(self, why: str) -> None:
+    def cordon(self, why: str) -> None:
         """Take no job any more."""
-        if self.drained is None:
-            self.drained = why
-            self._is_drained.set()
+        if self.cordoned is None:
+            self.cordoned = why
+            self._is_cordoned.set()
             _log.error("GPU %d takes no more %s: %s", self._ordinal, self._what, why)
 
     def in_background(self, work: Coroutine[None, None, None]) -> None:
@@ -259,25 +259,25 @@ class LauncherPool:
             await self.retire(oldest)
 
     async def retire(self, launcher: LauncherProcess) -> bool:
-        """End a launcher. False: it is stuck in the driver, and the GPU is drained."""
+        """End a launcher. False: it is stuck in the driver, and the GPU is cordoned."""
         is_gone = await launcher.close()
         self._living.discard(launcher)
         if not is_gone:
-            self.drain(f"launcher {launcher.pid} was killed and is not gone")
+            self.cordon(f"launcher {launcher.pid} was killed and is not gone")
         return is_gone
 
     async def _examine(self) -> None:
-        """Run the health kernel in a launcher that no job has used; drain the GPU if it fails."""
+        """Run the health kernel in a launcher that no job has used; cordon the GPU if it fails."""
         fresh = next((spare for spare in self._spares if spare.alive), None)
         if fresh is None:
             try:
                 fresh = await self._new()
             except LauncherError as error:
-                self.drain(str(error))
+                self.cordon(str(error))
                 return
             self._spares.append(fresh)
         outcome = await fresh.examine(self.settings.health_s)
         if outcome.ending is not LaunchEnding.OK:
             self._spares.remove(fresh)
             await self.retire(fresh)
-            self.drain(f"the health kernel failed: {outcome.ending}, {outcome.detail}")
+            self.cordon(f"the health kernel failed: {outcome.ending}, {outcome.detail}")

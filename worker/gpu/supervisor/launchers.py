@@ -12,13 +12,13 @@ from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.encoded_order import Order, encode
 from worker.gpu.supervisor.gpu import Gpu, LimitNow
-from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherSettings
+from worker.gpu.supervisor.launcher_pool import DeviceCordoned, LauncherSettings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError
 from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
 from worker.gpu.supervisor.sanitizer_run import SanitizerReport
 
 __all__ = [
-    "DeviceDrained", "DeviceState", "LauncherCommand", "LauncherError", "LauncherSettings",
+    "DeviceCordoned", "DeviceState", "LauncherCommand", "LauncherError", "LauncherSettings",
     "Launchers",
 ]  # fmt: skip
 
@@ -33,7 +33,7 @@ class DeviceState:
     facts: LauncherFacts | None
     """None until a first launcher has started."""
     busy: bool
-    drained: str | None
+    cordoned: str | None
     """Why it takes no jobs any more; None while it does."""
     tools: tuple[str, ...] = ()
     """What can watch a run on it: memcheck, racecheck, initcheck, profile."""
@@ -64,7 +64,7 @@ class Launchers:
                 gpu.ordinal,
                 gpu.facts,
                 gpu.busy,
-                gpu.drained,
+                gpu.cordoned,
                 tuple(gpu.tools.names),
                 gpu.ceilings,
             )
@@ -72,7 +72,7 @@ class Launchers:
         ]
 
     async def start(self) -> None:
-        """Start the spares of all GPUs; one on which none starts is drained."""
+        """Start the spares of all GPUs; one on which none starts is cordoned."""
         await asyncio.gather(*(gpu.start() for gpu in self._gpus.values()))
 
     async def run(
@@ -90,7 +90,7 @@ class Launchers:
 
         Two callers never share a launcher; with `isolation="process"` two jobs neither. The
         deadline counts from when the launcher has the job; a job that is still running then is
-        killed with it. `is_batch`: others may go first. Raises DeviceDrained, FrameError when the
+        killed with it. `is_batch`: others may go first. Raises DeviceCordoned, FrameError when the
         job is too big, TimeoutError when it does not begin within `turn_s`.
         """
         gpu = self._gpus[ordinal]
@@ -109,12 +109,12 @@ class Launchers:
     ) -> SanitizerReport:
         """Have a tool (`DeviceState.tools`) watch one run of `job`, in processes of their own.
 
-        It takes the GPU's turn, for at most `limit_s`. Raises DeviceDrained, FrameError.
+        It takes the GPU's turn, for at most `limit_s`. Raises DeviceCordoned, FrameError.
         """
         return await self._gpus[ordinal].examine(job, tool, limit_s)
 
     async def try_programs(self, ordinal: int) -> None:
-        """Find out whether programs run on a GPU. Raises DeviceDrained, with the reason."""
+        """Find out whether programs run on a GPU. Raises DeviceCordoned, with the reason."""
         await self._gpus[ordinal].try_programs()
 
     def warm_programs(self, ordinal: int, caller: str) -> None:
@@ -139,9 +139,9 @@ class Launchers:
             encode(order), caller=caller, deadline_s=deadline_s, turn_s=turn_s, is_batch=is_batch
         )
 
-    async def until_drained(self, ordinal: int) -> str:
+    async def until_cordoned(self, ordinal: int) -> str:
         """Return why a GPU takes no jobs any more, once it does not."""
-        return await self._gpus[ordinal].until_drained()
+        return await self._gpus[ordinal].until_cordoned()
 
     async def until_without_programs(self, ordinal: int) -> str:
         """Return why a GPU takes no programs any more, once it does not."""

@@ -44,7 +44,7 @@ class CaseRunner:
         self._runs = 0
 
     async def run(self, case: FuzzCase) -> Tried:
-        """Return what became of a case. Raises DeviceDrained."""
+        """Return what became of a case. Raises DeviceCordoned."""
         plan = self._plan
         arguments = {**plan.subject.arguments, **written(case, plan.subject, plan.links)}
         try:

@@ -60,7 +60,7 @@ class Fuzzing:
     async def fuzz(self, first: Case, result: CaseResult) -> CaseResult:
         """Return the `result` of the launch's first case with what fuzzing adds to it.
 
-        Raises DeviceDrained.
+        Raises DeviceCordoned.
         """
         if result.verdict is not Verdict.PASSED:
             return amended(result, fuzz=self._nothing("the launch has not passed as it is"))

@@ -3,7 +3,7 @@
 Many are being prepared or compared at a time, and the GPU's turn is taken by one that is ready.
 Whatever needs compiling is an ordinary compile job, which any worker may do. A launch that ended in
 a fault without a line is run once more under memcheck after it was answered. Its consumer stops for
-good when the GPU is drained; what it has not finished goes to other workers.
+good when the GPU is cordoned; what it has not finished goes to other workers.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from worker.compile.lru_cache import LRUCache
 from worker.consumer import Attempt, Consumer, Handler, run_until
 from worker.fair_queue import FairSemaphore
 from worker.gpu.launcher.launcher_sandbox import LAYERS
-from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState
+from worker.gpu.supervisor.launchers import DeviceCordoned, DeviceState
 from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.do_launch import LaunchContext, do_launch
 from worker.launch.gpu.gpu_run import GpuContext
@@ -49,7 +49,7 @@ MOST_YIELDED = 240
 MOST_RERUNS = 2
 """Reruns under memcheck that wait or run: each takes the GPU's turn, and faults are cheap."""
 GRACE_S = 10.0
-"""Time for launches that no longer need the drained GPU to store their results."""
+"""Time for launches that no longer need the cordoned GPU to store their results."""
 
 logger = logging.getLogger(__name__)
 
@@ -96,10 +96,10 @@ class GpuConsumer:
         )
 
     async def run(self) -> None:
-        """Work until cancelled, or until the GPU is drained."""
-        drained = self._gpu.launchers.until_drained(self._gpu.ordinal)
+        """Work until cancelled, or until the GPU is cordoned."""
+        cordoned = self._gpu.launchers.until_cordoned(self._gpu.ordinal)
         try:
-            await run_until(drained, self._work(), self._let_finish)
+            await run_until(cordoned, self._work(), self._let_finish)
         finally:
             for task in self._reruns:
                 task.cancel()
@@ -127,7 +127,7 @@ class GpuConsumer:
 
     def _registration(self) -> workers.Worker | None:
         state = self._state
-        if state.drained is not None:
+        if state.cordoned is not None:
             return None
         layers = state.facts.sandbox if state.facts is not None else ()
         missing = [layer for layer in LAYERS if layer not in layers]
@@ -147,7 +147,7 @@ class GpuConsumer:
         )
 
     async def _do(self, attempt: Attempt[LaunchJob]) -> None:
-        """Do a launch; one that needs a drained GPU waits here until its slot gives it back."""
+        """Do a launch; one that needs a cordoned GPU waits here until its slot gives it back."""
         claim = attempt.claim
         faults = (
             UnexplainedFaults(claim.id, self._amendments) if MEMCHECK in self._state.tools else None
@@ -158,7 +158,7 @@ class GpuConsumer:
             slot = _LaunchSlot(self._consumer.yield_slot)
             gpu = replace(self._gpu, faults=faults, yield_slot=slot.yield_slot)
             await self._launch(attempt, gpu, slot)
-        except DeviceDrained:
+        except DeviceCordoned:
             self._leave(claim)
             await asyncio.Event().wait()
         finally:
@@ -175,8 +175,8 @@ class GpuConsumer:
         self, attempt: Attempt[LaunchJob], gpu: GpuContext, slot: "_LaunchSlot"
     ) -> None:
         state, context, share = self._state, self._context, self._share
-        if state.drained is not None:
-            raise DeviceDrained(state.drained)
+        if state.cordoned is not None:
+            raise DeviceCordoned(state.cordoned)
         launch_context = LaunchContext(
             self._launches,
             self._events,

@@ -54,7 +54,7 @@ class GpuConsumers:
             self._context.gpus.have_none()
 
     async def serve(self, gpus: Sequence[dict[str, Any]], launchers: Launchers) -> None:
-        """Do launches on `gpus` (ordinal, target, model) until cancelled or all are drained."""
+        """Do launches on `gpus` (ordinal, target, model) until cancelled or all are cordoned."""
         try:
             await launchers.start()
             self._context.gpus.start(launchers, gpus)

@@ -92,7 +92,7 @@ class GpuLaunch:
         """Run `kernel` when it is this launch's turn, and then the tools that are asked for.
 
         A `plain` run, such as a reference's, is neither timed nor checked. Raises RequestRejected
-        when the arguments break what the kernel was compiled for, DeadlinePassed, DeviceDrained.
+        when the arguments break what the kernel was compiled for, DeadlinePassed, DeviceCordoned.
         """
         compilation, gpu, launch = kernel.compilation, self.gpu, self.job
         if compilation.state != "succeeded":

@@ -21,7 +21,7 @@ from store.jobs.producer import JobProducer
 from store.jobs.types import Claim
 from store.launches import Amendments
 from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.supervisor.launcher_pool import DeviceDrained
+from worker.gpu.supervisor.launcher_pool import DeviceCordoned
 from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.supervisor.sanitizer_run import SanitizerReport
 from worker.gpu.tools.installed_tools import (
@@ -50,7 +50,7 @@ async def rerun_under_tools(
     result: RunResult,
     deadline: Deadline,
 ) -> None:
-    """Add to `result` what the tools that `launch` asks for find. Raises DeviceDrained.
+    """Add to `result` what the tools that `launch` asks for find. Raises DeviceCordoned.
 
     What a tool could not find out is a finding too: `check_incomplete`, after which no verdict is
     `passed`, or `not_profiled`.
@@ -156,8 +156,8 @@ async def explain_fault(
     """
     try:
         examined = await launchers.examine(ordinal, fault.order, MEMCHECK, limit_s=RERUN_S)
-    except DeviceDrained as drained:
-        examined = SanitizerReport(incomplete=str(drained))
+    except DeviceCordoned as cordoned:
+        examined = SanitizerReport(incomplete=str(cordoned))
     await amend_launch(
         claim, fault.finding, findings_of_rerun(fault.finding, examined), jobs, amendments
     )
