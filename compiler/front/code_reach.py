@@ -19,6 +19,7 @@ from typing import Any
 from compiler.back import triton_api
 from compiler.diagnostic import file_in_kernel
 from compiler.front.environment import StandIn
+from compiler.front.user_calls import UserCall
 
 Namespace = dict[str, Any]
 _NAMES_ALL = frozenset(
@@ -124,12 +125,20 @@ class Reach:
         return len(self.names) + len(self.objects)
 
 
-def reach_of(facts: CodeFacts, namespace: Namespace, most: int) -> Reach:
-    """Return what code may read that is run in `namespace`.
+def reach_of(
+    facts: CodeFacts, namespace: Namespace, most: int, calls: Iterable[UserCall] = ()
+) -> Reach:
+    """Return what code may read that is run in `namespace`, and what `calls` may.
 
     What reaches more than `most` names and objects may reach all.
     """
-    return _Walk(most).of([(facts, namespace)])
+    walk = _Walk(most)
+    pieces = [(facts, namespace)]
+    for call in calls:
+        pieces.append((facts_of(call.code, bodies=True), call.namespace))
+        walk.waiting += call.values
+        walk.found.exposed |= {id(value) for value in call.values}
+    return walk.of(pieces)
 
 
 def reach_of_value(value: Any, most: int) -> Reach:
@@ -219,6 +228,7 @@ class _Walk:
             if is_users(value):
                 yield from vars(value).values()
                 yield from value.__mro__[1:]
+                yield type(value)
         elif not isinstance(value, (types.ModuleType, StandIn)):
             yield type(value)
             yield from _held(value)

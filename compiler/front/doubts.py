@@ -13,7 +13,7 @@ import enum
 import importlib.util
 import sys
 import types
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from triton.runtime.jit import KernelInterface
 from compiler.front import code_reach
 from compiler.front.code_reach import CodeFacts, Namespace, Reach
 from compiler.front.environment import Assumptions, StandIn
+from compiler.front.user_calls import UserCall
 from compiler.slice.scopes import stored
 
 _MOST = 20_000
@@ -72,6 +73,7 @@ class Executed:
     asked: str | None
     """The last of what it asked that nothing here can answer, or what it lacked."""
     raised: bool = False
+    calls: Sequence[UserCall] = ()
 
 
 class Doubts:
@@ -97,7 +99,7 @@ class Doubts:
             return None
         bodies = _may_call_what_it_defines(statement, namespace)
         facts = code_reach.facts_of(executed.code, bodies=bodies)
-        reach = self._reach_of(facts, namespace)
+        reach = self._reach_of(facts, namespace, executed.calls)
         doubt = self._within(reach) or _of(executed, reach, missing)
         names = stored([statement])
         if doubt is not None and not self._is_only_tuned(executed, missing):
@@ -109,9 +111,11 @@ class Doubts:
                 self._spread((), namespace, reach, doubt)
         return doubt
 
-    def _reach_of(self, facts: CodeFacts, namespace: Namespace) -> Reach:
+    def _reach_of(
+        self, facts: CodeFacts, namespace: Namespace, calls: Iterable[UserCall] = ()
+    ) -> Reach:
         """Return what code may read, as long as not too much was followed before."""
-        reach = code_reach.reach_of(facts, namespace, min(_MOST, self._left))
+        reach = code_reach.reach_of(facts, namespace, min(_MOST, self._left), calls)
         self._left -= min(self._left, reach.size)
         return reach
 
@@ -125,7 +129,7 @@ class Doubts:
         bare = copy.copy(statement)
         bare.decorator_list = [one for one in bare.decorator_list if not _acts_at_launch(one)]
         reach = self._reach_of(_facts_of(bare, executed.path), executed.namespace)
-        rest = replace(executed, statement=bare)
+        rest = replace(executed, statement=bare, calls=())
         return self._within(reach) is None and _of(rest, reach, missing) is None
 
     def branched(self, statement: ast.If, namespace: Namespace, doubt: Doubt) -> None:
@@ -219,7 +223,8 @@ def _of(executed: Executed, reach: Reach, missing: Collection[str]) -> Doubt | N
         asked = asked or next((f"{one!r} is passed on" for one in held), None)
     if asked is None:
         return None
-    if not executed.raised and not lacked and _is_naming(executed.statement, executed.namespace):
+    passes_on = not (executed.raised or lacked or executed.calls)
+    if passes_on and _is_naming(executed.statement, executed.namespace):
         return None
     return Doubt(executed.path, executed.statement.lineno, asked)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from compiler.front.doubts import Doubt, Doubts, Executed
 from compiler.front.environment import Assumptions, is_lacking
 from compiler.front.stubs import triton_modules
+from compiler.front.user_calls import UserCalls
 from compiler.posted_text import lines_of, python_text
 from compiler.slice.scopes import stored
 
@@ -127,8 +128,10 @@ class ModuleExecution:
         code = compile(program, path, "exec", flags=scope.flags, dont_inherit=True)
         touches, asks = self.assumptions.touches, self.assumptions.asks
         asked, raised = None, False
+        calls = UserCalls()
         try:
-            exec(code, module.__dict__)  # noqa: S102 - the child exists to do this
+            with calls.noted():
+                exec(code, module.__dict__)  # noqa: S102 - the child exists to do this
         except (MemoryError, StatementFailed):
             raise
         except BaseException as error:
@@ -148,7 +151,7 @@ class ModuleExecution:
             asked, raised = f"{type(dropped.error).__name__}: {dropped.error}"[:200], True
         if self.assumptions.asks != asks:
             asked = self.assumptions.asked
-        executed = Executed(statement, code, module.__dict__, path, asked, raised)
+        executed = Executed(statement, code, module.__dict__, path, asked, raised, calls.found)
         return self.doubts.after(executed, self.missing)
 
     def _leave_out(self, dropped: Dropped, module: types.ModuleType) -> None:

@@ -97,13 +97,17 @@ class Effects:
         if not unit.defines or unit.reading.uses_own:
             return True
         return any(
-            mention.name in self._kinds.binding and self._is_ours(mention)
+            mention.name in self._kinds.binding and self._calls_what_it_is_given(mention)
             for mention in unit.reading.now
         )
 
-    def _is_ours(self, mention: Mention) -> bool:
+    def _calls_what_it_is_given(self, mention: Mention) -> bool:
+        """Return whether a name may stand for what calls functions that are defined with it.
+
+        Of the standard library an `Enum` does: it makes its members when it is defined.
+        """
         known = self.imported.get(mention.name)
-        return known is None or self.is_posted(known)
+        return known is None or known.root == "enum" or self.is_posted(known)
 
     def follow(self, mentions: Iterable[Mention]) -> list[Mention]:
         """Return `mentions`, and all that what they call of the file mentions."""

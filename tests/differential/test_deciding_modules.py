@@ -72,6 +72,21 @@ FORMS = (
     "class C:\n    v = 1.0\n    try:\n        v = {v}\n    except Exception:\n        pass\nc = C.v",
     "def pick(v=2.0):\n    return {v} or v\nc = pick()",
     "choose = lambda: {v}\nc = ask(choose)",
+    # calls that no statement names
+    "class W:\n    def __getattr__(self, name):\n        global c\n        {s}\nw = W()\nw.x",
+    "class W:\n    def __setitem__(self, key, value):\n        global c\n        {s}\nw = W()\nw[1] = 2",
+    "class W:\n    def __class_getitem__(cls, key):\n        global c\n        {s}\nq = W[int]",
+    "class W:\n    def __get__(self, held, owner):\n        global c\n        {s}\nclass V:\n    w = W()\nV.w",
+    "class W:\n    def __del__(self):\n        global c\n        {s}\nw = W()\ndel w",
+    "class M(type):\n    def __instancecheck__(cls, held):\n        global c\n        {s}\n"
+    "class W(metaclass=M):\n    pass\nq = isinstance(1, W)",
+    "import enum\nclass E(enum.Enum):\n    A = 1\n    def __init__(self, value):\n        global c\n        {s}",
+    "import functools\ndef do(held):\n    global c\n    {s}\nfunctools.partial(do, 1)()",
+    "import functools\ndef do(held, other):\n    global c\n    {s}\nfunctools.reduce(do, [1, 2])",
+    "import collections\ndef do():\n    global c\n    {s}\nq = collections.defaultdict(do)\nq[1]",
+    "def do():\n    global c\n    {s}\n    return int\nq: do() = 1",
+    "def do():\n    global c\n    {s}\n    return int\ndef f(a: do()):\n    pass",
+    "def do():\n    global c\n    try:\n        yield\n    finally:\n        {s}\nq = do()\nnext(q)\ndel q",
 )
 END = "B = tl.constexpr(c + L[0] * 10 + L[-1] * 20 + D['a'] * 100 + one.v * 1000 + Box.w + next(it))\n"
 
@@ -126,6 +141,14 @@ def test_what_only_a_package_knows_decides_no_kernel(
 
 
 REFUSED = {
+    "a special method that an attribute calls": "c = min(2.0, torch.inf)\nclass W:\n    def __getattr__(self, name):\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nw = W()\nw.x\nB = tl.constexpr(c)\n",
+    "a special method that an index calls": "c = min(2.0, torch.inf)\nclass W:\n    def __class_getitem__(cls, key):\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nq = W[int]\nB = tl.constexpr(c)\n",
+    "a finalizer": "c = min(2.0, torch.inf)\nclass W:\n    def __del__(self):\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nw = W()\ndel w\nB = tl.constexpr(c)\n",
+    "a special method of a metaclass": "c = min(2.0, torch.inf)\nclass M(type):\n    def __instancecheck__(cls, one):\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nclass W(metaclass=M):\n    pass\nq = isinstance(1, W)\nB = tl.constexpr(c)\n",
+    "a function that a library calls": "import functools\nc = min(2.0, torch.inf)\ndef f(one):\n    global c\n    c = 5.0 if hasattr(torch, 'nothing') else 6.0\nfunctools.partial(f, 1)()\nB = tl.constexpr(c)\n",
+    "an annotation": "c = min(2.0, torch.inf)\ndef f():\n    global c\n    c = 5.0 if hasattr(torch, 'nothing') else 6.0\n    return int\nx: f() = 1\nB = tl.constexpr(c)\n",
+    "a member of an enumeration": "import enum\nc = min(2.0, torch.inf)\nclass E(enum.Enum):\n    A = 1\n    def __init__(self, value):\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nB = tl.constexpr(c)\n",
+    "a generator that ends": "c = min(2.0, torch.inf)\ndef g():\n    global c\n    try:\n        yield\n    finally:\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\ni = g()\nnext(i)\ndel i\nB = tl.constexpr(c)\n",
     "a value that a try takes": "c = 2.0\ntry:\n    c = int(torch.randn(3).sum() * 0) + 3\nexcept Exception:\n    pass\nB = tl.constexpr(c)\n",
     "a list that a helper fills": "L = [2.0]\ndef setup():\n    if hasattr(flash_attn, 'fast'):\n        L[0] = 3.0\nsetup()\nB = tl.constexpr(L[0])\n",
     "a list under another name": "L = [2.0]\nM = {'l': L}\ndef setup():\n    M['l'].append(flash_attn.fast())\nsetup()\nB = tl.constexpr(L[-1])\n",

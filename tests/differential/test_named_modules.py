@@ -15,6 +15,7 @@ HELPERS = {
 }
 
 EQUAL: dict[str, str] = {
+    "an enumeration whose members bind a name": "import enum\nB = tl.constexpr(1.0)\nclass E(enum.Enum):\n    A = 1\n    def __init__(self, value):\n        global B\n        B = tl.constexpr(2.0)\n",
     "a try that fails before the last line": "try:\n    import cutlass\n    HAS = True\n"
     "except ImportError:\n    HAS = False\nB = tl.constexpr(2.0 if HAS else 3.0)\n",
     "the else of a try": "try:\n    x = 1\nexcept ValueError:\n    b = 1.0\nelse:\n    b = 4.0\nB = tl.constexpr(b)\n",

@@ -1,0 +1,59 @@
+"""The calls of the user's functions that one statement makes, named in it or not.
+
+Python also calls functions that no statement names: special methods, annotations, finalizers, and
+what a library is given.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.diagnostic import file_in_kernel
+
+_MOST = 100
+_MOST_FUNCTIONS = 2_000
+
+
+@dataclass(frozen=True)
+class UserCall:
+    """A call of a user's function: its code, and the namespace and values that it begins with."""
+
+    code: types.CodeType
+    namespace: dict[str, Any]
+    values: tuple[Any, ...]
+
+
+class UserCalls:
+    """The first calls in a block, and the first one of each function after that."""
+
+    def __init__(self) -> None:
+        self.found: list[UserCall] = []
+        self._functions: set[types.CodeType] = set()
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note the calls in the block, but for those in a block inside of it."""
+        outer = sys.getprofile()
+        sys.setprofile(self._note)
+        try:
+            yield
+        finally:
+            sys.setprofile(outer)
+
+    def _note(self, frame: types.FrameType, event: str, argument: object) -> None:
+        del argument
+        code = frame.f_code
+        if event != "call" or not code.co_flags & inspect.CO_OPTIMIZED:
+            return
+        if code in self._functions and len(self.found) >= _MOST:
+            return
+        if len(self._functions) < _MOST_FUNCTIONS and file_in_kernel(code.co_filename) is not None:
+            self._functions.add(code)
+            values = tuple(frame.f_locals.values())
+            self.found.append(UserCall(code, frame.f_globals, values))
