@@ -1,4 +1,4 @@
-"""What `make run` does: start tritond on this machine, compile a first kernel, and stay."""
+"""`make run`: starts tritond on this machine, compiles a first kernel, and keeps running."""
 
 import json
 import os
@@ -26,9 +26,9 @@ TINY_KERNEL = (
 
 
 def main() -> int:
-    """Return the exit status of tritond, which runs until this is interrupted."""
+    """Run tritond until this process is interrupted; return its exit status."""
     if is_taken():
-        print(f"Something is listening at {URL} already. Try another port: TRITOND_PORT=8001 make run")
+        print(f"Another program listens at {URL}. Try another port: TRITOND_PORT=8001 make run")
         return 1
     command = [sys.executable, "-m", "service.command", "up", "--data", str(HERE.parent / ".tritond")]
     tritond = subprocess.Popen(command, cwd=HERE.parent)
@@ -43,19 +43,19 @@ def main() -> int:
 
 
 def is_taken() -> bool:
-    """Return whether a server of somebody else's has the port: it would answer in place of ours."""
+    """Return whether another server has the port, which would answer instead of tritond."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", int(PORT))) == 0
 
 
 def wait_until_ready(tritond: subprocess.Popen[bytes]) -> bool:
-    """Return whether tritond came up with a toolchain before it ended or the time was over.
+    """Return whether tritond became ready with a toolchain, before it ended and in time.
 
-    Its store may know the toolchain of an earlier checkout, which no worker has any more.
+    Its store may list the toolchain of an earlier checkout, which no worker has any more.
     """
     deadline = time.monotonic() + READY_TIMEOUT_S
     while tritond.poll() is None and time.monotonic() < deadline:
-        # it refuses connections until it listens
+        # connections are refused until it listens
         with suppress(httpx.HTTPError):
             default = httpx.get(f"{URL}/v1/system").json().get("default_toolchain")
             workers = httpx.get(f"{URL}/v1/workers").json().get("workers", [])
@@ -66,7 +66,7 @@ def wait_until_ready(tritond: subprocess.Popen[bytes]) -> bool:
 
 
 def show_first_compilation() -> None:
-    """Compile examples/vector_add.py and print what came of it, and what to try next."""
+    """Compile examples/vector_add.py; print the result and what to try next."""
     with tritonc.Client(URL) as client:
         compilation = client.compile(
             (HERE / "vector_add.py").read_text(),
@@ -84,7 +84,7 @@ def show_first_compilation() -> None:
     print(f"\nThe explorer: {URL}/")
     print(f"API docs: {URL}/docs")
     print(f"A launch: TRITOND_URL={URL} {sys.executable} {HERE / 'run_vector_add.py'}")
-    print("Now try this in another shell; it compiles a kernel and answers with its PTX:\n")
+    print("Now try this in another shell. It compiles a kernel and returns its PTX:\n")
     print(curl(), flush=True)
 
 

@@ -1,7 +1,7 @@
 """Multiplies two fp16 matrices on tensor cores, accumulating in fp32.
 
-Shows an autotuned kernel. Compiling does not tune: the configuration is part of the request, as
-constexprs and options, and the decorator is left aside.
+An autotuned kernel. Compiling does not tune: the request gives the configuration as constexprs
+and options, and the decorator is ignored.
 """
 
 import torch
@@ -47,7 +47,7 @@ def matmul_kernel(
     rows = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
-    # rows and columns wrap around instead of being masked: what they read too much is not stored
+    # rows and columns wrap around instead of being masked; the extra values are not stored
     a_tile = a_ptr + (rows % M)[:, None] * stride_am + inner[None, :] * stride_ak
     b_tile = b_ptr + inner[:, None] * stride_bk + (columns % N)[None, :] * stride_bn
 

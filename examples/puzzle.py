@@ -1,6 +1,6 @@
-"""A puzzle for people who learn Triton, marked as a teacher would: add a vector to each row.
+"""A puzzle for learning Triton, with checked answers: add a vector to each row.
 
-`z[i, j] = x[j] + y[i]`, one program for a block of 32 x 32. Two answers are handed in: the first
+`z[i, j] = x[j] + y[i]`, one program for a block of 32 x 32. There are two answers; the first
 forgets that the block is larger than the matrix.
 """
 

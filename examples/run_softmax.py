@@ -1,7 +1,7 @@
 """Runs the kernel of softmax.py on matrices of several shapes, one case for each.
 
-The first matrix is NumPy's own and is uploaded; the cases describe theirs, so nothing but their
-descriptions travels. An output comes back as an array.
+The first matrix is a NumPy array, which is uploaded. The cases only describe theirs, so the service
+creates them. An output is returned as an array.
 """
 
 import io

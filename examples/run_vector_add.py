@@ -1,7 +1,7 @@
 """Runs the kernel of vector_add.py on a CPU, and compares it with NumPy.
 
-No GPU is needed, neither here nor where tritond runs. The second launch forgets the mask; the
-report shows what became of it, and where.
+No GPU is needed, neither here nor where tritond runs. The second launch lacks the mask; the report
+shows the error and its line.
 """
 
 import os

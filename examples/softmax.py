@@ -1,7 +1,7 @@
 """Softmax over the rows of a matrix, each row held in registers by one program.
 
-Shows a kernel that calls another jit function, and one whose block size depends on the data:
-it is a power of two, so rows of 781 elements are computed in blocks of 1024.
+A kernel that calls another jit function, and whose block size depends on the data: it is a power
+of two, so rows of 781 elements are computed in blocks of 1024.
 """
 
 import torch
@@ -13,7 +13,7 @@ DEVICE = torch.device("cuda")
 
 @triton.jit
 def normalized_exp(row):
-    # the largest element is taken off first, so that no exponential overflows
+    # subtract the largest element first, so that no exponential overflows
     numerator = tl.exp(row - tl.max(row, axis=0))
     return numerator / tl.sum(numerator, axis=0)
 
@@ -30,7 +30,7 @@ def softmax_kernel(
     row = tl.program_id(axis=0)
     columns = tl.arange(0, BLOCK_SIZE)
     mask = columns < n_columns
-    # what is masked away must not take part in the maximum, and adds exp(-inf) = 0 to the sum
+    # masked elements must not affect the maximum, and add exp(-inf) = 0 to the sum
     values = tl.load(input_ptr + row * input_row_stride + columns, mask=mask, other=-float("inf"))
     tl.store(output_ptr + row * output_row_stride + columns, normalized_exp(values), mask=mask)
 

@@ -1,7 +1,7 @@
-"""Compiles the kernel of matmul.py in several configurations at once, and compares what they take.
+"""Compiles the kernel of matmul.py in several configurations at once, and compares resources.
 
-One batch: the service shares the work among its workers, and what was compiled before is a hit.
-Registers, spills and occupancy say which configurations are worth a measurement on a GPU.
+One batch: the service distributes the work to its workers, and earlier compilations are hits.
+Registers, spills and occupancy show which configurations are worth measuring on a GPU.
 """
 
 import itertools

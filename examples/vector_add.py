@@ -1,7 +1,7 @@
-"""Adds two vectors: the script as one writes it, kernel and launch in one file.
+"""Adds two vectors: an ordinary script with kernel and launch in one file.
 
-tritond takes it as it is. Only the kernel and what it reaches is compiled, so neither torch nor a
-GPU is needed for that; running this file on your own machine needs both.
+tritond accepts it unchanged. It compiles only the kernel and what it uses, which needs no torch and
+no GPU. Running this file on your own machine needs both.
 """
 
 import torch

@@ -1,29 +1,29 @@
-# Every step sources this first, so that it runs nothing of the checkout: an attacker may have written
-# that. The working directory is an empty folder of ours. The job's environment chooses no Python
-# module and no index of packages, and holds no API key. Every Python gets -I besides.
+# Every step sources this first, so that it executes nothing of the checkout, which an attacker may have
+# written. The working directory is an empty folder. The job's environment cannot select Python modules
+# or package indexes, and holds no API key. Every Python also gets -I.
 here="$RUNNER_TEMP/tritonc-gate"
 workspace=$(realpath -- "$GITHUB_WORKSPACE")
 mkdir -p "$here/empty"
 cd "$here/empty" || exit 2
 unset TRITOND_API_KEY "${!PYTHON@}" "${!PIP_@}"
 
-# refuse_inside INPUT PATH: ends the step where a path is in the checkout. A relative one is.
+# refuse_inside INPUT PATH: ends the step if a path is in the checkout. Relative paths are.
 refuse_inside() {
     local path="$2"
     [[ $path == /* ]] || path="$workspace/$path"
     path=$(realpath -m -- "$path")
     if [[ $2 != /* || $path/ == "$workspace"/* ]]; then
-        echo "::error::$1: $2 is in the checkout, where a pull request chooses what it is; name a path outside, from /"
+        echo "::error::$1: $2 is in the checkout, which a pull request controls; give an absolute path outside of it"
         exit 2
     fi
 }
 
-# Between these two, what is shown is no command to the runner, whatever it begins with. No Python
-# draws the token: this must hold whatever Python there is.
+# Between these two calls, the runner treats no output as a command. The token does not come from
+# Python, since this must hold for any Python.
 stop_commands() {
     commands_token=$(od -A n -N 16 -t x1 /dev/urandom | tr -d ' \n')
     echo "::stop-commands::$commands_token"
 }
 resume_commands() {
-    printf '\n::%s::\n' "$commands_token" # at the start of a line, however the text before it ends
+    printf '\n::%s::\n' "$commands_token" # at the start of a line, even if the text before it has no newline
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs tritond and tritonc from the action's own checkout, and the further Tritons, each into an
-# environment of its own. With GATE_URL only the client is needed.
+# Installs tritond and tritonc from the action's own checkout, and the further Tritons, each into its
+# own environment. With GATE_URL only the client is needed.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/apart.bash"
 
 for version in ${GATE_TRITONS//,/ }; do
     if [[ ! $version =~ ^[0-9][0-9A-Za-z.+]*$ ]]; then
-        echo "::error::tritons: '$version' is no version; write \"3.6.0 3.7.1\""
+        echo "::error::tritons: '$version' is not a version; write \"3.6.0 3.7.1\""
         exit 2
     fi
 done
@@ -16,7 +16,7 @@ python=$GATE_PYTHON
     exit 2
 }
 refuse_inside python "$python"
-refuse_inside python "$(dirname -- "$python")" # of a link out of the checkout, too
+refuse_inside python "$(dirname -- "$python")" # also for a link that leads out of the checkout
 
 "$python" -I -m venv "$here/environment"
 install=("$here/environment/bin/python" -I -m pip --disable-pip-version-check install --quiet)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the gate, keeps its reports, and leaves the outcome to the last step: others come before it.
+# Runs the gate and keeps its reports. A later step sets the outcome, so that others run before it.
 set -uo pipefail
 key="${GATE_API_KEY:-${TRITOND_API_KEY:-}}"
 unset GATE_API_KEY
@@ -7,10 +7,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/apart.bash"
 
 read -r -d "" -a arguments <<< "$GATE_ARGUMENTS" || true  # on one line or several
 url=$GATE_URL
-[ -n "$url" ] || { url=$(cat "$here/url"); key=""; }  # a tritond of ours has no keys
+[ -n "$url" ] || { url=$(cat "$here/url"); key=""; }  # a tritond that this action started has no keys
 [[ $GATE_FILE == /* ]] || GATE_FILE="$GATE_DIRECTORY/$GATE_FILE"
-rm -f "$here/gate.md"  # of an earlier use in this job
-stop_commands  # names and lines of the user's are shown
+rm -f "$here/gate.md"  # from an earlier use in this job
+stop_commands  # the output contains the user's names and lines
 TRITOND_API_KEY="$key" "$here/environment/bin/python" -I "$here/environment/bin/tritonc" --url "$url" \
     gate "$GATE_FILE" --checkout "$workspace" \
     --markdown "$here/gate.md" --sarif "$here/gate.sarif" ${arguments[@]+"${arguments[@]}"}
@@ -24,6 +24,6 @@ if [ -f "$here/gate.md" ]; then
     done
 else
     code=2
-    echo "tritonc gate: nothing was judged; the log says why" >> "$GITHUB_STEP_SUMMARY"
+    echo "tritonc gate: nothing was judged; see the log for the reason" >> "$GITHUB_STEP_SUMMARY"
 fi
 echo "exit-code=$code" >> "$GITHUB_OUTPUT"

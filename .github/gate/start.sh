@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts a tritond on a free port of this machine, and waits until every Triton is offered.
+# Starts a tritond on a free port of this machine, and waits until it offers every Triton.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/apart.bash"
 

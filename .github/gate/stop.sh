@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stops the tritond that start.sh started, and shows its log where something went wrong in it.
+# Stops the tritond that start.sh started, and shows the errors in its log.
 set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/apart.bash"
 

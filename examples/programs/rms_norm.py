@@ -1,4 +1,4 @@
-"""RMS norm as a Triton kernel: one program a row."""
+"""RMS norm as a Triton kernel: one program for each row."""
 
 import torch
 import triton

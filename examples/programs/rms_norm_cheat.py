@@ -1,4 +1,4 @@
-"""The same as a cheat: a kernel is launched, and torch makes the result."""
+"""RMS norm as a cheat: a kernel is launched, but torch computes the result."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""What the programs beside this file are held against, in KernelBench's form."""
+"""The reference of the programs in this folder, in KernelBench's form."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The same with a fault: the mean is taken over the block, which is longer than the row."""
+"""RMS norm with an error: the mean is taken over the block, which is longer than the row."""
 
 import torch
 import triton

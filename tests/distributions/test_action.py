@@ -71,4 +71,4 @@ def test_a_version_that_is_none_installs_nothing(
     done = ActionRun(tmp_path, tmp_path_factory.mktemp("runner"), inputs).run()
 
     assert done.exit_code
-    assert "'$(touch-x)' is no version" in done.log
+    assert "'$(touch-x)' is not a version" in done.log

@@ -1,4 +1,4 @@
-"""The environment, as verifiers finds it by the package's name."""
+"""The environment; verifiers finds it by the package's name."""
 
 from tritond_programs.taskset import TritondProgramsTaskset
 

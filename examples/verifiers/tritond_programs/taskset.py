@@ -1,6 +1,6 @@
-"""Each task: a model in torch, to be written again with Triton kernels. tritond says what it is worth.
+"""Tasks: rewrite a torch model with Triton kernels. tritond evaluates the result.
 
-The reward is made of the program's reward block; nothing that the model wrote runs in the trainer.
+The reward comes from the program's reward block. The trainer never runs the model's code.
 """
 
 import re
@@ -23,7 +23,7 @@ CHEATS = frozenset(
     {"no_kernel", "dead_launch", "cached_result", "constant_output", "returned_input"}
     | {"unwritten_output", "precomputed"}
 )
-"""Flags of programs that are worth nothing, however right their outputs are."""
+"""Flags of programs that get no reward, even if their outputs are correct."""
 _BLOCK = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)```", re.DOTALL)
 
 
@@ -34,14 +34,14 @@ class ProgramData(vf.TaskData):
 
 
 class ProgramTaskConfig(vf.TaskConfig):
-    """How programs are evaluated; the service is that of TRITOND_URL, with TRITOND_API_KEY."""
+    """Settings of the evaluation; TRITOND_URL and TRITOND_API_KEY select the service."""
 
     timeout_s: float = 60
-    """Of each run."""
+    """Time limit of each run."""
     compiled_reward: float = 0.1
-    """For a program that is recorded and whose kernels compile, if it is not right."""
+    """Reward of a wrong program that can be recorded and whose kernels compile."""
     speedup_weight: float = 0.5
-    """For each time that it is faster again, where times are taken: on GPUs."""
+    """Reward for each unit of speed-up above 1, if it was timed on a GPU."""
 
 
 class ProgramTask(vf.Task[ProgramData, vf.State, ProgramTaskConfig]):
@@ -49,7 +49,7 @@ class ProgramTask(vf.Task[ProgramData, vf.State, ProgramTaskConfig]):
 
     @vf.reward(weight=1.0)
     async def program(self, trace: vf.Trace) -> float:
-        """Return 1 for what is right and no cheat, more for what is faster, little for the rest."""
+        """Return 1 for a correct program without cheats, more if it is faster, otherwise little."""
         source = code_of(trace.last_reply)
         if source is None:
             return 0.0
@@ -77,13 +77,13 @@ class ProgramTask(vf.Task[ProgramData, vf.State, ProgramTaskConfig]):
 
 
 def code_of(reply: str) -> str | None:
-    """Return the last code block of a reply, None where there is none."""
+    """Return the last code block of a reply, None if there is none."""
     blocks = _BLOCK.findall(reply)
     return blocks[-1] if blocks else None
 
 
 def worth(reward: dict[str, Any], config: ProgramTaskConfig) -> float:
-    """Return what a reward block is worth."""
+    """Return the reward for a reward block."""
     if not reward["compiled"]:
         return 0.0
     if not reward["correct"]:
@@ -95,12 +95,12 @@ def worth(reward: dict[str, Any], config: ProgramTaskConfig) -> float:
 
 
 class TritondProgramsConfig(vf.TasksetConfig):
-    """Which references there are."""
+    """The references of the taskset."""
 
     folder: Path = Path("examples/programs")
-    """Modules with `Model`, `get_inputs` and `get_init_inputs`, as KernelBench's levels have them."""
+    """Modules with `Model`, `get_inputs` and `get_init_inputs`, as in KernelBench's levels."""
     pattern: str = "*_reference.py"
-    """Which files of the folder are references; `**/*.py` for KernelBench."""
+    """Pattern of the reference files in the folder; `**/*.py` for KernelBench."""
     task: ProgramTaskConfig = ProgramTaskConfig()
 
 
@@ -108,7 +108,7 @@ class TritondProgramsTaskset(vf.Taskset[ProgramTask, TritondProgramsConfig]):
     """A task for each reference in the folder."""
 
     def load(self) -> list[ProgramTask]:
-        """Return the tasks, by the names of their files."""
+        """Return the tasks, sorted by file name."""
         paths = sorted(self.config.folder.glob(self.config.pattern))
         if not paths:
             raise FileNotFoundError(f"{self.config.folder} has no {self.config.pattern}")
