@@ -94,7 +94,7 @@ class ProgramJob(_Resolved):
     """Of these fields. Version 1 held the posted body."""
     id: Annotated[str, Field(max_length=64)]
     caller: Name
-    namespace: Name
+    namespace: str
     toolchain_id: Annotated[str, Field(max_length=64)]
     """Whose Triton records the program and compiles its kernels."""
     device: Device | None

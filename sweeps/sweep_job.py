@@ -1,12 +1,17 @@
 """A sweep's job: its plan, and what only the service could resolve.
 
-Both sides of the queue read it with these classes.
+A sweep may have more variants than a service could resolve, or a job could hold. So the plan holds
+them as indices into axes, and each becomes a request and is resolved once: by the worker that
+drives the sweep, which queues it as what it was resolved to.
 """
+
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.diagnostic import Assumption
 from compiler.job import CompileJob
+from compiler.request.compile_request import Name
 from launch.request.launch_record import Device
 from sweeps.search.search_request import SearchRequest
 from sweeps.sweep_plan import SweepPlan
@@ -28,8 +33,10 @@ class SweepJob(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    id: str
-    caller: str
+    version: Literal[1] = 1
+    """Of these fields."""
+    id: Annotated[str, Field(max_length=64)]
+    caller: Name
     namespace: str
     plan: SweepPlan
     toolchains: dict[str, str]

@@ -5,14 +5,18 @@ version, does the same variants under the same indices.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from sweeps.variant import Kind, Variant, merged_body
 
 ABSENT = -1
 """In place of a value's index: the variant leaves what the base says."""
+MOST_VARIANTS: Final = 100_000
+"""Of any sweep. A deployment allows as many, or fewer."""
+MOST_AXES: Final = 2048
+"""Those that a source's autotuner adds included."""
 
 
 class SweptAxis(BaseModel):
@@ -40,8 +44,22 @@ class SweepPlan(BaseModel):
 
     kind: Kind
     base: dict[str, Any]
-    axes: list[SweptAxis]
-    chosen: list[list[int]]
+    axes: Annotated[list[SweptAxis], Field(max_length=MOST_AXES)]
+    chosen: Annotated[list[list[int]], Field(max_length=MOST_VARIANTS)]
+
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> Self:
+        """Refuse a plan out of a store whose variants choose values that there are not."""
+        if info.mode != "json" or not self.chosen:
+            return self
+        if any(len(each) != len(self.axes) for each in self.chosen):
+            raise ValueError("a variant has another number of axes than the plan")
+        for axis, indices in zip(self.axes, zip(*self.chosen, strict=True), strict=True):
+            if not ABSENT <= min(indices) <= max(indices) < len(axis.values):
+                raise ValueError(f"axis {axis.name[:100]} has no such value")
+            if axis.contents is not None and len(axis.contents) != len(axis.values):
+                raise ValueError(f"axis {axis.name[:100]} does not say what its values stand for")
+        return self
 
     def __len__(self) -> int:
         return len(self.chosen)

@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from compiler.constexpr import pointer_below
@@ -141,7 +142,12 @@ def _dimension(item: Any, axis: int) -> int | Expression:
         raise FormulaFailed(_BOUNDS.grammar)
     if isinstance(item, int):
         return _bounded(item, axis)
-    return read_expression(item, _BOUNDS, refusal=_refusal)
+    return _expression(item)
+
+
+@lru_cache(maxsize=64)  # cases of a launch have the same grid, as launches of a kernel do
+def _expression(text: str) -> Expression:
+    return read_expression(text, _BOUNDS, refusal=_refusal)
 
 
 def _refusal(node: ast.AST) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from service.caller import Caller
 from service.http.problems import ProblemRaised
@@ -13,6 +14,7 @@ from service.state import ServiceState
 from store.sweeps import StoredRows
 from sweeps.row import RowState, SweepRow
 from sweeps.sweep_job import SweepJob
+from sweeps.sweep_kind import SWEEP
 from sweeps.sweep_plan import SweepPlan
 from sweeps.sweep_record import SweepEnd
 
@@ -37,7 +39,10 @@ class FoundSweep:
 
 
 async def find_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> FoundSweep:
-    """Return the sweep as it is now. Raises ProblemRaised (404): there is none, or not theirs."""
+    """Return the sweep as it is now.
+
+    Raises ProblemRaised: 404 for none, and another caller's; 410 for one of another version.
+    """
     if not await state.sweeps.is_of(sweep_id, caller.id):
         raise _no_sweep(sweep_id)
     # in this order: a sweep that ends in between has all of its rows by then
@@ -46,7 +51,11 @@ async def find_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> Foun
     stored = await state.sweeps.rows(sweep_id)
     if payload is None:
         raise _no_sweep(sweep_id)
-    job, rows = await asyncio.to_thread(_rows, payload, stored, end)
+    try:
+        job, rows = await asyncio.to_thread(_rows, payload, stored, end)
+    except ValidationError:
+        detail = "Another version of tritond wrote this sweep, or it was damaged. Post it again."
+        raise ProblemRaised("evicted", detail) from None
     return FoundSweep(job, end, rows)
 
 
@@ -66,7 +75,7 @@ def _no_sweep(sweep_id: str) -> ProblemRaised:
 def _rows(
     payload: bytes, stored: StoredRows, end: SweepEnd
 ) -> tuple[SweepJob, list[dict[str, Any]]]:
-    job = SweepJob.model_validate_json(payload)
+    job = SWEEP.read(payload)
     rows = []
     for index in range(len(job.plan)):
         if written := stored.written.get(index):

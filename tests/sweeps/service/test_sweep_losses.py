@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from store.connection import connect
-from store.keys import JOB, SWEEP_JOBS
+from store.keys import JOB, RESULT, SWEEP_JOBS
 from tests.integration.service import bodies
 from tests.integration.service.running import Deployment
 from tests.sweeps.service.test_sweeps import post_sweep
@@ -102,3 +102,19 @@ def test_a_sweep_that_is_cancelled_while_instructions_are_counted(
     assert http.delete(posted["url"]).status_code in {200, 202}
 
     assert not jobs or asyncio.run(living(system, jobs)) == 0
+
+
+def test_a_sweep_that_cannot_be_read_is_refused_in_a_sentence(
+    system: Deployment, http: httpx.Client
+) -> None:
+    url = post_sweep(http, base=slow("unreadable", 0), space=blocks(1)).json()["url"]
+
+    async def damage() -> None:
+        async with connect(system.redis_url) as redis:
+            await redis.hset(RESULT + url.rpartition("/")[2], "payload", b'{"version": 9}')
+
+    asyncio.run(damage())
+    answer = http.get(url)
+
+    assert (answer.status_code, answer.json()["slug"]) == (410, "evicted")
+    assert answer.json()["detail"].endswith("Post it again.")
