@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from jobs.deadline import Deadline
 from jobs.kind import JobKind
 from service.caller import Caller
 from service.compilations.answer import FINISHED_STATES
@@ -76,13 +77,14 @@ class OwnedJobs(Generic[Stored]):
             raise ProblemRaised("not_found", detail)
         return stored
 
-    async def wait_for(self, state: ServiceState, job_id: str, wait_s: float) -> bytes:
-        """Return the job's record once it is over, or its state after `wait_s`.
+    async def wait_for(self, state: ServiceState, job_id: str, deadline: Deadline) -> bytes:
+        """Return the job's record once it is over, or its state at the deadline.
 
         Raises ProblemRaised (404) when it has expired.
         """
         with suppress(JobLost):
-            if wait_s and (result := await state.results.wait(job_id, wait_s)):
+            left_s = deadline.left_s
+            if left_s and (result := await state.results.wait(job_id, left_s)):
                 return result.record
         return await self.read(state, job_id)
 

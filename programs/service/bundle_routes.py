@@ -40,7 +40,7 @@ async def get_bundle(request: Request, program_id: str) -> Response:
     await PROGRAMS.find_owned(state, caller, program_id)
     wait = requested_wait(request, state.settings.max_wait_s)
     deadline = Deadline(wait.seconds)
-    program = orjson.loads(await PROGRAMS.wait_for(state, program_id, wait.seconds))
+    program = orjson.loads(await PROGRAMS.wait_for(state, program_id, deadline))
     members = None
     if program["state"] in OVER_STATES:
         members = await bundle_of_kernels(DerivationRequest(state, caller, deadline), program)

@@ -1,12 +1,12 @@
 """Launches: POST, GET, DELETE, their outputs, traces and events. A launch belongs to its caller."""
 
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from jobs.deadline import Deadline
 from launch.request.launch_record import Launch
 from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE, LaunchRequest
 from service.http.body import parse_body, read_body
@@ -69,13 +69,10 @@ async def query_launches(request: Request) -> Response:
     caller = await state.callers.identify(request, SCOPE)
     body = await read_body(request, state.settings.max_body_bytes)
     query = parse_body(body, LaunchQuery)
-    deadline = time.monotonic() + min(query.wait_s, state.settings.max_wait_s)
+    deadline = Deadline(min(query.wait_s, state.settings.max_wait_s))
     for launch_id in query.ids:
         await LAUNCHES.find_owned(state, caller, launch_id)
-    records = []
-    for launch_id in query.ids:
-        remaining_s = max(0.0, deadline - time.monotonic())
-        records.append(await LAUNCHES.wait_for(state, launch_id, remaining_s))
+    records = [await LAUNCHES.wait_for(state, launch_id, deadline) for launch_id in query.ids]
     answer = b'{"launches":[' + b",".join(records) + b"]}"
     return Response(answer, media_type="application/json")
 

@@ -52,7 +52,7 @@ async def get_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> 
     caller = await state.callers.identify(request, jobs.scope)
     await jobs.find_owned(state, caller, job_id)
     wait = requested_wait(request, state.settings.max_wait_s)
-    return _json(await jobs.wait_for(state, job_id, wait.seconds), 200, wait.headers)
+    return _json(await jobs.wait_for(state, job_id, Deadline(wait.seconds)), 200, wait.headers)
 
 
 async def delete_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> Response:

@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 from compiler.problem import failure_problem
+from jobs.deadline import Deadline
 from store.errors import CallerBytesFull, StoreUnavailable
 from store.launches import LIFE_S
 from sweeps.sweep_job import SweepJob
@@ -24,7 +25,11 @@ async def do_sweep(attempt: Attempt[SweepJob], stores: SweepStores) -> None:
     """Drive a sweep and finish it. Raises StoreUnavailable."""
     job = attempt.job
     done = await stores.sweeps.written(job.id)
-    run = SweepRun(attempt.claim, job, stores, await _toolchains(job, stores), done)
+    budget = None
+    if job.budget_s is not None:
+        budget = Deadline(job.budget_s, attempt.queue_ms / 1000, what="sweep")
+    toolchains = await _toolchains(job, stores)
+    run = SweepRun(attempt.claim, job, stores, toolchains, done, budget)
     try:
         end = await _driven(run)
     except asyncio.CancelledError:

@@ -4,7 +4,6 @@ Jobs are submitted as the caller's, behind everybody's interactive work, and eac
 so that whoever cancels the sweep finds it. What the rows say is not known here.
 """
 
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +14,7 @@ from compiler.job import CompileJob
 from compiler.rejection import FieldError, RequestRejected
 from compiler.toolchain import Toolchain
 from jobs.core_kinds import COMPILATION, DERIVATION, LAUNCH
+from jobs.deadline import Deadline
 from jobs.submission import JobClient, JobOrder, Submit
 from launch.request.launch_job import LaunchJob
 from store.blobs import Blobs
@@ -73,6 +73,8 @@ class SweepRun:
     toolchains: Mapping[str, Toolchain | None]
     """By the Triton that variants name, "" for none."""
     done: frozenset[int]
+    budget: Deadline | None = None
+    """The end of its budget; None: it has none."""
     budget_ended: bool = False
     """Whether a variant was left out for want of time."""
     _under_way: dict[str, JobOrder[Any]] = field(default_factory=dict)
@@ -98,10 +100,7 @@ class SweepRun:
     @property
     def budget_left_s(self) -> float | None:
         """What is left of the budget, None where there is no end to it."""
-        if self.job.budget_s is None:
-            return None
-        spent_s = time.time() - self.claim.submitted_at_ms / 1000
-        return max(0.0, self.job.budget_s - spent_s)
+        return None if self.budget is None else self.budget.left_s
 
     @property
     def is_over_budget(self) -> bool:

@@ -3,7 +3,6 @@
 Runs in the worker parent, which looks into no artifact.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -61,7 +60,7 @@ class DerivationFailed(Exception):
 
 async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> bytes:
     """Return what `job` asks for. Raises DerivationFailed."""
-    work = _Derivation(job, context, kept, time.monotonic() + DEADLINE_S)
+    work = _Derivation(job, context, kept, TimeLimit(DEADLINE_S))
     match job.what:
         case "sass":
             return await work.sass()
@@ -87,7 +86,7 @@ class _Derivation:
     job: DeriveJob
     context: CompileContext
     kept: Derived
-    deadline: float
+    limit: TimeLimit
 
     @property
     def compilation(self) -> Compilation:
@@ -199,8 +198,7 @@ class _Derivation:
         """Return the stage `source`, made anew: its text alone lacks the loops' locations."""
         order, text = await self._front_order(request)
         progress = Progress()
-        limit = TimeLimit(self.deadline - time.monotonic())
-        tasks = self.context.tasks_of(request, progress, limit)
+        tasks = self.context.tasks_of(request, progress, self.limit)
         try:
             front = await tasks.run(replace(order, stop_after="source"), text, FrontReport)
         except CompilationFailed as failure:
@@ -209,7 +207,7 @@ class _Derivation:
 
     async def _front_order(self, request: CompileJob) -> tuple[FrontOrder, bytes]:
         """Return what the front end of the compilation was given, and the text that it executes."""
-        tasks = self.context.tasks_of(request, Progress(), TimeLimit(request.timeout_s))
+        tasks = self.context.tasks_of(request, Progress(), self.limit)
         run = self.context.run_of(tasks)
         try:
             sliced = await slice_source(tasks, self.context.slices)
@@ -244,7 +242,7 @@ class _Derivation:
             self.context.pool,
             order,
             body,
-            deadline_s=max(self.deadline - time.monotonic(), 0.001),
+            deadline_s=self.limit.left_s(),
             triton=self.context.toolchain.triton,
         )
         try:

@@ -3,7 +3,6 @@
 The time is the launch's own; a part of it only, so that what was found is answered in any case.
 """
 
-import time
 from dataclasses import replace
 
 from compiler.compilation import amended
@@ -53,7 +52,8 @@ class Fuzzing:
         self._job, self._fuzz, self._context = job, fuzz, context
         self._references = WideReferences(references, fuzz.seed)
         self._deadline = deadline
-        self._until = 0.0
+        self._time = deadline
+        """The part of the deadline that is for fuzzing, when it has begun."""
         self.compile_ms = 0.0
         """The compile time of all cases together."""
 
@@ -64,9 +64,8 @@ class Fuzzing:
         """
         if result.verdict is not Verdict.PASSED:
             return amended(result, fuzz=self._nothing("the launch has not passed as it is"))
-        limit_s = min(MOST_S, self._deadline.left_s / 2)
-        self._until = time.monotonic() + limit_s
-        cases = self._cases(first, limit_s)
+        self._time = Deadline(min(MOST_S, self._deadline.left_s / 2))
+        cases = self._cases(first)
         try:
             plan = await self._plan(cases, first)
             return await self._tried(CaseRunner(cases, self._references, first, plan), plan, result)
@@ -78,14 +77,14 @@ class Fuzzing:
             self.compile_ms = cases.compile_ms
             cases.close()
 
-    def _cases(self, first: Case, limit_s: float) -> Cases:
-        """Return what runs cases for so long at most, each reference included."""
+    def _cases(self, first: Case) -> Cases:
+        """Return what runs cases within the time for fuzzing, each reference included."""
         context = self._context
         gpu = replace(context.gpu, faults=None) if context.gpu is not None else None
         return Cases(
             plain_launch(self._job, list(first.bound.outputs)),
             replace(context, references=self._references, gpu=gpu),
-            Deadline(limit_s),
+            self._time,
             LaunchFiles(self._job.id, context.blobs, has_cases=True),
             plain=True,
         )
@@ -161,7 +160,7 @@ class Fuzzing:
             tally.add(tried)
             if tried.outcome is Outcome.FAILED:
                 return tried, None
-            if tried.outcome is Outcome.ENDED or time.monotonic() > self._until:
+            if tried.outcome is Outcome.ENDED or self._time.left_s <= 0:
                 return None, f"anything more: there was no time for it after {tally.cases} cases"
         return None, None
 
@@ -170,7 +169,7 @@ class Fuzzing:
         left = MOST_SHRINKING
         while True:
             for case in smaller(failed.case, plan):
-                if left <= 0 or time.monotonic() > self._until:
+                if left <= 0 or self._time.left_s <= 0:
                     return failed
                 left -= 1
                 tried = await runner.run(case)
