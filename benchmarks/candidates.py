@@ -1,9 +1,9 @@
-"""How many candidates a program that generates kernels gets judged on CPUs: five cases each.
+"""Measures the candidates of a kernel generator judged per second on CPUs, with five cases each.
 
-Every candidate is a new source of one exercise, with seeds, shapes and the reference (NumPy) of all
-others. Other work on the machine changes the time and not the CPU time, so what two cores could
-do by that is printed too: of service and worker, not of the clients. With `--wrong-every` some
-compute something else, which must be found in each of their cases.
+Every candidate is a new source of one exercise, with the seeds, shapes and NumPy reference of all
+others. Other work on the machine changes the wall time but not the CPU time, so the rate that two
+cores could reach is also printed, for service and worker without the clients. `--wrong-every` makes
+some candidates wrong, which every one of their cases must find.
 """
 
 import argparse
@@ -48,7 +48,7 @@ SHAPES = [(1, 7), (2, 128), (3, 1000), (4, 512), (2, 1024)]
 
 @dataclass(frozen=True)
 class Judged:
-    """How long a crowd of candidates took, and the CPU time of all that judged them."""
+    """The wall time of a crowd of candidates, and the CPU time of judging them."""
 
     count: int
     seconds: float
@@ -56,12 +56,12 @@ class Judged:
 
     @property
     def per_s(self) -> float:
-        """Candidates a second, on this machine as it was."""
+        """Measured candidates per second."""
         return self.count / self.seconds
 
     @property
     def possible_per_s(self) -> float:
-        """Candidates a second that `CORES` cores can judge that do nothing else."""
+        """Candidates per second that `CORES` cores could judge without other work."""
         return self.count * CORES / self.cpu_s
 
 
@@ -69,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--candidates", type=int, default=500)
     parser.add_argument("--crowd", type=int, default=8, help="requests under way")
-    parser.add_argument("--warm", type=int, default=10, help="candidates that are not counted")
+    parser.add_argument("--warm", type=int, default=10, help="uncounted candidates at the start")
     parser.add_argument("--wrong-every", type=int, default=0, help="0: all are right")
     arguments = parser.parse_args()
     with Deployment() as deployment:
@@ -91,7 +91,7 @@ def main() -> None:
 def judge(
     deployment: Deployment, service: Server, numbers: range, crowd: int, wrong_every: int
 ) -> Judged:
-    """Return what it took to launch the candidates of these `numbers`, `crowd` at a time."""
+    """Launch the candidates `numbers`, `crowd` at a time; return the times."""
     processes = (deployment.worker.pid, service.pid)
     before_s = sum(map(tree_cpu_s, processes))
     started = time.perf_counter()
@@ -102,7 +102,7 @@ def judge(
 
 
 def launch(service: Server, wrong_every: int, number: int) -> None:
-    """Launch one candidate. Raises RuntimeError for another verdict than it earns."""
+    """Launch one candidate. Raises RuntimeError for an unexpected verdict."""
     is_wrong = bool(wrong_every) and number % wrong_every == 0
     body = json.dumps(request(number, is_wrong=is_wrong))
     answer = asked(service, "POST", "/v1/launches?wait=60", body)
@@ -112,7 +112,7 @@ def launch(service: Server, wrong_every: int, number: int) -> None:
 
 
 def request(number: int, *, is_wrong: bool = False) -> dict[str, Any]:
-    """Return the launch of one candidate, whose source no other has."""
+    """Return the launch of one candidate with a unique source."""
     source = KERNEL.replace("NUMBER", str(number))
     return {
         "compilation": {

@@ -1,7 +1,7 @@
-"""How fast new kernels are compiled over HTTP, beside `triton.compile` in one's own process.
+"""Measures how fast new kernels are compiled over HTTP, compared with `triton.compile` in-process.
 
 One small kernel at a time on an idle system, and a mix of real-sized kernels on all cores. Nothing
-is ever in a cache. Ours and the baseline run in turns, so that a noisy neighbour meets both.
+is ever cached. Service and baseline take turns, so that a noisy machine affects both.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", type=int, default=40, help="small kernels, each way")
     parser.add_argument("--fresh", type=int, default=5, help="fresh Python processes")
-    parser.add_argument("--mixes", type=int, default=3, help="times the whole mix, each way")
+    parser.add_argument("--mixes", type=int, default=3, help="runs of the whole mix, each way")
     arguments = parser.parse_args()
     mix = Mix()
     with Deployment() as deployment, WarmProcess(deployment.folder) as warm:
@@ -60,7 +60,7 @@ def small_kernels(mix: Mix, service: Server, warm: WarmProcess, count: int) -> l
 
 
 def fresh_processes(mix: Mix, deployment: Deployment, service: Server, count: int) -> Row:
-    """Return how many times faster a small kernel is here than in a new Python process."""
+    """Return the speed-up of a small kernel over a new Python process."""
     ours_ms, fresh_ms = [], []
     for _ in range(count):
         time.sleep(IDLE_S)
@@ -113,7 +113,7 @@ def real_kernels(
 
 
 def post_ms(service: Server, request: dict[str, Any]) -> float:
-    """Return the milliseconds of one POST of a kernel that must compile and be new."""
+    """Return the milliseconds of one POST of a kernel, which must be new and compile."""
     report = load.run(load.Load(service.port, PATH, [json.dumps(request)], 1, 1))
     answer = json.loads(report.last_body)
     if (answer["state"], answer["cache"]) != ("succeeded", "miss"):

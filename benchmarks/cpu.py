@@ -12,14 +12,14 @@ def own_cpu_s(pid: int) -> float:
 
 
 def tree_cpu_s(pid: int) -> float:
-    """Return those of a process and all its descendants, the dead ones that were waited for too."""
+    """Return those of a process and all its descendants, including reaped ones."""
     return sum(_times(pid)) / _TICKS_PER_S + sum(tree_cpu_s(child) for child in _children(pid))
 
 
 def _times(pid: int) -> list[int]:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:  # it ended just now: its parent has its times
+    except FileNotFoundError:  # it just ended, so its parent has its times
         return [0]
     return [int(ticks) for ticks in fields[11:15]]
 

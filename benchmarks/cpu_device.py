@@ -1,11 +1,11 @@
-"""How fast the CPU device runs kernels, beside Triton's own interpreter in the same run.
+"""Measures how fast the CPU device runs kernels, compared with Triton's own interpreter.
 
-Each of the two has a process of its own; they take their turns, kernel by kernel, so that a noisy
-machine meets both alike. Timed is the run of the grid alone: no compilation, no making of buffers.
-The interpreter is Triton's, as it is: nothing of ours checks its accesses.
+Each side has its own process. They take turns, kernel by kernel, so that a noisy machine affects
+both. Only the run of the grid is timed: no compilation, no creation of buffers. Triton's
+interpreter is unchanged, and does not check accesses.
 
-`python cpu_device.py --serve device` and `--serve interpreter` are these processes: they take the
-position of a launch and how to run it a line, and answer its milliseconds.
+`python cpu_device.py --serve device` and `--serve interpreter` are these processes. They read the
+index of a launch and how to run it, one per line, and answer with its milliseconds.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class RunningProcess:
         while answer := self._process.stdout.readline():
             if answer.startswith("ms "):
                 return float(answer[3:])
-        raise RuntimeError("a launch failed; its words are above")
+        raise RuntimeError("a launch failed; its output is above")
 
 
 class Device:
@@ -83,7 +83,7 @@ class Device:
         self._forms: dict[int, Any] = {}
 
     def times_ms(self, position: int, launch: CpuLaunch, way: str, repeats: int) -> list[float]:
-        """Return the milliseconds of so many runs after a first one."""
+        """Return the milliseconds of `repeats` runs after a first one."""
         from launch.checks.kernel_run import RunOptions
         from launch.cpu.argument_arena import OrderedMemory
         from launch.cpu.grid_run import GridLaunch
@@ -162,7 +162,7 @@ class Interpreter:
         self._folder = folder
 
     def times_ms(self, position: int, launch: CpuLaunch, _way: str, repeats: int) -> list[float]:
-        """Return the milliseconds of so many runs, after one program that is not timed."""
+        """Return the milliseconds of `repeats` runs, after one untimed program."""
         path = self._folder / f"source_{position}.py"
         path.write_text(launch.request["source"])
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -181,7 +181,7 @@ class Interpreter:
         return times
 
     def _arguments(self, kernel: Any, launch: CpuLaunch) -> tuple[list[Any], list[Any]]:
-        """Return the arguments, and the memory that their pointers point to."""
+        """Return the arguments, and the memory behind their pointers."""
         from launch.buffers.initial_values import elements
 
         values: dict[str, Any] = dict(launch.request["constexprs"])
@@ -201,7 +201,7 @@ class Interpreter:
 
 
 def _pointer(address: int, dtype: str) -> Any:
-    """Return an argument of Triton's interpreter that points at `address`."""
+    """Return a pointer argument of Triton's interpreter to `address`."""
     import numpy as np
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
@@ -211,7 +211,7 @@ def _pointer(address: int, dtype: str) -> Any:
 
 
 def _scalar(value: Any, dtype: str) -> Any:
-    """Return an argument of Triton's interpreter that is one number."""
+    """Return a scalar argument of Triton's interpreter."""
     import triton.language as tl
     from triton.runtime.interpreter import interpreter_builder
 
@@ -233,7 +233,7 @@ def serve(side: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--serve", choices=["device", "interpreter"])
-    parser.add_argument("--only", default="", help="launches whose name has this in it")
+    parser.add_argument("--only", default="", help="launches whose name contains this")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each launch on the device")
     arguments = parser.parse_args()
     if arguments.serve:
@@ -262,7 +262,7 @@ def compared(
 
 
 def summarise(rows: list[dict[str, Any]], of_mix: list[int]) -> None:
-    """Print every launch, and the means of those of the mix."""
+    """Print every launch, and the means over the mix."""
     shown = [
         Row(
             row["name"], f"{row[PLAIN]:.2f} ms", f"{row['interpreter']:.0f} ms",

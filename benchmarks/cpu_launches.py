@@ -1,7 +1,7 @@
 """The launches of the CPU device's benchmark: the kernels of the mix, with arguments and a grid.
 
-Rows and tokens are few, as Triton's interpreter takes milliseconds for each program. Four launches
-are as large as in tutorials.
+There are few rows and tokens, since Triton's interpreter takes milliseconds for each program. Four
+launches are as large as in tutorials.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Sizes = Mapping[str, Any]
 class CpuLaunch:
     """One launch: a compile request of the mix, its grid, and its arguments by name.
 
-    An argument is the number of elements of a buffer, a tuple of that and the end of its random
+    An argument is the number of elements of a buffer, a tuple of it and the bound of its random
     integers, or, for a scalar, the number itself.
     """
 
@@ -36,7 +36,7 @@ class CpuLaunch:
 
     @property
     def dtypes(self) -> dict[str, str]:
-        """Triton's type of each parameter that is no constexpr, in order: `*fp32` or `i32`."""
+        """Triton's type of each parameter that is not a constexpr, in order: `*fp32` or `i32`."""
         signature = self.request["signature"]
         [function] = [
             node
@@ -55,7 +55,7 @@ def of_the_mix() -> list[CpuLaunch]:
 
 
 def large() -> list[CpuLaunch]:
-    """Return the four launches that have bars of their own."""
+    """Return the four large launches, which have separate bars."""
     requests = {request["kernel"]: request for request in Mix().real()}
     add = Mix().small()
     softmax = {"constexprs": {**requests["softmax_kernel"]["constexprs"], "BLOCK": 1024}}

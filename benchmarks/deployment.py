@@ -1,6 +1,6 @@
-"""A tritond of its own for a benchmark: Valkey, services and a worker on free ports.
+"""Starts a tritond for a benchmark: Valkey, services and a worker on free ports.
 
-Data and scratch files are in a new folder under the checkout's `.cache`; all ends with `stop`.
+Data and scratch files are in a new folder under the checkout's `.cache`; `stop` ends everything.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ STOP_TIMEOUT_S = 10.0
 
 
 class Server:
-    """One process that listens on a port of its own."""
+    """One process that listens on its own port."""
 
     def __init__(self, *arguments: str, port: int, environment: dict[str, str]) -> None:
         self.port = port
@@ -33,16 +33,16 @@ class Server:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process has not ended."""
+        """True if its process has not ended."""
         return self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """Of its process."""
+        """The process id."""
         return self._process.pid
 
     def wait_until_it_listens(self) -> None:
-        """Return when it accepts connections. Raises RuntimeError when it never does."""
+        """Wait until it accepts connections. Raises RuntimeError if it never does."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         while time.monotonic() < deadline and self.is_alive:
             try:
@@ -51,10 +51,10 @@ class Server:
                 time.sleep(0.05)
             else:
                 return
-        raise RuntimeError(f"nothing listens on port {self.port}; the log above may say why")
+        raise RuntimeError(f"nothing listens on port {self.port}; see the log above")
 
     def stop(self) -> None:
-        """End it."""
+        """End the process."""
         self._process.terminate()
         try:
             self._process.wait(STOP_TIMEOUT_S)
@@ -74,7 +74,7 @@ class Deployment:
 
     @property
     def redis_url(self) -> str:
-        """Where its Valkey is."""
+        """The URL of its Valkey."""
         return self._valkey.url
 
     def __enter__(self) -> Self:
@@ -117,7 +117,7 @@ class Deployment:
         async with asyncio.timeout(READY_TIMEOUT_S):
             while not await Workers(redis).list():
                 if not worker.is_alive:
-                    raise RuntimeError("the worker ended; the log above may say why")
+                    raise RuntimeError("the worker ended; see the log above")
                 await asyncio.sleep(0.1)
         await redis.aclose()
 

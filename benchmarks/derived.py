@@ -1,7 +1,7 @@
-"""How long SASS and line maps take that nobody asked for before, on an idle system.
+"""Measures the time of SASS and line maps that are requested for the first time, when idle.
 
-Every kernel is new, so that nothing is in a cache; the compilation itself is done before. Nearly
-all of it is the start of nvdisasm, so that alone is measured in turn.
+Every kernel is new, so nothing is cached; it is compiled before the measurement. Starting nvdisasm
+takes nearly all of the time, so that alone is measured, too.
 """
 
 import argparse
@@ -30,8 +30,8 @@ PATHS = {"artifacts/sass": "SASS", "lines": "lines (SASS included)"}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", type=int, default=8, help="vector adds, for each of the two")
-    parser.add_argument("--real", type=int, default=8, help="kernels of the mix, for each")
+    parser.add_argument("--small", type=int, default=8, help="vector adds for each of the two")
+    parser.add_argument("--real", type=int, default=8, help="kernels of the mix for each")
     arguments = parser.parse_args()
     mix = Mix()
     small = [mix.small() for _ in range(arguments.small * len(PATHS))]
@@ -63,7 +63,7 @@ def measured(service: Server, name: str, path: str, requests: list[dict[str, Any
 
 
 def posted(service: Server, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the compilation of `request`. Raises RuntimeError when it did not succeed."""
+    """Return the compilation of `request`. Raises RuntimeError unless it succeeded."""
     made: dict[str, Any] = asked(service, "POST", "/v1/compilations?wait=60", json.dumps(request))
     if made["state"] != "succeeded":
         raise RuntimeError(f"a kernel that compiles was expected: {made['problem']}")
@@ -71,7 +71,7 @@ def posted(service: Server, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def nvdisasm_ms(cubin: bytes) -> float:
-    """Return the time of the program alone, without any of ours."""
+    """Return the time of nvdisasm alone."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()

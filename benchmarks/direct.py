@@ -1,8 +1,8 @@
-"""The baseline of a compilation: `triton.compile`, as one calls it in one's own program.
+"""The baseline of a compilation: `triton.compile`, as a program calls it itself.
 
-`python direct.py FOLDER` is a warm process: it takes one compile request a line on stdin and prints
-the milliseconds of `triton.compile` for each. `python direct.py FOLDER once` takes one and ends: a
-program that starts, imports Triton and compiles. FOLDER is for Triton's cache and the sources.
+`python direct.py FOLDER` is a warm process: it reads one compile request per line and prints the
+milliseconds of `triton.compile` for each. `python direct.py FOLDER once` compiles one request: it
+starts, imports Triton and compiles. FOLDER is for Triton's cache and the sources.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ from store.embedded import bound_to_parent
 
 
 class WarmProcess:
-    """`triton.compile` in a process of its own that has compiled before. Use it with `with`."""
+    """`triton.compile` in a separate process that has compiled before. Use it with `with`."""
 
     def __init__(self, folder: Path) -> None:
         self._process = subprocess.Popen(
@@ -31,7 +31,7 @@ class WarmProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The process id."""
         return self._process.pid
 
     def __enter__(self) -> Self:
@@ -50,7 +50,7 @@ class WarmProcess:
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            raise RuntimeError("triton.compile failed; its words are above")
+            raise RuntimeError("triton.compile failed; its output is above")
         return float(answer)
 
 
@@ -72,7 +72,7 @@ def _environment(folder: Path) -> dict[str, str]:
     return {
         "TRITON_ALWAYS_COMPILE": "1",
         "TRITON_CACHE_DIR": str(folder / "triton-cache"),
-        "TRITON_DEFAULT_FP_FUSION": "1",  # what it is anyway, without the warning
+        "TRITON_DEFAULT_FP_FUSION": "1",  # the default, but without the warning
     }
 
 

@@ -1,7 +1,7 @@
-"""What a fleet costs its store: Valkey's CPU per job, with 10, 100 and 1,600 idle slots.
+"""Measures a fleet's load on its store: Valkey's CPU per job with 10, 100 and 1,600 idle slots.
 
-The workers are as real ones towards the store: claimers, heartbeats, reapers and subscriptions.
-They compile nothing, so that it is the protocol that is measured, and share one process.
+Towards the store the workers are real: claimers, heartbeats, reapers and subscriptions. They
+compile nothing, so that only the protocol is measured, and share one process.
 """
 
 import argparse
@@ -31,13 +31,13 @@ FLEETS = (10, 100, 1_600)
 LEASE_S = 15.0
 RECORD = b'{"state":"failed"}'
 TOOLCHAIN = "benchmark"
-SETTLE_S = 6.0  # all have registered by then, and wait
+SETTLE_S = 6.0  # after this, all have registered and wait
 BAR = 1.3
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Valkey's CPU for one fleet: of a job, and of a second in which there is none."""
+    """Valkey's CPU for one fleet: per job, and per second without jobs."""
 
     per_job_us: float
     idle_us_per_s: float
@@ -48,7 +48,7 @@ async def _finish(claim: Claim, attempts: JobConsumer) -> None:
 
 
 async def _work(name: str, url: str) -> None:
-    """Be a worker until cancelled: compilations, and launches on the CPU device."""
+    """Act as a worker until cancelled: compilations, and launches on the CPU device."""
     lanes = {"compile": compile_lane(TOOLCHAIN), "launch": cpu_lane(TOOLCHAIN)}
     async with (
         connect(url) as redis,
@@ -103,7 +103,7 @@ async def _measure(url: str, slots: int, jobs: int, per_s: float) -> Measured:
 
 
 async def _submit(jobs: JobProducer, finished: ResultWaiter, count: int, per_s: float) -> None:
-    """Submit `count` jobs of ten callers, so many a second, and wait for each."""
+    """Submit `count` jobs of ten callers, `per_s` a second, and wait for each."""
     waiting = []
     began = time.monotonic()
     for number in range(count):
@@ -137,7 +137,7 @@ async def _run(jobs: int, per_s: float, rounds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="fleet-", dir=ROOT / ".cache") as folder:
         async with EmbeddedValkey(Path(folder)) as valkey:
             found: dict[int, list[Measured]] = {slots: [] for slots in FLEETS}
-            for _ in range(rounds):  # in turns, so that a noisy machine meets all alike
+            for _ in range(rounds):  # in turns, so that a noisy machine affects all
                 for slots, measured in found.items():
                     measured.append(await _measure(valkey.url, slots, jobs, per_s))
                     said = measured[-1]

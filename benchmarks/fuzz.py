@@ -1,6 +1,6 @@
-"""Fuzzes kernels that are right and kernels that are not: what is found, and how long it takes.
+"""Fuzzes correct and wrong kernels, and measures the findings and the times.
 
-In those that are right nothing must be found, whatever the seed; in the others something, always.
+Correct kernels must have no findings with any seed; wrong kernels must always have one.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="of each kernel")
     parser.add_argument("--cases", type=int, default=24, help="of each seed")
-    parser.add_argument("--only", default="", help="kernels whose name has this in it")
+    parser.add_argument("--only", default="", help="kernels whose name contains this")
     arguments = parser.parse_args()
     wrong = {f"wrong: {name}": (body, verdict) for name, (body, verdict) in WRONG.items()}
     tried = {name: (body, "passed") for name, body in RIGHT.items()} | wrong
@@ -33,13 +33,13 @@ def main() -> None:
         for name, (body, verdict) in tried.items():
             if arguments.only in name:
                 failures += measured(service, name, body, verdict, arguments)
-    print(f"{failures} verdicts are not as they should be")
+    print(f"{failures} wrong verdicts")
 
 
 def measured(
     service: Server, name: str, body: dict[str, Any], verdict: str, arguments: argparse.Namespace
 ) -> int:
-    """Print what becomes of one launch; return how many verdicts are wrong."""
+    """Print the result of one launch; return the number of wrong verdicts."""
     wrong, cases, times_ms, skipped = 0, [], [], 0
     for seed in range(arguments.seeds):
         started = time.perf_counter()

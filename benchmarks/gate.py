@@ -1,9 +1,9 @@
-"""How long `tritonc gate` takes when everything is compiled: 20 kernels, 4 Tritons, 4 targets.
+"""Measures `tritonc gate` when everything is cached: 20 kernels, 4 Tritons, 4 targets.
 
-Each of the 320 cells has a budget for registers and relative ones for its instructions, by class,
-beside a committed baseline. TRITOND_TOOLCHAINS names the Pythons of the other three Tritons, as for
-a worker. The first run, which compiles, is not counted but told; then whole runs of the command,
-its start included, are.
+Each of the 320 cells has a budget for registers, and budgets for instructions by class relative to
+a committed baseline. TRITOND_TOOLCHAINS names the Pythons of the other three Tritons, as for a
+worker. The first run compiles; it is reported but not counted. Then whole runs of the command are
+measured, with its start.
 """
 
 import argparse
@@ -33,9 +33,9 @@ instruction_classes = "<= 1.05 x baseline + 4"
 
 
 def main() -> None:
-    """Write a gate file, compile it once, then judge it again and again."""
+    """Write a gate file, compile it once, then judge it repeatedly."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--url", help="a tritond that runs already")
+    parser.add_argument("--url", help="the URL of a running tritond")
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def gate_file() -> str:
-    """Return a gate file over 20 kernels of the mix, each once."""
+    """Return a gate file with 20 kernels of the mix."""
     kernels = {request["kernel"]: request for request in reversed(Mix().real())}
     kernels["quantize_kernel"]["signature"]["q_ptr"] = "*fp8e5:16"  # sm_80 has no e4nv
     text = f"[matrix]\ntargets = {TARGETS}\ntritons = {TRITONS}\n{BUDGETS}"
@@ -71,7 +71,7 @@ def inline(members: dict[str, object]) -> str:
 def measure(url: str, folder: Path, repeats: int) -> None:
     """Run the command and print the table."""
     spent_s = run(url, folder, "--update-baseline", "--wait-s", "3600")
-    print(f"the first run, which compiles what is not there: {spent_s:.0f} s", flush=True)
+    print(f"the first run, which compiles missing kernels: {spent_s:.0f} s", flush=True)
     times = [run(url, folder) for _ in range(repeats)]
     median = statistics.median(times)
     print("runs: " + ", ".join(f"{s:.2f} s" for s in times))
@@ -79,7 +79,7 @@ def measure(url: str, folder: Path, repeats: int) -> None:
 
 
 def run(url: str, folder: Path, *words: str) -> float:
-    """Run `tritonc gate`; return how long it took. Raises RuntimeError unless the gate is open."""
+    """Run `tritonc gate`; return its time. Raises RuntimeError unless the gate passes."""
     command = [sys.executable, "-m", "tritonc", "--url", url, "gate", *words]
     started = time.perf_counter()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -1,8 +1,8 @@
-"""What a hit costs the server, beside a bare handler that does one Redis GET.
+"""Measures the server's cost of a hit, compared with a bare handler that does one Redis GET.
 
-And whether 1,000 equal requests for a new kernel are one compile. Client and server share the
-cores, so CPU per request counts, not requests per second. All variants run in turns (A B C A B C
-...), so that a noisy neighbour meets them alike.
+Also checks that 1,000 equal requests for a new kernel are one compile. Client and server share the
+cores, so CPU per request counts, not requests per second. All variants take turns (A B C A B C
+...), so that a noisy machine affects them alike.
 """
 
 import argparse
@@ -31,7 +31,7 @@ GRACE_MS = 250.0
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=24_000, help="per variant, in all rounds")
-    parser.add_argument("--crowds", type=int, default=3, help="how often 1,000 ask for one kernel")
+    parser.add_argument("--crowds", type=int, default=3, help="number of crowds of 1,000 requests")
     arguments = parser.parse_args()
     mix = Mix()
     with Deployment() as deployment:
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def costs(mix: Mix, deployment: Deployment, count: int) -> list[Row]:
-    """Return the cost of hits from memory and from the store, beside the bare handler."""
+    """Return the cost of hits from memory and from the store, compared with the bare handler."""
     bodies = [json.dumps(mix.answer_of_22_kb()) for _ in range(2 * CONNECTIONS)]
     bare = str(Path(__file__).with_name("bare.py"))
     servers = {
@@ -53,7 +53,7 @@ def costs(mix: Mix, deployment: Deployment, count: int) -> list[Row]:
     answers = [first_answer(servers["store"], body) for body in bodies]
     with redis.Redis.from_url(deployment.redis_url) as client:
         client.set("bench:answer", answers[0])
-    for server in servers.values():  # connections, code paths and caches are warm after this
+    for server in servers.values():  # warms connections, code paths and caches
         ask(server, bodies, 500)
     us: dict[str, list[float]] = {name: [] for name in servers}
     for _ in range(ROUNDS):
@@ -80,7 +80,7 @@ def costs(mix: Mix, deployment: Deployment, count: int) -> list[Row]:
 
 
 def never_read(bodies: list[str], count: int) -> list[str]:
-    """Return `count` bodies that mean the same as `bodies`, none of which was ever posted."""
+    """Return `count` new bodies with the same meaning as `bodies`."""
     return [
         json.dumps({**json.loads(body), "timeout_s": 60 - random.random()})
         for body in islice(cycle(bodies), count)
@@ -88,7 +88,7 @@ def never_read(bodies: list[str], count: int) -> list[str]:
 
 
 def ask(server: Server, bodies: list[str], count: int) -> load.Report:
-    """Post `bodies` in turn, `count` in all; no two equal ones are under way at once."""
+    """Post `bodies` in turn, `count` in all; no two equal ones at the same time."""
     return load.in_own_process(load.Load(server.port, PATH, bodies, count, CONNECTIONS))
 
 
@@ -101,7 +101,7 @@ def first_answer(server: Server, body: str) -> str:
 
 
 def crowd(mix: Mix, deployment: Deployment, times: int) -> Row:
-    """Return when 1,000 equal requests for a new kernel are answered, beside the compile itself."""
+    """Return the time of 1,000 equal requests for a new kernel, relative to one compile."""
     server = deployment.serve()
     ask(server, [json.dumps(mix.answer_of_22_kb())], 50)
     compiles_ms, p99s_ms = [], []
@@ -124,7 +124,7 @@ def crowd(mix: Mix, deployment: Deployment, times: int) -> Row:
 
 
 def misses(server: Server) -> int:
-    """Return how many jobs this service has created."""
+    """Return the number of jobs that this service has created."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
         text = answer.read().decode()
     found = re.search(r'^tritond_compilations_total\{cache="miss"\} (\S+)', text, re.MULTILINE)

@@ -1,7 +1,7 @@
-"""A cheap load generator: keep-alive connections, each with one request under way.
+"""A cheap load generator: keep-alive connections with one request each at a time.
 
-Runs as a process of its own (`python load.py`, a `Load` as JSON on stdin, a `Report` on stdout), so
-that what it costs is not counted as the server's. Plain sockets: the server is what is measured.
+It runs as a separate process (`python load.py`, a `Load` as JSON on stdin, a `Report` on stdout),
+so that its cost is not counted as the server's. It uses plain sockets to stay cheap.
 """
 
 import json
@@ -31,7 +31,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Report:
-    """How long all took, each answer's latency, the bytes of all answers' bodies, the last body."""
+    """The total time, each answer's latency, the bytes of all bodies, and the last body."""
 
     seconds: float
     latencies_ms: list[float]
@@ -45,7 +45,7 @@ class Report:
 
 
 def in_own_process(load: Load) -> Report:
-    """Run `load` in a process of its own and return its report."""
+    """Run `load` in a separate process and return its report."""
     command = [sys.executable, __file__]
     done = subprocess.run(
         command, input=json.dumps(asdict(load)), capture_output=True, text=True, check=False
@@ -57,7 +57,7 @@ def in_own_process(load: Load) -> Report:
 
 @dataclass
 class _Connection:
-    """One socket and the answer that it waits for."""
+    """One socket and its pending answer."""
 
     socket: socket.socket
     sent_at: float = 0.0
@@ -69,7 +69,7 @@ class _Connection:
         self.socket.sendall(request)
 
     def body(self) -> bytes | None:
-        """Read what is there; return the body once it is whole."""
+        """Read available bytes; return the body once it is complete."""
         data = self.socket.recv(_READ_BYTES)
         if not data:
             raise RuntimeError(f"the server hung up after {bytes(self.received[:200])!r}")
@@ -87,7 +87,7 @@ class _Connection:
 
 
 def run(load: Load) -> Report:
-    """Send everything; raises RuntimeError at the first answer that is not a whole 200."""
+    """Send everything; raise RuntimeError at the first answer that is not a complete 200."""
     selector = selectors.DefaultSelector()
     connections = [_connect(load.port) for _ in range(min(load.connections, load.count))]
     for connection in connections:

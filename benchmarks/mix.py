@@ -1,8 +1,8 @@
-"""The compile requests of the benchmarks: kernels of the usual kinds, in the usual sizes.
+"""The compile requests of the benchmarks: common kinds of kernels in realistic sizes.
 
-Every request is one that no cache has seen: each kernel has a constexpr SALT, a number that ends up
-in its TTIR, and every request takes a new one. A comment would not do: the back end is shared
-between all sources that give the same TTIR.
+No cache has seen any request: each kernel has a constexpr SALT, a number that ends up in its TTIR,
+and every request uses a new one. A comment would not suffice, since sources with equal TTIR share
+the back end.
 """
 
 import itertools
@@ -93,7 +93,7 @@ _TYPES = {"p16": "*fp16:16", "pb16": "*bf16:16", "p32": "*fp32:16"}
 
 
 class Mix:
-    """Makes requests, each with a salt that this object has not given before."""
+    """Creates requests, each with a new salt."""
 
     def __init__(self) -> None:
         self._salts = itertools.count(1)
@@ -107,7 +107,7 @@ class Mix:
         return self._request("softmax_kernel", {"BLOCK": 1024}, include=("ptx",))
 
     def real(self) -> list[dict[str, Any]]:
-        """Return kernels as they are in use, all kinds in turn, more than 50."""
+        """Return more than 50 realistic kernels, all kinds in turn."""
         return [self._request(kernel, sizes, **options) for kernel, sizes, options in _real()]
 
     def _request(
@@ -122,7 +122,7 @@ class Mix:
             "source": (KERNELS / f"{file}.py").read_text(),
             "kernel": kernel,
             "signature": _signature(described),
-            # exact in fp32, so that two salts are two kernels
+            # exact in fp32, so that two salts give two kernels
             "constexprs": {**sizes, "SALT": 1 + next(self._salts) / (1 << 23)},
             "target": TARGET,
             "options": options,

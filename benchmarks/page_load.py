@@ -1,11 +1,10 @@
-"""How long the page takes from nothing to where somebody can work with it, in a real browser.
+"""Measures how long the page takes until it is usable, in a real browser.
 
     .venv/bin/python benchmarks/page_load.py [--loads 20] [--slower 4]
 
-Each load is by a browser context of its own, so nothing is in its cache, from `tritond up` on
-loopback. Interactive is when the editor can be written in, the forms have been filled from what the
-deployment has, and the main thread has nothing left to do. `--slower` has Chromium slow its CPU
-down. `make test-page` installs what this needs.
+Each load uses a new browser context with an empty cache, and `tritond up` on loopback. The page is
+usable when the editor accepts input, the forms are filled from the deployment, and the main thread
+is idle. `--slower` makes Chromium slow its CPU down. `make test-page` installs the requirements.
 """
 
 import argparse
@@ -54,7 +53,7 @@ addEventListener('DOMContentLoaded', () => {
 
 @contextmanager
 def running() -> Iterator[str]:
-    """Start tritond on a free port, with its first kernel compiled; yield its address."""
+    """Start tritond on a free port and compile a first kernel; yield its URL."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     (ROOT / ".cache").mkdir(exist_ok=True)
@@ -69,9 +68,9 @@ def running() -> Iterator[str]:
         while time.monotonic() < deadline and process.poll() is None:
             try:
                 if json.load(urllib.request.urlopen(f"{address}v1/targets"))["toolchains"]:
-                    break  # a worker is there
+                    break  # a worker is ready
             except OSError:
-                pass  # nobody listens yet
+                pass  # nothing listens yet
             time.sleep(0.2)
         yield address
     finally:
@@ -81,7 +80,7 @@ def running() -> Iterator[str]:
 
 
 def loaded(browser: Browser, address: str, slower: float) -> dict[str, float]:
-    """Return the milliseconds from navigating to each thing that is seen, in a new context."""
+    """Return the milliseconds from navigation to each milestone, in a new context."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
     if slower > 1:

@@ -1,8 +1,8 @@
-"""How long the puzzles take on the CPU device, from request to verdict, on an idle system.
+"""Measures the puzzles on the CPU device, from request to verdict, on an idle system.
 
-Twice: with another line in the kernel before each launch, as a learner has it who tries something
-else, so that it is compiled anew; and posted once more as it was, when only the run is new. The
-reference's answer is kept both times.
+Each puzzle runs in two ways: with another line in the kernel for each launch, like a learner's
+edit, so that it is compiled anew; and posted again unchanged, so that only the run is new. The
+reference's result is cached in both ways.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from tests.integration.service.launches.puzzles import PUZZLES, puzzle
 
 BAR_MS = 50.0
 IDLE_S = 0.3
-"""Between requests: the worker prepares the next children when nothing runs."""
+"""Between requests: an idle worker prepares the next children."""
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def edited(body: dict[str, Any], edit: int) -> dict[str, Any]:
-    """Return the launch with one more line in its kernel, another one for each `edit`."""
+    """Return the launch with one more line in its kernel, different for each `edit`."""
     compilation = body["compilation"]
     head = re.compile(rf"(def {compilation['kernel']}\([^)]*\):\n)")
     source, count = head.subn(rf"\1    edited = {edit}\n", compilation["source"])
@@ -74,10 +74,10 @@ def measured(service: Server, name: str, bodies: Iterator[dict[str, Any]], repea
 
 
 def launched(service: Server, body: dict[str, Any]) -> Any:
-    """Return the answer to a launch that passes."""
+    """Return the answer to a launch, which must pass."""
     answer = asked(service, "POST", "/v1/launches?wait=60", json.dumps(body))
     if answer["verdict"] != "passed":
-        raise RuntimeError(f"a puzzle that passes was expected: {answer}")
+        raise RuntimeError(f"a puzzle did not pass: {answer}")
     return answer
 
 

@@ -1,8 +1,8 @@
-"""What a wrong body costs the service until it is refused: CPU and memory, at the size limits.
+"""Measures the cost of refusing wrong bodies: CPU and memory, at the size limits.
 
-All bodies of `refused_bodies.py` are posted to one service; the thirty that took most are then
-posted to a new service each, which was asked before what it loads late. The bar: 100 ms of CPU, and
-20 times the body's size in memory. A body that is accepted is no refusal: it is told apart.
+All bodies of `refused_bodies.py` are posted to one service. The thirty most expensive ones are then
+posted to a new service each, after a request that loads its lazy parts. The bar is 100 ms of CPU,
+and 20 times the body's size in memory. Accepted bodies are reported separately.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from table import Row, show
 BAR_MS = 100.0
 BAR_TIMES = 20.0
 LEAST_COUNTED_BYTES = 1 << 20
-"""Of a body: what a smaller one takes is held against this."""
+"""A smaller body counts as this large."""
 MOST = 30
 TIMEOUT_S = 120.0
 _NS_PER_MS = 1e6
@@ -26,7 +26,7 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one body came to."""
+    """The cost of one body."""
 
     name: str
     size_bytes: int
@@ -37,19 +37,19 @@ class Cost:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the service took nothing of it."""
+        """True if the service refused it."""
         return self.status >= http.client.BAD_REQUEST
 
     @property
     def times(self) -> float:
-        """The memory that it took, in sizes of the body."""
+        """The memory that it took, in multiples of the body's size."""
         return self.memory_bytes / max(self.size_bytes, LEAST_COUNTED_BYTES)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="bodies whose name has this in it")
-    parser.add_argument("--most", type=int, default=MOST, help="bodies that are measured alone")
+    parser.add_argument("--only", default="", help="bodies whose name contains this")
+    parser.add_argument("--most", type=int, default=MOST, help="number of bodies measured alone")
     arguments = parser.parse_args()
     chosen = [body for body in bodies() if arguments.only in body.name]
     with Deployment() as deployment:
@@ -88,7 +88,7 @@ def rows_of(cost: Cost) -> list[Row]:
 
 
 def told(cost: Cost) -> str:
-    """Return a line on one body."""
+    """Return a line about one body."""
     return (
         f"{cost.name}: {cost.size_bytes / 2**20:.1f} MiB, {cost.status} {cost.slug}, "
         f"{cost.cpu_ms:.0f} ms of CPU, {cost.memory_bytes / 2**20:.0f} MiB ({cost.times:.1f} times)"
@@ -96,7 +96,7 @@ def told(cost: Cost) -> str:
 
 
 def on_its_own(deployment: Deployment, body: Refused) -> Cost:
-    """Return what `body` costs a service that nothing else was posted to but a small one."""
+    """Return the cost of `body` for a new service, after one small body."""
     service = deployment.serve()
     try:
         return measured(service, body)
@@ -105,7 +105,7 @@ def on_its_own(deployment: Deployment, body: Refused) -> Cost:
 
 
 def measured(service: Server, body: Refused) -> Cost:
-    """Return what `body` costs; a small wrong one goes before it, for what is loaded late."""
+    """Return the cost of `body`; a small wrong one precedes it, to load lazy parts."""
     posted(service, body, b"[]")
     content = body.content()
     if body.path_of is not None:
@@ -119,7 +119,7 @@ def measured(service: Server, body: Refused) -> Cost:
 
 
 def posted(service: Server, body: Refused, content: bytes) -> tuple[int, str]:
-    """Return the status, and the slug of the problem, that are answered to `content`."""
+    """Return the status and the problem's slug in the answer to `content`."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=TIMEOUT_S)
     try:
         connection.request(body.method, body.path, content, HEADERS)
@@ -127,14 +127,14 @@ def posted(service: Server, body: Refused, content: bytes) -> tuple[int, str]:
         text = answer.read()
     finally:
         connection.close()
-    if b'"isError":true' in text:  # of a tool, which refuses with 200
+    if b'"isError":true' in text:  # a tool refuses with 200
         return http.client.UNPROCESSABLE_ENTITY, "isError"
     slug = text.partition(b'"slug":"')[2].partition(b'"')[0].decode()
     return answer.status, slug or (f"{len(text)} bytes")
 
 
 def cpu_ns(pid: int) -> int:
-    """Return what all threads of a process ran so far."""
+    """Return the CPU time of all threads of a process so far."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
 

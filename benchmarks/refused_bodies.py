@@ -1,7 +1,7 @@
-"""Wrong bodies that are as expensive as they can be made, for each route that reads JSON.
+"""Wrong bodies, as expensive as possible, for each route that reads JSON.
 
-Each is as large as its route lets it be, or holds as many values as a body may, whichever comes
-first: a body beyond those bounds is refused before it is parsed, which some of them try.
+Each has the maximum size of its route, or the maximum number of values, whichever comes first. Some
+exceed these limits, and must be refused before they are parsed.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ TOOL_BYTES = 2 << 20
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A body of `method` and `path`, made when it is needed."""
+    """A body for `method` and `path`, created on demand."""
 
     name: str
     path: str
@@ -37,20 +37,20 @@ class Refused:
     path_of: Callable[[bytes], str] | None = None
 
     def at(self, content: bytes) -> "Refused":
-        """Return this with the path that its content has."""
+        """Return this with the path for its content."""
         return self if self.path_of is None else replace(self, path=self.path_of(content))
 
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """How much a filler may write."""
+    """The space that a filler may use."""
 
     size_bytes: int
     values: int
     containers: int
 
     def count(self, item: str, names: int = 0) -> int:
-        """Return how many of `item`, with a comma and so many colons each, there is room for."""
+        """Return how many of `item`, with a comma and `names` colons each, fit."""
         containers = item.count("[") + item.count("{")
         return min(
             self.size_bytes // (len(item) + 1),
@@ -59,7 +59,7 @@ class _Room:
         )
 
     def split(self, parts: int) -> "_Room":
-        """Return the room of one of so many parts."""
+        """Return the space of one of `parts` parts."""
         return _Room(self.size_bytes // parts, self.values // parts, self.containers // parts)
 
 
@@ -97,7 +97,7 @@ FILLERS: dict[str, Filler] = {
 
 
 def bodies() -> Iterator[Refused]:
-    """Yield all of them: each hole and each root with each filler, and some that are neither."""
+    """Yield all bodies: each hole and each root with each filler, and some others."""
     for name, (path, template) in HOLES.items():
         for what, filler in FILLERS.items():
             yield _refused(f"{name}: {what}", path, template, filler)
@@ -152,7 +152,7 @@ def _refused(
         size_bytes = _limit_bytes(path)
         values, containers = _most(path, as_many_as_fit=as_many_as_fit)
         around = json.dumps(template)
-        if template is not HOLE and f'"{HOLE}"' not in around:  # the filler has it in it
+        if template is not HOLE and f'"{HOLE}"' not in around:  # the filler contains it
             room = _Room(size_bytes - 2 * len(around), values - 100, containers)
             return filler(room).encode()
         holes = around.count(f'"{HOLE}"')

@@ -1,4 +1,4 @@
-"""Where a wrong body has what is wrong: good bodies with a hole, for each route that reads JSON."""
+"""Templates of wrong bodies: good bodies with a hole, for each route that reads JSON."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def _without(body: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _in(body: Any, *names: str) -> Any:
-    """Return `body` with a hole at the place that `names` lead to."""
+    """Return `body` with a hole at the path `names`."""
     if not names:
         return HOLE
     name, *rest = names

@@ -1,7 +1,7 @@
-"""How long an edit outside the slice takes: all below the slice is known, nothing is compiled.
+"""Measures an edit outside of the slice: its key is new, but nothing is compiled.
 
-Each request is the same file with another comment in a line that the kernel does not reach, so its
-compile key is new and its slice is not. One request at a time, on an idle system.
+Each request is the same file with another comment in a line that the kernel does not use, so its
+compile key is new but its slice is known. One request at a time, on an idle system.
 """
 
 import argparse
@@ -66,12 +66,12 @@ def measured(service: Server, name: str, request: dict[str, Any], edits: int) ->
 
 
 def edited(request: dict[str, Any], number: int) -> dict[str, Any]:
-    """Return `request` with a last line of its own, which no kernel reaches."""
+    """Return `request` with a new last line, which no kernel uses."""
     return request | {"source": f"{request['source']}\n{CHANGED.format(number=number)}\n"}
 
 
 def check_nothing_was_compiled(first: dict[str, Any], made: dict[str, Any]) -> None:
-    """Raise RuntimeError when a stage has other bytes, or the request was a plain hit."""
+    """Raise RuntimeError if a stage has other bytes, or the request was a plain hit."""
     if made["cache"] != "miss":
         raise RuntimeError(f"the edited source was a {made['cache']}, so nothing was measured")
     if made["artifacts"]["ttir"]["digest"] != first["artifacts"]["ttir"]["digest"]:

@@ -1,11 +1,10 @@
-"""How long sweeps take over HTTP: compiled ones beside what compiling takes, and one of hits.
+"""Measures sweeps over HTTP: new kernels compared with direct compilation, and sweeps of hits.
 
-55 variants of a matmul, eleven configurations for five targets, none ever in a cache: as a sweep,
-as a batch of POST /v1/compilations of the same 55, and with `triton.compile` in as many warm
-processes of one's own as there are cores, in turns. The bar is against the direct one: that is the
-time that compiling them takes; the batch says what of it is the sweep's own. Other work on the
-machine changes the clock and hardly the CPU time, which is told beside it: of worker, children and
-service, without Valkey's (3 ms a variant).
+55 uncached variants of a matmul, eleven configurations for five targets, are compiled as a sweep,
+as a batch of POST /v1/compilations, and with `triton.compile` in as many warm processes as there
+are cores, in turns. The bar is relative to direct compilation; the batch shows the overhead of the
+sweep itself. Other work on the machine affects the wall time but hardly the CPU time, which is also
+reported: for worker, children and service, without Valkey (3 ms per variant).
 """
 
 import argparse
@@ -40,7 +39,7 @@ SETTLED_S = 0.5
 
 
 def main() -> None:
-    """Measure both, and print how they keep their bars."""
+    """Measure all ways, and print the bars."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3, help="sweeps of new variants, each way")
     parser.add_argument("--hits", type=int, default=10, help="sweeps of hits")
@@ -62,7 +61,7 @@ def main() -> None:
 
 @dataclass
 class Way:
-    """One way to compile all variants, and what it took by the clock and in CPU time."""
+    """One way to compile all variants, with its wall and CPU times."""
 
     once: Callable[[], float]
     pids: list[int]
@@ -70,22 +69,22 @@ class Way:
     cpu_s: list[float] = field(default_factory=list)
 
     def measure(self) -> None:
-        """Compile them once more."""
+        """Compile all variants once more."""
         before_s = sum(map(tree_cpu_s, self.pids))
         self.seconds.append(self.once())
-        time.sleep(SETTLED_S)  # the last children are reaped then
+        time.sleep(SETTLED_S)  # until the last children are reaped
         self.cpu_s.append(sum(map(tree_cpu_s, self.pids)) - before_s)
 
 
 def compiled(
     client: httpx.Client, ours: list[int], warm: list[WarmProcess], repeats: int
 ) -> list[Row]:
-    """Return the time of 55 new variants as a sweep by the processes `ours`, beside both others."""
+    """Return the time of 55 new variants as a sweep, compared with both other ways."""
     mix = Mix()
     sweep = Way(lambda: swept(client, mix), ours)
     batch = Way(lambda: batched(client, mix), ours)
     alone = Way(lambda: direct(warm, mix), [process.pid for process in warm])
-    swept(client, mix)  # children of every kind have been started then
+    swept(client, mix)  # starts children of every kind
     direct(warm, mix)
     for repeat in range(repeats):
         for way in (sweep, batch, alone) if repeat % 2 == 0 else (alone, batch, sweep):
@@ -102,7 +101,7 @@ def compiled(
 
 
 def rows_of(sweep: Way, batch: Way, alone: Way, processes: int) -> list[Row]:
-    """Return how the sweep keeps its bars, by medians."""
+    """Return the sweep's bars, by medians."""
     name = f"{len(TARGETS) * len(CONFIGURATIONS)} variants over {len(TARGETS)} targets"
     told = f"triton.compile in {processes} warm processes"
     rows = []
@@ -150,7 +149,7 @@ def batched(client: httpx.Client, mix: Mix) -> float:
 
 
 def direct(warm: list[WarmProcess], mix: Mix) -> float:
-    """Return the seconds of compiling the same in processes of one's own, all of them busy."""
+    """Return the seconds of compiling the variants in separate processes, all of them busy."""
     waiting = iter(requests(mix))
 
     def work(process: WarmProcess) -> None:
@@ -165,7 +164,7 @@ def direct(warm: list[WarmProcess], mix: Mix) -> float:
 
 
 def requests(mix: Mix) -> list[dict[str, Any]]:
-    """Return the compilations, all targets of a configuration together, each new by one salt."""
+    """Return the compilations, all targets of a configuration together, made new by one salt."""
     usual = next(body for body in mix.real() if body["kernel"] == "matmul_kernel")
     return [
         usual | {
@@ -181,7 +180,7 @@ def requests(mix: Mix) -> list[dict[str, Any]]:
 
 
 def hits(client: httpx.Client, count: int) -> Row:
-    """Return the time of a sweep of 1,000 variants that were all compiled before."""
+    """Return the time of a sweep of 1,000 variants, all hits."""
     body = Mix().small() | {"stop_after": "ttir"}
     base = {name: part for name, part in body.items() if name != "include"}
     axes = {
@@ -198,7 +197,7 @@ def hits(client: httpx.Client, count: int) -> Row:
         ).json()
         while answer["state"] in ("queued", "running"):
             answer = client.get(f"{answer['url']}?wait=60").json()
-        if index:  # the first compiles them
+        if index:  # the first sweep compiles them
             times.append(time.perf_counter() - started)
             found = {row["cache"] for row in answer["rows"]}
             if found != {"hit"} or len(answer["rows"]) != HITS:

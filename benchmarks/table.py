@@ -1,4 +1,4 @@
-"""What a benchmark prints: a line for every bar, with both numbers it compares."""
+"""Output of benchmarks: a line for every bar, with both compared numbers."""
 
 from dataclasses import dataclass
 
@@ -16,11 +16,11 @@ class Row:
 
     @property
     def is_met(self) -> bool:
-        """Whether the ratio keeps the bar."""
+        """True if the ratio meets the bar."""
         return self.ratio >= self.bar if self.at_least else self.ratio <= self.bar
 
     def cells(self) -> list[str]:
-        """Return what is printed."""
+        """Return the cells of the line."""
         bar = f"{'>=' if self.at_least else '<='} {self.bar:g}"
         met = "met" if self.is_met else "NOT MET"
         return [self.name, self.ours, self.baseline, f"{self.ratio:.2f}", bar, met]

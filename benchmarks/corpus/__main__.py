@@ -1,8 +1,8 @@
-"""Goes over the kernels of packages on PyPI: compiled directly, then over HTTP, and compared.
+"""Compiles the kernels of PyPI packages directly and over HTTP, and compares the results.
 
-`make corpus` (hours for all; `--most 20` takes a part of each package, `--minutes` ends it early).
-Kept in `.cache/corpus`: what was compiled directly, and the outcomes of each commit, which a second
-call continues. Prints the tables of benchmarks/results/corpus.md.
+`make corpus` takes hours; `--most 20` takes a part of each package, `--minutes` ends it early.
+`.cache/corpus` stores the direct results, and the outcomes of each commit, so that a second call
+continues. Prints the tables of benchmarks/results/corpus.md.
 """
 
 import argparse
@@ -31,17 +31,17 @@ AT_ONCE = 3
 
 @dataclass(frozen=True)
 class _Turn:
-    """Some kernels of one package, which are compiled directly and posted together."""
+    """Some kernels of one package, compiled directly and posted together."""
 
     package: Package
     kernels: list[Kernel]
 
 
 def main() -> None:
-    """Go over every package and print the tables."""
+    """Process every package and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=100, help="kernels of each package")
-    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after these")
+    parser.add_argument("--minutes", type=float, default=1e6, help="start nothing new after these")
     parser.add_argument("--package", action="append", help="only these packages")
     arguments = parser.parse_args()
     chosen = [p for p in PACKAGES if p.name in (arguments.package or [p.name])]
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _turns(packages: list[Package], most: int) -> Iterator[_Turn]:
-    """Yield all kernels, some of every package in turn, so that an early end is fair to all."""
+    """Yield all kernels, some of every package in turn, so that an early end covers all."""
     kernels: dict[Package, list[Kernel]] = {}
     for first in range(0, most, ROUND):
         for package in packages:

@@ -1,8 +1,8 @@
-"""How many autotuned kernels of packages on PyPI say what they try, and which heuristics are plain.
+"""Counts the autotuned kernels of PyPI packages with known configurations and plain heuristics.
 
 `make corpus-autotuners` posts the file of every kernel of the corpus's packages that has
 `@triton.autotune` or `@triton.heuristics` to `/v1/inspect` with a target, beside the files of its
-package that it imports. What cannot be read is listed with its reason. Kept nowhere.
+package that it imports. Unreadable ones are listed with their reasons. Nothing is stored.
 """
 
 import argparse
@@ -28,23 +28,23 @@ SHOWN = 40
 
 @dataclass
 class Told:
-    """What the kernels of one package told."""
+    """Facts about the kernels of one package."""
 
     kernels: int = 0
     listed: int = 0
-    """Whose configurations the text alone tells, as a list of literals."""
+    """Kernels whose configurations are a list of literals in the text."""
     read: int = 0
     configurations: list[int] = field(default_factory=list)
     plain: int = 0
-    """Heuristics."""
+    """Heuristics that are plain expressions."""
     other: Counter[str] = field(default_factory=Counter)
-    """Heuristics that are not plain, by why."""
+    """Other heuristics, by reason."""
     failed: list[str] = field(default_factory=list)
     ms: list[float] = field(default_factory=list)
 
 
 def main() -> None:
-    """Ask all and print the tables."""
+    """Inspect all kernels and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=10**6, help="kernels of each package")
     parser.add_argument("--package", action="append", help="only these packages")
@@ -78,7 +78,7 @@ def _told(client: httpx.Client, package: Package, most: int) -> Told:
 
 
 def _tuned(package: Package) -> Iterator[Kernel]:
-    """Yield the kernels with a decorator of Triton's that acts at a launch."""
+    """Yield the kernels with a Triton decorator that acts at launches."""
     for kernel in kernels_in(package.name, unpacked(package, CACHE), package.folders):
         above = {ast.unparse(item).partition("(")[0] for item in kernel.node.decorator_list}
         if {name.rpartition(".")[2] for name in above} & {"autotune", "heuristics"}:

@@ -1,4 +1,4 @@
-"""One direct compilation of a module's kernel, with the virtual paths that ours have."""
+"""Compiles one kernel of a module directly, under the virtual paths of tritond."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ DTYPES = {
 
 
 def compiled(root: Path, file: str, function: Any, guess: dict[str, Any]) -> dict[str, Any]:
-    """Return the PTX, and the milliseconds that it took. Raises whatever Triton raises."""
+    """Return the PTX and the milliseconds. Raises Triton's errors."""
     import triton
     from triton.backends.compiler import GPUTarget
 
@@ -22,7 +22,7 @@ def compiled(root: Path, file: str, function: Any, guess: dict[str, Any]) -> dic
 
 
 def stages(root: Path, file: str, function: Any, guess: dict[str, Any]) -> dict[str, Any]:
-    """Return the IR before any pass (`source`), and `ttir`. Raises whatever Triton raises."""
+    """Return the IR before any pass (`source`), and `ttir`. Raises Triton's errors."""
     from triton._C.libtriton import ir
     from triton.backends.compiler import GPUTarget
     from triton.compiler.compiler import make_backend
@@ -43,7 +43,7 @@ def stages(root: Path, file: str, function: Any, guess: dict[str, Any]) -> dict[
 def _specialized(
     root: Path, file: str, function: Any, guess: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Return what Triton compiles, and the options."""
+    """Return Triton's compile input and the options."""
     import triton
     from triton.compiler import ASTSource
 
@@ -60,7 +60,7 @@ def _specialized(
         signature[parameter.name] = "constexpr" if written is None else written.removesuffix(":16")
         if written is not None and written.endswith(":16"):
             attrs[(index,)] = [["tt.divisibility", 16]]
-    # unsloth switches lines off for the whole process when it is imported
+    # importing unsloth switches line numbers off for the whole process
     triton.knobs.compilation.disable_line_info = False
     source = ASTSource(function, signature, constexprs, attrs)
     return source, {"enable_fp_fusion": True, **guess["options"]}

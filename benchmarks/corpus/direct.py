@@ -1,4 +1,4 @@
-"""Direct compilation, by `plain.py` in the environment that has torch and Triton but not us."""
+"""Runs `plain.py` in an environment with torch and Triton but without tritond."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ Direct = tuple[dict[str, Any], str]
 
 
 class DirectCompiler:
-    """One process that compiles a package's kernels after the other. Use it with `with`.
+    """A process that compiles the kernels of packages in turn. Use it with `with`.
 
     With `to_ir` it stops at Triton IR.
     """
@@ -28,7 +28,7 @@ class DirectCompiler:
         with (cache / "direct.log").open("a") as log:
             self._process = subprocess.Popen(
                 command,
-                cwd=self._results,  # unsloth writes where it is imported
+                cwd=self._results,  # unsloth writes files where it is imported
                 text=True,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -44,17 +44,17 @@ class DirectCompiler:
         self._process.wait()
 
     def compiled(self, package: Package, root: Path, plans: list[Plan]) -> list[Direct | None]:
-        """Return how each plan compiles and its PTX, or `None` where it does not.
+        """Compile each plan; return times and PTX, or `None` for plans that do not compile.
 
-        Raises RuntimeError when the process has ended; its log says why.
+        Raises RuntimeError if the process ended; its log has the reason.
         """
         found = self.made(package, root, plans)
         return [stem and (_answer(stem), stem.with_suffix(".ptx").read_text()) for stem in found]
 
     def made(self, package: Package, root: Path, plans: list[Plan]) -> list[Path | None]:
-        """Return where the files of each plan are, without their suffix, `None` if refused.
+        """Return the path of each plan's files without suffix, `None` for refused plans.
 
-        Raises RuntimeError when the process has ended; its log says why.
+        Raises RuntimeError if the process ended; its log has the reason.
         """
         results = self._results / package.name
         turn = {"root": str(root), "results": str(results), "plans": plans}
@@ -71,6 +71,6 @@ class DirectCompiler:
 
 def _answer(stem: Path) -> dict[str, Any]:
     answer = stem.with_suffix(".json")
-    # none is left where every way of importing the module fails
+    # there are none if every way of importing the module fails
     found: dict[str, Any] = json.loads(answer.read_text()) if answer.exists() else {"guess": None}
     return found

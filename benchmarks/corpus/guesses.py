@@ -1,7 +1,7 @@
-"""Plausible specializations of a kernel, by annotations, defaults, configurations, use and names.
+"""Guesses plausible specializations of a kernel from annotations, defaults, use and names.
 
-Nobody launches these kernels here, so what they are launched with must be guessed. Several guesses
-are made; the first that Triton itself accepts is what is compared.
+Nothing launches these kernels here, so the arguments of a launch must be guessed. The first guess
+that Triton accepts is used for the comparison.
 """
 
 import ast
@@ -36,7 +36,7 @@ _MASKS = re.compile(r"mask|bool|flag", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Guess:
-    """What stands in a compile request, and equally what direct compilation is given."""
+    """The members of a compile request, which direct compilation gets, too."""
 
     signature: dict[str, str]
     constexprs: dict[str, Any]
@@ -69,7 +69,7 @@ VARIANTS = (
 
 
 def guesses(kernel: Kernel) -> Iterator[Guess]:
-    """Yield specializations, likely ones first, no two equal."""
+    """Yield distinct specializations, likely ones first."""
     seen: list[Guess] = []
     for variant in VARIANTS:
         guess = _guess(kernel, variant)

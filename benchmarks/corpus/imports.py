@@ -1,4 +1,4 @@
-"""The files of its package that a kernel needs, as a careful person would gather them by hand."""
+"""Finds the files of a package that a kernel needs, as a careful user would choose them."""
 
 import ast
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ MOST_FILES = 60
 
 
 def needed_files(root: Path, file: str, kernel: str) -> dict[str, str]:
-    """Return the texts, by path, of the modules whose names the kernel reaches, `file` left out.
+    """Return the texts, by path, of the modules whose names the kernel uses, except `file`.
 
-    Decorators above jit are not followed: what they do happens at a launch.
+    Decorators above jit are not followed, since they act at launches.
     """
     found: dict[str, str] = {}
     waiting: list[tuple[str, str | None]] = [(file, kernel)]
@@ -31,7 +31,7 @@ def needed_files(root: Path, file: str, kernel: str) -> dict[str, str]:
 def _reached(
     root: Path, path: str, text: str, name: str | None
 ) -> Iterator[tuple[str, str | None]]:
-    """Yield the modules that `name` of a module (`None`: all of it) needs, and of them what."""
+    """Yield the modules that `name` of a module (`None`: all of it) needs, with the used names."""
     binders: dict[str, list[_Statement]] = {}
     stars: list[_Statement] = []
     for statement in _statements(ast.parse(text).body, ()):
@@ -54,7 +54,7 @@ def _reached(
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement that runs at import, and the conditions that it stands under."""
+    """A statement that runs at import, and the conditions around it."""
 
     node: ast.stmt
     tests: tuple[ast.expr, ...]
@@ -83,7 +83,7 @@ def _bound(node: ast.stmt) -> set[str]:
 
 
 def _parts(node: ast.stmt) -> Iterator[ast.expr | ast.stmt | ast.arguments]:
-    """Yield what running a statement looks at: not the decorators of a jit function."""
+    """Yield the evaluated parts of a statement: not the decorators of a jit function."""
     if isinstance(node, ast.FunctionDef) and any(
         "jit" in ast.unparse(d) for d in node.decorator_list
     ):

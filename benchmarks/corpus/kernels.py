@@ -1,4 +1,4 @@
-"""Finds the kernels of a package by reading: jit functions that return nothing and are launched."""
+"""Finds the kernels in a package's text: jit functions that return nothing and are launched."""
 
 import ast
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# other makers' devices: what stands there is never compiled for NVIDIA
+# other vendors' devices: these folders are never compiled for NVIDIA
 _FOREIGN = ("ascend", "npu", "xpu", "cambricon", "metax", "hygon", "musa", "mthreads", "test")
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel where it stands: `file` is relative to the package's unpacked folder."""
+    """A kernel and its location: `file` is relative to the package's unpacked folder."""
 
     package: str
     file: str
@@ -24,12 +24,12 @@ class Kernel:
 
     @property
     def id(self) -> str:
-        """Name it in results."""
+        """The kernel's name in results."""
         return f"{self.package}:{self.file}:{self.name}"
 
 
 def kernels_in(package: str, root: Path, folders: tuple[str, ...]) -> Iterator[Kernel]:
-    """Yield the kernels of a package, in the order of their files."""
+    """Yield the kernels of a package in file order."""
     for folder in folders:
         for path in sorted((root / folder).rglob("*.py")):
             file = str(path.relative_to(root))
@@ -43,7 +43,7 @@ def _kernels_of(package: str, file: str, text: str) -> Iterator[Kernel]:
     try:
         tree = ast.parse(text)
     except SyntaxError:
-        return  # a template: no Python, so no kernel either
+        return  # a template, which is not Python
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     jitted = [node for node in functions if any(map(_is_jit, node.decorator_list))]
     called = {

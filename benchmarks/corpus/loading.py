@@ -1,4 +1,4 @@
-"""Three ways to get a module of a package whose own installation may be incomplete."""
+"""Three ways to load a module of a package whose own installation may be incomplete."""
 
 import ast
 import importlib
@@ -19,8 +19,8 @@ def imported_bare(name: str) -> ModuleType:
 
 
 def executed(name: str) -> ModuleType:
-    """Execute a module statement by statement, leaving out those that raise."""
-    with suppress(BaseException):  # what it raises, SystemExit too, is why it is executed here
+    """Execute a module statement by statement, skipping those that raise."""
+    with suppress(BaseException):  # its errors, SystemExit too, are the reason for this function
         imported_bare(name)
     path = Path(sys.path[0], *name.split(".")).with_suffix(".py")
     module = ModuleType(name)
@@ -32,5 +32,5 @@ def executed(name: str) -> ModuleType:
     return module
 
 
-# each is tried in a process of its own: what one leaves behind would stand in the next one's way
+# each way is tried in a new process, since a failed one may leave state behind
 WAYS = (importlib.import_module, imported_bare, executed)

@@ -1,8 +1,8 @@
-"""How many kernels of packages on PyPI can be told in NumPy, from which stage, and in what time.
+"""Counts the kernels of PyPI packages that can be translated to NumPy, by stage, with times.
 
-`make corpus-numpy` takes every kernel of the corpus's packages that Triton brings to its IR.
-`--also NAME=FOLDER` takes those of another package too, by its newest wheel. What is refused is
-listed with its reason. Kept in `.cache/corpus`: the IR, which a second call translates again.
+`make corpus-numpy` takes every kernel of the corpus that Triton compiles to IR. `--also
+NAME=FOLDER` adds those of another package's newest wheel. Refused kernels are listed with reasons.
+`.cache/corpus` stores the IR, which a second call translates again.
 """
 
 import argparse
@@ -31,7 +31,7 @@ NEEDS_A_GPU = "inline assembly"
 
 @dataclass(frozen=True)
 class Told:
-    """One stage of a kernel: its milliseconds, and why it was refused (None: it was not)."""
+    """One stage of a kernel: its milliseconds, and why it was refused (None if it was not)."""
 
     kernel: str
     stage: str
@@ -40,7 +40,7 @@ class Told:
 
 
 def main() -> None:
-    """Translate all and print the tables."""
+    """Translate all kernels and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=10**6, help="kernels of each package")
     parser.add_argument("--package", action="append", help="only these packages")

@@ -1,4 +1,4 @@
-"""The outcomes of one commit, a line of JSON each, so that a run can be ended and continued."""
+"""The outcomes of one commit, one line of JSON each, so that a run can be continued."""
 
 import json
 from dataclasses import asdict
@@ -9,7 +9,7 @@ from corpus.posts import Outcome
 
 
 class Outcomes:
-    """What became of each kernel that was tried; `None` of those that do not compile directly."""
+    """The outcome of each tried kernel; `None` for kernels that do not compile directly."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -19,11 +19,11 @@ class Outcomes:
             self._learn(json.loads(line))
 
     def has(self, kernel: str) -> bool:
-        """Whether a kernel, by its id, was tried already."""
+        """Return True if a kernel was tried already."""
         return kernel in self._known
 
     def add(self, package: str, kernel: str, outcome: Outcome | None) -> None:
-        """Keep what became of a kernel."""
+        """Store the outcome of a kernel."""
         written = outcome and asdict(outcome)
         line = {"package": package, "kernel": kernel, "outcome": written}
         with self._file.open("a") as file:

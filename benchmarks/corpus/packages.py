@@ -1,6 +1,6 @@
-"""The packages of the corpus: downloaded by pip as wheels, unpacked, never installed, never kept.
+"""The packages of the corpus: pip downloads their wheels, which are unpacked but never installed.
 
-Only their Python files are looked at. What is made here is under `.cache/corpus`.
+Only their Python files are read. Files are stored under `.cache/corpus`.
 """
 
 import subprocess
@@ -12,13 +12,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Package:
-    """A release of a package, and the folders of it that hold Triton kernels for NVIDIA."""
+    """A release of a package, and its folders with Triton kernels for NVIDIA."""
 
     name: str
     version: str
     folders: tuple[str, ...]
     held_out: bool = (
-        False  # nobody had looked at its kernels before the run in benchmarks/results/corpus.md
+        False  # its kernels were not inspected before the run in benchmarks/results/corpus.md
     )
 
 
@@ -45,7 +45,7 @@ PACKAGES = (
 def unpacked(package: Package, cache: Path) -> Path:
     """Return the folder with the Python files of a package, downloading it the first time.
 
-    Raises `CalledProcessError` when pip fails; it has said why.
+    Raises `CalledProcessError` if pip fails; pip has printed the reason.
     """
     folder = cache / "sources" / package.name
     if folder.exists():

@@ -1,9 +1,9 @@
-"""Compiles kernels with `triton.compile` alone, each in a process of its own: what ours must equal.
+"""Compiles kernels with `triton.compile` alone, each in a new process: the expected results.
 
-`python plain.py CACHE [ir]`, run by an environment that has triton and torch but not us. A line of
-JSON on its input is a turn: the folder of a package (`root`), where results go, and plans: a
-kernel's file, name and guesses. Each turn is answered with a line. Of ptxas nothing is asked. With
-`ir`, kernels are brought to Triton IR only, which is kept in place of PTX.
+`python plain.py CACHE [ir]` runs in an environment with triton and torch but without tritond. Each
+input line is JSON: the folder of a package (`root`), the folder for results, and plans with a
+kernel's file, name and guesses. Each is answered with a line. ptxas does not run. With `ir`,
+kernels are compiled to Triton IR only, which is stored instead of PTX.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from compiling import compiled, stages
 from loading import WAYS
 from pretended import pretend
 
-# all of CPU time, and of one process, so that a busy machine refuses nothing
+# in CPU time of one process, so that a busy machine refuses nothing
 DEADLINE_S = 30
 FILE_DEADLINE_S = 300
 PACKAGE_DEADLINE_S = 1200
@@ -33,11 +33,11 @@ KEPT = {"ptx", "source", "ttir"}
 
 
 def main() -> None:
-    """Take turns until the input ends."""
+    """Process input lines until the input ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what packages print belongs into the log
+    os.dup2(2, 1)  # the output of packages belongs into the log
     pretend(Path(sys.argv[1]))
-    importlib.import_module("torch._dynamo")  # most need it, and every process is forked from here
+    importlib.import_module("torch._dynamo")  # most packages need it, and forks share it
     for line in sys.stdin:
         _in_child(_turn, PACKAGE_DEADLINE_S, json.loads(line))
         print("done", file=answers, flush=True)
@@ -46,7 +46,7 @@ def main() -> None:
 def _turn(turn: dict[str, Any]) -> None:
     root, results = Path(turn["root"]).resolve(), Path(turn["results"])
     results.mkdir(parents=True, exist_ok=True)
-    sys.path[0] = str(root)  # in place of our own folder, whose names are not theirs
+    sys.path[0] = str(root)  # replaces this folder, whose module names may clash
     plans: dict[str, list[dict[str, Any]]] = {}
     for plan in turn["plans"]:
         plans.setdefault(plan["file"], []).append(plan)
@@ -55,7 +55,7 @@ def _turn(turn: dict[str, Any]) -> None:
 
 
 def _in_child(work: Callable[..., None], deadline_s: int, *arguments: Any) -> int:
-    """Run `work` in a forked process; return its exit code, or minus the signal that ended it."""
+    """Run `work` in a forked process; return its exit code, or minus the number of a signal."""
     pid = os.fork()
     if pid == 0:
         os.setpgid(0, 0)
@@ -84,7 +84,7 @@ def _all_files(
     }
     if way is importlib.import_module:
         for package in {file.partition("/")[0] for file in waiting}:
-            way(package)  # where this raises, no module of the package can be imported so
+            way(package)  # if this raises, no module of the package can be imported this way
     for file, kernels in waiting.items():
         if kernels:
             _in_child(_all_of, FILE_DEADLINE_S, root, file, kernels, results, way)
@@ -125,7 +125,7 @@ def _tried(
         errors.append(said["error"])
         hopeless = errors[-SAME_ERRORS:].count(said["error"]) == SAME_ERRORS
         if hopeless or code in {-signal.SIGXCPU, -signal.SIGKILL}:
-            break  # nothing that is guessed makes a difference, or all of it takes too long
+            break  # other guesses would not help, or all of this takes too long
     return result
 
 

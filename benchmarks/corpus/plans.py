@@ -1,4 +1,4 @@
-"""What is tried: kernels of a package drawn at random, with guesses of how they are launched."""
+"""Plans: kernels drawn at random from a package, with guesses of their launches."""
 
 import random
 from dataclasses import asdict
@@ -13,13 +13,13 @@ Plan = dict[str, Any]
 
 
 def drawn(package: Package, root: Path) -> list[Kernel]:
-    """Return the kernels of a package in an order that is random and always the same."""
+    """Return the kernels of a package in a random but fixed order."""
     kernels = list(kernels_in(package.name, root, package.folders))
     random.Random(0).shuffle(kernels)
     return kernels
 
 
 def plan_of(kernel: Kernel) -> Plan:
-    """Return what a kernel is tried with, as JSON has it."""
+    """Return the plan for a kernel as JSON."""
     tried = [asdict(guess) for guess in guesses(kernel)]
     return {"id": kernel.id, "file": kernel.file, "name": kernel.name, "guesses": tried}

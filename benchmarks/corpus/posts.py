@@ -19,9 +19,9 @@ MOVED_OF = 4
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one kernel over HTTP: `reason` is `None` where the PTX is equal.
+    """The outcome of one kernel over HTTP: `reason` is `None` if the PTX is equal.
 
-    `moved` is the same of the file with a line more, for one equal kernel of `MOVED_OF`.
+    `moved` is the outcome with one more line in the file, for one in `MOVED_OF` equal kernels.
     """
 
     id: str
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def request_of(root: Path, plan: dict[str, Any], guess: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a compile request for a plan's kernel: its file as it is, and helpers."""
+    """Return the compile request for a plan's kernel: its unchanged file and helper modules."""
     return {
         "source": (root / plan["file"]).read_text(),
         "files": needed_files(root, plan["file"], plan["name"]),
@@ -50,7 +50,7 @@ def request_of(root: Path, plan: dict[str, Any], guess: dict[str, Any]) -> dict[
 def outcome_of(
     client: httpx.Client, root: Path, plan: dict[str, Any], direct: dict[str, Any], ptx: str
 ) -> Outcome:
-    """Post one kernel, some once more with a line before it, and say how they compare."""
+    """Post one kernel, some again with an added line, and compare."""
     body = request_of(root, plan, plan["guesses"][direct["guess"]])
     started = time.perf_counter()
     answer = _post(client, body)
@@ -90,6 +90,6 @@ def _reason(answer: dict[str, Any], ptx: str, *, moved: bool) -> str | None:
 
 
 def _code(ptx: str) -> str:
-    """Return PTX without what tells lines: an added line moves those and nothing else."""
+    """Return PTX without line information, which is all that an added line changes."""
     code = ptx.partition(".section\t.debug")[0]
     return re.sub(r"(?m)^\s*\.(?:loc|file)\b.*\n|//.*$", "", code)

@@ -1,6 +1,6 @@
-"""The machine that packages find when they are imported for the corpus: one with an H200.
+"""Pretends to packages of the corpus that the machine has an H200.
 
-Nothing is launched. Many packages define their kernels only where they find a GPU.
+Nothing is launched. Many packages define their kernels only if they find a GPU.
 """
 
 import os
@@ -19,9 +19,9 @@ _TRITONS_PROPERTIES = {
 
 
 def pretend(cache: Path) -> None:
-    """Have Triton and torch tell of one H200, and Triton compile always, up to PTX."""
+    """Make Triton and torch report one H200, and Triton always compile, up to PTX."""
     os.environ |= {"TRITON_ALWAYS_COMPILE": "1", "TRITON_CACHE_DIR": str(cache)}
-    os.environ["GEMS_VENDOR"] = "nvidia"  # flag-gems would ask nvidia-smi
+    os.environ["GEMS_VENDOR"] = "nvidia"  # otherwise flag-gems runs nvidia-smi
     _triton()
     _torch()
 
@@ -47,7 +47,7 @@ def _triton() -> None:
     triton.runtime.driver.set_active(driver)
     backends["nvidia"].driver.is_active = staticmethod(lambda: True)
     backends["nvidia"].compiler.make_cubin = lambda *_: b""
-    triton_key()  # both are hashes over files: once here, not once in every child
+    triton_key()  # hashes files: do it once here instead of in every child
     make_backend(target).hash()
 
 

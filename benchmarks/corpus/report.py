@@ -1,4 +1,4 @@
-"""The tables of a run: what was equal, by package, and why the rest was not."""
+"""The tables of a run: equal results by package, and the reasons for the rest."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from corpus.posts import Outcome
 
 @dataclass(frozen=True)
 class Row:
-    """One package: what became of each kernel tried; `None` of those that Triton refuses."""
+    """One package: the outcome of each tried kernel; `None` for kernels that Triton refuses."""
 
     package: Package
     tried: list[Outcome | None]
 
     @property
     def posted(self) -> list[Outcome]:
-        """The outcomes of those that compile directly, all of which were posted."""
+        """The outcomes of kernels that compile directly, all of which were posted."""
         return [outcome for outcome in self.tried if outcome is not None]
 
 

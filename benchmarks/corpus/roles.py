@@ -1,4 +1,4 @@
-"""What a kernel's body does with its parameters: which are pointers, which are floats."""
+"""Finds the roles of a kernel's parameters in its body: pointers, floats, descriptors."""
 
 import ast
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _OF_DESCRIPTORS = frozenset({"load", "store", "load_tensor_descriptor", "atomic_
 
 @cache
 def pointers(node: ast.FunctionDef, tree: ast.Module) -> set[str]:
-    """Return the parameters whose addresses are loaded from or stored to, helpers followed."""
+    """Return the parameters whose addresses are loaded or stored, also in helpers."""
     functions = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
     return _pointers(node, functions, 0)
 
@@ -72,7 +72,7 @@ def _passed_on(
 
 
 def _bases(node: ast.expr) -> set[str]:
-    """Return the names that an address may start from: those at the left end of its sums."""
+    """Return the names that an address may start from: the leftmost operands of its sums."""
     match node:
         case ast.Name(id=name):
             return {name}

@@ -1,4 +1,4 @@
-"""A plausible value for a constexpr parameter, by how the kernel uses it and what it is called."""
+"""Plausible values for constexpr parameters, from their use in the kernel and their names."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ _FLOATS = ("bf16", "fp16", "fp32", "fp64", "fp8e4nv")
 def constexpr_value(
     node: ast.FunctionDef, name: str, block: int, element: str, flag: bool, is_flag: bool
 ) -> Any:
-    """Return a value as it stands in a request's `constexprs`."""
+    """Return a value in the form of a request's `constexprs`."""
     compared = _compared_strings(node, name)
     if compared:
         return compared[0 if flag else -1]
@@ -39,7 +39,7 @@ def constexpr_value(
 
 @cache
 def flags(node: ast.FunctionDef) -> set[str]:
-    """Return the names that are tested bare: `if NAME`, `not NAME`, `NAME and ...`."""
+    """Return the names used as bare conditions: `if NAME`, `not NAME`, `NAME and ...`."""
     found: set[str] = set()
     for inner in ast.walk(node):
         match inner:

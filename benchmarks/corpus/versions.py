@@ -1,8 +1,8 @@
-"""Whose machine code changes with Triton: kernels of packages on PyPI, compiled by several Tritons.
+"""Compares the machine code of kernels of PyPI packages between Triton versions.
 
 `PYTHONPATH=benchmarks python -m corpus.versions --url http://127.0.0.1:8000 --package unsloth` asks
-a tritond that serves them (TRITOND_TOOLCHAINS), and prints what grew most beside the first of them:
-instructions, registers, spills, shared memory, and what it does to occupancy.
+needs a tritond with those versions (TRITOND_TOOLCHAINS), and prints the largest growth relative to
+the first one: instructions, registers, spills, shared memory, occupancy.
 """
 
 import argparse
@@ -25,7 +25,7 @@ SHOWN = 40
 
 @dataclass(frozen=True)
 class Made:
-    """What one Triton makes of a kernel for a target."""
+    """One Triton's result for a kernel and target."""
 
     instructions: int
     registers: int
@@ -36,7 +36,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Change:
-    """What another Triton makes of it."""
+    """Another Triton's result for it."""
 
     kernel: str
     target: str
@@ -46,7 +46,7 @@ class Change:
 
     @property
     def growth(self) -> float:
-        """By how much it got larger, or fewer warps fit."""
+        """The largest relative growth, or loss of occupancy."""
         code = self.after.instructions / max(1, self.before.instructions)
         warps = self.before.occupancy / self.after.occupancy if self.after.occupancy else 1
         spills = (64 + self.after.spills) / (64 + self.before.spills)
@@ -54,7 +54,7 @@ class Change:
 
 
 def main() -> None:
-    """Compile and print."""
+    """Compile the kernels and print the changes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", default="http://127.0.0.1:8000")
     parser.add_argument("--most", type=int, default=20, help="kernels of each package")

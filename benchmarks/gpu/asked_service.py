@@ -1,4 +1,4 @@
-"""A tritond that benchmarks on a GPU start, ask and stop; every verdict is checked."""
+"""Starts, queries and stops a tritond for benchmarks on a GPU, and checks every verdict."""
 
 import asyncio
 import contextlib
@@ -24,17 +24,17 @@ Body = dict[str, Any]
 
 
 class WrongVerdict(Exception):
-    """A launch did not end as it must; nothing that is measured beside it counts."""
+    """A launch had an unexpected verdict, which invalidates the measurements of the run."""
 
 
 class Service:
-    """A tritond that is asked; its processes are ours."""
+    """A running tritond whose processes this module started."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
     async def launch(self, body: Body) -> Body:
-        """Return the launch of `body`, once it is over."""
+        """Return the finished launch of `body`."""
         answer = await self._client.post("/v1/launches?wait=60", json=body)
         launch: Body = answer.json()
         return launch
@@ -49,18 +49,18 @@ class Service:
         return launch
 
     async def timed_ms(self, body: Body, verdict: str = "passed") -> float:
-        """Return how long `ask` takes."""
+        """Return the milliseconds of `ask`."""
         started = time.perf_counter()
         await self.ask(body, verdict)
         return (time.perf_counter() - started) * 1000
 
     async def device(self) -> Body:
-        """Return the first GPU that is offered, {} without one."""
+        """Return the first available GPU, {} if there is none."""
         devices = (await self._client.get("/v1/devices")).json()["devices"]
         return devices[0] if devices else {}
 
     async def per_s(self, bodies: Sequence[Body], callers: int) -> tuple[float, str]:
-        """Return launches per second, so many requests at once, and each process's CPU time."""
+        """Return launches per second of `callers` at once, and each process's CPU time."""
         waiting = iter(bodies)
 
         async def call() -> None:
@@ -76,14 +76,14 @@ class Service:
 
 
 async def until_ready(service: Service, tritond: Sequence["subprocess.Popen[bytes]"]) -> None:
-    """Return when a GPU worker has registered."""
+    """Wait until a GPU worker has registered."""
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline and all(part.poll() is None for part in tritond):
         with contextlib.suppress(httpx.TransportError):
             if await service.device():
                 return
         await asyncio.sleep(0.3)
-    raise RuntimeError("no GPU worker came up; see the log above")
+    raise RuntimeError("no GPU worker started; see the log above")
 
 
 @contextlib.contextmanager

@@ -1,10 +1,10 @@
-"""Triton's own @triton.autotune over the configurations of a sweep, in a process of its own.
+"""Triton's own @triton.autotune over the configurations of a sweep, in a separate process.
 
-`python benchmarks/gpu/autotuned_matmul.py REQUEST.json` needs torch and a GPU; it is what
-sweep_gpu.py compares its winner with, and imports nothing of tritond. The configurations are
-compiled by several processes before, into Triton's cache, so that tuning is all that is timed: each
-configuration by `triton.testing.do_bench`, as autotune does it. Then autotune's best and the
-sweep's winner are timed in turn, by the same do_bench. The last line is the answer, in JSON.
+`python benchmarks/gpu/autotuned_matmul.py REQUEST.json` needs torch and a GPU, and imports nothing
+of tritond. sweep_gpu.py compares its winner with the result. Several processes first compile the
+configurations into Triton's cache, so that only tuning is timed: `triton.testing.do_bench` for each
+configuration, as in autotune. Then autotune's best and the sweep's winner are timed in turn, by the
+same do_bench. The last line of the output is the answer in JSON.
 """
 
 import importlib.util
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def compile_all() -> None:
-    """Compile every configuration, by as many processes as there are cores."""
+    """Compile every configuration, with one process per core."""
     count = len(os.sched_getaffinity(0))
     command = [sys.executable, __file__, sys.argv[1]]
     shares = [subprocess.Popen([*command, str(share), str(count)]) for share in range(count)]
@@ -54,7 +54,7 @@ def compile_share(request: dict[str, Any], share: int, count: int) -> None:
 
 
 def tuned(request: dict[str, Any]) -> dict[str, Any]:
-    """Tune, and time the best beside the sweep's winner."""
+    """Tune, then time the best configuration and the sweep's winner."""
     import torch
     import triton
     import triton.testing
@@ -83,7 +83,7 @@ def tuned(request: dict[str, Any]) -> dict[str, Any]:
         return 1000 * float(triton.testing.do_bench(launch, return_mode="median"))
 
     of_best, of_winner = [], []
-    for number in range(PASSES):  # in turn, every other time backwards
+    for number in range(PASSES):  # in turn, every second time in reverse order
         for own, configuration in ((of_best, best), (of_winner, winner))[:: 1 - 2 * (number % 2)]:
             own.append(time_us(configuration))
     ratios = [b / a for a, b in zip(of_best, of_winner, strict=True)]

@@ -1,4 +1,4 @@
-"""What benchmarks on a GPU print: a line for what was measured, beside its bar if it has one."""
+"""Output of benchmarks on a GPU: a line for each measurement, with its bar if it has one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ class Line:
 
     @property
     def met(self) -> str:
-        """Whether the bar is kept."""
+        """The bar and whether it is met."""
         if self.bar is None:
             return ""
         is_met = self.value >= self.bar if self.at_least else self.value <= self.bar
         return "met" if is_met else "NOT MET"
 
     def cells(self) -> list[str]:
-        """Return what is printed."""
+        """Return the cells of the line."""
         sign = "≥" if self.at_least else "≤"
         bar = "" if self.bar is None else f"{sign} {self.bar:g} {self.unit}"
         digits = 2 if self.unit == "s" else 1

@@ -1,10 +1,10 @@
-"""Models as anybody else runs them: eager torch on cuda:0 of this process, timed by CUDA events.
+"""Runs models in eager torch on cuda:0 of this process, timed by CUDA events.
 
-`python eager_models.py request.json` in a fresh process, which is what programs.py starts. The
-request has `models`, each `{"name", "source", "class", "reference"}` (the last, or null, is a
-source with a class `Model` that the outputs are held against, within 0.01, as KernelBench does),
-`repeats` (0: one call, no times), and `limit_s` for all. Prints a JSON object for each, in a line.
-A source is executed here with all that this process may do: for public suites that are trusted.
+programs.py runs `python eager_models.py request.json` in a fresh process. The request has `models`,
+each `{"name", "source", "class", "reference"}`; the reference is null or a source with a class
+`Model`, whose outputs must agree within 0.01, as in KernelBench. It also has `repeats` (0: one
+call, no times), and `limit_s` for all. Prints one JSON object per line. Sources are executed here
+without a sandbox, so they must come from trusted public suites.
 """
 
 import gc
@@ -24,7 +24,7 @@ TOLERANCE = 1e-2
 WARMING = 5
 FLUSHED_BYTES = 256 << 20
 GATE_CYCLES = 2_000_000
-"""About a millisecond: what launching may take before the events around it show it."""
+"""About a millisecond: launching may take this long without affecting the events around it."""
 
 Loaded = tuple[Callable[..., Any], list[Any]]
 
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def outcome(model: dict[str, Any], repeats: int) -> dict[str, Any]:
-    """Return what comes of one, or why nothing does; an illegal access ends the process."""
+    """Return the result of one model, or the error; an illegal access ends the process."""
     begun = time.monotonic()
     torch.cuda.reset_peak_memory_stats()
     found: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def outcome(model: dict[str, Any], repeats: int) -> dict[str, Any]:
 
 
 def loaded(source: str, name: str, model: dict[str, Any]) -> Loaded:
-    """Return a model on the GPU and its inputs, from the same seeds for each class."""
+    """Return a model on the GPU and its inputs, with the same seeds for each class."""
     names = executed(source, name)
     makers = executed(model["reference"], "reference") if model["reference"] else names
     torch.manual_seed(SEED)
@@ -78,7 +78,7 @@ def loaded(source: str, name: str, model: dict[str, Any]) -> Loaded:
 
 
 def executed(source: str, name: str) -> dict[str, Any]:
-    """Return what a module defines; Triton wants its source to be a file's."""
+    """Return the names that a module defines; Triton requires its source to be in a file."""
     path = Path(sys.argv[1]).with_name(f"{name}_{abs(hash(source))}.py")
     path.write_text(source)
     names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
@@ -87,7 +87,7 @@ def executed(source: str, name: str) -> dict[str, Any]:
 
 
 def judged(model: dict[str, Any]) -> dict[str, Any]:
-    """Call it once, and its reference if there is one; return whether they agree."""
+    """Call the model once, and its reference if any; return whether they agree."""
     made, inputs = loaded(model["source"], model["class"], model)
     outputs = list(tensors(made(*inputs)))
     torch.cuda.synchronize()
@@ -105,7 +105,7 @@ def judged(model: dict[str, Any]) -> dict[str, Any]:
 
 
 def tensors(result: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors of a result, whatever holds them."""
+    """Yield the tensors of a result, however nested."""
     if isinstance(result, torch.Tensor):
         yield result
     elif isinstance(result, dict):
@@ -118,9 +118,9 @@ def tensors(result: Any) -> Iterator[torch.Tensor]:
 def timed(model: Callable[..., Any], inputs: list[Any], repeats: int) -> dict[str, float]:
     """Return medians in microseconds, with a cold L2 cache.
 
-    `gated_us`: the stream waits until all of a call is queued. `plain_us`: it does not, so what
-    Python takes to launch is in it where that is longer than the GPU's work. `graph_us`: the call
-    as a CUDA graph, where one can hold it.
+    `gated_us`: the stream waits until the whole call is queued. `plain_us`: it does not wait, so
+    the time includes Python's launches if these take longer than the GPU's work. `graph_us`: the
+    call as a CUDA graph, if possible.
     """
     flushed = torch.empty(FLUSHED_BYTES, dtype=torch.int8)
     for _ in range(WARMING):
@@ -142,7 +142,7 @@ def timed(model: Callable[..., Any], inputs: list[Any], repeats: int) -> dict[st
 
 
 def timed_once(queue: Callable[[], object], flushed: torch.Tensor, cycles: int) -> float:
-    """Return what a call takes on the GPU, in microseconds."""
+    """Return the time of a call on the GPU in microseconds."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     flushed.zero_()
@@ -158,7 +158,7 @@ def timed_once(queue: Callable[[], object], flushed: torch.Tensor, cycles: int) 
 
 
 def captured(call: Callable[[], None]) -> torch.cuda.CUDAGraph | None:
-    """Return a call as a graph; None where none can hold it."""
+    """Return a call as a CUDA graph; None if that is impossible."""
     graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.graph(graph):
@@ -169,7 +169,7 @@ def captured(call: Callable[[], None]) -> torch.cuda.CUDAGraph | None:
 
 
 def kernels_us(model: Callable[..., Any], inputs: list[Any]) -> dict[str, float]:
-    """Return what torch's profiler says of each kernel of five calls, by name, in microseconds."""
+    """Return the profiler's time of each kernel over five calls, by name, in microseconds."""
     activities = [torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as profile:
         for _ in range(WARMING):

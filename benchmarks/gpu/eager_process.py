@@ -1,4 +1,4 @@
-"""Eager torch in a process of its own, without which benchmarks of programs have no baseline."""
+"""Runs eager torch in a separate process, as the baseline for benchmarks of programs."""
 
 import json
 import subprocess
@@ -11,13 +11,13 @@ from typing import Any
 
 
 class EagerProcess:
-    """Starts eager_models.py, as often as a model ends it."""
+    """Runs eager_models.py, restarting it whenever a model ends it."""
 
     def __init__(self, limit_s: float) -> None:
         self._until = time.monotonic() + limit_s
 
     def told(self, models: Sequence[dict[str, Any]], repeats: int) -> dict[str, dict[str, Any]]:
-        """Return what eager_models.py says of each, by name; goes on behind one that ends it."""
+        """Return the results of eager_models.py by name; continue after a model that ends it."""
         found: dict[str, dict[str, Any]] = {}
         left = list(models)
         while left and (seconds := self._until - time.monotonic()) > 0:

@@ -1,4 +1,4 @@
-"""How fast a launch is answered by a launcher that waits, beside a fresh process with torch.
+"""Measures how fast a waiting launcher answers a launch, compared with a fresh process with torch.
 
 From a job in the worker to its outcome: no HTTP and no store. Needs a GPU and the cubins of
 tests/gpu/make_cubins.py.
@@ -64,7 +64,7 @@ async def figures_of(launchers: Launchers) -> None:
             outcome.ending is not LaunchEnding.OK
             or bytes(outcome.outputs["output_ptr"]) != expected
         ):
-            raise RuntimeError(f"not a launch that is right: {outcome.detail}")
+            raise RuntimeError(f"a launch failed: {outcome.detail}")
         return outcome
 
     await run()
@@ -100,7 +100,7 @@ def shown(times_ms: list[float]) -> str:
 
 
 def fresh_ms() -> float:
-    """Return how long a process takes that imports torch, compiles, launches, checks and times."""
+    """Return the time of a process that imports torch, compiles, launches, checks and times."""
     started = time.perf_counter()
     subprocess.run([sys.executable, __file__, "--fresh"], check=True, timeout=60)
     return (time.perf_counter() - started) * 1000

@@ -1,4 +1,4 @@
-"""The launches that the GPU's benchmarks ask for: good kernels, wrong ones, hostile ones."""
+"""The launches of the GPU benchmarks: good kernels, wrong ones, hostile ones."""
 
 from itertools import islice, product
 from pathlib import Path
@@ -51,7 +51,7 @@ def add(source: str = ADD, n_elements: int = ELEMENTS, seed: int = 1) -> dict[st
 
 
 def many_cases(count: int = 100, *, timed: bool) -> dict[str, Any]:
-    """Return a vector add of `count` cases, each with inputs of its own."""
+    """Return a vector add with `count` cases, each with other inputs."""
     seeds = [{"x_ptr": {"init": {"kind": "uniform", "seed": seed}}} for seed in range(count)]
     body = add() | {"cases": [{"arguments": changed} for changed in seeds]}
     return body if timed else {name: part for name, part in body.items() if name != "timing"}
@@ -72,7 +72,7 @@ def endless() -> dict[str, Any]:
 
 
 def matmuls(count: int = 64, size: int = 512, salt: str = "") -> list[dict[str, Any]]:
-    """Return `count` different configurations of one matrix product; with another `salt` others."""
+    """Return `count` configurations of one matrix product; another `salt` gives new sources."""
     shapes = product((32, 64, 128), (32, 64, 128), (32, 64), (4, 8), (2, 3))
     return [_matmul(MATMUL + salt, size, *configuration) for configuration in islice(shapes, count)]
 

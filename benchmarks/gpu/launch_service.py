@@ -1,8 +1,8 @@
-"""Launches over HTTP on a GPU, from request to verdict, against the bars.
+"""Measures launches over HTTP on a GPU, from request to verdict, against the bars.
 
-`python benchmarks/gpu/launch_service.py` starts a `tritond up` of its own and needs a GPU; with
-`--stand-in` a stand-in takes the launcher's place (stand_in_gpu.py), to try the script: its numbers
-say nothing of a GPU. Beside it, in the same run, the launcher alone and a fresh process with torch
+`python benchmarks/gpu/launch_service.py` starts its own `tritond up` and needs a GPU. With
+`--stand-in` a stand-in replaces the launcher (stand_in_gpu.py), to try the script; its numbers say
+nothing about a GPU. In the same run it measures the launcher alone and a fresh process with torch
 (launch.py), unless `--no-launcher`. Every verdict is checked.
 """
 
@@ -117,7 +117,7 @@ async def _isolated(service: Service) -> list[Line]:
 
 
 async def mixed(service: Service) -> str:
-    """Launch good kernels with hostile ones between; every verdict must be right."""
+    """Launch good kernels mixed with hostile ones; every verdict must be correct."""
     asked = Counter({"passed": 198, "timeout": 1, "illegal_access": 1})
     hostile = [
         service.ask(endless(), "timeout"),
@@ -125,11 +125,11 @@ async def mixed(service: Service) -> str:
     ]
     await asyncio.gather(*(service.ask(add()) for _ in range(asked["passed"])), *hostile)
     await service.ask(add())
-    return f"mixed run, every verdict as it must be: {dict(asked)}; a good one afterwards: passed"
+    return f"mixed run, every verdict correct: {dict(asked)}; a good one afterwards: passed"
 
 
 async def run(asked: argparse.Namespace, tritond: Sequence["subprocess.Popen[bytes]"]) -> None:
-    """Wait for the GPU, measure, and print."""
+    """Wait for the GPU, measure, and print the results."""
     async with httpx.AsyncClient(base_url=URL, timeout=180) as client:
         service = Service(client)
         await until_ready(service, tritond)
@@ -147,7 +147,7 @@ def _commit() -> str:
 
 
 async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:
-    """Measure a service and a worker whose launcher is a stand-in."""
+    """Measure a service and a worker with a stand-in launcher."""
     print("STAND-IN LAUNCHER: no kernel runs, nothing here is a measurement of a GPU\n", flush=True)
     async with EmbeddedValkey(data) as valkey:
         settings = {"TRITOND_REDIS_URL": valkey.url, "TRITOND_PORT": str(PORT)}
@@ -156,10 +156,10 @@ async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:
 
 
 def main() -> int:
-    """Start tritond, measure, stop it; then the launcher alone and the fresh process."""
+    """Start tritond, measure and stop it; then measure the launcher and the fresh process."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--stand-in", action="store_true", help="without a GPU, to try the script")
-    parser.add_argument("--no-launcher", action="store_true", help="without launch.py behind it")
+    parser.add_argument("--stand-in", action="store_true", help="try the script without a GPU")
+    parser.add_argument("--no-launcher", action="store_true", help="skip launch.py afterwards")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if asked.stand_in:

@@ -1,4 +1,4 @@
-"""CPU time and memory of the processes of a tritond, by what they are (from /proc)."""
+"""CPU time and memory of the processes of a tritond, by kind (from /proc)."""
 
 import os
 from collections import Counter
@@ -13,11 +13,11 @@ _KINDS = (
     ("-m\0service\0", "service"),
     ("valkey", "valkey"),
 )
-"""What the command line of each kind holds, the first that fits."""
+"""A part of the command line of each kind; the first match counts."""
 
 
 def cpu_ms(root: int) -> Counter[str]:
-    """Return what the processes below `root` have used, in milliseconds of CPU time."""
+    """Return the CPU milliseconds of the processes below `root`, by kind."""
     used: Counter[str] = Counter()
     for pid, kind in _below(root):
         fields = _stat(pid)
@@ -27,9 +27,9 @@ def cpu_ms(root: int) -> Counter[str]:
 
 
 def resident_bytes(root: int) -> Counter[str]:
-    """Return the memory of the processes below `root`: of a page that several share, their part.
+    """Return the memory of the processes below `root`; shared pages are split between them.
 
-    `shared` is what this machine has in memory of no process, such as outputs that are handed on.
+    `shared` is shared memory of no process, such as outputs in transit.
     """
     held: Counter[str] = Counter(shared=_kib_of(Path("/proc/meminfo"), "Shmem") << 10)
     for pid, kind in _below(root):
@@ -38,7 +38,7 @@ def resident_bytes(root: int) -> Counter[str]:
 
 
 def _kib_of(path: Path, name: str) -> int:
-    """Return a number of a file of lines such as "Pss:  12 kB"; 0 of a process that has ended."""
+    """Return a number of a file of lines such as "Pss:  12 kB"; 0 if the process has ended."""
     try:
         lines = path.read_text().splitlines()
     except OSError:
@@ -47,7 +47,7 @@ def _kib_of(path: Path, name: str) -> int:
 
 
 def _below(root: int) -> list[tuple[int, str]]:
-    """Return the descendants of a process that are there now, with what each is."""
+    """Return the current descendants of a process with their kinds."""
     found: list[tuple[int, str]] = []
     for pid in _children(root):
         try:

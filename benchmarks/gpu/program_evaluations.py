@@ -1,4 +1,4 @@
-"""What benchmarks of programs ask of a tritond, and what they keep of its answers."""
+"""Requests of program benchmarks to a tritond, and the stored parts of its answers."""
 
 import asyncio
 import contextlib
@@ -21,14 +21,14 @@ SMALLER = (
     ("1024, 1024", "8, 64"), ("[4096]", "[64]"), ("return [1024]", "return [64]"),
     ("return [8, 64]", "return [64, 64]"),
 )  # fmt: skip
-"""Sizes of the samples, and what takes their place where the CPU device stands in for a GPU."""
+"""Sizes of the samples, and smaller ones for the CPU device."""
 
 Body = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class PostedModel:
-    """A model that is evaluated: the class `name` of `source`, beside `Model` of `reference`."""
+    """A model to evaluate: the class `name` of `source`, with `Model` of `reference`."""
 
     name: str
     source: str
@@ -47,7 +47,7 @@ class PostedModel:
         }
 
     def eager(self) -> Body:
-        """Return what eager_models.py wants to know of it."""
+        """Return the model's request to eager_models.py."""
         is_new = self.entry is NEW
         reference = self.reference if is_new else None
         return {"name": self.name, "source": self.source, "class": self.entry["class"],
@@ -66,7 +66,7 @@ def samples(small: bool = False) -> list[PostedModel]:
 
 
 def kernelbench(folder: Path) -> list[PostedModel]:
-    """Return the references of levels 1 to 3 against themselves, the levels mixed."""
+    """Return the references of levels 1 to 3 against themselves, with mixed levels."""
     found = []
     for path in folder.glob("KernelBench/level[123]/*.py"):
         text, number = path.read_text(), int(path.stem.partition("_")[0])
@@ -76,7 +76,7 @@ def kernelbench(folder: Path) -> list[PostedModel]:
 
 
 def pairs(folder: Path) -> list[PostedModel]:
-    """Return each `<name>.py` with a `ModelNew` beside `<name>_reference.py`."""
+    """Return each `<name>.py` with a `ModelNew` and its `<name>_reference.py`."""
     found = []
     for path in sorted(folder.glob("*.py")):
         reference = path.with_name(f"{path.stem}_reference.py")
@@ -88,7 +88,7 @@ def pairs(folder: Path) -> list[PostedModel]:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A program that is over, and how long its request took."""
+    """A finished program, and the time of its request."""
 
     model: PostedModel
     program: Body
@@ -96,14 +96,14 @@ class Evaluated:
 
     @property
     def outcome(self) -> str:
-        """The verdict, or why there is none."""
+        """The verdict, or the reason why there is none."""
         problem = self.program.get("problem") or {}
         slug = problem.get("reason") or problem.get("slug") or problem.get("type")
         return str(self.program.get("verdict") or slug or self.program.get("title"))
 
     @property
     def why(self) -> str:
-        """What is said of a program that did not pass."""
+        """The findings of a program that did not pass."""
         problem = self.program.get("problem") or {}
         findings = self.program.get("findings") or []
         told = [f"{one['kind']} at {one['line']}: {one['message']}" for one in findings[:2]]
@@ -117,11 +117,11 @@ class Evaluated:
 
     @property
     def method(self) -> str | None:
-        """How the whole program was timed."""
+        """The timing method of the whole program."""
         return (self.program.get("timing") or {}).get("method")
 
     def median_us(self, of_reference: bool = False) -> float | None:
-        """Return the median of the whole program, None where it was not timed."""
+        """Return the median of the whole program, None if it was not timed."""
         found = (self.program.get("reference") or {}) if of_reference else self.program
         timing = found.get("timing")
         return timing["median_us"] if timing else None
@@ -135,7 +135,7 @@ class Evaluator:
         self.device = device
 
     async def until_ready(self, within_s: float) -> None:
-        """Return when a program has an answer. Raises RuntimeError when none ever has."""
+        """Wait until a program is accepted. Raises RuntimeError if none ever is."""
         end = time.monotonic() + within_s
         sample = samples(small=True)[0]
         answer: Body = {}
@@ -145,10 +145,10 @@ class Evaluator:
             if "state" in answer:
                 return
             await asyncio.sleep(0.5)
-        raise RuntimeError(f"no program is taken: {answer}")
+        raise RuntimeError(f"no program is accepted: {answer}")
 
     async def evaluate(self, model: PostedModel, **more: Any) -> Evaluated:
-        """Return what comes of a model; `more` are further members of its request."""
+        """Return the evaluation of a model; `more` are further members of its request."""
         begun = time.monotonic()
         body = model.body(self.device, **more)
         posted = await self._client.post("/v1/programs", json=body, params={"wait": WAIT_S})
@@ -166,7 +166,7 @@ class Evaluator:
         seeds: Iterable[int] = itertools.repeat(42),
         **more: Any,
     ) -> AsyncIterator[Evaluated]:
-        """Yield what comes of models as they end, so many at once; none begins after `until`."""
+        """Yield evaluations as they end, several at once; none starts after `until`."""
         waiting, ended = zip(models, seeds, strict=False), asyncio.Queue[Evaluated | None]()
 
         async def call() -> None:

@@ -1,17 +1,17 @@
-"""Programs over HTTP on a GPU, from request to verdict, against the bars.
+"""Measures programs over HTTP on a GPU, from request to verdict, against the bars.
 
-`python benchmarks/gpu/programs.py` starts a `tritond up` of its own and needs a GPU and torch.
-`--cpu` tries the script without a GPU, by the CPU device at small sizes: nothing is timed then, and
-its numbers say nothing of a GPU. Parts (`--parts`, all of those that need no corpus by default):
+`python benchmarks/gpu/programs.py` starts its own `tritond up` and needs a GPU and torch. `--cpu`
+tries the script without a GPU, on the CPU device at small sizes: then nothing is timed, and its
+numbers say nothing about a GPU. Parts (`--parts`; default: all that need no corpus):
 
-- `medians`: eight programs of `benchmarks/kernels/programs`, the median of each and of its
-  reference beside eager torch in a fresh process, by CUDA events: behind a gate, and as a graph.
-- `coverage`: of the same, the share of time that is in their own kernels beside that by torch's
-  profiler in such a process. (That entries sum to the whole is how they are made, and no check.)
-- `rate`: evaluations a second, candidate beside reference, of what is compiled, each with inputs
-  of its own seed.
-- `models`: public `ModelNew` programs beside their references (`<name>.py` and
-  `<name>_reference.py` in the folder `models` of `--corpus`), and what eager torch says of both.
+- `medians`: eight programs of `benchmarks/kernels/programs`: the median of each and of its
+  reference, compared with eager torch in a fresh process by CUDA events, gated and as a graph.
+- `coverage`: for the same programs, the share of time in their own kernels, compared with torch's
+  profiler in such a process. (Entries sum to the whole by construction, so that is no check.)
+- `rate`: evaluations per second of compiled candidates and their references, each with a new seed
+  for its inputs.
+- `models`: public `ModelNew` programs and their references (`<name>.py` and
+  `<name>_reference.py` in the folder `models` of `--corpus`), and eager torch's results for both.
 - `references`: KernelBench's references against themselves at full sizes (a checkout in the folder
   `kernelbench` of `--corpus`), as many as `--limit-s` allows.
 """
@@ -58,24 +58,24 @@ READ = ("1_99_TripletMarginLoss", "1_96_HuberLoss", "2_26_ConvTranspose3d_Add_Ha
         "1_9_Tall_skinny_matrix_multiplication_", "2_36_ConvTranspose2d_Min_Sum_GELU_Add",
         "2_37_Matmul_Swish_Sum_GroupNorm",
         "1_80_conv_standard_2D_square_input_asymmetric_kernel___dilated____padded__")  # fmt: skip
-"""The public programs that come first; benchmarks/results/programs-corpus.md says why."""
+"""The public programs to run first; benchmarks/results/programs-corpus.md explains why."""
 
 
 @dataclass
 class Run:
-    """What is asked for, the tritond that answers, and what it has said."""
+    """The arguments, the tritond, and its answers so far."""
 
     asked: argparse.Namespace
     evaluator: Evaluator
     until: float
     found: dict[str, Evaluated] = field(default_factory=dict)
-    """Of the samples."""
+    """By sample."""
     eager: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What eager torch says of them."""
+    """Eager torch's results for them."""
     models: list[Evaluated] = field(default_factory=list)
 
     def keep(self, part: str, evaluated: Evaluated) -> None:
-        """Append what came of one program to the file of outcomes."""
+        """Append the outcome of a program to the file of outcomes."""
         if self.asked.outcomes is None:
             return
         program = evaluated.program
@@ -119,7 +119,7 @@ async def rate(run: Run) -> None:
 
 
 def in_words(ended: Sequence[Evaluated]) -> str:
-    """Return how evaluations came out, and what each took."""
+    """Return the counts of outcomes and the time of each."""
     walls, stages = sorted(one.wall_s for one in ended), Counter[str]()
     for one in ended:
         stages.update(one.program.get("timings_ms") or {})
@@ -129,7 +129,7 @@ def in_words(ended: Sequence[Evaluated]) -> str:
 
 
 async def models(run: Run) -> None:
-    """Evaluate public programs, those first that a person has read."""
+    """Evaluate public programs, manually reviewed ones first."""
     known = pairs(run.asked.corpus / "models")
     known.sort(key=lambda model: model.name not in READ)
     timing: dict[str, Any] = (
@@ -143,7 +143,7 @@ async def models(run: Run) -> None:
 
 
 async def references(run: Run) -> None:
-    """Evaluate KernelBench's references against themselves; print what did not pass, and why."""
+    """Evaluate KernelBench's references against themselves; print failures with reasons."""
     known = kernelbench(run.asked.corpus / "kernelbench")
     known = [*known[run.asked.first :], *known[: run.asked.first]]
     outcomes: Counter[str] = Counter()
@@ -161,7 +161,7 @@ async def references(run: Run) -> None:
 
 
 def samples_in(run: Run, eager: EagerProcess) -> dict[str, dict[str, Any]]:
-    """Return what eager torch says of the samples and of their references, asked once."""
+    """Return eager torch's results for the samples and their references, cached."""
     if not run.eager:
         known = [found.model for found in run.found.values()]
         references = [
@@ -172,7 +172,7 @@ def samples_in(run: Run, eager: EagerProcess) -> dict[str, dict[str, Any]]:
 
 
 def medians_beside_eager(run: Run, eager: EagerProcess) -> None:
-    """Print the medians of the samples and of their references beside those of eager torch."""
+    """Print the medians of the samples and their references, and those of eager torch."""
     told = samples_in(run, eager)
     lines = []
     for name, found in run.found.items():
@@ -186,7 +186,7 @@ def medians_beside_eager(run: Run, eager: EagerProcess) -> None:
 
 
 def beside_eager(label: str, ours: float, beside: dict[str, Any], method: str) -> list[Line]:
-    """Return how far a median is from eager torch's, op by op and as a graph."""
+    """Return the difference between a median and eager torch's, op by op and as a graph."""
     lines = []
     for name, key in (("eager", "gated_us"), ("eager as a graph", "graph_us")):
         if key in beside:
@@ -199,7 +199,7 @@ def beside_eager(label: str, ours: float, beside: dict[str, Any], method: str) -
 
 
 def coverage_beside_profiler(run: Run, eager: EagerProcess) -> None:
-    """Print the coverage of each sample beside what the profiler says of its kernels."""
+    """Print the coverage of each sample, and the profiler's value."""
     told = samples_in(run, eager)
     lines = []
     for name, found in run.found.items():
@@ -218,7 +218,7 @@ def coverage_beside_profiler(run: Run, eager: EagerProcess) -> None:
 
 
 def models_beside_eager(run: Run, eager: EagerProcess) -> None:
-    """Print what is said of each public program, and what eager torch says of it."""
+    """Print the results of each public program, and those of eager torch."""
     told = eager.told([found.model.eager() for found in run.models], 10)
     print("| program | verdict | flags | speed-up | coverage | eager within 0.01 | why |")
     print("|---|---|---|---|---|---|---|")
@@ -239,11 +239,11 @@ AFTERWARDS = {
     "coverage": coverage_beside_profiler,
     "models": models_beside_eager,
 }
-"""What needs the GPU for another process: when tritond has ended."""
+"""Parts that need the GPU for another process, after tritond has ended."""
 
 
 async def asked_of(asked: argparse.Namespace, tritond: Sequence[Any]) -> Run:
-    """Do all parts that ask a service."""
+    """Run all parts that use a service."""
     async with httpx.AsyncClient(base_url=URL, timeout=180) as client:
         service = Service(client)
         device: Any = "cpu"
@@ -266,18 +266,18 @@ async def asked_of(asked: argparse.Namespace, tritond: Sequence[Any]) -> Run:
 
 
 def main() -> int:
-    """Start tritond, do the parts, stop it; then what they are compared with."""
+    """Start tritond, run the parts, stop it; then run the baselines."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--parts", default=NO_CORPUS, help=f"of {', '.join(PARTS)}")
     parser.add_argument("--corpus", type=Path, help="a folder with kernelbench/ and models/")
     parser.add_argument("--limit-s", type=float, default=600, help="of each part")
-    parser.add_argument("--ready-s", type=float, default=120, help="until programs are taken")
+    parser.add_argument("--ready-s", type=float, default=120, help="until programs are accepted")
     parser.add_argument("--eager-s", type=float, default=300, help="of eager torch")
     parser.add_argument("--most", type=int, help="public ModelNew programs")
     parser.add_argument("--first", type=int, default=0, help="of KernelBench's references; others "
                         "follow, at last those before it")  # fmt: skip
     parser.add_argument("--outcomes", type=Path, help="a file that gets a line for each program")
-    parser.add_argument("--cpu", action="store_true", help="without a GPU, to try the script")
+    parser.add_argument("--cpu", action="store_true", help="try the script without a GPU")
     asked = parser.parse_args()
     asked.parts = asked.parts.split(",")
     if unknown := set(asked.parts) - set(PARTS):

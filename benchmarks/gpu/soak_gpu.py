@@ -1,13 +1,13 @@
-"""A GPU under a mixed load for minutes: every verdict must be right, and memory must stay flat.
+"""Loads a GPU for minutes: every verdict must be correct, and memory must stay flat.
 
-`python benchmarks/gpu/soak_gpu.py --minutes 10` starts a `tritond up` of its own and needs a GPU:
-launches of many sizes, wrong kernels, faults, endless ones, memory that is not theirs, times with
-fresh inputs, cases; beside each other, for as long as is asked. Prints how each kind ended, and the
-memory of the GPU and of each kind of process, least in each half of it, and at the end. Exit
-status 1 when a verdict is wrong or memory grows. `--stand-in` tries the script without a GPU.
+`python benchmarks/gpu/soak_gpu.py --minutes 10` starts its own `tritond up` and needs a GPU. In
+parallel it launches many sizes, wrong kernels, faults, endless kernels, accesses to foreign memory,
+timed runs with fresh inputs, and cases. Prints the results of each kind, and the memory of the GPU
+and of each kind of process: the minimum of each half, and the end. Exits with 1 if a verdict is
+wrong or memory grows. `--stand-in` tries the script without a GPU.
 
-With `--report soak.txt` all that is printed goes there, a line a minute and the tables at the end,
-and the run outlives whoever started it and looks into that file:
+With `--report soak.txt` all output goes there, a line per minute and the tables at the end, and the
+run survives the process that started it:
 `CUDA_VISIBLE_DEVICES=0 TRITOND_PORT=8291 setsid python benchmarks/gpu/soak_gpu.py --report soak.txt
 < /dev/null > soak.log 2>&1 &`.
 """
@@ -52,11 +52,11 @@ SAMPLE_S = 10.0
 SAMPLES_A_LINE = 6
 SIZES = (1, 1000, 4096, 98_432, 98_431, 1 << 20, (1 << 20) + 3, 1 << 22)
 SETTLED = 0.2
-"""Part of the run after which what is kept should be there: growth counts from here."""
+"""Part of the run after which caches should be full: growth counts from here."""
 GROWTH, GROWTH_BYTES = 1.15, 128 << 20
-"""Memory is flat if the least of its second half is below that of the first times this, and more.
+"""Memory is flat if the minimum of the second half is below the first's times this, and more.
 
-What is under way comes and goes, by a GiB of the GPU: what is kept for ever lifts the least.
+Current work varies by a GiB of GPU memory, but memory that is never freed raises the minimum.
 """
 
 Body = dict[str, Any]
@@ -64,7 +64,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """Launches of one kind: how often, and the verdict that each must get."""
+    """Launches of one kind: their weight, and their expected verdict."""
 
     name: str
     weight: int
@@ -98,7 +98,7 @@ KINDS = [
 
 @dataclass
 class Soak:
-    """What came of a run so far."""
+    """The results of a run so far."""
 
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Soak:
 
 
 async def load(service: Service, kinds: Sequence[Kind], soak: Soak, until: float) -> None:
-    """Launch kinds at random, one after the other, until the time is over."""
+    """Launch random kinds, one after the other, until the time is over."""
     draw = random.Random()
     while time.monotonic() < until:
         (kind,) = draw.choices(kinds, [each.weight for each in kinds])
@@ -125,7 +125,7 @@ async def load(service: Service, kinds: Sequence[Kind], soak: Soak, until: float
 
 
 def verdicts_of(launch: Body) -> set[str]:
-    """Return every verdict in a launch, or what it has instead."""
+    """Return every verdict of a launch, or its state if it has none."""
     cases = launch.get("cases") or [launch]
     return {
         str(one.get("verdict") or (one.get("problem") or {}).get("slug") or launch.get("state"))
@@ -134,7 +134,7 @@ def verdicts_of(launch: Body) -> set[str]:
 
 
 async def sample(soak: Soak, started_at: float) -> None:
-    """Note the memory of the GPU and of our processes, every few seconds until cancelled."""
+    """Record the memory of the GPU and of tritond's processes every few seconds until cancelled."""
     while True:
         held = await memory()
         soak.samples.append((time.monotonic() - started_at, held))
@@ -147,7 +147,7 @@ async def sample(soak: Soak, started_at: float) -> None:
 
 
 async def memory() -> Counter[str]:
-    """Return what the GPU, and each kind of our processes, hold now."""
+    """Return the current memory of the GPU and of each kind of process."""
     held = resident_bytes(os.getpid())
     if (used := await gpu_bytes()) is not None:
         held["GPU"] = used
@@ -155,7 +155,7 @@ async def memory() -> Counter[str]:
 
 
 async def gpu_bytes() -> int | None:
-    """Return what is in use of our first GPU's memory, None where nobody can tell."""
+    """Return the used memory of the first GPU, None if it is unknown."""
     gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0] or "0"
     query = ("--query-gpu=memory.used", "--format=csv,noheader,nounits", f"--id={gpu}")
     try:
@@ -170,7 +170,7 @@ async def gpu_bytes() -> int | None:
 
 
 def show(soak: Soak, minutes: float) -> bool:
-    """Print what came of the run; return whether all is as it must be."""
+    """Print the results of the run; return whether all are correct."""
     spent_s = soak.samples[-1][0]
     print(f"\n{sum(soak.verdicts.values())} launches in {minutes:g} minutes ({spent_s:.0f} s)\n")
     print("| kind | verdict | launches |\n|---|---|---|")
@@ -192,7 +192,7 @@ def show(soak: Soak, minutes: float) -> bool:
 
 
 async def run(asked: argparse.Namespace, tritond: Sequence["subprocess.Popen[bytes]"]) -> bool:
-    """Load the service for as long as is asked, and print what came of it."""
+    """Load the service for the requested time and print the results."""
     async with httpx.AsyncClient(base_url=URL, timeout=180) as client:
         service = Service(client)
         await until_ready(service, tritond)
@@ -209,7 +209,7 @@ async def run(asked: argparse.Namespace, tritond: Sequence["subprocess.Popen[byt
 
 
 async def with_stand_in(asked: argparse.Namespace, data: Path) -> bool:
-    """Try the script with a stand-in for the launcher."""
+    """Try the script with a stand-in launcher."""
     print("STAND-IN LAUNCHER: no kernel runs\n", flush=True)
     async with EmbeddedValkey(data) as valkey:
         settings = {"TRITOND_REDIS_URL": valkey.url, "TRITOND_PORT": str(PORT)}
@@ -218,11 +218,11 @@ async def with_stand_in(asked: argparse.Namespace, data: Path) -> bool:
 
 
 def main() -> int:
-    """Load a tritond, and print what came of it; 1 when something is not as it must be."""
+    """Load a tritond and print the results; return 1 if anything is wrong."""
     asked = arguments()
     if asked.report is None:
         return soaked(asked)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it may end who started us
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # survive the end of the parent
     with asked.report.open("w", buffering=1) as report, redirect_stdout(report):
         status = 1
         try:
@@ -246,13 +246,13 @@ def soaked(asked: argparse.Namespace) -> int:
 
 
 def arguments() -> argparse.Namespace:
-    """Return what was asked for."""
+    """Return the command line's arguments."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--report", type=Path, help="a file for all that is printed")
-    parser.add_argument("--stand-in", action="store_true", help="without a GPU, to try the script")
+    parser.add_argument("--report", type=Path, help="a file for all output")
+    parser.add_argument("--stand-in", action="store_true", help="try the script without a GPU")
     return parser.parse_args()
 
 

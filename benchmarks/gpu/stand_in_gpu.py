@@ -1,11 +1,11 @@
-"""A worker on a machine without a GPU, whose launcher is a STAND-IN: NumPy and a sleep, no kernel.
+"""A worker without a GPU, whose launcher is a STAND-IN: NumPy and a sleep instead of kernels.
 
-`python -m benchmarks.gpu.stand_in_gpu` is `python -m worker` but for that. What a launch costs
-around the launcher can be measured with it anywhere; what a GPU does cannot. The stand-in knows a
-vector add (`add_kernel`) and a matrix product (`matmul_kernel`), whose outputs it makes once and
-sends again; each launch takes as long as TRITOND_STAND_IN_MS says. The times that it tells are made
-up: those of TRITOND_STAND_IN_BEHAVIOURS, a JSON object of what launches do by their programs and
-the threads of each (`"32x128"`), or 4.4 µs.
+`python -m benchmarks.gpu.stand_in_gpu` is otherwise `python -m worker`. It measures the cost of a
+launch around the launcher on any machine, but nothing of a GPU. The stand-in knows a vector add
+(`add_kernel`) and a matrix product (`matmul_kernel`), whose outputs it computes once and sends
+repeatedly; each launch takes TRITOND_STAND_IN_MS. Its reported times are invented:
+TRITOND_STAND_IN_BEHAVIOURS is a JSON object with the behaviour of launches by their programs and
+threads (`"32x128"`); the default is 4.4 µs.
 """
 
 import json
@@ -42,16 +42,16 @@ BOOTSTRAP = (
 SHARED_FROM_BYTES = 1 << 20
 USUAL_US = 4.4
 ALL_OTHERS = "else"
-"""In place of programs and threads: what launches do that are not named."""
+"""The behaviour of launches without an entry for their programs and threads."""
 _FOR_EVER_S = 1e6
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What launches of one kind do: their time, how it is spread, and what is wrong with them.
+    """The behaviour of launches of one kind: their time, its spread, and their failures.
 
-    So many of them `ends`, and the next does not. `drift` is by how much of itself a time grows
-    from one launch of any kind to the next.
+    `ends` is the number of launches that end; the next one does not. `drift` is the relative growth
+    of a time from one launch of any kind to the next.
     """
 
     us: float = USUAL_US
@@ -63,13 +63,13 @@ class Behaviour:
 
 
 def behaviours() -> dict[str, Behaviour]:
-    """Return what the environment says, by programs and threads."""
+    """Return the behaviours from the environment, by programs and threads."""
     given = json.loads(os.environ.get(BEHAVIOURS, "{}"))
     return {name: Behaviour(**one) for name, one in given.items()}
 
 
 class MadeUpTimes:
-    """Tells what each launch does; times are drawn, and summarised as those of a GPU are."""
+    """Decides the behaviour of each launch; draws times and summarises them like those of a GPU."""
 
     def __init__(self) -> None:
         self._of = behaviours()
@@ -78,7 +78,7 @@ class MadeUpTimes:
         self._seen: Counter[str] = Counter()
 
     def of(self, order: frame.Frame) -> Behaviour:
-        """Return what the launch does, unless it never ends."""
+        """Return the behaviour of a launch, or hang forever."""
         programs = math.prod(order.header["grid"])
         threads = math.prod(order.header["abi"]["block"])
         kind = f"{programs}x{threads}"
@@ -101,7 +101,7 @@ class MadeUpTimes:
 
 
 def launcher(arguments: list[str]) -> None:
-    """Be the stand-in: answer every order that comes on the standard input."""
+    """Act as the stand-in: answer every order on standard input."""
     channel = int(arguments[0])
     _write(channel, frame.encode(frame.NO_JOB, {"kind": "ready", "facts": FACTS}))
     decoder = frame.Decoder()
@@ -139,7 +139,7 @@ def _answer(
 
 
 def _fault(channel: int, order: frame.Frame, kind: str) -> NoReturn:
-    """End as launchers do after a fault: with the process."""
+    """End like a launcher after a fault: with the process."""
     fault = {"kind": kind, "error": "made up", "message": f"{kind}, by the stand-in's account"}
     _write(channel, frame.encode(order.nonce, {"kind": "result", "fault": fault, "clean": False}))
     os._exit(0)
@@ -156,7 +156,7 @@ def _send_output(channel: int, nonce: bytes, name: str, data: bytes) -> None:
 
 
 def _outputs(entry: str, order: frame.Frame) -> dict[str, bytes]:
-    """Return what the kernel `entry` would make, calculated here."""
+    """Compute and return the outputs of the kernel `entry`."""
     memory = materialise(order.header["allocations"], order.header["arguments"], order.body)
     shapes = {name: item.get("shape") for name, item in order.header["arguments"].items()}
     of = {one.name: one.memory.reshape(shapes[one.name]) for one in memory}
@@ -174,7 +174,7 @@ def _write(channel: int, data: bytes) -> None:
 
 
 def main() -> None:
-    """Be a worker that believes to have one GPU."""
+    """Act as a worker with one GPU."""
 
     async def one_gpu() -> list[dict[str, Any]]:
         return [{"ordinal": 0, "target": FACTS["target"], "model": MODEL}]

@@ -1,16 +1,16 @@
-"""A search among 64 configurations of a matrix product on a GPU, against its bars, within 120 s.
+"""Measures a search among 64 configurations of a matrix product on a GPU, within 120 s.
 
-`python benchmarks/gpu/sweep_gpu.py` starts a `tritond up` of its own and needs a GPU, and torch (in
-this environment, or of `--torch-python`) for what the winner is compared with. `--stand-in` tries
-the script without either: a stand-in takes the launcher's place (stand_in_gpu.py), whose made-up
-times have a best, and its numbers say nothing of a GPU.
+`python benchmarks/gpu/sweep_gpu.py` starts its own `tritond up` and needs a GPU, and torch (here or
+in `--torch-python`) for the comparison with autotuning. `--stand-in` tries the script without
+either: a stand-in replaces the launcher (stand_in_gpu.py). Its invented times have a best
+configuration, but say nothing about a GPU.
 
-- *From nothing*: a service and a worker that wait, with nothing of this kernel compiled or launched
-  and its reference not known; until all configurations were verified and the winner is named.
-- *Busy*: `utilization.gpu` of `nvidia-smi`, the share of time in which a kernel ran, while nothing
-  but measuring was left to do: from the last compilation to the last answer. Before that the GPU
-  waits for compilations; the same from the first launch on stands beside it, and what the timed
-  runs alone took (their medians by their repeats, without warming up and flushes of the L2 cache).
+- *From nothing*: service and worker are idle, and nothing of this kernel or its reference is
+  cached. The time ends when all configurations are verified and the winner is known.
+- *Busy*: `utilization.gpu` of `nvidia-smi`, the share of time in which a kernel ran, while only
+  measuring was left to do: from the last compilation to the last answer. Before that the GPU waits
+  for compilations. Also shown are the same from the first launch on, and the time of the timed runs
+  alone (their medians times their repeats, without warm-up and flushes of the L2 cache).
 - *Beside*: exhaustive search by @triton.autotune over the same configurations in a fresh process
   with torch (autotuned_matmul.py), which then times its best and the sweep's winner in turn.
 """
@@ -58,24 +58,24 @@ STAND_IN_OTHERS = {"us": 30.0}
 
 
 class NoWinner(Exception):
-    """The sweep did not end as it must; nothing that was measured counts."""
+    """The sweep failed, which invalidates its measurements."""
 
 
 @dataclass
 class GpuUse:
-    """What `nvidia-smi` said of the GPU, each with the time when it said it."""
+    """Samples of `nvidia-smi`'s GPU utilization with their times."""
 
     samples: list[tuple[float, float]] = field(default_factory=list)
 
     def percent(self, begin: float, end: float) -> float | None:
-        """Return the mean between two instants, None where nothing was said."""
+        """Return the mean between two instants, None without samples."""
         said = [percent for at, percent in self.samples if begin <= at <= end]
         return statistics.fmean(said) if said else None
 
 
 @contextlib.asynccontextmanager
 async def watched(ask: bool) -> AsyncIterator[GpuUse]:
-    """Watch the GPU while the block runs; a stand-in has none."""
+    """Sample the GPU while the block runs; a stand-in has none."""
     use = GpuUse()
     if not ask:
         yield use
@@ -99,12 +99,12 @@ async def watched(ask: bool) -> AsyncIterator[GpuUse]:
 
 
 def first_gpu() -> str:
-    """Return what nvidia-smi calls the GPU that CUDA programs see first."""
+    """Return nvidia-smi's name of the first GPU that CUDA programs see."""
     return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
 
 
 def sweep_of(size: int, salt: str, triton: str | None) -> Body:
-    """Return the body of the sweep; with another `salt` nothing of it is in any cache."""
+    """Return the body of the sweep; another `salt` makes it new to every cache."""
     base = matmuls(1, size, salt)[0]
     base.pop("timing")
     base["compilation"] |= {"constexprs": {"GROUP_M": GROUP_M}, "options": {}}
@@ -117,19 +117,19 @@ def sweep_of(size: int, salt: str, triton: str | None) -> Body:
 
 @dataclass(frozen=True)
 class Course:
-    """When the sweep was posted, and when its answer was there, by the monotonic clock."""
+    """The times of posting the sweep and of its answer, by the monotonic clock."""
 
     begun: float
     ended: float
 
     @property
     def took_s(self) -> float:
-        """All of it."""
+        """The total time."""
         return self.ended - self.begun
 
 
 async def searched(service: httpx.AsyncClient, body: Body) -> tuple[Body, Course]:
-    """Return the finished sweep, and how it went. Raises NoWinner."""
+    """Return the finished sweep and its times. Raises NoWinner."""
     begun = time.monotonic()
     answer = await service.post("/v1/sweeps?wait=60", json=body)
     if answer.status_code not in {200, 202}:
@@ -141,7 +141,7 @@ async def searched(service: httpx.AsyncClient, body: Body) -> tuple[Body, Course
 
 
 def checked(sweep: Body) -> Body:
-    """Return the winner, having looked at every row. Raises NoWinner."""
+    """Check every row and return the winner. Raises NoWinner."""
     wrong = [
         row
         for row in sweep["rows"]
@@ -156,7 +156,7 @@ def checked(sweep: Body) -> Body:
 
 
 def lines_of(sweep: Body, winner: Body, course: Course, use: GpuUse) -> list[Line]:
-    """Return what the sweep itself is measured by."""
+    """Return the measurements of the sweep itself."""
     search = sweep["search"]
     measuring_s, compiling_s = search["measuring_ms"] / 1000, search["compiling_ms"] / 1000
     pruned = Counter(row["pruned"]["reason"] for row in sweep["rows"] if row["pruned"])
@@ -180,12 +180,12 @@ def lines_of(sweep: Body, winner: Body, course: Course, use: GpuUse) -> list[Lin
 
 
 def values_of(row: Body) -> dict[str, int]:
-    """Return a variant's values by the last part of their axes, as Triton calls them."""
+    """Return a variant's values by Triton's names, the last parts of their axes."""
     return {axis.rpartition(".")[2]: value for axis, value in row["values"].items()}
 
 
 class NotCompared(Exception):
-    """Autotuning did not get to its end, so nothing is known of how the winner compares."""
+    """Autotuning did not finish, so there is nothing to compare the winner with."""
 
 
 def beside_autotune(asked: argparse.Namespace, sweep: Body, winner: Body, left_s: float) -> Line:
@@ -207,7 +207,7 @@ def beside_autotune(asked: argparse.Namespace, sweep: Body, winner: Body, left_s
 
 
 def tuned(python: str, request: Body, left_s: float) -> str:
-    """Return what autotuned_matmul.py prints. Raises NotCompared."""
+    """Return the output of autotuned_matmul.py. Raises NotCompared."""
     script = str(ROOT / "benchmarks" / "gpu" / "autotuned_matmul.py")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "request.json")
@@ -222,7 +222,7 @@ def tuned(python: str, request: Body, left_s: float) -> str:
         try:
             output, _ = process.communicate(timeout=max(1.0, left_s))
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # it has processes of its own
+            os.killpg(process.pid, signal.SIGKILL)  # it has child processes
             process.communicate()
             raise NotCompared(f"autotuning took more than the {left_s:.0f} s left") from None
     if process.returncode != 0 or not output.strip():
@@ -247,7 +247,7 @@ async def measure(asked: argparse.Namespace, tritond: Sequence[Any]) -> tuple[Bo
 
 
 async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:
-    """Search with a stand-in launcher, whose best must win."""
+    """Search with a stand-in launcher, whose best configuration must win."""
     print("STAND-IN LAUNCHER: no kernel runs, nothing here is a measurement of a GPU\n", flush=True)
     programs = (asked.size // 128) * (asked.size // 64)
     made_up = {f"{programs}x256": STAND_IN_BEST, ALL_OTHERS: STAND_IN_OTHERS}
@@ -258,14 +258,14 @@ async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:
             _, winner = await measure(asked, parts)
     found = values_of(winner)
     if {found["BLOCK_M"], found["BLOCK_N"]} != {64, 128} or found["num_warps"] != 8:
-        raise NoWinner(f"{found} has won, which is not what was made up to be the best")
+        raise NoWinner(f"{found} won, but the stand-in's best is another one")
 
 
 def main() -> int:
-    """Measure the sweep, then what its winner is compared with."""
+    """Measure the sweep, then the baseline of its winner."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--stand-in", action="store_true", help="without a GPU, to try the script")
-    parser.add_argument("--size", type=int, help="of the square matrices (default 2048)")
+    parser.add_argument("--stand-in", action="store_true", help="try the script without a GPU")
+    parser.add_argument("--size", type=int, help="size of the square matrices (default 2048)")
     parser.add_argument("--triton", help="the Triton that the sweep compiles with")
     parser.add_argument("--torch-python", default=sys.executable, help="a Python that has torch")
     asked = parser.parse_args()

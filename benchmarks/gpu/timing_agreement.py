@@ -1,7 +1,7 @@
-"""Whether times are right: a launcher's medians beside do_bench's, CUPTI's, and its own.
+"""Compares a launcher's medians with do_bench's, CUPTI's, and those of its own repeated runs.
 
-The same cubins on the same sizes: ours with inputs of a launch, the others with torch's tensors.
-CUPTI is what torch.profiler counts a kernel's own time with. Needs a GPU, torch and triton.
+The same cubins on the same sizes: tritond uses inputs of a launch, the others torch tensors. CUPTI
+is torch.profiler's source of kernel times. Needs a GPU, torch and triton.
 """
 
 import asyncio
@@ -128,7 +128,7 @@ CASES = [
     _matmul(2048, 2048, 2048),
     _matmul(4096, 4096, 1024),
 ]
-"""The eight of the bar."""
+"""The eight cases of the bar."""
 SHORT = [
     _flat(add, "add 98,432 fp32", 98_432, torch.float32, "x y"),
     _flat(add, "add 1 M fp32", 1 << 20, torch.float32, "x y"),
@@ -136,7 +136,7 @@ SHORT = [
     _flat(add, "add 4 M fp32", 4 << 20, torch.float32, "x y"),
     _matmul(1024, 1024, 1024),
 ]
-"""Of which each event's own time is a larger part: shown, under no bar."""
+"""Cases in which event overhead is a larger share: shown without a bar."""
 
 
 def main() -> None:
@@ -145,7 +145,7 @@ def main() -> None:
 
 
 class Prepared:
-    """A case compiled, as a job of a launcher and as something to call."""
+    """A compiled case, as a job of a launcher and as a callable."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -179,11 +179,11 @@ class Prepared:
         )
 
     def do_bench_us(self) -> float:
-        """Return the median that triton tells."""
+        """Return do_bench's median."""
         return do_bench(self.call, return_mode="median") * 1000
 
     def cupti_us(self) -> float:
-        """Return the median of the kernel's own times, each after the L2 cache was overwritten."""
+        """Return the median of kernel times, each after a flush of the L2 cache."""
         flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
         activities = [torch.profiler.ProfilerActivity.CUDA]
         with torch.profiler.profile(activities=activities) as profiler:
@@ -227,7 +227,7 @@ async def compare(prepared: list[Prepared]) -> None:
 def show_medians(
     prepared: list[Prepared], timings: list[dict[str, Any]], overhead_us: float
 ) -> None:
-    """Compare like with like: do_bench takes events, CUPTI tells the kernel's own time."""
+    """Compare like with like: do_bench uses events, CUPTI reports kernel times."""
     print(f"overhead_us: {overhead_us:.2f}", flush=True)
     rows = []
     for one, timing in zip(prepared, timings, strict=True):
@@ -261,7 +261,7 @@ def show_pairs(prepared: list[Prepared], runs: list[list[dict[str, Any]]]) -> No
 
 
 def agrees(pair: tuple[dict[str, Any], dict[str, Any]]) -> bool:
-    """Whether each of two runs has its median within the other's interval."""
+    """Return True if each run's median is within the other's interval."""
     one, two = pair
     return all(
         first["interval_us"][0] <= second["median_us"] <= first["interval_us"][1]

@@ -1,4 +1,4 @@
-"""Attention forward, as in use: blocks of keys and values with a running softmax."""
+"""Attention forward with realistic sizes: blocks of keys and values with a running softmax."""
 
 import triton
 import triton.language as tl

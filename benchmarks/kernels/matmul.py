@@ -1,4 +1,4 @@
-"""Matrix products, as in use."""
+"""Realistic matrix products."""
 
 import triton
 import triton.language as tl

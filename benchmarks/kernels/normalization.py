@@ -1,4 +1,4 @@
-"""Normalizations of rows, as in use."""
+"""Realistic normalizations of rows."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Reductions of rows and of whole arrays, as in use."""
+"""Realistic reductions of rows and of whole arrays."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Scans and sorts, as in use."""
+"""Realistic scans and sorts."""
 
 import triton
 import triton.language as tl

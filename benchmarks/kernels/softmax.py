@@ -1,4 +1,4 @@
-"""Softmax of rows, as in use."""
+"""Realistic softmax of rows."""
 
 import triton
 import triton.language as tl

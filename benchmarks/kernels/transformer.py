@@ -1,4 +1,4 @@
-"""Smaller kernels of transformers, as in use."""
+"""Realistic smaller kernels of transformers."""
 
 import triton
 import triton.language as tl

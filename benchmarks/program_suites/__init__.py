@@ -1,1 +1,1 @@
-"""Public suites of host programs, recorded and replayed by a tritond of their own."""
+"""Records and replays public suites of host programs with a separate tritond."""

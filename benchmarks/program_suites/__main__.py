@@ -1,13 +1,13 @@
-"""Goes over a public suite of host programs: what records, what replays, and why not the rest.
+"""Evaluates a public suite of host programs: recorded, replayed, and failed with reasons.
 
-Run with the environment of `make test-torch` (a worker records where torch is):
+Run it in the environment of `make test-torch` (recording needs torch):
 
     PYTHONPATH=benchmarks .cache/torch/bin/python -m program_suites kernelbench FOLDER
 
-FOLDER is a checkout of the suite. Every program is held against itself: it passes when both
-replays give the same, and no kernel does what no kernel may. Prints the tables of
-benchmarks/results/programs-corpus.md. Outcomes are kept in `.cache/programs`, and a second call
-continues them.
+FOLDER is a checkout of the suite. Every program is its own reference: it passes if both replays
+give the same result, and no kernel does anything invalid. Prints the tables of
+benchmarks/results/programs-corpus.md. `.cache/programs` stores the outcomes, and a second call
+continues.
 """
 
 import argparse
@@ -31,16 +31,16 @@ FINISHED = {"completed", "failed", "cancelled"}
 
 
 def main() -> None:
-    """Go over one suite and print its tables."""
+    """Evaluate one suite and print its tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("folder", type=Path, help="a checkout of the suite")
     parser.add_argument("--most", type=int, help="programs, evenly drawn")
-    parser.add_argument("--only", help="programs whose name has this in it")
-    parser.add_argument("--full-sizes", action="store_true", help="leave KernelBench's as they are")
+    parser.add_argument("--only", help="programs whose name contains this")
+    parser.add_argument("--full-sizes", action="store_true", help="keep KernelBench's sizes")
     parser.add_argument("--timeout-s", type=float, default=120, help="of each run")
     parser.add_argument("--record-only", action="store_true", help="stop after the tape")
-    parser.add_argument("--url", help="of a service; default: one of its own")
+    parser.add_argument("--url", help="URL of a service; default: start one")
     given = parser.parse_args()
     programs = [
         each for each in SUITES[given.suite](given.folder) if (given.only or "") in each.name
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 class Outcomes:
-    """What became of each program, by name; kept in a file."""
+    """The outcome of each program by name, stored in a file."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ class Outcomes:
         }
 
     def add(self, outcome: dict[str, Any]) -> None:
-        """Keep one more."""
+        """Store one outcome."""
         self.found[outcome["name"]] = outcome
         with self._path.open("a") as file:
             file.write(json.dumps(outcome) + "\n")
@@ -96,7 +96,7 @@ def _go_over(
                 if given.record_only:
                     body = {**body, "stop_after": "tape"}
                     if program.reference == program.source:
-                        del body["reference"]  # it makes its own inputs
+                        del body["reference"]  # a script makes its own inputs
                 outcomes.add(_outcome(client, program.name, body))
 
         with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -146,7 +146,7 @@ def _why(answer: dict[str, Any]) -> str | None:
 
 
 def show(suite: str, outcomes: list[dict[str, Any]]) -> None:
-    """Print what became of a suite: counts, and each failure with its reason."""
+    """Print the results of a suite: counts, and each failure with its reason."""
     counts = Counter(outcome["outcome"] for outcome in outcomes)
     recorded = sum(outcome.get("ops") is not None for outcome in outcomes)
     launching = sum(bool(outcome.get("launches")) for outcome in outcomes)

@@ -1,10 +1,10 @@
-"""KernelBench's references at sizes that a CPU runs in seconds, and that still fit together.
+"""Reduces KernelBench's references to consistent sizes that a CPU runs in seconds.
 
-The numbers that a module assigns at its top are halved until they are under a bound, batches under
-a small one of their own. Whether the model then still runs is tried in a process of its own, with
-torch, on a CPU: this executes the reference, so it is for public suites that are trusted, not for a
-service. The smallest bound at which it runs counts, without another for batches where they must
-be as long as something else; where none does, the sizes stay as they are.
+Integers assigned at the top of a module are halved until they are within a bound; batches have a
+smaller bound. Whether the model still runs is tried in a separate process with torch on a CPU. This
+executes the reference, so it is for trusted public suites only. The smallest bound that works is
+used, without the extra bound for batches if they must equal another size. If no bound works, the
+sizes are unchanged.
 """
 
 import ast
@@ -24,7 +24,7 @@ _LARGEST_BYTES = 8 << 30
 
 
 def reduced(text: str, kept: Path) -> tuple[str, int | None]:
-    """Return `text` with smaller numbers, and the bound; `kept` remembers what was tried."""
+    """Return `text` with smaller numbers, and the bound; the file `kept` caches results."""
     found = json.loads(kept.read_text()) if kept.exists() else None
     if found is None:
         found = _smallest(text)
@@ -35,9 +35,9 @@ def reduced(text: str, kept: Path) -> tuple[str, int | None]:
 
 
 def bounded(text: str, bound: int, batch: int) -> str:
-    """Return `text` with every integer that it assigns at its top halved until within `bound`.
+    """Return `text` with every integer assigned at the top halved until within `bound`.
 
-    Where it is one of a batch, until within `batch`.
+    Sizes of a batch are halved until within `batch`.
     """
     tree = ast.parse(text)
     lines = text.encode().splitlines(keepends=True)
@@ -55,7 +55,7 @@ def bounded(text: str, bound: int, batch: int) -> str:
 
 
 def _numbers(tree: ast.Module) -> Iterator[tuple[ast.expr, bool]]:
-    """Yield the integers that are assigned at the top, and whether each is a batch's."""
+    """Yield the integers assigned at the top, and whether each is the size of a batch."""
     for statement in tree.body:
         if isinstance(statement, ast.Assign):
             is_batch = "batch" in ast.unparse(statement.targets[0]).lower()
@@ -92,7 +92,7 @@ def _smallest(text: str) -> dict[str, int | None]:
 
 
 def _runs(text: str) -> bool:
-    """Whether the model of `text` runs on its inputs, in a process that is forked for it."""
+    """Return True if the model of `text` runs on its inputs, in a forked process."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,7 +1,7 @@
-"""Programs of public suites as they are posted; the folders are checkouts that the caller has.
+"""Programs of public suites as requests; the folders are the caller's checkouts.
 
-Nothing of them is executed here. Of TritonBench's files the part below the line of `#` is its own
-test; what turns tensors into numbers there is taken out, since it is no part of the program.
+Nothing is executed here. In TritonBench's files the part below the line of `#` is a test; code
+there that turns tensors into numbers is removed, since it is not part of the program.
 """
 
 import re
@@ -23,7 +23,7 @@ _OLD = {"kind": "model", "class": "Model"}
 
 @dataclass(frozen=True)
 class SuiteProgram:
-    """A program of a suite; without a `reference` it is recorded and compiled only."""
+    """A program of a suite; without a `reference` it is only recorded and compiled."""
 
     name: str
     source: str
@@ -57,7 +57,7 @@ def kernelbench(folder: Path) -> Iterator[SuiteProgram]:
 
 
 def models(folder: Path) -> Iterator[SuiteProgram]:
-    """Yield `<name>.py` with `ModelNew` against `<name>_reference.py`, of any folder.
+    """Yield `<name>.py` with `ModelNew` against `<name>_reference.py`, for any folder.
 
     The tolerance is KernelBench's, since such programs multiply matrices as TF32.
     """
@@ -101,7 +101,7 @@ def _scripts(folder: Path) -> Iterator[SuiteProgram]:
 
 
 def without_numbers(text: str) -> str:
-    """Return a file of TritonBench whose test leaves tensors tensors."""
+    """Return a file of TritonBench whose test keeps tensors as tensors."""
     lines = list(_LINE.finditer(text))
     if not lines:
         return text

@@ -1,4 +1,4 @@
-"""A convolution that torch does, and its bias and ReLU in a kernel."""
+"""A convolution in torch, with its bias and ReLU in a kernel."""
 
 import torch
 import triton

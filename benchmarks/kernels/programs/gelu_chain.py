@@ -1,4 +1,4 @@
-"""Scale, GELU and clamp in one kernel, where the model makes a tensor of each."""
+"""Scale, GELU and clamp in one kernel; the reference creates a tensor for each."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""A block of a transformer's: layer norm in a kernel, two products, GELU in another kernel."""
+"""A transformer block: layer norm in a kernel, two products, GELU in another kernel."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""A linear layer that torch does, and a swish of its result in a kernel."""
+"""A linear layer in torch, with a swish of its result in a kernel."""
 
 import torch
 import triton

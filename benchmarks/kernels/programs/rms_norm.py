@@ -1,4 +1,4 @@
-"""RMS norm: one program a row."""
+"""RMS norm: one program for each row."""
 
 import torch
 import triton
