@@ -1,4 +1,4 @@
-"""What holds for all tests: each has a marker with the name of its folder."""
+"""Shared by all tests: each gets a marker with the name of its folder."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Waiting for what is to become true: tests wait for a condition, never for a time.
+"""Waits for a condition: tests wait for a condition, never for a time.
 
 The limits are generous, as they only end what has failed.
 """
@@ -14,7 +14,7 @@ from typing import TypeVar
 LIMIT_S = 120.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.002, 0.1
 _SHARE = 0.1
-"""Of the time that was waited so far: what takes long is looked at less often."""
+"""As a share of the time waited so far: long waits poll less often."""
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""A plugin of coverage.py that has processes measured which can neither be told so nor write files.
+"""A coverage.py plugin for processes that neither get its settings nor can write files.
 
 A zygote starts with an empty environment: whoever starts it lends it the name of the configuration,
 which it takes out of its own environment again. A sandboxed child opens nothing: it writes what it
@@ -28,12 +28,12 @@ from coverage.inorout import InOrOut
 
 ROOT = Path(__file__).parents[2]
 SHOWN = "/tritond"
-"""What code of ours is called in zygotes and their children (`worker.pool.hidden_paths`)."""
+"""Modules of ours that run in zygotes and their children (`worker.pool.hidden_paths`)."""
 START, LENT = "COVERAGE_PROCESS_START", "COVERAGE_LENT"
 ZYGOTES = ("worker.pool.zygote", "tests/integration/compiler/children.py")
-"""What is in the commands of the processes that run code of ours in an environment of their own."""
+"""Parts of the commands of processes that run our code in a separate environment."""
 NOT_OF_A_ZYGOTE = {"sqlite3", "_sqlite3"}
-"""What coverage.py imports, and user code must not find because of that."""
+"""Imports of coverage.py, which user code must not find because of it."""
 
 _HALF_BYTES = 2 << 20
 _HEAD = struct.Struct("<II")  # which half holds the last whole text, and its size
@@ -49,7 +49,7 @@ class _Sources(coverage.CoveragePlugin):
 
 
 class _Forks:
-    """Has forked children tell what they ran, and those that forked them listen."""
+    """Make forked children report the lines that they ran, and their parents listen."""
 
     def __init__(self) -> None:
         self._fork, self._exit, self._write = os.fork, os._exit, os.write
@@ -117,7 +117,7 @@ class _Forks:
 
 
 def _hear(memory: mmap.mmap) -> None:
-    """Count what a child ran as run by this process."""
+    """Count the lines that a child ran as run by this process."""
     half, size = _HEAD.unpack_from(memory)
     at = _HEAD.size + half * _HALF_BYTES
     ran = _ran()

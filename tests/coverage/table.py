@@ -8,7 +8,7 @@ from pathlib import PurePath
 import coverage
 
 DEPTH = 2
-"""How many folders of a path name a row."""
+"""The number of folders of a path that name a row."""
 
 
 def main() -> None:

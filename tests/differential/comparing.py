@@ -20,7 +20,7 @@ SIGNATURE = {"x_ptr": "*fp32"}
 
 @dataclass(frozen=True)
 class Answers:
-    """What both made of one module."""
+    """Both results for one module."""
 
     verdict: str
     """equal, both_refuse, refused_here, told, launches (which no process without a GPU can do
@@ -71,7 +71,7 @@ class Comparison:
     def here(
         self, files: dict[str, str], request: dict[str, Any]
     ) -> tuple[dict[str, str] | str, list[Any], bool, bool]:
-        """Return what is made here, or why not; the assumptions; whether whole, and overruled."""
+        """Return our result or failure; the assumptions; whether it is whole, and overruled."""
         others = {name: text for name, text in files.items() if name != "user.py"}
         passed = request.pop("functions", [])
         header = {

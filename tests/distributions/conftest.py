@@ -1,4 +1,4 @@
-"""What `make dist` built and installed.
+"""The packages that `make dist` built and installed.
 
 Collected only when TRITOND_TEST_DISTRIBUTIONS names the folder that it built into.
 """

@@ -41,7 +41,7 @@ class Verdict:
 
 
 class _Disagreement(Exception):
-    """What is other than torch has it."""
+    """The differences from torch."""
 
 
 def compared(recorder: RecordingProcess, program: Program) -> Verdict:
@@ -108,7 +108,7 @@ def _compared_findings(found: Replayed, eager: EagerRun) -> Verdict:
     first = found.report.findings[0]
     if eager.error is None:
         raise _Disagreement(f"torch runs it; the replay finds {first}")
-    in_kernel = first.kind == "out_of_bounds"  # told at the kernel's line, not at its launch's
+    in_kernel = first.kind == "out_of_bounds"  # reported at the kernel's line, not at its launch's
     if first.line != eager.line and not in_kernel:
         raise _Disagreement(f"torch raises {_error(eager)}; the replay finds {first}")
     return Verdict(BOTH_FAIL, first.message)

@@ -21,7 +21,7 @@ FILE = "<generated program>"
 
 @dataclass
 class Call:
-    """What one call took and gave: values by path, each tensor with its copy."""
+    """The inputs and outputs of one call: values by path, each tensor with its copy."""
 
     outputs: dict[str, Any] = field(default_factory=dict)
     copies: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -96,7 +96,7 @@ def _calls(source: str, entry: dict[str, Any]) -> Iterator[Call]:
     inputs = [scope["get_inputs"](), scope["get_inputs"]()]
     for number, given in enumerate(inputs):
         torch.manual_seed(SEED + number)
-        # what is left in an input is told in the shape in which it came
+        # the final state of an input is reported in its original shape
         call = Call(inputs=[one.detach() for one in given], before=[one.clone() for one in given])
         with torch.set_grad_enabled(entry["kind"] == "function"):
             result = called(*given)
@@ -104,7 +104,7 @@ def _calls(source: str, entry: dict[str, Any]) -> Iterator[Call]:
 
 
 def _taken(call: Call, result: Any) -> Call:
-    """Take what a call left before the next may change it."""
+    """Save the results of a call before the next one can change them."""
     call.outputs = dict(_by_path(result, ""))
     call.copies = {
         path: one.detach().clone(memory_format=torch.contiguous_format)

@@ -27,13 +27,13 @@ DTYPES = "float32 float32 float32 float64 float16 bfloat16 int32 int64 int8 uint
 SCALARS = ("0", "1", "2", "-3", "0.5", "-1.25", "1e3", "True", "3.0", "float('inf')", "7")
 MOST_ELEMENTS = 2048
 KEPT_ERRORS = 0.04
-"""Of the statements that raise, how many stay."""
+"""The share of raising statements that are kept."""
 MAY_HANG = re.compile(r"\{(\w+)(\.[^}]*)?\}")
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program: its text, what of it is called, and what it is mostly made of."""
+    """A program: its text, its entry point, and its main ingredient."""
 
     seed: int
     theme: str
@@ -42,7 +42,7 @@ class Program:
 
 
 class _NothingFits(Exception):
-    """No tensor is what a statement needs."""
+    """No tensor fits a statement."""
 
 
 def generated(seed: int) -> Program:
@@ -58,7 +58,7 @@ class _Generator:
         self._kind = self._random.choice(("function", "function", "model", "script"))
         self._scope: dict[str, Any] = {}
         self._names: list[str] = []
-        """Of the tensors that statements may take."""
+        """The tensors that statements may use."""
         self._made = 0
         self._modules: list[str] = []
 

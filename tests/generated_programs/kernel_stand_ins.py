@@ -1,4 +1,4 @@
-"""What the fixed kernels do, in plain torch over the same memory: how eager programs run them."""
+"""The fixed kernels in plain torch over the same memory, for eager programs."""
 
 from __future__ import annotations
 

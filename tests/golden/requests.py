@@ -80,7 +80,7 @@ NPY_DIGEST = _digest(NPY)
 
 @dataclass(frozen=True)
 class Asked:
-    """One request; `{name}` in its path stands for the `url` that the request `name` answered."""
+    """One request; `{name}` in its path is replaced by the `url` in the answer to `name`."""
 
     name: str
     method: str

@@ -17,7 +17,7 @@ class Bound:
 
     def buffer(self, name, dtype, shape, init=None, *, output=False, strides=None, offset=0,
                elements=None, align_bytes=16):  # fmt: skip
-        """Add a buffer of its own; `init` as in a request, None poisons."""
+        """Add a new buffer; `init` as in a request, None poisons."""
         self.arguments[name] = self._buffer(
             name, dtype, shape, init, output, strides, offset, elements, align_bytes
         )
@@ -43,7 +43,7 @@ class Bound:
 
     def descriptor(self, name, dtype, shape, block_shape, init=None, *, output=False,
                    padding="zero"):  # fmt: skip
-        """Add a host tensor descriptor over a buffer of its own."""
+        """Add a host tensor descriptor over a new buffer."""
         base = self._buffer(name, dtype, shape, init, output, None, 0, None, 128)
         self.arguments[name] = {
             "kind": "descriptor", "base": base, "block_shape": list(block_shape),

@@ -1,4 +1,4 @@
-"""Which cubins the GPU tests need, and how they find them once `make_cubins.py` has made them."""
+"""The cubins that the GPU tests need, which `make_cubins.py` makes."""
 
 import json
 import os

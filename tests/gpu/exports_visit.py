@@ -42,7 +42,7 @@ def all_exports() -> Iterator[tuple[str, str, int]]:
 
 
 def ended(command: list[str]) -> tuple[str, int]:
-    """Return what a program said last, and its exit status."""
+    """Return the last output of a program, and its exit status."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=os.environ

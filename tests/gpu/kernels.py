@@ -1,4 +1,4 @@
-"""Kernels that do, right or wrong, what the launcher has to notice. Compiled by make_cubins.py."""
+"""Correct and wrong kernels for the launcher's checks. Compiled by make_cubins.py."""
 # ruff: noqa: N803 - constexprs are written in capitals
 
 import triton

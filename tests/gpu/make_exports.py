@@ -80,7 +80,7 @@ def make(children: Children, build: Build) -> None:
 
 
 def exported(build: Build, compiled: Compiled) -> Exported:
-    """Return the kernel as the service's record would tell it."""
+    """Return the kernel's record, as the service would answer it."""
     assert compiled.back is not None
     parameters = [
         Parameter(name=name, type=kind, role="runtime", hints=build.hints.get(name, []), value=None)

@@ -48,7 +48,7 @@ class TapeOnGpu:
         return self.made("randn.default", shape, {"list": shape}, **CUDA)
 
     def empty(self, shape: list[int], of: str = "fp32") -> int:
-        """Make a tensor that nobody wrote."""
+        """Create a tensor without writing to it."""
         return self.made("empty.memory_format", shape, {"list": shape}, of=of, **_typed(of))
 
     def full(self, shape: list[int], number: float, of: str) -> int:
@@ -56,7 +56,7 @@ class TapeOnGpu:
         return self.made("full.default", shape, {"list": shape}, number, of=of, **_typed(of))
 
     def launch(self, build: str, args: dict[str, Any], grid: int = 1, **scalars: str) -> None:
-        """Launch a cubin; `scalars` are the types of what is passed by value."""
+        """Launch a cubin; `scalars` are the types of arguments passed by value."""
         self.launch_kernel(build, DeviceKernel(*read_build(build), scalars), args, grid)
 
     def launch_kernel(

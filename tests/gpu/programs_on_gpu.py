@@ -53,7 +53,7 @@ class ProgramsOnGpu(httpx.Client):
 
 @contextmanager
 def programs_on_gpu(data: Path) -> Iterator[httpx.Client]:
-    """Yield a client of a tritond of its own once a program has run on its GPU."""
+    """Yield a client of a new tritond once a program has run on its GPU."""
     with running(data) as serving, ProgramsOnGpu(base_url=serving.base_url, timeout=150) as client:
         _wait(client, data / "log")
         yield client

@@ -1,6 +1,6 @@
 """The puzzles, and a notebook's matmul, as launches on a GPU: `python tests/gpu/puzzles.py`.
 
-Starts a `tritond up` of its own and prints each verdict beside the one a teacher would give.
+Starts its own `tritond up` and prints each verdict and the expected one.
 """
 # ruff: noqa: T201 - a script that reports
 

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def ended(command: list[str], limit_s: float) -> str:
-    """Return what a program prints, or why it did not."""
+    """Return the output of a program, or why it failed."""
     try:
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False

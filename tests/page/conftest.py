@@ -1,4 +1,4 @@
-"""`tritond up` on a port of its own, and pages of a real browser on it (`make test-page`).
+"""Starts `tritond up` on a free port, and opens its page in a real browser (`make test-page`).
 
 Collected only when TRITOND_TEST_CHROMIUM names the browser's program, and what needs a second
 Triton only when TRITOND_TEST_OTHER_TRITON names its Python. An error in a page's
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CHROMIUM = os.environ.get("TRITOND_TEST_CHROMIUM", "")
 OTHER_TRITON = os.environ.get("TRITOND_TEST_OTHER_TRITON", "")
 collect_ignore_glob = ([] if OTHER_TRITON else ["test_versions.py"]) if CHROMIUM else ["test_*.py"]
-# what a browser asks its maker for at its start is nobody's business here
+# block the browser's own requests to its vendor
 ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-gpu",
     "--disable-quic", "--disable-sync", "--no-first-run",
@@ -69,7 +69,7 @@ Visit = Callable[..., "Page"]
 
 @pytest.fixture
 def visit(up: Up, browser: Browser) -> Iterator[Visit]:
-    """Open the page in a browser of its own, once it shows what it compiled."""
+    """Open the page in a new browser context, and wait until it shows its compilation."""
     contexts: list[BrowserContext] = []
     said: list[str] = []
 
@@ -97,7 +97,7 @@ def visit(up: Up, browser: Browser) -> Iterator[Visit]:
         return page
 
     def note(kind: str, text: str, *, refused: bool, framed: bool) -> None:
-        # the browser tells of every 4xx; where one is what the test is about, that is no fault
+        # the browser reports every 4xx; tests of a refusal expect one
         is_refusal = text.startswith("Failed to load resource: the server responded with a status")
         is_kept_out = "frame-ancestors" in text
         if kind == "error" and not (refused and is_refusal) and not (framed and is_kept_out):

@@ -1,4 +1,4 @@
-"""What a person does on the page, by what they see and hear of it."""
+"""User actions on the page, by visible and accessible names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ PHONE: dict[str, Any] = {
     "is_mobile": True,
     "has_touch": True,
 }
-"""Of a browser's context."""
+"""Options of a browser context."""
 
 
 def write(page: Page, source: str) -> None:
-    """Paste `source` over what is in the editor."""
+    """Replace the editor's text by `source`."""
     page.evaluate("text => navigator.clipboard.writeText(text)", source)
     page.locator(SOURCE).focus()
     page.keyboard.press("Control+a")
@@ -25,7 +25,7 @@ def write(page: Page, source: str) -> None:
 
 
 def source_of(page: Page) -> str:
-    """Return what is in the editor."""
+    """Return the editor's text."""
     lines = page.locator(f"{SOURCE} .cm-line").all_inner_texts()
     return "\n".join(line.rstrip("\n") for line in lines)
 

@@ -1,4 +1,4 @@
-"""A proxy that serves tritond under a path of its own, as an operator's does."""
+"""A proxy that serves tritond under a path prefix, as operators do."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def programs(recording_deployment: Deployment) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
-    """What replays programs in this process as on a GPU."""
+    """Replays programs in this process as on a GPU."""
     from tests.programs.stand_in_program_gpu import Gpu
 
     return Gpu(monkeypatch)

@@ -1,6 +1,6 @@
 """A tape of what torch really does on the CPU: programs run eagerly, every op of ATen written down.
 
-What a replay gives is then held against what the program itself gave, bit by bit.
+Tests compare the result of a replay with the program's own, bit by bit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A process that records programs, each in a child that it forks, as a worker's zygote does.
 
-Tests have one of their own beside them: whoever prepares for recording changes torch for good.
+Tests use a separate one, since preparing to record changes torch permanently.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Replayed:
         return [found.kind for found in self.report.findings]
 
     def outputs(self, call: int) -> list[torch.Tensor]:
-        """What a call gave, as tensors."""
+        """The results of a call, as tensors."""
         structure = self.tape["outputs2" if call else "outputs"]["tuple"]
         found = []
         for position, item in enumerate(structure):
@@ -76,7 +76,7 @@ def replayed(
 
 
 def same_bits(found: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
-    """Whether tensors have the same types, shapes and bits."""
+    """Return True if tensors have the same types, shapes and bits."""
     return len(found) == len(expected) and all(
         a.dtype == b.dtype and a.shape == b.shape and _bits(a) == _bits(b)
         for a, b in zip(found, expected, strict=True)

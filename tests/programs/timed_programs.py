@@ -1,4 +1,4 @@
-"""Programs made ready to be timed, and a device of this machine that tells times, which says so."""
+"""Programs prepared for timing, and a CPU device that reports invented times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.programs.eager_recording import SEED
 
 
 class NoLaunches:
-    """Of a tape without kernels."""
+    """The name for a tape without kernels."""
 
     def launch(self, index: int, tensors: LiveTensors) -> None:
         raise AssertionError(f"op {index} is a launch")
@@ -117,12 +117,12 @@ def digests(outputs: Sequence[torch.Tensor]) -> list[int]:
 
 
 class SentTensors(dict[str, torch.Tensor]):
-    """What was sent of tensors that were held, by stage."""
+    """The sent tensors that were held, by stage."""
 
     def __init__(self) -> None:
         super().__init__()
         self.held = 0
-        """How many are held now."""
+        """The number of tensors held now."""
 
     def hold(self, tensor: torch.Tensor) -> _Held:
         """Return a copy that can be sent."""

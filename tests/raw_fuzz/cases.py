@@ -1,4 +1,4 @@
-"""What is sent: requests that are right, changed by chance until they mostly are not.
+"""The cases: valid requests with random changes, most of them invalid in the end.
 
 A case follows from its seed and its number alone, so that one can be sent again.
 """
@@ -152,7 +152,7 @@ BYTES = [
 
 @dataclass(frozen=True)
 class Case:
-    """What one connection sends, in pieces."""
+    """The bytes of one connection, in pieces."""
 
     number: int
     pieces: tuple[bytes, ...]

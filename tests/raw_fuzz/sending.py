@@ -1,4 +1,4 @@
-"""Sends cases to a service, many at a time, and counts what is answered."""
+"""Sends cases to a service, many at a time, and counts the answers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ IDLE_S = 0.25
 """After this long without an answer a case may be over: what it sent may be no whole request."""
 _PROBE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _PROBES_PER_WAIT = 2
-"""How many requests of ours the service answers first: a slow service is no silent one."""
+"""The number of our requests that the service must answer first: a slow service is not dead."""
 MOST_SHOWN = 600
 _PROBE_S = 60.0
 _T = TypeVar("_T")
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 NOT_IMPLEMENTED = 501
-"""The answer to a method that nobody knows: no error of the service."""
+"""The answer to an unknown method, which is not an error of the service."""
 
 
 @dataclass
 class Answered:
-    """What came of all cases."""
+    """The results of all cases."""
 
     connections: int = 0
     statuses: Counter[int] = field(default_factory=Counter)

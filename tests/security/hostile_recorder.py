@@ -1,6 +1,6 @@
 """A recorder that its program has taken over: the task runs the source as it stands.
 
-No torch: what counts here is what reaches the worker, whoever sends it.
+It needs no torch: only the messages to the worker matter, not their sender.
 """
 
 import json

@@ -40,7 +40,7 @@ def zygote_of(pool):
 
 
 def wait_until_dead(pids):
-    """Return when none of `pids` lives any more; fail with those that do."""
+    """Wait until all of `pids` have ended; fail with the remaining ones."""
 
     def left():
         return set(pids) & _parents().keys()

@@ -1,4 +1,4 @@
-"""What reads the texts of compilers: IR, assembly, messages; each with what these are made of."""
+"""The parsers of compilers' texts: IR, assembly, messages; each with pieces of its input."""
 
 from __future__ import annotations
 

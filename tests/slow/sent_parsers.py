@@ -1,4 +1,4 @@
-"""What reads texts that callers, children and tools send; each with what these are made of."""
+"""The parsers of texts from callers, children and tools; each with pieces of its input."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Soak:
         self._said: dict[str, Any] = {}
 
     def run(self, minutes: float) -> None:
-        """Have faults happen under load for `minutes`, then look at what is left."""
+        """Cause faults under load for `minutes`, then check the leftovers."""
         asking = threading.Thread(target=lambda: asyncio.run(self._load.run()), daemon=True)
         asking.start()
         for name, words in {"strangers": [str(self._seed)], "health": []}.items():
@@ -153,7 +153,7 @@ def _does_a_job(load: Load) -> bool:
 
 
 async def _left_over(redis_url: str) -> list[str]:
-    """Return what is left of jobs that are all over."""
+    """Return the leftovers of finished jobs."""
     async with connect(redis_url) as redis:
         for _ in range(100):
             left = [name async for name in redis.scan_iter(f"{keys.JOB}*", count=1000)]

@@ -1,4 +1,4 @@
-"""What happens to a deployment in a soak: parts are killed or frozen, and the store refuses."""
+"""Faults in a soak: parts are killed or frozen, and the store refuses."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ def killed_worker(deployment: Deployment, chance: random.Random) -> None:
 
 
 def stopped_worker(deployment: Deployment, chance: random.Random) -> None:
-    """A worker is told to stop, and started again."""
+    """Stop a worker by signal, and start it again."""
     _replaced(deployment, chance, lambda worker: worker.stop())
 
 
@@ -37,13 +37,13 @@ def _replaced(deployment: Deployment, chance: random.Random, end: Callable[[Proc
 def killed_children(deployment: Deployment, chance: random.Random) -> None:
     """Children and zygotes are killed, as the kernel does when memory runs out."""
     worker = chance.choice(deployment.workers)
-    children = sorted(descendants(worker.pid))  # none of one that has just been started
+    children = sorted(descendants(worker.pid))  # empty for a worker that has just started
     for pid in chance.sample(children, min(2, len(children))):
         _signalled(pid, signal.SIGKILL)
 
 
 def frozen_worker(deployment: Deployment, chance: random.Random) -> None:
-    """A worker is frozen until its leases are over, and then goes on."""
+    """Freeze a worker until its leases have expired, then let it continue."""
     worker = chance.choice(deployment.workers)
     worker.send(signal.SIGSTOP)
     time.sleep(5)
@@ -58,7 +58,7 @@ def killed_service(deployment: Deployment, chance: random.Random) -> None:
 
 
 def stopped_service(deployment: Deployment, chance: random.Random) -> None:
-    """The service is told to stop, and started again."""
+    """Stop the service by signal, and start it again."""
     deployment.stop_service()
     deployment.start_service()
 

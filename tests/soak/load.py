@@ -1,4 +1,4 @@
-"""What is asked of a deployment in a soak, and whether what comes back is right.
+"""The load of a soak, and the checks of its answers.
 
 Everybody asks until there is an answer, as a patient client does: what is refused for now, or
 broken off, is asked again. A wrong answer, an error of the service, and work that it forgot are
@@ -39,7 +39,7 @@ Judge = Callable[[dict[str, Any]], str | None]
 
 @dataclass(frozen=True)
 class Question:
-    """A POST, and who says what is wrong with its final answer, if anything is."""
+    """A POST, and a function that returns the errors in its final answer."""
 
     path: str
     body: dict[str, Any]
@@ -48,7 +48,7 @@ class Question:
 
 @dataclass
 class Load:
-    """Asks until told to stop; what it found is in its fields."""
+    """Sends requests until stopped; its fields have the findings."""
 
     url: str
     chance: random.Random

@@ -26,7 +26,7 @@ LONGEST_S = 60.0
 
 
 class Door:
-    """Where the service listens."""
+    """The address of the service."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -167,7 +167,7 @@ KINDS: tuple[Callable[[Door], Awaitable[str]], ...] = (
     a_large_product,
 )
 MAY_BE_TAKEN = {"many_in_a_row": "200", "objects_as_a_grid": "200"}
-"""Of the first only some are answered; errors of the second are within an answer."""
+"""Only some of the first are answered; errors of the second are within an answer."""
 
 
 class Strangers:

@@ -1,4 +1,4 @@
-"""What tests of sweeps ask: the deployment of all, and one with API keys."""
+"""Deployments for tests of sweeps: the shared one, and one with API keys."""
 
 from tests.integration.service.conftest import teams
 

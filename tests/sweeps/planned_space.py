@@ -40,7 +40,7 @@ def refusals(*arguments: Any, **named: Any) -> list[tuple[str, str]]:
 
 
 def pointers(space: Any, *where: str, base: dict[str, Any]) -> list[str]:
-    """Where the space is refused; where it is none, all bodies have what the base has."""
+    """Return the place of a refusal; without one, all bodies must match the base."""
     try:
         found = plan(space, *where, base=base)
     except RequestRejected as rejected:

@@ -1,4 +1,4 @@
-"""What generated kernels choose from: types, shapes, and how they go together."""
+"""The choices of generated kernels: types, shapes, and their combinations."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Disagreement:
 
     @property
     def kind(self) -> str:
-        """What a smaller kernel must also show: other numbers, or an error of the same type."""
+        """The failure that a smaller kernel must show: other numbers, or the same error type."""
         lines = self.what.strip().split("\n")
         return lines[-1].partition(":")[0] if len(lines) > 1 else ""
 

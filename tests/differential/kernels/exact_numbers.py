@@ -42,7 +42,7 @@ class Kind:
 
     @property
     def is_int(self) -> bool:
-        """Whether it is an integer of 8 bits or more."""
+        """Return True for an integer of 8 bits or more."""
         return not self.is_float and self.bits > 1
 
     @property
@@ -77,7 +77,7 @@ KINDS = {
 
 
 def wrapped(kind: Kind, value: int) -> Number:
-    """Return the lowest bits of an integer as one of `kind`."""
+    """Return the lowest bits of an integer as a number of `kind`."""
     if kind.is_bool:
         return bool(value & 1)
     value &= (1 << kind.bits) - 1
@@ -182,7 +182,7 @@ _FP8 = {
 
 
 def converted(source: Kind, target: Kind, value: Number) -> Number:
-    """Return a number as one of another type, as `.to` does. Raises `Undefined`."""
+    """Return a number converted to another type, as `.to` does. Raises `Undefined`."""
     if target.is_bool:
         return value != 0
     if not source.is_float:
@@ -298,7 +298,7 @@ def bitwise(kind: Kind, a: Number, b: Number, sign: str) -> Number:
 
 
 def fused(kind: Kind, a: Number, b: Number, c: Number) -> Number:
-    """Return `a * b + c`, rounded once. Raises `Undefined` for what is not finite."""
+    """Return `a * b + c`, rounded once. Raises `Undefined` for non-finite numbers."""
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
         raise Undefined("a fused product of what is not finite")
     exact = Fraction(a) * Fraction(b) + Fraction(c)

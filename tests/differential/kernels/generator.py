@@ -25,7 +25,7 @@ _MOST_REPAIRS = 20
 
 
 class TooManyUndefined(Exception):
-    """What is left of a kernel is not worth a comparison."""
+    """The rest of a kernel is not worth a comparison."""
 
 
 def kernel_of(seed: int) -> tuple[Kernel, Expected | None]:

@@ -93,7 +93,7 @@ class UndefinedAt(Undefined):
 
 
 def expected(kernel: Kernel) -> Expected:
-    """Return what the buffers hold when all programs have run, in order. Raises `UndefinedAt`."""
+    """Return the contents of the buffers after all programs, run in order. Raises `UndefinedAt`."""
     buffers = {buffer.name: list(buffer.values) for buffer in kernel.buffers}
     width, height, depth = kernel.grid
     for pid in range(width * height * depth):

@@ -1,4 +1,4 @@
-"""What an operation of an expression is: Triton source, and a plain meaning in loops."""
+"""Operations of expressions: Triton source, and a plain meaning in loops."""
 
 from __future__ import annotations
 

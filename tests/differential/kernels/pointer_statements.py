@@ -23,7 +23,7 @@ from tests.differential.kernels.tiles import Node, Tile, spread
 
 @dataclass(frozen=True)
 class Walk(Statement):
-    """Combines what a pointer meets into a variable; `condition` lets it begin at `other`."""
+    """Combines the elements at a pointer into a variable; `condition` lets it start at `other`."""
 
     pointer: str
     buffer: str

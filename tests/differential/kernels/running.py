@@ -26,7 +26,7 @@ from tests.differential.kernels.kernel import Kernel
 
 TARGET = Target("cuda", 90, 32)
 Memory = dict[str, bytes]
-"""What the buffers hold, by name."""
+"""The contents of the buffers by name."""
 
 
 class Refused(Exception):
@@ -58,7 +58,7 @@ class Given:
 
 @dataclass(frozen=True)
 class OnDevice:
-    """One kernel from one stage of its IR, as text and as what a launch runs."""
+    """One kernel from one stage of its IR, as text and in the form of a launch."""
 
     kernel: Kernel
     artifact: str

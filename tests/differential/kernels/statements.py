@@ -29,7 +29,7 @@ INDENT = "    "
 
 
 Expected = dict[str, list[Number]]
-"""What the buffers hold in the end, by name."""
+"""The final contents of the buffers by name."""
 
 
 @dataclass
@@ -145,7 +145,7 @@ class Statement:
         yield self
 
     def without(self) -> Statement | None:
-        """Return a statement that may stand for it, where it is `Undefined`."""
+        """Return a statement that may replace it if it is `Undefined`."""
         return None
 
 

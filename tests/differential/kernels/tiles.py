@@ -1,4 +1,4 @@
-"""What an expression of a generated kernel is: a tree, and the tile of numbers that it gives."""
+"""Expressions of generated kernels: a tree, and the tile of numbers that it evaluates to."""
 
 from __future__ import annotations
 

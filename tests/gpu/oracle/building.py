@@ -1,4 +1,4 @@
-"""From a candidate to a case: compiled, told in NumPy, given a launch with one possible result."""
+"""Turns a candidate into a case: compiled, translated to NumPy, with a determined launch."""
 
 import json
 import re
@@ -133,7 +133,7 @@ def _searched(
 
 
 def _score(made: Watched) -> float:
-    """Return how much a launch tells: 1 and above is enough, 0 is nothing."""
+    """Return the value of a launch as a test: 1 and above is enough, 0 is nothing."""
     changed = finite = size = 0
     different = False
     for before, after in zip(made.before, made.after, strict=True):

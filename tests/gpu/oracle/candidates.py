@@ -62,7 +62,7 @@ class Candidate:
     files: dict[str, str]
     guesses: tuple[Guess, ...]
     launch: GuessedLaunch | None = None
-    """The only one that makes sense, where somebody knows it."""
+    """The only sensible value, if known."""
     draw: int = 0
     """Those of another draw have another seed."""
 
@@ -159,7 +159,7 @@ def of_package(
         try:
             files = needed_files(root, kernel.file, kernel.name)
         except (SyntaxError, RecursionError):
-            continue  # one of its modules is no Python
+            continue  # one of its modules is not Python
         yield Candidate(name, kernel.name, text, files, _guesses(kernel, draw), draw=draw)
 
 

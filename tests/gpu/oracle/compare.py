@@ -1,4 +1,4 @@
-"""Compares what a GPU made of the cases with what runs on this machine, and prints the table.
+"""Compares a GPU's results for the cases with those of this machine, and prints the table.
 
 `python -m tests.gpu.oracle.compare VISIT [--device artifact|cpu]... [ID...]`, with
 the folder that a visit filled. A line for each case and device is kept in `agreements.jsonl`.

@@ -1,4 +1,4 @@
-"""How what a device made of a case agrees with what a GPU made of it."""
+"""Compares a device's result for a case with a GPU's."""
 
 import re
 from dataclasses import asdict, dataclass, field
@@ -38,7 +38,7 @@ class Agreement:
 
 
 def is_exact(ir: str) -> bool:
-    """Whether nothing in a kernel contracts, approximates, or depends on an order of sums."""
+    """Return True if nothing in a kernel contracts, approximates, or reorders sums."""
     if _APPROXIMATE.search(ir):
         return False
     if not _FLOAT_SUM.search(ir):

@@ -1,4 +1,4 @@
-"""What a case is run on here: a function from a case and its folder to the buffers afterwards."""
+"""Devices that run a case here: functions from a case and its folder to the final buffers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

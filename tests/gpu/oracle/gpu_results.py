@@ -1,4 +1,4 @@
-"""What a visit brought back: the buffers of every case after its launch on a GPU."""
+"""The results of a visit: the buffers of every case after its launch on a GPU."""
 
 import json
 import zipfile
@@ -15,7 +15,7 @@ from launch.buffers.allocation import materialise
 
 @dataclass(frozen=True)
 class GpuResult:
-    """One case and what a GPU made of it: the elements of each allocation, before and after."""
+    """One case with a GPU's result: the elements of each allocation, before and after."""
 
     case: dict[str, Any]
     folder: Path

@@ -1,6 +1,6 @@
-"""Launches for kernels that nobody says how to launch: grids, sizes, strides, buffers, from a seed.
+"""Guessed launches of kernels: grids, sizes, strides, buffers, from a seed.
 
-Most do not fit their kernel; a launch is taken when the CPU device finds nothing wrong with it.
+Most do not fit their kernel; a launch is kept if the CPU device finds no error in it.
 """
 
 from __future__ import annotations

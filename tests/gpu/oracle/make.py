@@ -61,7 +61,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Draw:
-    """Which kernels are tried: at most so many of each package, none of the names in `without`."""
+    """The kernels to try: at most so many of each package, none of the names in `without`."""
 
     origins: tuple[str, ...]
     most: int
@@ -119,7 +119,7 @@ def _work(number: int, processes: int, draw: Draw, end: float) -> None:
 
 
 def pack() -> str:
-    """Pack what a GPU machine needs of all cases: cubins and launches."""
+    """Pack the parts of all cases that a GPU machine needs: cubins and launches."""
     archive = FOLDER / "visit.tar.xz"
     folders = sorted(path.parent for path in (FOLDER / "cases").glob("*/case.json"))
     with tarfile.open(archive, "w:xz", preset=6) as tar:

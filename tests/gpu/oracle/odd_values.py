@@ -20,7 +20,7 @@ _EDGES = [
 
 
 def odd_values(name: str, kind: str, size: int) -> dict[str, Any]:
-    """Return how the buffer `name`, one of x, y, w and z, begins: each has an order of its own."""
+    """Return the initial buffer `name`, one of x, y, w and z; each has its own order."""
     if name == "z" and kind == "i1":
         return {"kind": "full", "value": 1}
     shift = {"x": 0, "y": 1, "z": 2, "w": 3}[name]

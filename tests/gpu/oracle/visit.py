@@ -36,7 +36,7 @@ ZIPS = 6
 
 
 def main() -> None:
-    """Run all cases and write what came of them."""
+    """Run all cases and write the results."""
     started, out = time.monotonic(), Path(os.environ.get("OUT", tempfile.gettempdir()))
     cases = list(unpacked(Path(sys.argv[1])))
     print(f"{len(cases)} cases unpacked in {time.monotonic() - started:.1f} s", flush=True)
@@ -106,7 +106,7 @@ class Crew:
 
     def _give(self, connection: Connection, process: Any) -> None:
         case = self._waiting.pop()
-        with suppress(BrokenPipeError):  # it has died, which the next read tells
+        with suppress(BrokenPipeError):  # it has died, which the next read reports
             connection.send(case)
         self._running[connection] = process, case, time.monotonic()
 

@@ -32,7 +32,7 @@ class Undetermined(Exception):
 
 @dataclass
 class Watched:
-    """What a launch made: the bytes of each allocation, and what was noticed."""
+    """The results of a launch: the bytes of each allocation, and the findings."""
 
     before: list[np.ndarray]
     after: list[np.ndarray]
@@ -62,7 +62,7 @@ def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> W
 
 
 def is_well_conditioned(text: str, kernel: str, launch: dict[str, Any], made: Watched) -> bool:
-    """Whether the last bit of inputs leaves all results within their tolerance."""
+    """Return True if the last bit of inputs leaves all results within their tolerance."""
     module: dict[str, Any] = {"__name__": "told"}
     exec(compile(text, "told.py", "exec"), module)
     allocations, arguments = bound(module, kernel, launch)
@@ -200,7 +200,7 @@ def _poison_undefined(module: dict[str, Any]) -> None:
 
 
 class _Watch:
-    """Puts itself under the module's loads and stores; tells races between programs."""
+    """Intercepts the module's loads and stores to find races between programs."""
 
     def __init__(self, module: dict[str, Any], *, poisoned: bool) -> None:
         self.program = -1

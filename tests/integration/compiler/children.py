@@ -18,12 +18,12 @@ from typing import Any
 
 ROOT = Path(__file__).parents[3]
 ENVELOPE = ("task", "most_cpu_s")
-"""What a header says to this module; the rest is the task's."""
+"""The header fields that this module reads; the rest is the task's."""
 
 
 @dataclass
 class Ended:
-    """How a child ended: its last frame's header, its stages, its output, its signal."""
+    """The end of a child: its last frame's header, its stages, its output, its signal."""
 
     last: dict[str, Any] | None
     stages: dict[str, bytes]

@@ -1,4 +1,4 @@
-"""Compiles kernels with `triton.compile`, each in a process of its own: what ours must equal.
+"""Compiles kernels with `triton.compile`, each in a new process: the expected results.
 
 Reads a JSON request a line on stdin and prints the stages as a line of JSON; each is compiled in a
 fork of a process that has imported Triton and done nothing else. User code is loaded under its

@@ -1,4 +1,4 @@
-"""What Triton's JIT tells its hooks of one launch, in a process of its own, and the PTX it makes.
+"""Captures the data that Triton's JIT passes to its hooks for one launch, and its PTX.
 
 Reads {"source", "path"} on stdin; the source defines `launch(fn)`-less kernels `kernel`, and
 `ARGUMENTS` and `KEYWORDS` to call it with.

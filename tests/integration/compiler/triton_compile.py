@@ -1,4 +1,4 @@
-"""`triton.compile` as one calls it in a program of one's own: a process for each kernel."""
+"""`triton.compile` as programs call it: a new process for each kernel."""
 
 from __future__ import annotations
 

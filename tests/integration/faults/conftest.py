@@ -1,4 +1,4 @@
-"""A deployment of its own, whose parts these tests stop and whose store they make refuse."""
+"""A separate deployment, whose parts these tests stop and whose store they make refuse."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ Refusal = Callable[[EmbeddedValkey, StoreClient], AbstractAsyncContextManager[No
 
 @asynccontextmanager
 async def busy(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
-    """A script of somebody's runs for ever: BUSY."""
+    """A foreign script runs forever: BUSY."""
     before = (await redis.config_get("busy-reply-threshold"))["busy-reply-threshold"]
     await redis.config_set("busy-reply-threshold", "20")
     client = connect_blocking(valkey.url)
@@ -34,7 +34,7 @@ async def busy(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None
 
 @asynccontextmanager
 async def full_disk(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
-    """The append-only file cannot be written, as there is no space left: MISCONF.
+    """The append-only file cannot be written because the disk is full: MISCONF.
 
     The next file of the log is /dev/full, on which every write fails as on a full disk.
     """

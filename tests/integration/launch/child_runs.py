@@ -130,7 +130,7 @@ def _described(allocation, buffer, strides, dtype):
 
 @dataclass
 class ChildRun:
-    """How a run ended, and its report."""
+    """The end of a run, and its report."""
 
     outcome: ChildOutcome
     bound: Bound

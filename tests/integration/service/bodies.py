@@ -44,7 +44,7 @@ def busy(cpu_s: float, comment: str, **changes: Any) -> dict[str, Any]:
 
 
 def vector_add(comment: str = "", **changes: Any) -> dict[str, Any]:
-    """A vector add of its own key: `comment` stands behind the kernel."""
+    """A vector add with its own key: `comment` is appended to the kernel."""
     body = good("vector_add", **changes)
     return body | {"source": f"{body['source']}\n# {comment}\n"}
 

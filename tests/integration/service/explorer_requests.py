@@ -1,4 +1,4 @@
-"""What plug-ins of editors post to Compiler Explorer's API."""
+"""Requests of editor plug-ins to Compiler Explorer's API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JSON = {"accept": "application/json"}
 
 
 def plug_in_body(source: str, flags: str, compiler: str, **filters: bool) -> dict[str, Any]:
-    """What compiler-explorer.nvim posts; an empty table is an object in its JSON."""
+    """A request of compiler-explorer.nvim; an empty table is an object in its JSON."""
     usual = {
         "binary": False,
         "commentOnly": True,

@@ -1,4 +1,4 @@
-"""What the kernels beside it use."""
+"""A module that the kernels beside it import."""
 
 import triton
 

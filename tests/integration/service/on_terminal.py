@@ -1,4 +1,4 @@
-"""The command `tritonc` while it runs: on a terminal of its own, as a person has it, or piped."""
+"""The command `tritonc` while it runs: on a pseudo-terminal, or piped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND = [sys.executable, "-m", "tritonc"]
 
 
 class OnTerminal:
-    """A command with a terminal of its own; `said` is all that it wrote there."""
+    """A command on its own terminal; `said` is its whole output there."""
 
     def __init__(self, words: list[str], folder: Path, url: str, **environment: str) -> None:
         self._ours, theirs = pty.openpty()
@@ -33,13 +33,13 @@ class OnTerminal:
         os.set_blocking(self._ours, False)
 
     def reads(self, words: str) -> bool:
-        """Whether `words` were written by now."""
+        """Return True if `words` have been written."""
         try:
             while data := os.read(self._ours, 1 << 16):
                 self.said += data.decode()
         except BlockingIOError:
             pass
-        except OSError:  # what Linux says once nobody writes any more
+        except OSError:  # Linux reports this after the last writer has closed
             pass
         return words in self.said
 

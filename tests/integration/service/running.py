@@ -22,7 +22,7 @@ from tests.waiting import LIMIT_S, wait_until
 
 ROOT = Path(__file__).parents[3]
 _PORTS: list[socket.socket] = []
-"""Of `free_port`: held until these tests end."""
+"""Sockets of `free_port`, held until these tests end."""
 _TRIED = ROOT / ".cache/tests/targets_tried.json"
 """The targets that workers of this toolchain compiled for: trying them takes 3 s of CPU time.
 
@@ -179,7 +179,7 @@ async def prepare(redis_url: str) -> None:
 
 
 async def note_tried(redis_url: str) -> None:
-    """Note what the trials of a worker found, for the stores of others."""
+    """Record the self-test of a worker, for the stores of other tests."""
     async with connect(redis_url) as redis:
         names = [name async for name in redis.scan_iter(f"{keys.TARGETS_TRIED}*")]
         tried = {name.decode(): (await redis.get(name)).decode() for name in names}
@@ -191,7 +191,7 @@ async def note_tried(redis_url: str) -> None:
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens, and which nobody else is given while these tests run.
+    """Return a port that is free and stays reserved while these tests run.
 
     A socket that is bound and does not listen holds it: a server of ours may listen there, now and
     again after a stop, and who connects before that is refused.
@@ -205,7 +205,7 @@ def free_port() -> int:
 
 
 def ended(client: httpx.Client, url: str) -> dict[str, Any]:
-    """Return what is under way at `url` when it has ended, however long that takes."""
+    """Wait without a limit for the job at `url` to end, and return it."""
 
     def is_over() -> bool:
         state = client.get(url, params={"wait": 30}).json()["state"]

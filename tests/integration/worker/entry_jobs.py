@@ -1,4 +1,4 @@
-"""Jobs for a GPU's consumer: what a fake launcher is to do, and how that ended."""
+"""Jobs for a GPU's consumer: instructions for a fake launcher, and the outcomes."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from tests.waiting import comes_true
 
 
 class Entry(BaseModel):
-    """A job that only names what the fake launcher is to do."""
+    """A job that only carries instructions for the fake launcher."""
 
     entry: str
 

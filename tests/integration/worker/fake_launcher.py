@@ -1,4 +1,4 @@
-"""A launcher without a GPU: a fake that speaks the protocol and does what a job's entry says.
+"""A launcher without a GPU: it speaks the protocol and follows the entry of each job.
 
 What the worker does with launchers is tested with it; what launchers do is tested on real GPUs.
 """
@@ -22,7 +22,7 @@ BOOTSTRAP = (
     "from tests.integration.worker.fake_launcher import main; main(sys.argv[2:])"
 )
 SHARED = b"elements" * (1 << 13)
-"""An output that is no smaller than those that are shared."""
+"""An output large enough for shared memory."""
 SICK = "TRITOND_TEST_SICK"
 """Names a file in the launchers' environment; while it exists, health checks fail."""
 HOLD = "TRITOND_TEST_HOLD"
@@ -99,7 +99,7 @@ def _wait(entry, say) -> None:
 
 
 def _send_memory(result: int, order: frame.Frame, entry: str) -> None:
-    """Send an output in memory of its own: as it should be, twice, or left open to change."""
+    """Send an output in shared memory: correctly, twice, or without a seal."""
     memory = os.memfd_create("output", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.write(memory, SHARED)
     if entry != "unsealed":

@@ -1,4 +1,4 @@
-"""A task that is kept, and one that is not, which show what becomes of their process."""
+"""Tasks in kept and in single-use processes, which report the state of their process."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ _SEEN = []
 
 
 def acted(header, body, send):
-    """Do what the header says; every result tells the process and what was seen before."""
+    """Follow the header; every result has the process id and the earlier headers."""
     before = list(_SEEN)
     _SEEN.append(header.get("name"))
     if header.get("print"):

@@ -1,4 +1,4 @@
-"""Tasks that are warm only once a file is there: it stands for a machine with too much to do."""
+"""Tasks that are warm only once a file exists, as on a busy machine."""
 
 import os
 import time

@@ -71,7 +71,7 @@ KERNELS = {
 
 
 class _Patches:
-    """What puts the stand-in in place, for as long as this process lives."""
+    """Keeps the fake in place while this process lives."""
 
     @staticmethod
     def setitem(mapping, name, value):

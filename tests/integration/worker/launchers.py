@@ -1,4 +1,4 @@
-"""Launchers of a worker, each a fake that does what the entry of its job says, and their jobs."""
+"""Fake launchers of a worker, which follow the entries of their jobs, and such jobs."""
 
 import contextlib
 import os
@@ -65,7 +65,7 @@ async def launch(launchers, entry=GOOD, caller="ada", isolation="caller", deadli
 
 
 def program(entry):
-    """Return a program whose tape is what the fake launcher is to do."""
+    """Return a program whose tape instructs the fake launcher."""
     return ProgramOrder(
         tape=entry.encode(), inputs_tape=None, kernels={}, launches=[], seed=0, memory_bytes=1
     )

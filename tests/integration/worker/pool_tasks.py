@@ -1,4 +1,4 @@
-"""Small tasks that show what a pool does with a child's words."""
+"""Small tasks that test a pool's handling of a child's messages."""
 
 import os
 import sys
@@ -62,7 +62,7 @@ def prewarm(profile):
 
 
 def look(header, body, send):
-    """Tell what the body is, whether it can be changed, and which descriptors are open."""
+    """Report the body, whether it can be changed, and the open descriptors."""
     try:
         body[0] = 1
         is_changed = True

@@ -1,4 +1,4 @@
-"""What a cheat is: a file as a model hands it in, a launch that judges it, what must come out."""
+"""A cheat: a candidate's file, a launch that judges it, and the expected answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILES = Path(__file__).parents[2] / "kernels" / "cheats"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What kernels are asked for; `in_torch` is the same reference for the naive evaluator."""
+    """A task for kernels; `in_torch` is the same reference for the naive evaluator."""
 
     arguments: Mapping[str, Any]
     constexprs: Mapping[str, Any]
@@ -20,7 +20,7 @@ class Task:
     reference: str
     in_torch: Callable[..., Any]
     tolerance: Mapping[str, Any] = field(default_factory=dict)
-    """Of the reference; where empty, the defaults by dtype."""
+    """Tolerance of the reference; if empty, the defaults by dtype."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Answer:
     problem: str | None = None
 
     def differs(self, launch: Mapping[str, Any]) -> str | None:
-        """Return what of a launch is not as this says; `None` if all is."""
+        """Return the differences of a launch from this expectation; `None` if there are none."""
         slug = (launch["problem"] or {}).get("slug")
         if slug != self.problem:
             return f"{launch['state']} with {launch['problem']}, not {self.problem}"
@@ -60,7 +60,7 @@ def failed(slug: str) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Cheat:
-    """One file of tests/kernels/cheats, what each device must answer, and why others believe it."""
+    """One file of tests/kernels/cheats, each device's expected answer, and why it fools others."""
 
     file: str
     classes: str
@@ -77,9 +77,9 @@ class Cheat:
     on_gpu: Mapping[str, Any] = field(default_factory=dict)
     """The same on a GPU only."""
     interpreted: bool = True
-    """Whether the naive evaluator is taken in on a CPU, too, where it runs Triton's interpreter."""
+    """True if the naive evaluator is also fooled on a CPU, where it uses Triton's interpreter."""
     reference_first: bool = True
-    """Whether the naive evaluator computes what it expects before the candidate runs, or after."""
+    """True if the naive evaluator computes the expected values before the candidate runs."""
 
     @property
     def source(self) -> str:

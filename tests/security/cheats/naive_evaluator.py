@@ -27,7 +27,7 @@ def evaluate(
     right = reference(**inputs)
     shape, dtype, device = right.shape, right.dtype, right.device
     del right
-    time_us(lambda: reference(**inputs), device, repeats)  # what a speedup is told against
+    time_us(lambda: reference(**inputs), device, repeats)  # the baseline of the speed-up
     expected = reference(**inputs) if reference_first else None
     actual = torch.empty(shape, dtype=dtype, device=device)
     run(**inputs, output_ptr=actual)

@@ -33,14 +33,14 @@ AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Believed:
-    """What the naive evaluator says of a candidate, and its time where it says one."""
+    """The naive evaluator's verdict on a candidate, and its time if there is one."""
 
     word: str
     us: float | None
 
 
 def all_believed(folder: Path, **environment: str) -> dict[str, Believed]:
-    """Return what came of every cheat, from a process that has torch."""
+    """Return the results of every cheat, from a process with torch."""
     told = folder / "believed.json"
     command = [sys.executable, "-m", "tests.security.cheats.naive_runs", str(told)]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
@@ -91,7 +91,7 @@ def start(cheat: Cheat) -> tuple[int, int]:
 
 
 def collect(pid: int, pipe: int, deadline: float) -> dict[str, Any]:
-    """Return what a process wrote first."""
+    """Return the first output of a process."""
     try:
         ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
         line = os.read(pipe, 65536).split(b"\n")[0] if ready else None
@@ -107,7 +107,7 @@ def collect(pid: int, pipe: int, deadline: float) -> dict[str, Any]:
 
 
 def judge(cheat: Cheat) -> dict[str, Any]:
-    """Import the file, as harnesses do, and believe what comes of it."""
+    """Import the file, as harnesses do, and trust the result."""
     import torch
 
     from tests.security.cheats.naive_evaluator import evaluate

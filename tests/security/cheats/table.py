@@ -1,4 +1,4 @@
-"""Every cheat, and what each device must answer. docs/explanation/measuring.md has the classes."""
+"""All cheats and each device's expected answers. docs/explanation/measuring.md has the classes."""
 
 from __future__ import annotations
 
@@ -287,6 +287,6 @@ CHEATS = (*STATE, *MEMORY, *FAULTS, *VALUES_OF_INPUTS, *HOST, *HONEST)
 
 
 def name_of(cheat: Cheat) -> str:
-    """Return what a test of it is called."""
+    """Return the name of its test."""
     checks = "".join(f"+{check}" for check in cheat.changes.get("checks", ()))
     return f"{cheat.classes.replace(' ', ',')}-{cheat.file}{checks}"

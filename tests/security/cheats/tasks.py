@@ -1,4 +1,4 @@
-"""What the kernels of the cheats are asked for: small tasks of the kind that models are given.
+"""The tasks of the cheats: small ones of the kind that models are given.
 
 Inputs have no seeds, so that the service draws them.
 """
@@ -41,7 +41,7 @@ def _add(arguments: dict[str, Any], **more: Any) -> Task:
 
 ADD = _add(_sum_of(ELEMENTS))
 ADD_ODD = _add(_sum_of(ELEMENTS - 7))
-"""The size is no multiple of a block, nor of 16 bytes."""
+"""The size is not a multiple of a block, nor of 16 bytes."""
 ADD_WHOLE = _add(_sum_of(96 * 1024))
 """The size is a multiple of the block."""
 ADD_ZEROS = _add(_sum_of(ELEMENTS, _given(ELEMENTS, kind="zeros")))
@@ -75,7 +75,7 @@ OTHERS_NUMBERS = Task(
     "def reference(x_ptr, **_):\n    return np.full_like(x_ptr, 7.0)\n",
     in_torch=lambda x_ptr, **_: x_ptr * 0 + 7.0,
 )
-"""Right would be who reads the sevens that another caller had in memory before."""
+"""Only a kernel that reads another caller's old memory, full of sevens, can be right."""
 NO_FOREIGN_WORDS = Task(
     arguments={"output_ptr": _out(1024, dtype="i32")},
     constexprs={"BLOCK": 1024},

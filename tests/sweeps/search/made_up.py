@@ -1,4 +1,4 @@
-"""A GPU by its own account: variants have made-up times, and launches that say what they are told.
+"""An invented GPU: variants have given times, and launches report what they are given.
 
 What is tested with it is the search alone; no kernel runs.
 """
@@ -45,7 +45,7 @@ class MadeUpGpu:
         self.random = random.Random(self.seed)
 
     def run(self, run):
-        """Return what the run comes to; its interval is what launchers allow between two runs."""
+        """Return the result of the run; its interval is what launchers allow between two runs."""
         self.ran.append(run)
         verdict = self.verdicts.get(run.index, Verdict.PASSED)
         time = self.times_us[run.index] * self.clock(len(self.ran))

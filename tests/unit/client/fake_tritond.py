@@ -1,6 +1,6 @@
-"""A fake service: answers what the test wrote down, in that order, and keeps what it was asked.
+"""A fake service: sends the test's answers in order, and stores the requests.
 
-It stands in where httpx would open a connection, so the client under test is the whole client.
+It replaces httpx's connections, so the whole client is under test.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which modules of ours a module imports, directly or not, read from their sources."""
+"""Finds the modules of ours that a module imports, directly or not, from their sources."""
 
 import ast
 from collections.abc import Iterable, Iterator

@@ -24,5 +24,5 @@ def application() -> FastAPI:
 
 @cache
 def document() -> dict[str, Any]:
-    """Return the OpenAPI document; nobody changes it."""
+    """Return the OpenAPI document, which must not be modified."""
     return application().openapi()

@@ -1,4 +1,4 @@
-"""An autotuned kernel, the file of its results as children write it, and who reads that file."""
+"""An autotuned kernel, the result file that children write, and its reader."""
 
 from __future__ import annotations
 

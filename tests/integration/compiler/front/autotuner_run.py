@@ -38,7 +38,7 @@ class Driver:
 
 
 class Tensor:
-    """Has what the autotuner asks of a tensor: the name of its type."""
+    """Has the one attribute that the autotuner reads of a tensor: the name of its type."""
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype

@@ -1,4 +1,4 @@
-"""Has kernels told in NumPy by a child, and runs what came as an ordinary module."""
+"""Has a child translate kernels to NumPy, and runs the result as an ordinary module."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def stages_of(children: Children, path: Path, request: dict[str, Any]) -> dict[s
 
 
 def of_ir(children: Children, ir: bytes, stage: str, kernel: str, path: Path | None = None) -> Told:
-    """What the task makes of IR. Raises AssertionError with the words of its refusal."""
+    """The task's result for IR. Raises AssertionError with the message of a refusal."""
     files = {"user.py": path.read_text()} if path else {}
     ended = children.run(header(stage, files), ir)
     assert "numpy" in ended.stages, ended.last

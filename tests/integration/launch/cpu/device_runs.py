@@ -60,6 +60,6 @@ class DeviceLaunch:
 
 
 def findings_of(run):
-    """What a run found, in words, without columns."""
+    """The findings of a run in words, without columns."""
     found = [*run.watch.findings, *([run.stopped] if run.stopped else [])]
     return [{**asdict(one), "column": None} for one in found]

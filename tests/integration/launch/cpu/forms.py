@@ -36,7 +36,7 @@ ALL_AT_ONCE = 1 << 40
 
 @dataclass(frozen=True)
 class Forms:
-    """What is told of one kernel, and what runs."""
+    """The translations of one kernel, and the module that runs."""
 
     kernel: str
     artifact: str
@@ -77,7 +77,7 @@ class Forms:
 
 
 def value_of(memory: ArrayMemory, parameter: BatchedParameter, argument: Any) -> Any:
-    """What the run form gets for an array or a number."""
+    """The run form's argument for an array or a number."""
     kind = parameter.type
     if kind.startswith("*"):
         return memory.pointer(argument, kind[1:])

@@ -201,7 +201,7 @@ class Writer:
         self._results(values, made, kinds)
 
     def _moved(self, inner: dict[str, list[str]], kind: str) -> str:
-        """What a loop carries on: of pointers one that moves."""
+        """The variable that a loop carries: for pointers a moving one."""
         if kind != POINTER:
             return self._last(inner, kind)
         return self._let(f"tt.addptr {inner[POINTER][-1]}, {self._one} : {POINTER}, i32")

@@ -99,7 +99,7 @@ class Launch:
 
 
 class Choices(random.Random):
-    """What is chosen from; `plain` ones name nothing but Triton."""
+    """The choices; `plain` ones name only Triton."""
 
     plain = False
 

@@ -1,4 +1,4 @@
-"""What Triton's own JIT specializes, in a process of its own: what inference must equal.
+"""The specialization of Triton's own JIT, in a new process: the expected result of inference.
 
 Reads {"source", "launches": [{"kernel", "arguments"}]} on stdin. The hook that Triton calls before
 it compiles is given every specialization, and stops it there.

@@ -1,4 +1,4 @@
-"""Asks a running system for what is derived from compilations."""
+"""Requests results that are derived from compilations from a running system."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def compiled(post: Post, name: str, **changes: Any) -> dict[str, Any]:
 
 
 def get(http: httpx.Client, compilation: dict[str, Any], path: str, wait: float = 60) -> Any:
-    """GET what is derived from `compilation`, waiting for it."""
+    """GET a result that is derived from `compilation`, waiting for it."""
     return http.get(f"{compilation['url']}/{path}", params={"wait": wait})
 
 

@@ -1,4 +1,4 @@
-"""How launches are posted, to the shared deployment and to one with API keys and no worker."""
+"""Posts launches to the shared deployment, and to one with API keys and no worker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.integration.service.launches.bodies import written
 from tests.integration.service.running import Deployment
 
 SCHEMA = Draft202012Validator(LaunchRequest.model_json_schema())
-"""As OpenAPI has it: what the service accepts must fit it."""
+"""The OpenAPI document: every accepted request must match it."""
 RETURNED = {"return": {"out_ptr": "values"}}
 
 
@@ -42,7 +42,7 @@ def launch(http: httpx.Client) -> Launch:
 
 
 def values(launch: Launch, code: str, arguments: dict[str, Any], **changes: Any) -> Any:
-    """What `out_ptr` holds after the kernel that `code` defines."""
+    """Return the contents of `out_ptr` after running the kernel that `code` defines."""
     body = written(code, arguments, **RETURNED, **changes)
     answer = launch(body)
     assert answer["state"] == "completed", answer["problem"]

@@ -1,4 +1,4 @@
-"""A service whose programs nobody records but a script of these tests, which says what it is."""
+"""A service whose programs a script of these tests ends, instead of a worker with torch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.integration.service.running import Deployment
 
 PROGRAMS = "/v1/programs"
 GPU = "cuda:90 NVIDIA H200 of a test"
-"""A class of GPUs that there is none of."""
+"""A class of GPUs that does not exist."""
 WITHIN_S = 60
 QUOTAS = {"TRITOND_MAX_QUEUED_PER_CALLER": "3", "TRITOND_MAX_BODY_BYTES": "20000"}
 
@@ -157,7 +157,7 @@ class ScriptedRecorder:
         return job
 
     def drain(self) -> None:
-        """End what a test left in the queue, so that no other takes it for its own."""
+        """End the jobs that a test left in the queue, so that no other test claims them."""
 
         async def end_all() -> None:
             async with connect(self.redis_url) as redis, connect_blocking(self.redis_url) as other:
@@ -219,7 +219,7 @@ def recorder(offered: ScriptedRecorder) -> Iterator[ScriptedRecorder]:
 
 @pytest.fixture
 def gpu_recorder(recording: Deployment) -> Iterator[ScriptedRecorder]:
-    """A script that says that it runs programs on a GPU; afterwards nobody ever did."""
+    """A script that claims to run programs on a GPU; removed afterwards."""
     scripted = ScriptedRecorder(recording.redis_url, GPU)
     yield scripted
     scripted.drain()
@@ -278,7 +278,7 @@ def bob(asking: Callable[[str], httpx.Client]) -> httpx.Client:
 
 @pytest.fixture
 def ends(recorder: ScriptedRecorder) -> Iterator[Callable[..., Future[Any]]]:
-    """Ends the next program while somebody waits for it."""
+    """Ends the next program while a client waits for it."""
     with ThreadPoolExecutor(1) as pool:
         yield lambda **found: pool.submit(recorder.do, **found)
 

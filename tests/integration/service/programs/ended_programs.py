@@ -1,4 +1,4 @@
-"""Programs in the tests of the client: how a script ends them, and what is shown of that."""
+"""Programs for tests of the client: a script ends them, and the client shows the result."""
 
 from __future__ import annotations
 
@@ -46,4 +46,4 @@ TIMES = [
     "  11 us, 90%: kernel add_kernel (new.py:21)",
     "reward: compiled yes, correct yes, speedup 2, coverage 0.9",
 ]
-"""What the client shows of the times of `TIMED`."""
+"""The client's output for the times of `TIMED`."""

@@ -1,6 +1,6 @@
 """A fake service that says it is one: its answers are what tests write down.
 
-It stands in where httpx would open a connection, so that the gate under test is the whole gate.
+It replaces httpx's connections, so the whole gate is under test.
 What real compilers make of kernels is in tests/toolchains and tests/integration.
 """
 
@@ -43,7 +43,7 @@ Compiled = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class GateService(httpx.MockTransport):
-    """`compiled` and `launched` change what comes of a request; `mixes` are by target, Triton."""
+    """`compiled` and `launched` change the result of a request; `mixes` are by target, Triton."""
 
     def __init__(self) -> None:
         super().__init__(self._answer)
@@ -114,7 +114,7 @@ class GateService(httpx.MockTransport):
 
 
 def resources(target: str = "cuda:90", **changes: Any) -> dict[str, Any]:
-    """What the record of a compilation says of registers, spills and shared memory."""
+    """The record's registers, spills and shared memory of a compilation."""
     is_hip = target.startswith("hip")
     return {
         "backend": "hip" if is_hip else "cuda",

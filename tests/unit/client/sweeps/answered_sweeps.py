@@ -1,4 +1,4 @@
-"""What a service answers about sweeps and kernels."""
+"""Answers of a service about sweeps and kernels."""
 
 from typing import Any
 
@@ -35,6 +35,6 @@ def sweep(state: str = "completed", **members: Any) -> dict[str, Any]:
 
 
 def inspection(**parameters: bool) -> dict[str, Any]:
-    """What is known of a kernel whose parameters are constexprs or not."""
+    """The inspection of a kernel whose parameters are constexprs or not."""
     facts = [{"name": name, "constexpr": is_it} for name, is_it in parameters.items()]
     return {"state": "succeeded", "kernels": [{"name": "k", "parameters": facts}]}

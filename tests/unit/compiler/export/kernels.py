@@ -118,4 +118,4 @@ $L__func_end0:
 .b8 1                                   // Abbreviation Code
 	}
 """
-"""Everything that inline assembly must be told otherwise."""
+"""Everything that inline assembly must spell differently."""

@@ -1,4 +1,4 @@
-"""What becomes of a posted body: a job, or a refusal."""
+"""The outcome of a posted body: a job, or a refusal."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ MANY = 100_000
 
 
 def outcome(body: bytes) -> CompileJob | RequestRejected | ProblemRaised:
-    """Return what becomes of a body; anything but these three is raised."""
+    """Return the outcome of a body; anything but these three is raised."""
     try:
         request = parse_body(body, CompileRequest)
         limits.check(request, limits.RequestLimits())

@@ -51,7 +51,7 @@ def lengths(made: FuzzPlan) -> dict[int, set[int]]:
 
 
 def changed(made: FuzzPlan, *extents: tuple[int, int], **more: Any) -> dict[str, Any]:
-    """What a case changes, as a request writes it."""
+    """The changes of a case, in a request's form."""
     return written(FuzzCase(extents=extents, **more), made.subject, made.links)
 
 

@@ -1,4 +1,4 @@
-"""What a comparison and a summary are, written plainly over whole arrays: slow, and without cases.
+"""Comparisons and summaries, written plainly over whole arrays: slow, and without special cases.
 
 What is compared in pieces, with short cuts, must come to the same, to the last bit.
 """

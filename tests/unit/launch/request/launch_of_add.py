@@ -1,4 +1,4 @@
-"""The launch that the tests of this folder vary, and how they ask what is wrong with one."""
+"""The launch that the tests of this folder vary, and the check of its errors."""
 
 from collections.abc import Callable
 from typing import Any

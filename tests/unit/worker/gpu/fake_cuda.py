@@ -91,7 +91,7 @@ class FakeDriver(ModuleType):
             return 0
         return Anything() if name.endswith(("_flags", "Type", "attribute", "ID")) else Anything
 
-    # what is mapped where
+    # the mappings by address
 
     def cuMemCreate(self, size, _prop, _flags):
         if size > self.free_bytes:
@@ -115,7 +115,7 @@ class FakeDriver(ModuleType):
         return OK
 
     def cuMemMap(self, start, size, _offset, _handle, _flags):
-        if start in self._mapped_before:  # what is new is zero already
+        if start in self._mapped_before:  # new memory is zero already
             ctypes.memset(start, 0, size)
         self._mapped_before.add(start)
         return OK
@@ -255,7 +255,7 @@ class FakeDriver(ModuleType):
 
 
 class NvmlError(Exception):
-    """There is no NVML."""
+    """Report that NVML is missing."""
 
 
 def install(monkeypatch, kernels, **settings):

@@ -65,7 +65,7 @@ def draw_uniform(gpu, pointers, _grid):
 
 
 def answer(content, mode, pattern, low, high):
-    """Return what the kernel counts, or its digest, of bytes."""
+    """Return the kernel's count or digest of bytes."""
     missing = {0: 0, 1: pattern, 2: ~pattern & MASK}[mode].to_bytes(8, "little")
     filling = np.frombuffer(missing * 2, np.uint8)[content.size % 16 or 16 :]
     words = np.concatenate([content, filling]).view(np.uint64)
