@@ -78,13 +78,16 @@ def main() -> None:
         numbers = range(arguments.warm, arguments.warm + arguments.candidates)
         judged = judge(deployment, service, numbers, arguments.crowd, arguments.wrong_every)
     cores = len(os.sched_getaffinity(0))
-    told = f"{judged.cpu_s / judged.count * 1000:.0f} ms of CPU each"
+    reported = f"{judged.cpu_s / judged.count * 1000:.0f} ms of CPU each"
     measured = [
         (f"{judged.count} candidates, 5 cases each, this machine's {cores} cores", judged.per_s),
         (f"the same by CPU time, {CORES} cores", judged.possible_per_s),
     ]
     show(
-        [Row(name, f"{n:.1f} /s", told, n / BAR_PER_S, 1.0, at_least=True) for name, n in measured]
+        [
+            Row(name, f"{n:.1f} /s", reported, n / BAR_PER_S, 1.0, at_least=True)
+            for name, n in measured
+        ]
     )
 
 

@@ -107,7 +107,7 @@ class Device:
         from compiler.target import Target
         from compiler.ttir_to_numpy.batched_codegen import run_form
         from compiler.ttir_to_numpy.generic_form import module_of
-        from compiler.ttir_to_numpy.module_text import ToldKernel as Told
+        from compiler.ttir_to_numpy.module_text import TranslatedKernel
         from compiler.ttir_to_numpy.task import generic_form
         from tests.integration.compiler.kernels import Kernel, compile_kernel
 
@@ -120,7 +120,9 @@ class Device:
         assert made.failure is None, made.failure
         text = made.stages["source"].decode()
         generic, symbol = generic_form(text, Target("cuda", 90, 32), "source")
-        return run_form(module_of(generic), Told(symbol, "source", tuple(launch.dtypes)), {})
+        return run_form(
+            module_of(generic), TranslatedKernel(symbol, "source", tuple(launch.dtypes)), {}
+        )
 
 
 def _order_of(launch: CpuLaunch, *, one_by_one: bool) -> Any:
@@ -276,12 +278,12 @@ def summarise(rows: list[dict[str, Any]], of_mix: list[int]) -> None:
         return statistics.geometric_mean([row[over] / row[under] for row in mixed])
 
     races = max(rows, key=lambda row: row[RACES] / row[PLAIN])
-    told = f"of {len(mixed)} kernels"
+    note = f"of {len(mixed)} kernels"
     shown += [
-        Row("geometric mean", told, "interpreter", mean("interpreter", PLAIN), MEAN_BAR, True),
-        Row("race checks, geometric mean", told, "plain", mean(RACES, PLAIN), RACES_BAR),
+        Row("geometric mean", note, "interpreter", mean("interpreter", PLAIN), MEAN_BAR, True),
+        Row("race checks, geometric mean", note, "plain", mean(RACES, PLAIN), RACES_BAR),
         Row("race checks, worst", races["name"], "plain", races[RACES] / races[PLAIN], RACES_BAR),
-        Row("many programs at once", told, "one by one", mean(ONE_BY_ONE, PLAIN), 1.0, True),
+        Row("many programs at once", note, "one by one", mean(ONE_BY_ONE, PLAIN), 1.0, True),
     ]
     show(shown)
 

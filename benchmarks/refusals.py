@@ -58,7 +58,7 @@ def main() -> None:
         for body in chosen:
             cost = measured(service, body)
             first.append((cost, body))
-            print(told(cost), file=sys.stderr, flush=True)
+            print(reported(cost), file=sys.stderr, flush=True)
         service.stop()
         refused = [(cost, body) for cost, body in first if cost.is_refused]
         refused.sort(key=lambda pair: max(pair[0].cpu_ms / BAR_MS, pair[0].times / BAR_TIMES))
@@ -68,7 +68,7 @@ def main() -> None:
     )
     print("accepted, so not under the bar:")
     for cost in accepted:
-        print("  " + told(cost))
+        print("  " + reported(cost))
     show([row for cost in alone for row in rows_of(cost)])
 
 
@@ -87,7 +87,7 @@ def rows_of(cost: Cost) -> list[Row]:
     ]
 
 
-def told(cost: Cost) -> str:
+def reported(cost: Cost) -> str:
     """Return a line about one body."""
     return (
         f"{cost.name}: {cost.size_bytes / 2**20:.1f} MiB, {cost.status} {cost.slug}, "

@@ -89,9 +89,9 @@ def compiled(
     for repeat in range(repeats):
         for way in (sweep, batch, alone) if repeat % 2 == 0 else (alone, batch, sweep):
             way.measure()
-    for told, way in (("sweep", sweep), ("batch", batch), ("direct", alone)):
+    for reported, way in (("sweep", sweep), ("batch", batch), ("direct", alone)):
         print(
-            told,
+            reported,
             [
                 f"{s:.2f} s, CPU {cpu_s:.2f} s"
                 for s, cpu_s in zip(way.seconds, way.cpu_s, strict=True)
@@ -103,11 +103,11 @@ def compiled(
 def rows_of(sweep: Way, batch: Way, alone: Way, processes: int) -> list[Row]:
     """Return the sweep's bars, by medians."""
     name = f"{len(TARGETS) * len(CONFIGURATIONS)} variants over {len(TARGETS)} targets"
-    told = f"triton.compile in {processes} warm processes"
+    reported = f"triton.compile in {processes} warm processes"
     rows = []
     for what, baseline, described, is_cpu in (
-        (name, alone, told, False),
-        (f"{name}, CPU time", alone, told, True),
+        (name, alone, reported, False),
+        (f"{name}, CPU time", alone, reported, True),
         (f"{name}, the sweep's own", batch, "as a batch", False),
     ):
         ours_s, other_s = (

@@ -43,14 +43,14 @@ def _name(case: CaseResult) -> str:
 def _why(verdict: Verdict, findings: Sequence[Finding], outputs: dict[str, Output]) -> str | None:
     named = [finding for finding in findings if finding.kind == verdict]
     if named:
-        return _told(named[0])
+        return _finding_text(named[0])
     differing = (_difference(name, output) for name, output in outputs.items())
-    if verdict is Verdict.MISMATCH and (told := next(filter(None, differing), None)):
-        return told
-    return _told(findings[0]) if findings else None
+    if verdict is Verdict.MISMATCH and (text := next(filter(None, differing), None)):
+        return text
+    return _finding_text(findings[0]) if findings else None
 
 
-def _told(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     if finding.line is None:
         return finding.message
     return f"{finding.file or ''}:{finding.line}: {finding.message}".removeprefix(":")
@@ -61,7 +61,7 @@ def _difference(name: str, output: Output) -> str | None:
     if compared is None or compared.matches:
         return None
     total = prod(output.summary.shape) if output.summary else compared.compared
-    told = f"{name}: {compared.mismatched} of {total} elements differ"
+    text = f"{name}: {compared.mismatched} of {total} elements differ"
     if (first := compared.first_mismatch) is not None:
-        told += f"; first at {first.index}: {first.actual}, expected {first.expected}"
-    return told
+        text += f"; first at {first.index}: {first.actual}, expected {first.expected}"
+    return text

@@ -88,11 +88,11 @@ def plain_lines(text: str) -> list[OutputLine]:
     return [OutputLine(text=line) for line in text.splitlines()]
 
 
-def told(diagnostics: Iterable[Diagnostic]) -> list[OutputLine]:
+def output_lines(diagnostics: Iterable[Diagnostic]) -> list[OutputLine]:
     """Return diagnostics as a compiler prints them: location and message, excerpt, hint."""
     lines = []
     for item in diagnostics:
-        lines.append(_told(item))
+        lines.append(_output_line(item))
         lines += plain_lines(item.excerpt or "")
         lines += plain_lines(f"hint: {item.hint}" if item.hint else "")
     return lines
@@ -143,7 +143,7 @@ def _code(text: str, stage: str, filters: Mapping[str, Any]) -> Iterable[str | N
         yield None if is_out else line
 
 
-def _told(item: Diagnostic) -> OutputLine:
+def _output_line(item: Diagnostic) -> OutputLine:
     message = f"{item.severity}: {item.message}"
     if item.line is None:
         return OutputLine(text=message)
@@ -162,4 +162,4 @@ def _told(item: Diagnostic) -> OutputLine:
 
 
 def _error(message: str, line: int | None) -> OutputLine:
-    return _told(Diagnostic(severity="error", stage="request", message=message, line=line))
+    return _output_line(Diagnostic(severity="error", stage="request", message=message, line=line))

@@ -17,9 +17,9 @@ from adapters.compiler_explorer.compile_result import (
     CompileResult,
     assembly,
     failed,
+    output_lines,
     plain_lines,
     sources_of,
-    told,
 )
 from adapters.compiler_explorer.inference import InferredRequest, infer
 from adapters.compiler_explorer.offered_compilers import OfferedCompiler
@@ -141,7 +141,9 @@ async def _inspect(
     inspection = Inspection.model_validate_json(answer.body)
     if inspection.problem is None:
         return inspection
-    lines = told(inspection.diagnostics) or plain_lines(f"error: {inspection.problem.detail}")
+    lines = output_lines(inspection.diagnostics) or plain_lines(
+        f"error: {inspection.problem.detail}"
+    )
     return CompileResult(code=1, stderr=lines)
 
 
@@ -219,7 +221,7 @@ async def _result(
     result = CompileResult(
         code=0,
         stdout=plain_lines(compilation.stdout),
-        stderr=told(compilation.diagnostics),
+        stderr=output_lines(compilation.diagnostics),
         compilation=compilation.url,
     )
     problem = compilation.problem

@@ -40,10 +40,10 @@ def infer(arguments: UserArguments, inspection: Inspection) -> InferredRequest:
         if not _is_given(arguments, parameter.name) and (kind := _annotated(parameter))
     }
     constexprs, options = _first_configuration(arguments, kernel)
-    told = [f"{name}: {kind}, from its annotation" for name, kind in types.items()]
+    inferred = [f"{name}: {kind}, from its annotation" for name, kind in types.items()]
     if constexprs or options:
         values = ", ".join(f"{name}={value}" for name, value in {**constexprs, **options}.items())
-        told.append(f"{values}: the first of {len(kernel.configs)} autotune configurations")
+        inferred.append(f"{values}: the first of {len(kernel.configs)} autotune configurations")
     missing = [
         _flag(parameter)
         for parameter in kernel.parameters
@@ -53,7 +53,7 @@ def infer(arguments: UserArguments, inspection: Inspection) -> InferredRequest:
         and not _is_given(arguments, parameter.name)
     ]
     members = _members(arguments, types, constexprs, options)
-    return InferredRequest(members, tuple(told), tuple(missing), kernel.line)
+    return InferredRequest(members, tuple(inferred), tuple(missing), kernel.line)
 
 
 def _chosen(named: str | None, inspection: Inspection) -> InspectedKernel | None:

@@ -102,15 +102,15 @@ async def task_answer(
         raise ProblemRaised("not_found", f"Task not found: {task_id[:100]}")
     kept = KeptSolution(**orjson.loads(data))
     batch = await awaited(request, kept.url, wait_s)
-    told = FlashInferTaskAnswer(
+    answer = FlashInferTaskAnswer(
         task_id=task_id,
         status=_status(batch),
         definition=kept.definition,
         solution=kept.solution,
     )
-    if told.status == "completed":
-        told.traces = _traces(trace_set_of(request), kept, batch["items"])
-    return told
+    if answer.status == "completed":
+        answer.traces = _traces(trace_set_of(request), kept, batch["items"])
+    return answer
 
 
 def _no_definition(trace_set: TraceSet, name: str) -> ProblemRaised:

@@ -12,9 +12,9 @@ from adapters.evaluators.program_words import (
     MadeOf,
     cause_of,
     device_of,
+    findings_text,
+    flag_lines,
     times_of,
-    told_findings,
-    told_flags,
 )
 
 NOT_TIMED = "nothing was timed: latencies and speed-up are unknown, and set to 0.0"
@@ -57,10 +57,10 @@ class Traced:
     def evaluated(self, workload: Workload, program: Mapping[str, Any]) -> dict[str, Any]:
         """Return the trace of `program`, a finished answer of /v1/programs."""
         status, performance = _status(program), _performance(program)
-        log = told_findings(program)
+        log = findings_text(program)
         if status == "PASSED":
             untimed = [] if performance is not None else [NOT_TIMED]
-            log = "\n".join([*untimed, *told_flags(program)])
+            log = "\n".join([*untimed, *flag_lines(program)])
         compared = status in {"PASSED", "INCORRECT_NUMERICAL"}
         return self._trace(
             workload,
@@ -73,8 +73,8 @@ class Traced:
 
     def left_out(self, workload: Workload, why: str) -> dict[str, Any]:
         """Return the trace of a workload that was not evaluated."""
-        told = {"correctness": None, "performance": None}
-        return self._trace(workload, hardware="none", status="RUNTIME_ERROR", log=why, **told)
+        absent = {"correctness": None, "performance": None}
+        return self._trace(workload, hardware="none", status="RUNTIME_ERROR", log=why, **absent)
 
     def _trace(self, workload: Workload, *, hardware: str, **evaluation: Any) -> dict[str, Any]:
         where = {"hardware": hardware, "libs": {}}

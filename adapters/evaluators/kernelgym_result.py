@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from adapters.evaluators.program_words import MadeOf, cause_of, device_of, times_of, told_findings
+from adapters.evaluators.program_words import MadeOf, cause_of, device_of, findings_text, times_of
 
 TaskStatus = Literal["pending", "processing", "completed", "failed", "timeout", "cancelled"]
 DECOYS = frozenset({"no_kernel", "dead_launch"})
@@ -118,7 +118,7 @@ def result_of(
         kernel_runtime=times.program_ms if times is not None else None,
         speedup=times.speedup if times is not None else None,
         metadata=_metadata(program, not_applied),
-        error_message=told_findings(program) if cause is not None else None,
+        error_message=findings_text(program) if cause is not None else None,
         error_code=_ERROR_CODES[cause] if cause is not None else None,
         submitted_at=submitted_at,
         processing_time=_seconds((program.get("timings_ms") or {}).get("run")),
@@ -135,7 +135,7 @@ def status_answer(task_id: str, program: Mapping[str, Any]) -> KernelGymStatus:
         progress=100.0 if status == "completed" else None,
         queue_position=program.get("queue_position"),
         assigned_device=(device_of(program) or "cpu") if status == "processing" else None,
-        error_message=None if has_result else told_findings(program),
+        error_message=None if has_result else findings_text(program),
     )
 
 

@@ -161,20 +161,20 @@ def not_applied(task: KernelGymTask, *, on_gpu: bool) -> dict[str, str]:
     """Return the fields of the task without effect here, and why."""
     sent = {name for name in task.model_fields_set if getattr(task, name) not in (None, False)}
     unused = _NOT_APPLIED | (_NOT_ON_A_GPU if on_gpu else _NOT_ON_THE_CPU)
-    told = {name: why for name, why in unused.items() if name in sent}
+    warnings = {name: why for name, why in unused.items() if name in sent}
     for name in _PERFORMANCE:
         if on_gpu and getattr(task, name) is False:
-            told[name] = "programs on a GPU are always timed"
+            warnings[name] = "programs on a GPU are always timed"
     if task.timeout > MAX_TIMEOUT_S:
-        told["timeout"] = f"the maximum is {MAX_TIMEOUT_S} s"
+        warnings["timeout"] = f"the maximum is {MAX_TIMEOUT_S} s"
     if task.priority == "high":
-        told["priority"] = "high is treated as normal"
+        warnings["priority"] = "high is treated as normal"
     for name in ("detect_decoy_kernel", "enable_triton_detection", "run_triton_detection"):
         if getattr(task, name) is False:
-            told[name] = "launches are always checked"
+            warnings[name] = "launches are always checked"
     if task.verbose_errors is False:
-        told["verbose_errors"] = "errors are always reported in full"
-    return told
+        warnings["verbose_errors"] = "errors are always reported in full"
+    return warnings
 
 
 def program_of(task: KernelGymTask, *, on_gpu: bool) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def times_of(program: Mapping[str, Any]) -> Times | None:
     return Times(program_ms, reference_ms, speedup)
 
 
-def told_findings(program: Mapping[str, Any]) -> str:
+def findings_text(program: Mapping[str, Any]) -> str:
     """Return the errors of `program` with their locations in a few lines, its flags last."""
     lines = []
     problem = program.get("problem")
@@ -100,18 +100,18 @@ def told_findings(program: Mapping[str, Any]) -> str:
     ]
     if len(findings) > MOST_FINDINGS:
         lines.append(f"… and {len(findings) - MOST_FINDINGS} more findings: {program.get('url')}")
-    lines += _told_outputs(program.get("outputs") or {})
-    lines += told_flags(program)
+    lines += _output_lines(program.get("outputs") or {})
+    lines += flag_lines(program)
     return "\n".join(lines) or f"the program is {program['state']}"
 
 
-def told_flags(program: Mapping[str, Any]) -> list[str]:
+def flag_lines(program: Mapping[str, Any]) -> list[str]:
     """Return a line for each flag of `program`."""
     flags = program.get("flags") or []
     return [_placed(flag, f"flag {flag['kind']}: {flag['message']}") for flag in flags]
 
 
-def _told_outputs(outputs: Mapping[str, Any]) -> Iterator[str]:
+def _output_lines(outputs: Mapping[str, Any]) -> Iterator[str]:
     """Yield for each wrong output the number of wrong elements, and the first one."""
     for name, output in list(outputs.items())[:MOST_FINDINGS]:
         compared = output.get("comparison") or {}

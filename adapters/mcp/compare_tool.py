@@ -39,7 +39,7 @@ async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
         "Differences, first -> second:",
         *_asked(diff),
         *_instructions(diff["instructions"]),
-        ", ".join(f"{each['stage']} {_told(each)}" for each in diff["stages"]),
+        ", ".join(f"{each['stage']} {_stage_text(each)}" for each in diff["stages"]),
         stage["diff"] if stage is not None else "",
         next_step=step,
     )
@@ -81,7 +81,7 @@ def _instructions(found: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"  {row['file'] or 'no line'}:{' -> '.join(map(str, lines))}: {counts}"
 
 
-def _told(stage: Mapping[str, Any]) -> str:
+def _stage_text(stage: Mapping[str, Any]) -> str:
     if stage["only_in"] is not None:
         return f"only in the {'first' if stage['only_in'] == 'a' else 'second'}"
     if stage["same"]:

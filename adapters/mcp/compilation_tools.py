@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import Request
 
-from adapters.mcp.launch_tool import told_launch
+from adapters.mcp.launch_tool import launch_answer
 from adapters.mcp.short_answer import ToolAnswer, answer, diagnosed, numbered, refused
 from adapters.mcp.tool_arguments import (
     CompileArguments,
@@ -146,7 +146,7 @@ def _resources(compilation: Mapping[str, Any]) -> str:
 async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
     """Explain a source line, a failed compilation, or the findings of a launch."""
     if len(arguments.key) != _KEY_CHARS:
-        return await told_launch(request, arguments.key)
+        return await launch_answer(request, arguments.key)
     found = await _compilation(request, arguments.key)
     if isinstance(found, ToolAnswer):
         return found

@@ -36,20 +36,20 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
     if arguments.time:
         body["timing"] = {}
     wait_s = state_of(request).settings.max_wait_s
-    return _told(await ask_itself(request, "POST", LAUNCHES, body, {"wait": wait_s}))
+    return _answer(await ask_itself(request, "POST", LAUNCHES, body, {"wait": wait_s}))
 
 
-async def told_launch(request: Request, launch_id: str) -> ToolAnswer:
+async def launch_answer(request: Request, launch_id: str) -> ToolAnswer:
     """Return the result of a launch."""
     if not _ID.fullmatch(launch_id):
         shown = f"{launch_id[:80]!r} is neither a compilation's key nor a launch's id."
         return answer(shown, next_step="use one from compile or launch", is_refusal=True)
     wait_s = state_of(request).settings.max_wait_s
     path = f"{LAUNCHES}/{launch_id}"
-    return _told(await ask_itself(request, "GET", path, query={"wait": wait_s}))
+    return _answer(await ask_itself(request, "GET", path, query={"wait": wait_s}))
 
 
-def _told(asked: Any) -> ToolAnswer:
+def _answer(asked: Any) -> ToolAnswer:
     if asked.is_problem:
         return refused(asked.json)
     ran = asked.json

@@ -27,7 +27,7 @@ SHOWN = 40
 
 
 @dataclass
-class Told:
+class Coverage:
     """Facts about the kernels of one package."""
 
     kernels: int = 0
@@ -50,20 +50,20 @@ def main() -> None:
     parser.add_argument("--package", action="append", help="only these packages")
     arguments = parser.parse_args()
     chosen = [p for p in PACKAGES if p.name in (arguments.package or [p.name])]
-    found: dict[str, Told] = {}
+    found: dict[str, Coverage] = {}
     with Deployment() as deployment:
         url = f"http://127.0.0.1:{deployment.serve().port}"
         with httpx.Client(base_url=url, timeout=ANSWER_S) as client:
             for package in chosen:
-                found[package.name] = _told(client, package, arguments.most)
+                found[package.name] = _coverage(client, package, arguments.most)
     _show(found)
 
 
-def _told(client: httpx.Client, package: Package, most: int) -> Told:
+def _coverage(client: httpx.Client, package: Package, most: int) -> Coverage:
     root = unpacked(package, CACHE)
-    told = Told()
+    coverage = Coverage()
     for kernel in list(_tuned(package))[:most]:
-        told.kernels += 1
+        coverage.kernels += 1
         body = {
             "source": (root / kernel.file).read_text(errors="replace"),
             "files": needed_files(root, kernel.file, None),
@@ -72,9 +72,9 @@ def _told(client: httpx.Client, package: Package, most: int) -> Told:
         }
         started = time.perf_counter()
         answer = client.post("/v1/inspect", params={"wait": 60}, json=body)
-        told.ms.append((time.perf_counter() - started) * 1000)
-        _note(told, kernel, answer.json())
-    return told
+        coverage.ms.append((time.perf_counter() - started) * 1000)
+        _note(coverage, kernel, answer.json())
+    return coverage
 
 
 def _tuned(package: Package) -> Iterator[Kernel]:
@@ -85,22 +85,22 @@ def _tuned(package: Package) -> Iterator[Kernel]:
             yield kernel
 
 
-def _note(told: Told, kernel: Kernel, answer: dict[str, Any]) -> None:
+def _note(coverage: Coverage, kernel: Kernel, answer: dict[str, Any]) -> None:
     written = [item for item in answer.get("kernels", ()) if item["name"] == kernel.name]
     if written and (configs := written[0]["configs"]):
-        told.listed += all(_is_literal(config) for config in configs)
+        coverage.listed += all(_is_literal(config) for config in configs)
     reading = answer.get("autotune")
     if reading is None:
         problem = answer.get("problem") or answer
-        told.failed.append(f"{kernel.id}: {str(problem.get('detail'))[:200]}")
+        coverage.failed.append(f"{kernel.id}: {str(problem.get('detail'))[:200]}")
         return
-    told.read += 1
+    coverage.read += 1
     if reading["is_autotuned"]:
-        told.configurations.append(len(reading["configs"]))
+        coverage.configurations.append(len(reading["configs"]))
     for heuristic in reading["heuristics"]:
-        told.plain += heuristic["expression"] is not None
+        coverage.plain += heuristic["expression"] is not None
         if heuristic["expression"] is None:
-            told.other[heuristic["why_not"][:120]] += 1
+            coverage.other[heuristic["why_not"][:120]] += 1
 
 
 def _is_literal(config: dict[str, Any]) -> bool:
@@ -109,22 +109,24 @@ def _is_literal(config: dict[str, Any]) -> bool:
     )
 
 
-def _show(found: dict[str, Told]) -> None:
+def _show(found: dict[str, Coverage]) -> None:
     print("| package | kernels | read | listed in the text | configurations | plain heuristics |")
     print("|---|---|---|---|---|---|")
-    for name, told in found.items():
-        others = sum(told.other.values())
+    for name, coverage in found.items():
+        others = sum(coverage.other.values())
         print(
-            f"| {name} | {told.kernels} | {told.read} | {told.listed} | "
-            f"{sum(told.configurations)} of {len(told.configurations)} kernels | "
-            f"{told.plain} of {told.plain + others} |"
+            f"| {name} | {coverage.kernels} | {coverage.read} | {coverage.listed} | "
+            f"{sum(coverage.configurations)} of {len(coverage.configurations)} kernels | "
+            f"{coverage.plain} of {coverage.plain + others} |"
         )
-    every = [ms for told in found.values() for ms in told.ms]
+    every = [ms for coverage in found.values() for ms in coverage.ms]
     if every:
         print(f"\nmedian {sorted(every)[len(every) // 2]:.0f} ms for one, file and all")
-    for why, count in sum((told.other for told in found.values()), Counter[str]()).most_common():
+    for why, count in sum(
+        (coverage.other for coverage in found.values()), Counter[str]()
+    ).most_common():
         print(f"not plain, {count}: {why}")
-    for line in [line for told in found.values() for line in told.failed][:SHOWN]:
+    for line in [line for coverage in found.values() for line in coverage.failed][:SHOWN]:
         print(f"not read: {line}")
 
 

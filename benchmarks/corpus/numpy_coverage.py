@@ -30,7 +30,7 @@ NEEDS_A_GPU = "inline assembly"
 
 
 @dataclass(frozen=True)
-class Told:
+class Translation:
     """One stage of a kernel: its milliseconds, and why it was refused (None if it was not)."""
 
     kernel: str
@@ -49,10 +49,10 @@ def main() -> None:
     others = [Package(*_named(text), held_out=True) for text in arguments.also]
     packages = [*PACKAGES, *others]
     chosen = [p for p in packages if p.name in (arguments.package or [p.name])]
-    found: dict[Package, list[Told]] = {}
+    found: dict[Package, list[Translation]] = {}
     with DirectCompiler(CACHE, to_ir=True) as direct:
         for package in chosen:
-            found[package] = list(_told(package, direct, arguments.most))
+            found[package] = list(_translations(package, direct, arguments.most))
     _show(found)
 
 
@@ -61,7 +61,7 @@ def _named(text: str) -> tuple[str, str, tuple[str, ...]]:
     return name, "", tuple((folders or name.replace("-", "_")).split(","))
 
 
-def _told(package: Package, direct: DirectCompiler, most: int) -> Iterator[Told]:
+def _translations(package: Package, direct: DirectCompiler, most: int) -> Iterator[Translation]:
     root = unpacked(package, CACHE)
     plans = [plan_of(kernel) for kernel in drawn(package, root)[:most]]
     for plan, stem in zip(plans, direct.made(package, root, plans), strict=True):
@@ -70,7 +70,7 @@ def _told(package: Package, direct: DirectCompiler, most: int) -> Iterator[Told]
                 yield _translated(plan["id"], stage, stem.with_suffix(f".{stage}"))
 
 
-def _translated(kernel: str, stage: str, file: Path) -> Told:
+def _translated(kernel: str, stage: str, file: Path) -> Translation:
     body = file.read_bytes()
     made: list[bytes] = []
     order = NumpyOrder(
@@ -86,35 +86,42 @@ def _translated(kernel: str, stage: str, file: Path) -> Told:
     if reason is None:
         compile(made[0], "told.py", "exec")
         file.with_suffix(f".{stage}.py").write_bytes(made[0])
-    return Told(kernel, stage, ms, reason)
+    return Translation(kernel, stage, ms, reason)
 
 
-def _show(found: dict[Package, list[Told]]) -> None:
+def _show(found: dict[Package, list[Translation]]) -> None:
     print("| package | kernels | from `source` | from `ttir` | inline assembly | p50, p90 ms |")
     print("|---|---|---|---|---|---|")
-    for package, tolds in found.items():
-        print(_row(package.name, tolds))
-    every = [told for tolds in found.values() for told in tolds]
+    for package, translations in found.items():
+        print(_row(package.name, translations))
+    every = [translation for translations in found.values() for translation in translations]
     print(_row("**all**", every))
-    reasons = Counter((_what(told.reason), told.stage) for told in every if told.reason)
+    reasons = Counter(
+        (_what(translation.reason), translation.stage)
+        for translation in every
+        if translation.reason
+    )
     print("\n| refused | stage | kernels |\n|---|---|---|")
     for (what, stage), count in reasons.most_common():
         print(f"| {what} | {stage} | {count} |")
-    for told in every:
-        if told.reason and told.reason.find(NEEDS_A_GPU) < 0:
-            print(f"{told.kernel} {told.stage}: {told.reason[:300]}")
+    for translation in every:
+        if translation.reason and translation.reason.find(NEEDS_A_GPU) < 0:
+            print(f"{translation.kernel} {translation.stage}: {translation.reason[:300]}")
 
 
-def _row(name: str, tolds: list[Told]) -> str:
-    by_stage = {stage: [told for told in tolds if told.stage == stage] for stage in STAGES}
-    assembly = sum(NEEDS_A_GPU in (told.reason or "") for told in by_stage["source"])
+def _row(name: str, translations: list[Translation]) -> str:
+    by_stage = {
+        stage: [translation for translation in translations if translation.stage == stage]
+        for stage in STAGES
+    }
+    assembly = sum(NEEDS_A_GPU in (translation.reason or "") for translation in by_stage["source"])
     cells = [name, str(len(by_stage["source"]))]
     for stage in STAGES:
         possible = [t for t in by_stage[stage] if NEEDS_A_GPU not in (t.reason or "")]
-        done = sum(told.reason is None for told in possible)
+        done = sum(translation.reason is None for translation in possible)
         share = f" ({100 * done / len(possible):.1f} %)" if possible else ""
         cells.append(f"{done} of {len(possible)}{share}")
-    times = sorted(told.ms for told in tolds) or [0.0]
+    times = sorted(translation.ms for translation in translations) or [0.0]
     spent = f"{statistics.median(times):.0f}, {times[len(times) * 9 // 10]:.0f}"
     return f"| {' | '.join([*cells, str(assembly), spent])} |"
 

@@ -44,8 +44,10 @@ class Service:
         launch = await self.launch(body)
         found = {launch.get("verdict")} | {one["verdict"] for one in launch.get("cases") or []}
         if found - {None} != {verdict}:
-            told = {name: launch.get(name) for name in ("problem", "detail", "findings", "outputs")}
-            raise WrongVerdict(f"{found} instead of {verdict}: {str(told)[:3000]}")
+            reported = {
+                name: launch.get(name) for name in ("problem", "detail", "findings", "outputs")
+            }
+            raise WrongVerdict(f"{found} instead of {verdict}: {str(reported)[:3000]}")
         return launch
 
     async def timed_ms(self, body: Body, verdict: str = "passed") -> float:

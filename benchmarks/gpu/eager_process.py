@@ -16,7 +16,7 @@ class EagerProcess:
     def __init__(self, limit_s: float) -> None:
         self._until = time.monotonic() + limit_s
 
-    def told(self, models: Sequence[dict[str, Any]], repeats: int) -> dict[str, dict[str, Any]]:
+    def reported(self, models: Sequence[dict[str, Any]], repeats: int) -> dict[str, dict[str, Any]]:
         """Return the results of eager_models.py by name; continue after a model that ends it."""
         found: dict[str, dict[str, Any]] = {}
         left = list(models)

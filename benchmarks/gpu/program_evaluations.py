@@ -106,8 +106,8 @@ class Evaluated:
         """The findings of a program that did not pass."""
         problem = self.program.get("problem") or {}
         findings = self.program.get("findings") or []
-        told = [f"{one['kind']} at {one['line']}: {one['message']}" for one in findings[:2]]
-        said = problem.get("detail") or self.program.get("detail") or "; ".join(told)
+        reported = [f"{one['kind']} at {one['line']}: {one['message']}" for one in findings[:2]]
+        said = problem.get("detail") or self.program.get("detail") or "; ".join(reported)
         return " ".join(str(said).split())[:240]
 
     @property

@@ -79,12 +79,12 @@ class Run:
         if self.asked.outcomes is None:
             return
         program = evaluated.program
-        told = {"part": part, "name": evaluated.model.name, "outcome": evaluated.outcome,
+        reported = {"part": part, "name": evaluated.model.name, "outcome": evaluated.outcome,
                 "why": evaluated.why, "wall_s": round(evaluated.wall_s, 3)}  # fmt: skip
         names = ("flags", "speedup", "coverage", "peak_bytes", "timings_ms", "timing", "warnings")
-        told |= {name: program.get(name) for name in names}
+        reported |= {name: program.get(name) for name in names}
         with self.asked.outcomes.open("a") as file:
-            file.write(json.dumps(told) + "\n")
+            file.write(json.dumps(reported) + "\n")
 
 
 async def evaluate_samples(run: Run) -> None:
@@ -167,17 +167,17 @@ def samples_in(run: Run, eager: EagerProcess) -> dict[str, dict[str, Any]]:
         references = [
             PostedModel(f"{one.name} (Model)", one.source, {"class": "Model"}, "") for one in known
         ]
-        run.eager |= eager.told([one.eager() for one in [*known, *references]], EAGER_REPEATS)
+        run.eager |= eager.reported([one.eager() for one in [*known, *references]], EAGER_REPEATS)
     return run.eager
 
 
 def medians_beside_eager(run: Run, eager: EagerProcess) -> None:
     """Print the medians of the samples and their references, and those of eager torch."""
-    told = samples_in(run, eager)
+    reported = samples_in(run, eager)
     lines = []
     for name, found in run.found.items():
         for label, is_reference in ((name, False), (f"{name} (Model)", True)):
-            ours, beside = found.median_us(is_reference), told.get(label, {})
+            ours, beside = found.median_us(is_reference), reported.get(label, {})
             if ours is None or "gated_us" not in beside:
                 print(f"{label}: nothing to compare: {ours}, {beside}", flush=True)
             else:
@@ -200,10 +200,10 @@ def beside_eager(label: str, ours: float, beside: dict[str, Any], method: str) -
 
 def coverage_beside_profiler(run: Run, eager: EagerProcess) -> None:
     """Print the coverage of each sample, and the profiler's value."""
-    told = samples_in(run, eager)
+    reported = samples_in(run, eager)
     lines = []
     for name, found in run.found.items():
-        kernels_us, ours = told.get(name, {}).get("kernels_us"), found.program.get("coverage")
+        kernels_us, ours = reported.get(name, {}).get("kernels_us"), found.program.get("coverage")
         if not kernels_us or ours is None:
             print(f"{name}: no coverage to compare: {ours}, {kernels_us}", flush=True)
             continue
@@ -219,11 +219,11 @@ def coverage_beside_profiler(run: Run, eager: EagerProcess) -> None:
 
 def models_beside_eager(run: Run, eager: EagerProcess) -> None:
     """Print the results of each public program, and those of eager torch."""
-    told = eager.told([found.model.eager() for found in run.models], 10)
+    reported = eager.reported([found.model.eager() for found in run.models], 10)
     print("| program | verdict | flags | speed-up | coverage | eager within 0.01 | why |")
     print("|---|---|---|---|---|---|---|")
     for found in sorted(run.models, key=lambda one: one.model.name not in READ):
-        beside, program = told.get(found.model.name, {}), found.program
+        beside, program = reported.get(found.model.name, {}), found.program
         agrees = beside.get("error") or beside.get("agrees")
         print(f"| {found.model.name} | {found.outcome} | {', '.join(found.flags)} | "
               f"{program.get('speedup')} | {program.get('coverage')} | {str(agrees)[:80]} | "

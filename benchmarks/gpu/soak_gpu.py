@@ -120,8 +120,8 @@ async def load(service: Service, kinds: Sequence[Kind], soak: Soak, until: float
         found = verdicts_of(answer)
         soak.verdicts[kind.name, "+".join(sorted(found))] += 1
         if found != {kind.verdict}:
-            told = {name: answer.get(name) for name in ("id", "problem", "findings", "outputs")}
-            soak.wrong.append(f"{kind.name}: {found}, not {kind.verdict}: {str(told)[:600]}")
+            reported = {name: answer.get(name) for name in ("id", "problem", "findings", "outputs")}
+            soak.wrong.append(f"{kind.name}: {found}, not {kind.verdict}: {str(reported)[:600]}")
 
 
 def verdicts_of(launch: Body) -> set[str]:
@@ -139,10 +139,10 @@ async def sample(soak: Soak, started_at: float) -> None:
         held = await memory()
         soak.samples.append((time.monotonic() - started_at, held))
         if len(soak.samples) % SAMPLES_A_LINE == 0:
-            told = ", ".join(f"{kind} {size >> 20}" for kind, size in sorted(held.items()))
+            reported = ", ".join(f"{kind} {size >> 20}" for kind, size in sorted(held.items()))
             launches, wrong = sum(soak.verdicts.values()), len(soak.wrong)
             at_s = soak.samples[-1][0]
-            print(f"{at_s:.0f} s: {launches} launches, {wrong} wrong; MiB: {told}", flush=True)
+            print(f"{at_s:.0f} s: {launches} launches, {wrong} wrong; MiB: {reported}", flush=True)
         await asyncio.sleep(SAMPLE_S)
 
 

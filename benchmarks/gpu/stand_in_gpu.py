@@ -183,8 +183,8 @@ def main() -> None:
         ordinals: list[int], command: LauncherCommand, programs: LauncherCommand | None = None
     ) -> Any:
         settings = {PAUSE_MS: "4", BEHAVIOURS: "{}"}
-        told = {name: os.environ.get(name, usual) for name, usual in settings.items()}
-        ours = replace(command, bootstrap=BOOTSTRAP, environment=told)
+        reported = {name: os.environ.get(name, usual) for name, usual in settings.items()}
+        ours = replace(command, bootstrap=BOOTSTRAP, environment=reported)
         return real(ordinals, ours, programs=programs)
 
     real = gpu_consumers.Launchers

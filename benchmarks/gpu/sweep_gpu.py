@@ -150,8 +150,8 @@ def checked(sweep: Body) -> Body:
     unrun = [row for row in sweep["rows"] if row["verdict"] is None and not row["pruned"]]
     [winner] = sweep["winners"] or [{"variant": None, "note": sweep.get("note")}]
     if sweep["state"] != "completed" or wrong or unrun or winner["variant"] is None:
-        told = {"state": sweep["state"], "problem": sweep["problem"], "winner": winner}
-        raise NoWinner(f"{told}; wrong: {wrong[:2]}; not run: {unrun[:2]}")
+        reported = {"state": sweep["state"], "problem": sweep["problem"], "winner": winner}
+        raise NoWinner(f"{reported}; wrong: {wrong[:2]}; not run: {unrun[:2]}")
     return dict(winner)
 
 
@@ -196,11 +196,12 @@ def beside_autotune(asked: argparse.Namespace, sweep: Body, winner: Body, left_s
         "configurations": configurations,
         "winner": values_of(winner) | {"GROUP_M": GROUP_M},
     }
-    told = json.loads(tuned(asked.torch_python, request, left_s).splitlines()[-1])
-    slower = 100 * (told["ratio"] - 1)
+    reported = json.loads(tuned(asked.torch_python, request, left_s).splitlines()[-1])
+    slower = 100 * (reported["ratio"] - 1)
     note = (
-        f"best {told['best']} {told['best_us']:.2f} µs, winner {told['winner_us']:.2f} µs by "
-        f"do_bench; Triton {told['triton']} tuned for {told['tuning_s']:.1f} s"
+        f"best {reported['best']} {reported['best_us']:.2f} µs, "
+        f"winner {reported['winner_us']:.2f} µs by do_bench; "
+        f"Triton {reported['triton']} tuned for {reported['tuning_s']:.1f} s"
     )
     name = "the winner's time beside that of @triton.autotune's best: longer by"
     return Line(name, slower, "%", 2, note=note)

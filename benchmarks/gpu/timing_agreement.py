@@ -234,14 +234,14 @@ def show_medians(
         median = timing["median_us"]
         own = median - overhead_us
         bar = BAR if one.case in CASES else float("inf")
-        for name, told, other in (
+        for name, reported, other in (
             ("median_us beside do_bench", median, one.do_bench_us()),
             ("median_us - overhead_us beside CUPTI", own, cupti := one.cupti_us()),
             ("median_us beside CUPTI", median, cupti),
         ):
-            ratio = max(told / other, other / told)
-            label = f"{one.case.name}: {name} ({told - other:+.2f} us)"
-            rows.append(Row(label, f"{told:.2f} us", f"{other:.2f} us", ratio, bar))
+            ratio = max(reported / other, other / reported)
+            label = f"{one.case.name}: {name} ({reported - other:+.2f} us)"
+            rows.append(Row(label, f"{reported:.2f} us", f"{other:.2f} us", ratio, bar))
     show(rows)
 
 
@@ -255,8 +255,10 @@ def show_pairs(prepared: list[Prepared], runs: list[list[dict[str, Any]]]) -> No
         low, high = found[0]["interval_us"]
         spread = statistics.stdev(medians) / middle
         label = f"{one.case.name}: {PAIRS} pairs agree ({found[0]['repeats']} repeats)"
-        told = f"{low:.2f} to {high:.2f} us"
-        rows.append(Row(label, told, f"medians {spread:.2%} std", share, AGREEING, at_least=True))
+        reported = f"{low:.2f} to {high:.2f} us"
+        rows.append(
+            Row(label, reported, f"medians {spread:.2%} std", share, AGREEING, at_least=True)
+        )
     show(rows)
 
 

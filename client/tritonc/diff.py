@@ -85,10 +85,10 @@ class Diff:
     def __repr__(self) -> str:
         """Return the differences, one per line."""
         if self.same:
-            asked = ", ".join(f"{name}: {told}" for name, told in self.differing())
+            asked = ", ".join(f"{name}: {change}" for name, change in self.differing())
             return f"Diff: both results are the same{f' ({asked})' if asked else ''}"
-        lines = [f"{name}: {told}" for name, told in self.differing()]
-        lines += [f"{name}: {told}" for name, told in self.instruction_counts()]
+        lines = [f"{name}: {change}" for name, change in self.differing()]
+        lines += [f"{name}: {change}" for name, change in self.instruction_counts()]
         lines += [str(stage) for stage in self.stages if not stage.same]
         return "\n  ".join(["Diff:", *lines])
 
@@ -97,7 +97,7 @@ class Diff:
         for part in (self.ends, self.asked, self.resources):
             for name, both in part.items():
                 if both["a"] != both["b"]:
-                    yield name, f"{_told(both['a'])} -> {_told(both['b'])}"
+                    yield name, f"{_value_text(both['a'])} -> {_value_text(both['b'])}"
 
     def instruction_counts(self) -> Iterator[tuple[str, str]]:
         """Yield the total and per-class instruction counts that differ."""
@@ -118,7 +118,7 @@ def _counts(a: int, b: int) -> str:
     return f"{a} -> {b} ({b - a:+d})"
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return str(value["value"] if value.get("role") == "constexpr" else value.get("type"))
     return f"{value:.3g}" if isinstance(value, float) else str(value)

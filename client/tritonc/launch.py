@@ -96,7 +96,7 @@ class Launch:
         `source_name` replaces the name of the posted source, so that editors find the file.
         """
         lines = list(self._run_lines({POSTED_SOURCE: source_name}))
-        if self.compilation is not None and self._is_compilation_to_tell():
+        if self.compilation is not None and self._is_compilation_to_report():
             lines.append(CompileFailed(self.compilation).render(source_name))
         if self.seeds and self.verdict is not None and not self.good:
             seeds = ", ".join(f"{name} {seed}" for name, seed in self.seeds.items())
@@ -114,7 +114,7 @@ class Launch:
     def _repr_html_(self) -> str:
         return framed(plain(self.render(), is_good=self.good))
 
-    def _is_compilation_to_tell(self) -> bool:
+    def _is_compilation_to_report(self) -> bool:
         """Return True if only the failed compilation explains the failure."""
         failed = self.compilation is not None and self.compilation.state == "failed"
         return failed and not any(case.compiler_said for case in self.cases)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-MOST_TOLD = 8
+MOST_LISTED = 8
 
 
 def fuzz_lines(fuzz: Mapping[str, Any]) -> Iterator[str]:
@@ -18,7 +18,7 @@ def fuzz_lines(fuzz: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _listed(how: str, items: Any) -> Iterator[str]:
-    told = list(items)[:MOST_TOLD]
-    yield from (f"  {how}: {item}" for item in told)
-    if len(items) > len(told):
-        yield f"  {how}: {len(items) - len(told)} more"
+    listed = list(items)[:MOST_LISTED]
+    yield from (f"  {how}: {item}" for item in listed)
+    if len(items) > len(listed):
+        yield f"  {how}: {len(items) - len(listed)} more"

@@ -22,10 +22,12 @@ def hot_lines(
     yield f"hot lines ({samples} samples):" if samples else "hot lines: no samples"
     hot = [line for line in lines if (line.get("samples_percent") or 0) >= _LEAST_PERCENT]
     for line in hot[:MOST_LINES]:
-        yield f"  {line['samples_percent']:5.1f} %  {_told(line, sources, names)}"
+        yield f"  {line['samples_percent']:5.1f} %  {_line_text(line, sources, names)}"
 
 
-def _told(line: Mapping[str, Any], sources: Mapping[str, str], names: Mapping[str, str]) -> str:
+def _line_text(
+    line: Mapping[str, Any], sources: Mapping[str, str], names: Mapping[str, str]
+) -> str:
     file, number = line.get("file"), line.get("line")
     stall = f"  [{line['top_stall']}]" if line.get("top_stall") else ""
     if file is None or number is None:

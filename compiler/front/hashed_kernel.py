@@ -80,7 +80,9 @@ def _check_defaults(function: Any, arguments: ast.arguments) -> None:
 def _why_open(name: str, value: Any) -> str | None:
     """Return what is open of a name, None when the hash or the name itself settles it."""
     if isinstance(value, tl.constexpr):
-        return None if _is_told_apart(value.value) else f"`{name}` is a constant of an odd value"
+        return (
+            None if _is_distinguishable(value.value) else f"`{name}` is a constant of an odd value"
+        )
     if isinstance(value, types.ModuleType):
         return None if _is_canonical_module(name, value) else f"`{name}` is {value.__name__}"
     gluon = sys.modules.get("triton.experimental.gluon.language", tl)
@@ -100,7 +102,7 @@ def _is_canonical_module(name: str, module: types.ModuleType) -> bool:
     return own in CANONICAL.get(name, {name} & _MODULES)
 
 
-def _is_told_apart(value: Any) -> bool:
+def _is_distinguishable(value: Any) -> bool:
     """Whether no other value is written the same in a hash: `"1"` is written as `1` is."""
     if isinstance(value, str):
         names = {"True", "False", "None", "inf", "nan"}

@@ -176,6 +176,6 @@ def _note(dropped: Dropped, assumptions: Assumptions) -> None:
     if isinstance(dropped.error, ImportError):
         what = f"{dropped.error}; it was left out, as the kernel needs nothing of it"
     else:
-        told = f"{type(dropped.error).__name__}: {dropped.error}"[:300]
-        what = f"this statement cannot be executed here ({told}): it is assumed not to matter"
+        message = f"{type(dropped.error).__name__}: {dropped.error}"[:300]
+        what = f"this statement cannot be executed here ({message}): it is assumed not to matter"
     assumptions.add(Assumption(file, dropped.line, what))

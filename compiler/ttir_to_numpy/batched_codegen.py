@@ -23,10 +23,10 @@ from compiler.ttir_to_numpy.batched.reachable import Reachable
 from compiler.ttir_to_numpy.batched.stepping import Stepping
 from compiler.ttir_to_numpy.batched.uniform import Uniformity
 from compiler.ttir_to_numpy.contraction import contract
-from compiler.ttir_to_numpy.function_text import Telling, kind_of
+from compiler.ttir_to_numpy.function_text import FunctionCodegen, kind_of
 from compiler.ttir_to_numpy.functions import Functions
 from compiler.ttir_to_numpy.ir import Operation
-from compiler.ttir_to_numpy.module_text import ToldKernel, entry_of, written_functions
+from compiler.ttir_to_numpy.module_text import TranslatedKernel, entry_of, written_functions
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import INDENT, Line
 from compiler.ttir_to_numpy.user_places import UserPlaces
@@ -67,7 +67,7 @@ class RunForm:
 
 def run_form(
     module: Operation,
-    kernel: ToldKernel,
+    kernel: TranslatedKernel,
     files: Mapping[str, str],
     *,
     stepping: bool = False,
@@ -93,10 +93,10 @@ def run_form(
     form = run_form_with(constants)
     follower = Stepping(places.users_own, reachable.inside_regions()) if stepping else None
     extents = ExtentChecks(reachable.inside_regions()) if checks_extents else None
-    telling = Telling(
+    codegen = FunctionCodegen(
         form, constants.spelling, places.words_of, uniformity.values, follower or extents
     )
-    written = written_functions(functions, entry, telling)
+    written = written_functions(functions, entry, codegen)
     lines = [line for function in written for line in with_deletions(function)]
     head = constants.lines
     text = "\n".join([*head, *(INDENT * line.depth + line.text for line in lines)]) + "\n"

@@ -33,7 +33,7 @@ class Follower(Protocol):
 
 
 @dataclass(frozen=True)
-class Telling:
+class FunctionCodegen:
     """How functions are told: in which form, numbers spelt how, and where operations stand.
 
     `uniform` are values that are known to be the same for all programs, by their function.
@@ -48,23 +48,23 @@ class Telling:
 
 
 def function_text(
-    operation: Operation, functions: Functions, telling: Telling, *, is_kernel: bool
+    operation: Operation, functions: Functions, codegen: FunctionCodegen, *, is_kernel: bool
 ) -> list[Line]:
     """Return the lines of a `tt.func`. Raises `Untranslatable`, with the place of the operation."""
-    follower = telling.follower
+    follower = codegen.follower
     follower = follower if follower is not None and follower.follows(operation) else None
-    inlines, effects = follower is None, telling.form.effects
+    inlines, effects = follower is None, codegen.form.effects
     analysis = analysis_of(operation, CONSTANTS, effects, inlines=inlines)
-    scope = NameScope(analysis, functions, telling.spelling)
-    scope.uniform = telling.uniform.get(operation, set())
+    scope = NameScope(analysis, functions, codegen.spelling)
+    scope.uniform = codegen.uniform.get(operation, set())
     blocks = operation.regions[0] if operation.regions else []
     if not blocks or not blocks[0].operations:
         message = "a function without a body"
-        raise Untranslatable(message, telling.place_of(operation))
+        raise Untranslatable(message, codegen.place_of(operation))
     for block in blocks:
         if block.end.name not in _LEAVES:
             message = f"the operation {block.end.name[:80]}"
-            raise Untranslatable(message, telling.place_of(block.end))
+            raise Untranslatable(message, codegen.place_of(block.end))
     for index, argument in enumerate(blocks[0].arguments):
         argument.name = argument.name or f"arg{index}"
     names = [scope.name_for(argument) for argument in blocks[0].arguments]
@@ -73,7 +73,7 @@ def function_text(
         names = [f'{name}: "{kind}"' for name, kind in zip(names, kinds, strict=True)]
     name = functions.name_of(f"@{operation.text('sym_name')}")
     scope.lines.append(Line(0, f"def {name}({', '.join(names)}):", operation))
-    telling.form.blocks(scope, blocks, _Writer(telling, follower).operations)
+    codegen.form.blocks(scope, blocks, _Writer(codegen, follower).operations)
     return scope.lines
 
 
@@ -91,8 +91,8 @@ def kind_of(type_: str) -> str:
 
 
 class _Writer:
-    def __init__(self, telling: Telling, follower: Follower | None) -> None:
-        self._form, self._place_of = telling.form, telling.place_of
+    def __init__(self, codegen: FunctionCodegen, follower: Follower | None) -> None:
+        self._form, self._place_of = codegen.form, codegen.place_of
         self._follower = follower
 
     def operations(self, scope: NameScope, block: IrBlock) -> Operation:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from compiler.ttir_to_numpy import runtime_text
 from compiler.ttir_to_numpy.contraction import contract
-from compiler.ttir_to_numpy.function_text import Telling, function_text
+from compiler.ttir_to_numpy.function_text import FunctionCodegen, function_text
 from compiler.ttir_to_numpy.functions import Functions
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.readable_codegen import ARTIFACT, SPELLING
@@ -26,7 +26,7 @@ _PARAMETER = re.compile(r'(\w+): "')
 
 
 @dataclass(frozen=True, slots=True)
-class ToldKernel:
+class TranslatedKernel:
     """What is told: a public function of a module, and which artifact that module is.
 
     `parameters` are the user's names; one that went through a tuple has none. One for an NVIDIA GPU
@@ -40,7 +40,7 @@ class ToldKernel:
     fp_fusion: bool = True
 
 
-def module_text(module: Operation, kernel: ToldKernel, files: Mapping[str, str]) -> str:
+def module_text(module: Operation, kernel: TranslatedKernel, files: Mapping[str, str]) -> str:
     """Return the text of `kernel`; `files` are the user's, by path, for the comments.
 
     Raises `Untranslatable`.
@@ -50,8 +50,8 @@ def module_text(module: Operation, kernel: ToldKernel, files: Mapping[str, str])
     functions = Functions(module, runtime_text.names(), kernel.symbol, runtime_text.never())
     entry = entry_of(functions, kernel)
     places = UserPlaces(files)
-    telling = Telling(ARTIFACT, SPELLING, places.words_of)
-    written = written_functions(functions, entry, telling)
+    codegen = FunctionCodegen(ARTIFACT, SPELLING, places.words_of)
+    written = written_functions(functions, entry, codegen)
     support = runtime_text.needed({line.text for lines in written for line in lines})
     body = "\n\n\n".join("\n".join(_with_comments(lines, places)) for lines in written)
     name = functions.name_of(f"@{kernel.symbol}")
@@ -64,7 +64,7 @@ def module_text(module: Operation, kernel: ToldKernel, files: Mapping[str, str])
     return "\n".join([*parts, "", "", support])
 
 
-def entry_of(functions: Functions, kernel: ToldKernel) -> Operation:
+def entry_of(functions: Functions, kernel: TranslatedKernel) -> Operation:
     """Return the kernel's function, its arguments named by the user. Raises `Untranslatable`."""
     entry = functions.by_symbol.get(f"@{kernel.symbol}")
     if entry is None or not entry.regions:
@@ -81,12 +81,14 @@ def entry_of(functions: Functions, kernel: ToldKernel) -> Operation:
     return entry
 
 
-def written_functions(functions: Functions, entry: Operation, telling: Telling) -> list[list[Line]]:
+def written_functions(
+    functions: Functions, entry: Operation, codegen: FunctionCodegen
+) -> list[list[Line]]:
     """Return the lines of every function: helpers first, the kernel last."""
     found, size = [], 0
     others = [function for function in functions.by_symbol.values() if function is not entry]
     for function in (*reversed(others), entry):
-        found.append(function_text(function, functions, telling, is_kernel=function is entry))
+        found.append(function_text(function, functions, codegen, is_kernel=function is entry))
         size += sum(len(line.text) + _COLUMN for line in found[-1])
         if size > MOST_BYTES:
             message = f"its text is longer than {MOST_BYTES:,} bytes"

@@ -8,7 +8,7 @@ from compiler.messages.orders import NumpyOrder
 from compiler.messages.wire import Send
 from compiler.target import Target
 from compiler.ttir_to_numpy.generic_form import loop_names, module_of
-from compiler.ttir_to_numpy.module_text import ToldKernel, module_text
+from compiler.ttir_to_numpy.module_text import TranslatedKernel, module_text
 from compiler.ttir_to_numpy.refusal import Untranslatable
 
 _INVALID = "told in generic form"
@@ -25,7 +25,7 @@ def numpy(order: NumpyOrder, body: bytes, send: Send) -> None:
     try:
         generic, symbol = generic_form(text, order.target, order.stage)
         is_cuda = order.target.backend == "cuda"
-        kernel = ToldKernel(symbol, order.stage, order.parameters, is_cuda, order.fp_fusion)
+        kernel = TranslatedKernel(symbol, order.stage, order.parameters, is_cuda, order.fp_fusion)
         module = module_of(generic, loop_names(text))
         made = module_text(module, kernel, order.files)
     except Untranslatable as refusal:

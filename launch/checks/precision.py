@@ -155,12 +155,12 @@ def _message(
 
 def _others(causes: Sequence[Cause]) -> str:
     """Return the places of further causes, at most three."""
-    told = [
+    others = [
         _WHAT[cause.kind][0].format(_named(cause)) + (f" in line {cause.spot.line}")
         for cause in causes[:3]
         if cause.spot is not None
     ]
-    return f"; also, {'; '.join(told)}" if told else ""
+    return f"; also, {'; '.join(others)}" if others else ""
 
 
 def _used(measured: Measured, tolerance: Tolerance) -> str:

@@ -30,13 +30,13 @@ def update(kind: str, elements: Array, index: Array, values: Array) -> None:
         elements[index] = values  # of equal places the last one stays
         return
     if kind in _EXTREMES and not _is_whole(elements):
-        update_and_tell(kind, elements, index, values)
+        fetch_and_update(kind, elements, index, values)
         return
     elements, values = _as_combined(kind, elements), _as_combined(kind, values)
     _operation(kind).at(elements, index, values)
 
 
-def update_and_tell(kind: str, elements: Array, index: Array, values: Array) -> Array:
+def fetch_and_update(kind: str, elements: Array, index: Array, values: Array) -> Array:
     """Do the same, and return what was there before each lane.
 
     Lanes with a place of their own go together; those that meet go place by place.

@@ -156,8 +156,8 @@ class GridLaunch:
         self._arguments = arguments_of(
             form.parameters, order.parameters, order.arguments, self._space
         )
-        tells = DevicePrints(self._programs, self._places)
-        self._kernel = Kernel(form, self._programs, self._memory, tells, self._step)
+        prints = DevicePrints(self._programs, self._places)
+        self._kernel = Kernel(form, self._programs, self._memory, prints, self._step)
 
     def run(self) -> KernelRun:
         """Run all programs, or those up to a finding. Raises `SuspectedAt`, `OutOfTime`."""

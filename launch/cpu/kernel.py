@@ -51,11 +51,11 @@ class Kernel:
         form: RunForm,
         programs: ProgramInstances,
         memory: Any,
-        tells: DevicePrints,
+        prints: DevicePrints,
         step: Callable[[int, Any], None] = _ignored,
     ) -> None:
         self._form, self._programs = form, programs
-        names = {**_numbers(), **_control(programs), **_memory(memory), **_tells(tells)}
+        names = {**_numbers(), **_control(programs), **_memory(memory), **_prints(prints)}
         names["step"] = step
         names["check_extent"] = partial(check_extent, programs)
         exec(_compiled(form.text), names)  # noqa: S102 - its task
@@ -131,5 +131,5 @@ def _memory(memory: Any) -> Mapping[str, Any]:
     }
 
 
-def _tells(tells: DevicePrints) -> Mapping[str, Any]:
-    return {"check": tells.check, "show": tells.show, "assume": tells.assume}
+def _prints(prints: DevicePrints) -> Mapping[str, Any]:
+    return {"check": prints.check, "show": prints.show, "assume": prints.assume}

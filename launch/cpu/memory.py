@@ -125,7 +125,7 @@ class ProgramMemory:
             if before is None:
                 atomic_updates.update(kind, lanes.elements, cells, given)
             else:
-                met = atomic_updates.update_and_tell(kind, lanes.elements, cells, given)
+                met = atomic_updates.fetch_and_update(kind, lanes.elements, cells, given)
                 before[lanes.mask(wide)] = met
         return before
 
@@ -172,8 +172,8 @@ class ProgramMemory:
                 owner, size = self._owner(lanes, wide), pointer.dtype.itemsize
                 if owner is not None and lanes.live is None:
                     owner = np.broadcast_to(owner, wide).reshape(-1)
-                told = partial(np.asarray, cells)
-                self._suspicion.update(lanes.allocation, told, size, owner, kind=kind)
+                cells_of = partial(np.asarray, cells)
+                self._suspicion.update(lanes.allocation, cells_of, size, owner, kind=kind)
             found.append((lanes, cells))
         return found
 

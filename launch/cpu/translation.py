@@ -12,7 +12,7 @@ from compiler.messages.orders import IrBounds
 from compiler.target import Target
 from compiler.ttir_to_numpy.batched_codegen import RunForm, run_form
 from compiler.ttir_to_numpy.generic_form import loop_names, module_of
-from compiler.ttir_to_numpy.module_text import ToldKernel
+from compiler.ttir_to_numpy.module_text import TranslatedKernel
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.task import generic_form
 from launch.messages import RunOrder
@@ -57,7 +57,7 @@ def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
         own_file = what.files[0] if what.files else USER_FILE
         generic = locations.with_path(generic, KERNEL_FOLDER + own_file)
         is_cuda = what.target.backend == "cuda"
-        kernel = ToldKernel(symbol, what.stage, what.parameters, is_cuda, what.fp_fusion)
+        kernel = TranslatedKernel(symbol, what.stage, what.parameters, is_cuda, what.fp_fusion)
         files = dict.fromkeys(what.files, "")
         module = module_of(generic, loop_names(what.text))
         return run_form(module, kernel, files, stepping=what.stepping)

@@ -108,8 +108,8 @@ class _Overwritten:
 
 def _allocator_steps() -> tuple[int, ...]:
     """Return how often torch took memory, and gave some back: of tensors, and of the driver."""
-    told = torch.cuda.memory_stats_as_nested_dict()
-    counts = [told[kind]["all"] for kind in ("allocation", "active", "segment")]
+    stats = torch.cuda.memory_stats_as_nested_dict()
+    counts = [stats[kind]["all"] for kind in ("allocation", "active", "segment")]
     return tuple([one[way] for one in counts for way in ("allocated", "freed")])
 
 

@@ -96,11 +96,11 @@ class RepeatOutputs:
 
     def report(self) -> dict[str, object]:
         """Send what the chosen runs left; return what the result says of all."""
-        told: list[dict[str, object]] = []
+        compared: list[dict[str, object]] = []
         for number, left in sorted(self._kept.items()):
             for position, output in enumerate(left):
-                output.send(f"repeat-{len(told)}:{position}")
-            told.append(
+                output.send(f"repeat-{len(compared)}:{position}")
+            compared.append(
                 {
                     "repeat": number,
                     "call": self._calls[number],
@@ -110,7 +110,7 @@ class RepeatOutputs:
         return {
             "checked_repeats": len(self._calls),
             "differing_repeats": sum(one > 0 for one in self._differing_bytes),
-            "repeats": told,
+            "repeats": compared,
         }
 
     def close(self) -> None:

@@ -188,11 +188,11 @@ def queues_work(op: Op) -> bool:
 
 def calls_are_alike(tape: Tape) -> bool:
     """Whether both calls do the same ops on tensors of the same shapes."""
-    first, second = ([_told(tape, tape.ops[at]) for at in ops_of(tape, n)] for n in (0, 1))
+    first, second = ([_comparable(tape, tape.ops[at]) for at in ops_of(tape, n)] for n in (0, 1))
     return first == second
 
 
-def _told(tape: Tape, op: Op) -> object:
+def _comparable(tape: Tape, op: Op) -> object:
     if isinstance(op, Seeding):
         return Seeding
     if isinstance(op, TapeLaunch):

@@ -53,7 +53,7 @@ class VariantChoice:
         usable = [at for at, name in enumerate(names) if name]
         if len(usable) == 1:
             return usable[0]
-        key = (op.kernel, op.grid, tuple(names), self._told(op))
+        key = (op.kernel, op.grid, tuple(names), self._argument_key(op))
         if key not in self._known:
             self._known[key] = self._fastest(op, usable, tensors, launch)
         return self._known[key]
@@ -95,14 +95,14 @@ class VariantChoice:
             marks.close()
         return median(found)
 
-    def _told(self, op: TapeLaunch) -> object:
+    def _argument_key(self, op: TapeLaunch) -> object:
         """Return what a choice holds for: all that Triton's keys can tell apart."""
-        told: list[object] = []
+        key_parts: list[object] = []
         for name, value in op.args.items():
             metas = [self._tape.tensors[id_] for id_ in tensors_of(value)]
             tensors = tuple([(meta.dtype, meta.shape, meta.strides) for meta in metas])
-            told.append((name, tensors) if metas else (name, type(value), value))
-        return tuple(told)
+            key_parts.append((name, tensors) if metas else (name, type(value), value))
+        return tuple(key_parts)
 
 
 class _Arguments:

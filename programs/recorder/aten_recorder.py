@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 from programs.recorder.fake_errors import called_on_fakes
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
-from programs.recorder.refusals import instead_of, reason_of, told_of
+from programs.recorder.refusals import instead_of, message_of, reason_of
 from programs.recorder.tensor_table import device_name
 from programs.recorder.torch_patches.own_generators import check_device
 from programs.tape.allowed_overloads import ALLOWED
@@ -69,7 +69,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             reason = reason_of(error)
             if reason is None:
                 raise
-            raise recording.noted(NotRecordable(reason, told_of(error))) from error
+            raise recording.noted(NotRecordable(reason, message_of(error))) from error
 
     def _write(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         if name.startswith("profiler.") or name in _UNWRITTEN or name in _IGNORED:

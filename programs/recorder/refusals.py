@@ -56,7 +56,7 @@ def reason_of(error: BaseException) -> str | None:
     return None
 
 
-def told_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Return what such an error means to the program's author."""
     op = str(getattr(error, "func", ""))
     if isinstance(error, DynamicOutputShapeException):
@@ -76,7 +76,7 @@ def refusal_of(error: BaseException, lines: UserLines) -> NotRecordable:
             return step
         reason = reason_of(step)
         if reason is not None:
-            return NotRecordable(reason, told_of(step), place)
+            return NotRecordable(reason, message_of(step), place)
         step = step.__cause__ or step.__context__
     if isinstance(error, (TypeError, ValueError)) and any(word in str(error) for word in _UNREAD):
         return NotRecordable("value_dependent", f"it needs the value of a tensor: {error}", place)

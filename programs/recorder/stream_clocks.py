@@ -22,7 +22,7 @@ class StreamClock:
     def __init__(self) -> None:
         self.number: int | None = None
         self.known: Clock = {}
-        self.told: Clock = {}
+        self.reported: Clock = {}
         """What of that the tape says."""
 
 
@@ -135,10 +135,10 @@ def _merged(one: Mapping[int, int], other: Mapping[int, int]) -> Clock:
 def _news(stream: StreamClock, clock: Clock, own: int | None) -> list[int]:
     """Return what the tape does not say yet of a stream, and take it as said."""
     news = sorted(
-        op for number, op in clock.items() if number != own and op > stream.told.get(number, -1)
+        op for number, op in clock.items() if number != own and op > stream.reported.get(number, -1)
     )
     if news:
-        stream.told = dict(clock)
+        stream.reported = dict(clock)
     return news
 
 

@@ -130,7 +130,7 @@ class _Derivation:
         """
         storages: dict[int, int] = {}
 
-        def told(id_: int) -> _Key:
+        def key_of(id_: int) -> _Key:
             meta = self._tape.tensors[id_]
             number = storages.setdefault(meta.storage, len(storages))
             size, there = self._tape.storages[meta.storage], self.tensors.has(meta.storage)
@@ -140,7 +140,7 @@ class _Derivation:
             match value:
                 case TensorRef():
                     self.tensors.get(value.id)
-                    return told(value.id)
+                    return key_of(value.id)
                 case tuple():
                     return tuple([shown(item) for item in value])
                 case DeviceName():
@@ -149,7 +149,7 @@ class _Derivation:
 
         arguments = tuple([shown(value) for value in op.args])
         named = tuple([(name, shown(value)) for name, value in op.kwargs.items()])
-        made = tuple([None if id_ is None else told(id_) for id_ in op.outputs])
+        made = tuple([None if id_ is None else key_of(id_) for id_ in op.outputs])
         if any(self._tape.tensors[id_].dtype.startswith("complex") for id_ in tensors_at(op)):
             return None
         return (op.op, arguments, named, made)

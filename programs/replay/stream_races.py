@@ -185,7 +185,7 @@ class StreamRaces:
         assert not isinstance(first, Seeding)
         place = first.place if op is None else op.place
         line = f" at {first.place.file}:{first.place.line}" if first.place is not None else ""
-        before = f"{self._told(first)}{line} {_DOES[met.use]} in {_stream(first.stream)}"
+        before = f"{self._op_text(first)}{line} {_DOES[met.use]} in {_stream(first.stream)}"
         if op is None:
             message = (
                 f"A call returns what {before}, and the stream that its caller goes on in does not "
@@ -193,7 +193,7 @@ class StreamRaces:
             )
         else:
             message = (
-                f"{self._told(op)} in {_stream(turn.stream)} {_DOES[use]} memory that {before}, "
+                f"{self._op_text(op)} in {_stream(turn.stream)} {_DOES[use]} memory that {before}, "
                 f"and does not wait for that: nothing says which of the two comes first. {_ADVICE}"
             )
         if not met.is_sure:
@@ -206,7 +206,7 @@ class StreamRaces:
             message=message,
         )
 
-    def _told(self, op: AtenOp | TapeLaunch) -> str:
+    def _op_text(self, op: AtenOp | TapeLaunch) -> str:
         if isinstance(op, TapeLaunch):
             return f"the launch of {self._tape.kernels[op.kernel].name}"
         return op.op

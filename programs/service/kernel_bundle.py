@@ -64,10 +64,10 @@ def _members(
     if not tars:
         why = left_out[0]["why"] if left_out else "it launches no kernel"
         raise ProblemRaised("not_derivable", f"Nothing of this program can be bundled: {why}")
-    told = {"program": program["url"], "entries": entries, "left_out": left_out}
+    manifest = {"program": program["url"], "entries": entries, "left_out": left_out}
     return [
         member_of("install.py", INSTALL.encode()),
-        member_of("bundle.json", orjson.dumps(told, option=orjson.OPT_INDENT_2)),
+        member_of("bundle.json", orjson.dumps(manifest, option=orjson.OPT_INDENT_2)),
         *tars,
     ]
 

@@ -22,7 +22,7 @@ from store.programs import StoredProgram
 
 WhichTape = Literal["candidate", "reference"]
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Accept, Accept-Encoding"}
-MAX_TOLD_BYTES = 2 << 20
+MAX_TAPE_BYTES = 2 << 20
 """Of a tape that is told as text: reading one takes a second for each 4 MB, in this process."""
 _TEXT = "text/plain"
 _WEIGHT = re.compile(r"q=(0(?:\.\d{1,3})?|1(?:\.0{1,3})?)")
@@ -41,8 +41,8 @@ async def tape_answer(
         raise await _missing(state, program_id, which)
     if prefers_text(request.headers.get("accept", "")):
         data = await state.blobs.get(digest)
-        if data is not None and len(data) > MAX_TOLD_BYTES:
-            raise _not_told(f"it has {len(data)} bytes, more than {MAX_TOLD_BYTES}")
+        if data is not None and len(data) > MAX_TAPE_BYTES:
+            raise _unavailable(f"it has {len(data)} bytes, more than {MAX_TAPE_BYTES}")
         if data is not None:
             result = await state.jobs.result(program_id)
             record = None if result is None else result.record
@@ -84,7 +84,7 @@ def _readable(data: bytes, record: bytes | None, which: WhichTape) -> bytes:
     try:
         tape = read_tape(data)
     except InvalidTape as forged:  # another version of tritond validated it otherwise
-        raise _not_told(str(forged)) from None
+        raise _unavailable(str(forged)) from None
     kernels = () if record is None else _compiled(Program.model_validate_json(record), which)
     return tape_text(tape, _effects(tape, kernels)).encode()
 
@@ -115,6 +115,6 @@ def _of(kernel: ProgramKernel) -> KernelEffects | None:
     return KernelEffects(frozenset(kernel.reads), frozenset(kernel.writes))
 
 
-def _not_told(why: str) -> ProblemRaised:
+def _unavailable(why: str) -> ProblemRaised:
     detail = f"This tape cannot be told as text ({why}); ask for it as application/json"
     return ProblemRaised("not_found", detail)

@@ -124,7 +124,7 @@ def access_of(op: Op, tape: Tape, effects: KernelsEffects) -> OpAccess:
     return OpAccess(nothing, nothing, nothing)
 
 
-def _told_to(launch: TapeLaunch) -> object:
+def _launch_key(launch: TapeLaunch) -> object:
     """Return all that a kernel is told beside tensors: numbers and constants."""
     args, constexprs = (
         tuple((name, _number(value)) for name, value in sorted(given.items()))
@@ -206,7 +206,7 @@ class _Forward:
         empty = isinstance(op, AtenOp) and kind_of(op) == "uninitialized"
         launch = None
         if isinstance(op, TapeLaunch):
-            launch = self._launches.setdefault(_told_to(op), len(self._launches))
+            launch = self._launches.setdefault(_launch_key(op), len(self._launches))
         for storage in access.writes:
             before = 0 if storage in access.renews else self._sources.get(storage, 0)
             if storage not in access.reads and self._is_written_anew(op, launch, storage):

@@ -28,8 +28,8 @@ def difference_of_calls(tape: Tape, flow: Flow) -> CallsDiffer | None:
     for one, other in zip_longest(first, second):
         if one is None or other is None or _signature(one, tape) != _signature(other, tape):
             message = (
-                f"the first call does {_told(one, tape)} where a second one with inputs of the "
-                f"same shapes does {_told(other, tape)}: do the same work in each call"
+                f"the first call does {_op_text(one, tape)} where a second one with inputs of the "
+                f"same shapes does {_op_text(other, tape)}: do the same work in each call"
             )
             place = next((op.place for op in (one, other) if op is not None and op.place), None)
             return CallsDiffer(message, place)
@@ -57,7 +57,7 @@ def _signature(op: AtenOp | TapeLaunch, tape: Tape) -> object:
     return named, [(tape.tensors[id_].dtype, tape.tensors[id_].shape) for id_ in ids]
 
 
-def _told(op: Op | None, tape: Tape) -> str:
+def _op_text(op: Op | None, tape: Tape) -> str:
     if isinstance(op, TapeLaunch):
         return f"a launch of {tape.kernels[op.kernel].name}{list(op.grid)}"
     return op.op if isinstance(op, AtenOp) else "nothing more"

@@ -26,8 +26,8 @@ def stream_warnings(tape: Tape, effects: KernelsEffects, *, on_gpu: bool) -> lis
         )
     if on_gpu:
         pairs = {
-            (_told(tape.ops[one.first]), "its caller" if one.second is None else
-             _told(tape.ops[one.second]))
+            (_op_text(tape.ops[one.first]), "its caller" if one.second is None else
+             _op_text(tape.ops[one.second]))
             for one in unordered(tape, effects).values()
         }  # fmt: skip
         found += [
@@ -39,7 +39,7 @@ def stream_warnings(tape: Tape, effects: KernelsEffects, *, on_gpu: bool) -> lis
     return found
 
 
-def _told(op: Op) -> str:
+def _op_text(op: Op) -> str:
     where = f"{op.place.file}:{op.place.line}" if op.place is not None else "an op"
     stream = 0 if isinstance(op, Seeding) else op.stream
     return f"{where} in stream {stream}" if stream else f"{where} in the default stream"

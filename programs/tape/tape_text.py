@@ -57,9 +57,9 @@ def tape_text(tape: Tape, effects: KernelsEffects | None = None) -> str:
     flow = flow_of(tape, effects or {})
     lines: list[str] = []
     rest = 0
-    for told in _lines(tape, flow, is_known=bool(effects)):
+    for item in _lines(tape, flow, is_known=bool(effects)):
         if len(lines) < MAX_LINES:
-            line = told if isinstance(told, str) else told()
+            line = item if isinstance(item, str) else item()
             lines.append(
                 line if len(line) <= MAX_LINE_CHARS else line[: MAX_LINE_CHARS - 3] + "..."
             )

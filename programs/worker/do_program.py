@@ -78,6 +78,6 @@ async def _case(attempt: ProgramAttempt, case: JobCase, index: int) -> CaseOutco
     if attempt.job.has_cases:
         verdict = None if run.verdict is None else str(run.verdict)
         problem = None if run.problem is None else run.problem.slug
-        told = {"index": index, "name": case.name, "verdict": verdict, "problem": problem}
-        await attempt.tell("case", told)
+        event = {"index": index, "name": case.name, "verdict": verdict, "problem": problem}
+        await attempt.report("case", event)
     return run

@@ -108,8 +108,8 @@ class ProgramAttempt:
             kept = dict(zip(tapes, digests, strict=True))
             await self.context.programs.keep_tapes(self.job.id, kept)
         for whose, tape in tapes.items():
-            told = {"ops": len(tape.tape.ops), "launches": launches_of(tape.tape)}
-            await self.tell("recorded", {"program": whose, **told})
+            sizes = {"ops": len(tape.tape.ops), "launches": launches_of(tape.tape)}
+            await self.report("recorded", {"program": whose, **sizes})
         return recorded
 
     async def _put(self, texts: list[bytes]) -> Sequence[str]:
@@ -166,15 +166,15 @@ class ProgramAttempt:
             job.timeout_s,
             self.deadline,
         )
-        await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
+        await self.report("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
         return replayed
 
     def replays_on(self, gpu: ProgramGpu, tolerances: OutputTolerances) -> ProgramReplays:
         """Return what replays this program and its reference on a GPU."""
         job = self.job
 
-        async def tell(role: str, replayed: Replayed) -> None:
-            await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
+        async def report(role: str, replayed: Replayed) -> None:
+            await self.report("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
 
         turn = ReplayTurn(
             seed=self.seed,
@@ -186,7 +186,7 @@ class ProgramAttempt:
             turn_s=job.deadline_s,
             spent=self.spent,
         )
-        return ProgramReplays(gpu, turn, tolerances, self.deadline, self.context.references, tell)
+        return ProgramReplays(gpu, turn, tolerances, self.deadline, self.context.references, report)
 
     @property
     def runs_on(self) -> ProgramGpu | None:
@@ -207,7 +207,7 @@ class ProgramAttempt:
             for_gpu=self.runs_on is not None,
         )
 
-    async def tell(self, kind: str, data: Mapping[str, Any]) -> None:
+    async def report(self, kind: str, data: Mapping[str, Any]) -> None:
         """Tell the followers of this program: news only, which a refusing store may cost them."""
         try:
             await self.context.events.append(self.claim.id, self.claim.token, kind, data)

@@ -122,8 +122,8 @@ class _Case:
         for kernel in compiled.answered if not attempt.trial else ():
             state = "succeeded" if kernel.problem is None else "failed"
             key = kernel.compilation_key
-            told = {"kernel": kernel.name, "state": state, "compilation_key": key}
-            await attempt.tell("compiled", told)
+            event = {"kernel": kernel.name, "state": state, "compilation_key": key}
+            await attempt.report("compiled", event)
         return compiled
 
     async def _run(self, recorded: RecordedCase, compiled: ProgramKernels) -> None:

@@ -20,9 +20,9 @@ from programs.worker.replayed import (
     ReplayedCall,
     ReplayedTensor,
     are_equal,
+    described,
     is_input_path,
     returns_tensors,
-    told,
 )
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.mismatch_explanation import annotated
@@ -175,8 +175,8 @@ class _Comparison:
                 "of the second call, which is given other values, and finds others in memory that "
                 "nobody wrote; the first one matches"
             )
-            told = amended(comparison, note=comparison.note or note)
-            self.compared.outputs[path] = amended(output, comparison=told)
+            described = amended(comparison, note=comparison.note or note)
+            self.compared.outputs[path] = amended(output, comparison=described)
         elif known.comparison is not None and comparison is not None and not was_right:
             self._note_the_larger(path, known, comparison)
 
@@ -186,8 +186,10 @@ class _Comparison:
         if first is None or first.note is None or comparison.note is None:
             return
         if float(comparison.max_abs_error or 0) > float(first.max_abs_error or 0):
-            told = amended(first, note=f"{comparison.note} (Of the second call, which is further.)")
-            self.compared.outputs[path] = amended(known, comparison=told)
+            described = amended(
+                first, note=f"{comparison.note} (Of the second call, which is further.)"
+            )
+            self.compared.outputs[path] = amended(known, comparison=described)
 
     def _expected(
         self, path: str, item: ReplayedTensor, expected: ReplayedCall | None
@@ -197,7 +199,7 @@ class _Comparison:
             return None
         other = expected[path]
         if not isinstance(other, ReplayedTensor):
-            self._refuse(WRONG_STRUCTURE, path, "a tensor", told(other))
+            self._refuse(WRONG_STRUCTURE, path, "a tensor", described(other))
             return None
         if item.meta.shape != other.meta.shape:
             shapes = f"of shape {list(item.meta.shape)}", f"of shape {list(other.meta.shape)}"
@@ -218,15 +220,15 @@ class _Comparison:
         self._check_inputs(returned, expected)
         for path in expected.keys() - returned.keys():
             if not is_input_path(path):
-                self._refuse(WRONG_STRUCTURE, path, "not there", told(expected[path]))
+                self._refuse(WRONG_STRUCTURE, path, "not there", described(expected[path]))
         for path in returned.keys() - expected.keys():
             if not is_input_path(path):
-                self._refuse(WRONG_STRUCTURE, path, told(returned[path]), "not there")
+                self._refuse(WRONG_STRUCTURE, path, described(returned[path]), "not there")
         for path, item in returned.items():
             if path in expected and not isinstance(item, ReplayedTensor):
                 other = expected[path]
                 if isinstance(other, ReplayedTensor) or not are_equal(item, other):
-                    self._refuse(WRONG_STRUCTURE, path, told(item), told(other))
+                    self._refuse(WRONG_STRUCTURE, path, described(item), described(other))
 
     def _check_inputs(self, returned: ReplayedCall, expected: ReplayedCall) -> None:
         """Say which inputs only one of the two changed in place."""

@@ -182,8 +182,8 @@ class ProgramKernels:
             launches=use.launches,
             compilation_key=key,
             compilation_url=None if key is None else compilation_url(key),
-            reads=None if effects is None else _told(effects.reads),
-            writes=None if effects is None else _told(effects.writes),
+            reads=None if effects is None else _sorted_names(effects.reads),
+            writes=None if effects is None else _sorted_names(effects.writes),
             problem=self._problem(use),
         )
 
@@ -197,7 +197,7 @@ class ProgramKernels:
         return program_problem(problem.slug, detail, program=program, file=file, line=line)
 
 
-def _told(names: frozenset[str]) -> list[str] | None:
+def _sorted_names(names: frozenset[str]) -> list[str] | None:
     """Return names as a record has them, None where they are more than is kept of one kernel."""
     return sorted(names) if sum(map(len, names)) <= _MOST_NAME_CHARS else None
 

@@ -158,8 +158,8 @@ class Recordings:
         """
         members = {"entries": order.entries, "seed": order.seed}
         given = [order.inputs, order.inputs2, order.init_inputs]
-        told = [self.job.caller, members, given, self.pool.facts["libraries"]]
-        text = json.dumps(told, sort_keys=True).encode()
+        parts = [self.job.caller, members, given, self.pool.facts["libraries"]]
+        text = json.dumps(parts, sort_keys=True).encode()
         return hashlib.sha256(text + b"\0" + texts.body).hexdigest()
 
 

@@ -47,7 +47,7 @@ def are_equal(one: Scalar, other: Scalar | ReplayedTensor) -> bool:
     return type(one) is type(other) and (one == other or both_nan)
 
 
-def told(item: ReplayedTensor | Scalar) -> str:
+def described(item: ReplayedTensor | Scalar) -> str:
     """Return what a message calls it."""
     if isinstance(item, ReplayedTensor):
         return f"a tensor of {item.meta.dtype} {list(item.meta.shape)}"

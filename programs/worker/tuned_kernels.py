@@ -24,7 +24,7 @@ def tuned_warnings(tape: Tape, numbers: Mapping[int, int]) -> list[str]:
 
 def _warning(kernel: TapeKernel, ran: Sequence[LaunchVariant], count: int) -> str:
     said = f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned: "
-    first, last = _told(ran[0]), _told(ran[-1])
+    first, last = _variant_text(ran[0]), _variant_text(ran[-1])
     if len(ran) > 1:
         said += f"the first call ran {first}, the second {last}."
     else:
@@ -38,7 +38,7 @@ def _warning(kernel: TapeKernel, ran: Sequence[LaunchVariant], count: int) -> st
     )
 
 
-def _told(variant: LaunchVariant) -> str:
+def _variant_text(variant: LaunchVariant) -> str:
     said = {**variant.constexprs, **variant.options}
     words = [f"{name}={value}" for name, value in said.items() if name not in _UNSAID_OPTIONS]
     text = ", ".join(words) or "its own"

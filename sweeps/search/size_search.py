@@ -63,7 +63,7 @@ class SizeSearch:
         self._unbuilt.discard(index)
         self._advance()
 
-    def told(self, run: TimedRun, measurement: Measurement) -> None:
+    def add_measurement(self, run: TimedRun, measurement: Measurement) -> None:
         """Take note of what a run came to."""
         self.measured[run.index][run.stage] = measurement
         self._awaited -= run.stage.startswith(ROUND)

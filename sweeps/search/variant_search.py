@@ -67,9 +67,9 @@ class VariantSearch:
         self._failed.add(index)
         self._changed(index).failed(index)
 
-    def told(self, run: TimedRun, measurement: Measurement) -> None:
+    def add_measurement(self, run: TimedRun, measurement: Measurement) -> None:
         """Take note of what a run came to."""
-        self._changed(run.index).told(run, measurement)
+        self._changed(run.index).add_measurement(run, measurement)
 
     def coming(self) -> list[TimedRun]:
         """Return the runs that are wanted from now on, in the order in which to begin them.

@@ -115,7 +115,7 @@ def winner_of(
     )
 
 
-_MOST_TOLD = 3
+_MOST_LISTED = 3
 
 
 def _common_passes(contenders: Sequence[Contender]) -> list[int]:
@@ -168,7 +168,7 @@ def _notes(
     faster = [one for one in barred if min(time.median_us for time in one.times) < score]
     notes = [
         f"variant {one.candidate.index} was faster, and may not win: {one.obstacle}"
-        for one in faster[:_MOST_TOLD]
+        for one in faster[:_MOST_LISTED]
     ]
     if lead is not None and not lead.clear:
         notes.append(

@@ -127,8 +127,8 @@ def _members(
     if not tars and not any(item.path.startswith("autotune-cache/") for item in more):
         why = said["left_out"][0]["why"] if said["left_out"] else "nothing was compiled"
         raise ProblemRaised("not_derivable", f"Nothing of this sweep can be bundled: {why}")
-    told = {"sweep": sweep_url(sweep.job.id), "entries": entries, **said}
-    manifest = orjson.dumps(told, option=orjson.OPT_INDENT_2)
+    contents = {"sweep": sweep_url(sweep.job.id), "entries": entries, **said}
+    manifest = orjson.dumps(contents, option=orjson.OPT_INDENT_2)
     return [
         member_of("install.py", INSTALL.encode()),
         member_of("bundle.json", manifest),

@@ -142,7 +142,7 @@ async def _answer(
 
 def _json(sweep: FoundSweep, winners: list[CompiledWinner]) -> bytes:
     none = [item.model_dump(mode="json") for item in sweep.end.winners if item.variant is None]
-    told: list[dict[str, Any]] = [
+    rows: list[dict[str, Any]] = [
         {
             **item.winner.said,
             "options": item.compilation.options,
@@ -150,7 +150,7 @@ def _json(sweep: FoundSweep, winners: list[CompiledWinner]) -> bytes:
         }
         for item in winners
     ]
-    return orjson.dumps({"sweep": sweep_url(sweep.job.id), "winners": told, "without": none})
+    return orjson.dumps({"sweep": sweep_url(sweep.job.id), "winners": rows, "without": none})
 
 
 async def _autotune_cache(

@@ -14,7 +14,7 @@ class EffortClock:
     begun: float = field(default_factory=time.monotonic)
     compiled: float = field(default_factory=time.monotonic)
     launched: float | None = None
-    told: float = 0.0
+    reported: float = 0.0
     launches: int = 0
     timed_ms: float = 0.0
 
@@ -30,13 +30,13 @@ class EffortClock:
     def launch_ended(self, measurement: Measurement) -> None:
         """Take note of a launch that is over."""
         self.launches += 1
-        self.told = time.monotonic()
+        self.reported = time.monotonic()
         if measurement.time is not None:
             self.timed_ms += measurement.time.median_us * measurement.time.repeats / 1000
 
     def taken(self) -> SearchEffort:
         """Return what the answer says of it."""
-        measuring_s = max(0.0, self.told - self.launched) if self.launched is not None else 0.0
+        measuring_s = max(0.0, self.reported - self.launched) if self.launched is not None else 0.0
         return SearchEffort(
             launches=self.launches,
             timed_ms=round(self.timed_ms, 3),

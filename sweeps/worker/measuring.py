@@ -174,7 +174,7 @@ class Measuring:
         measurement = measurement_of(launch)
         self.effort.launch_ended(measurement)
         self._rows.launched(run.index, launch)
-        self._search.told(run, measurement)
+        self._search.add_measurement(run, measurement)
         if run.stage.startswith(ROUND):
             await self._rows.write([run.index])
 

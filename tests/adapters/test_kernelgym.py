@@ -219,8 +219,8 @@ def test_a_candidate_is_charged_with_its_own_faults_only(
 
 def test_statuses_are_kernelgyms() -> None:
     states = ("queued", "running", "completed", "cancelled")
-    told = [status_of(program(state=state)) for state in states]
-    assert told == ["pending", "processing", "completed", "cancelled"]
+    reported = [status_of(program(state=state)) for state in states]
+    assert reported == ["pending", "processing", "completed", "cancelled"]
     queued = status_answer("t1", program(state="queued", queue_position=3, verdict=None))
     assert (queued.queue_position, queued.error_message) == (3, None)
     lost = status_answer("t1", failed("worker_lost"))

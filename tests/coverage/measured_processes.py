@@ -54,7 +54,7 @@ class _Forks:
     def __init__(self) -> None:
         self._fork, self._exit, self._write = os.fork, os._exit, os.write
         self._memories: dict[int, mmap.mmap] = {}  # of living children, by pid
-        self._told: mmap.mmap | None = None  # of this process, where it is such a child
+        self._shared: mmap.mmap | None = None  # of this process, where it is such a child
         self._half = 0
         self._count = 0
 
@@ -69,7 +69,7 @@ class _Forks:
         if pid:
             self._memories[pid] = memory
             return pid
-        self._memories, self._told = {}, memory
+        self._memories, self._shared = {}, memory
         self._half, self._count = 0, 0
         for lines in _ran().values():
             lines.clear()
@@ -78,12 +78,12 @@ class _Forks:
         return 0
 
     def write(self, descriptor: int, data: Any) -> int:
-        self._tell()
+        self._share()
         return self._write(descriptor, data)
 
     def exit(self, status: int) -> NoReturn:
-        if self._told is not None:
-            self._tell()
+        if self._shared is not None:
+            self._share()
         else:
             for memory in self._memories.values():
                 _hear(memory)
@@ -91,18 +91,18 @@ class _Forks:
                 coverage.Coverage.current().save()
         self._exit(status)
 
-    def _tell(self) -> None:
+    def _share(self) -> None:
         """Write what this child has run so far into the half that does not hold the last of it."""
         ran = {name: tuple(lines) for name, lines in _ran().items() if lines}
         count = sum(map(len, ran.values()))
-        if self._told is None or count == self._count:
+        if self._shared is None or count == self._count:
             return
         text = marshal.dumps(ran)
         if len(text) <= _HALF_BYTES:
             self._half, self._count = 1 - self._half, count
             at = _HEAD.size + self._half * _HALF_BYTES
-            self._told[at : at + len(text)] = text
-            self._told[: _HEAD.size] = _HEAD.pack(self._half, len(text))
+            self._shared[at : at + len(text)] = text
+            self._shared[: _HEAD.size] = _HEAD.pack(self._half, len(text))
 
     def _listening(self, wait: Callable[..., Any]) -> Callable[..., Any]:
         def waited(*arguments: Any) -> Any:

@@ -54,7 +54,7 @@ class Comparison:
         """
         request: dict[str, Any] = {"kernel": kernel, "signature": SIGNATURE, "constexprs": {}}
         theirs = self.direct.compile({**files, **(installed or {})}, arch=90, **request)
-        ours, told, whole, overruled = self.here(files, request)
+        ours, reported, whole, overruled = self.here(files, request)
         if isinstance(ours, str):
             verdict = "both_refuse" if "error" in theirs else "refused_here"
             return Answers(verdict, f"{ours} | {theirs.get('error')}", whole, overruled)
@@ -66,7 +66,7 @@ class Comparison:
             return Answers("lacks_module", "", whole, overruled)
         detail = theirs.get("error") or _first_difference(ours["source"], theirs["source"])
         unsaid = "accepted" if "error" in theirs else "SILENT"
-        return Answers("told" if told else unsaid, f"{detail} | {told}", whole, overruled)
+        return Answers("told" if reported else unsaid, f"{detail} | {reported}", whole, overruled)
 
     def here(
         self, files: dict[str, str], request: dict[str, Any]
@@ -94,9 +94,9 @@ class Comparison:
                 first = second
         if isinstance(first.end, CompilationFailed):
             return f"{first.end.slug}: {first.end}", [], found["whole"], overruled
-        told = [*found["assumptions"], *first.end.assumptions]
+        reported = [*found["assumptions"], *first.end.assumptions]
         stages = {name: data.decode() for name, data in first.stages.items()}
-        return stages, told, found["whole"], overruled
+        return stages, reported, found["whole"], overruled
 
     def _front(self, sliced: dict[str, Any], text: str, request: dict[str, Any]) -> Opinion:
         header = {

@@ -58,12 +58,12 @@ def url(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
 def test_every_module_is_there_and_can_be_imported(programs: Path, tmp_path: Path):
     packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 
-    told = json.loads(
+    reported = json.loads(
         run(programs / "python", "-P", "-c", IMPORT_ALL, *packages, "tritonc", cwd=tmp_path)
     )
 
-    assert set(told["absent"].values()) <= NOT_NEEDED
-    assert "site-packages" in told["from"]
+    assert set(reported["absent"].values()) <= NOT_NEEDED
+    assert "site-packages" in reported["from"]
 
 
 def test_the_commands_say_what_they_are(programs: Path, tmp_path: Path):

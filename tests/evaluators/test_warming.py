@@ -23,9 +23,9 @@ def test_a_bundle_fills_tritons_cache(url: str, tmp_path: Path) -> None:
     assert main(["--url", url, "warm", str(PROGRAMS / "rms_norm.py"), *flags]) == 0
     with tarfile.open(bundle) as archive:
         archive.extractall(tmp_path / "bundle", filter="data")
-    told = json.loads((tmp_path / "bundle/bundle.json").read_text())
-    assert [entry["kernel"] for entry in told["entries"]] == ["rms_norm_kernel"]
-    assert (told["entries"][0]["target"], told["left_out"]) == ("cuda:90", [])
+    reported = json.loads((tmp_path / "bundle/bundle.json").read_text())
+    assert [entry["kernel"] for entry in reported["entries"]] == ["rms_norm_kernel"]
+    assert (reported["entries"][0]["target"], reported["left_out"]) == ("cuda:90", [])
     subprocess.run(
         [sys.executable, str(tmp_path / "bundle/install.py")],
         env={**os.environ, "TRITON_CACHE_DIR": str(cache)},

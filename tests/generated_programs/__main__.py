@@ -12,7 +12,7 @@ from collections import Counter
 
 import torch
 
-from tests.generated_programs.comparing import DISAGREES, compared, told
+from tests.generated_programs.comparing import DISAGREES, compared, reported
 from tests.generated_programs.generating import generated
 from tests.programs.recording_process import RecordingProcess
 
@@ -36,7 +36,7 @@ def main() -> int:
             verdict = compared(recorder, program)
             counts[program.theme, verdict.word] += 1
             if verdict.word == DISAGREES or asked.only is not None:
-                print(told(program, verdict), flush=True)
+                print(reported(program, verdict), flush=True)
             elif verdict.word.startswith("refused"):
                 print(f"seed {seed}: {verdict.word}: {verdict.detail:.150}")
             if done % asked.every == 0 or done == len(seeds):

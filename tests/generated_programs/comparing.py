@@ -58,7 +58,7 @@ def compared(recorder: RecordingProcess, program: Program) -> Verdict:
     return Verdict(DISAGREES, f"the recorder's child ended: {answer}")
 
 
-def told(program: Program, verdict: Verdict) -> str:
+def reported(program: Program, verdict: Verdict) -> str:
     """Return all that is needed to look into a disagreement."""
     return (
         f"seed {program.seed} ({program.theme}): {verdict.word}: {verdict.detail}\n"

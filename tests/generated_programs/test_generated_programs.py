@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.generated_programs.comparing import DISAGREES, compared, told
+from tests.generated_programs.comparing import DISAGREES, compared, reported
 from tests.generated_programs.generating import Program, generated
 from tests.programs.recording_process import RecordingProcess
 
@@ -20,7 +20,7 @@ def test_generated_programs_are_replayed_as_torch_runs_them(recorder: RecordingP
     for seed in range(SEED, SEED + PROGRAMS):
         program = generated(seed)
         verdict = compared(recorder, program)
-        assert verdict.word != DISAGREES, told(program, verdict)
+        assert verdict.word != DISAGREES, reported(program, verdict)
 
 
 @pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
@@ -36,4 +36,4 @@ def test_an_input_that_out_reshapes_is_compared_in_the_shape_in_which_it_came(
 
     verdict = compared(recorder, program)
 
-    assert verdict.word != DISAGREES, told(program, verdict)
+    assert verdict.word != DISAGREES, reported(program, verdict)

@@ -94,7 +94,7 @@ def line_of(source: str, words: str) -> int:
     return next(at for at, line in enumerate(source.split("\n"), 1) if words in line)
 
 
-def told(answer: dict[str, Any]) -> str:
+def reported(answer: dict[str, Any]) -> str:
     """Return an answer in the few words that a report of a run has room for."""
     findings = [(one["kind"], one["line"], one["message"][:80]) for one in answer["findings"] or []]
     flags = [flag["kind"] for flag in answer["flags"]]

@@ -32,8 +32,8 @@ def test_what_is_wrong_elsewhere_is_found_on_a_gpu(http, figure, name):
 
     answer, ms = launched(http, body)
 
-    told = [(found["kind"], found["message"]) for found in answer["findings"] or []]
-    figure(f"{ms} ms: {answer['verdict']} {told} {answer['fuzz']} {answer['problem']}")
+    reported = [(found["kind"], found["message"]) for found in answer["findings"] or []]
+    figure(f"{ms} ms: {answer['verdict']} {reported} {answer['fuzz']} {answer['problem']}")
     assert answer["verdict"] in (FAULTS if verdict in FAULTS else {verdict})
     assert not answer["device"]["interpreter"]
     assert any(found["case"] for found in answer["findings"])
@@ -43,8 +43,8 @@ def test_what_is_wrong_elsewhere_is_found_on_a_gpu(http, figure, name):
 def test_nothing_is_found_in_a_right_kernel_on_a_gpu(http, figure, name):
     answer, ms = launched(http, RIGHT[name])
 
-    told = [(found["kind"], found["message"]) for found in answer["findings"] or []]
-    figure(f"{ms} ms: {answer['verdict']} {told} {answer['fuzz']} {answer['problem']}")
+    reported = [(found["kind"], found["message"]) for found in answer["findings"] or []]
+    figure(f"{ms} ms: {answer['verdict']} {reported} {answer['fuzz']} {answer['problem']}")
     assert not any(found["case"] for found in answer["findings"] or [])
     if answer["fuzz"] and answer["fuzz"]["cases"]:
         assert answer["verdict"] == "passed"

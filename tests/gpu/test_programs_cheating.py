@@ -5,7 +5,7 @@ The kernels are those of `tests/kernels/cheats`, which launches are tried with.
 
 import pytest
 
-from tests.gpu.programs_on_gpu import GPU, program, reference, told
+from tests.gpu.programs_on_gpu import GPU, program, reference, reported
 from tests.programs.evaluating import evaluate
 from tests.security.cheats.cheat import FILES
 
@@ -50,7 +50,7 @@ def run(programs, figure):
 
     def post(source, beside=REFERENCE, **more):
         answer = evaluate(programs, source, beside, **more)
-        figure(told(answer))
+        figure(reported(answer))
         return answer
 
     return post

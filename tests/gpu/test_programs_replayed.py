@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.gpu.program_evaluations import KERNELBENCH_TOLERANCE, samples
-from tests.gpu.programs_on_gpu import inputs, line_of, program, reference, told
+from tests.gpu.programs_on_gpu import inputs, line_of, program, reference, reported
 from tests.programs.evaluating import evaluate
 
 X = "torch.randn(300, 70)"
@@ -30,7 +30,7 @@ def run(programs, figure):
 
     def post(source, beside=None, **more):
         answer = evaluate(programs, source, beside, **more)
-        figure(told(answer))
+        figure(reported(answer))
         return answer
 
     return post

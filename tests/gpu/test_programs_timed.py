@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.gpu.program_evaluations import KERNELBENCH_TOLERANCE, samples
-from tests.gpu.programs_on_gpu import program, reference, told
+from tests.gpu.programs_on_gpu import program, reference, reported
 from tests.programs.evaluating import evaluate
 
 X = "torch.rand(2048, 2048, device='cuda')"
@@ -24,7 +24,7 @@ def run(programs, figure):
 
     def post(source, beside=DOUBLED, **more):
         answer = evaluate(programs, source, beside, **more)
-        figure(told(answer))
+        figure(reported(answer))
         assert answer["verdict"] == "passed", answer
         return answer
 
@@ -122,7 +122,7 @@ def test_timing_follows_what_was_asked(run):
 
 def test_what_does_not_pass_has_no_reward_for_its_speed(programs, figure):
     answer = evaluate(programs, program("return torch.empty_like(x)"), DOUBLED)
-    figure(told(answer))
+    figure(reported(answer))
 
     assert answer["verdict"] == "mismatch"
     assert answer["reward"]["speedup"] is None

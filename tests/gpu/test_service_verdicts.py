@@ -130,12 +130,12 @@ def test_the_line_of_a_fault_follows_as_an_event_and_in_the_record(http, launch)
     launched = launch(store_at(8))
     assert launched["findings"][0]["line"] is None
 
-    told = http.get(f"{launched['url']}/events").text
-    (data,) = re.findall(r"event: finding\ndata: (.*)\n", told)
+    reported = http.get(f"{launched['url']}/events").text
+    (data,) = re.findall(r"event: finding\ndata: (.*)\n", reported)
     found = json.loads(data)
     again = http.get(launched["url"]).json()
 
-    assert told.index("event: finished") < told.index("event: finding")
+    assert reported.index("event: finished") < reported.index("event: finding")
     assert (found["argument"], found["index"], found["case"]) == ("output_ptr", [8], None)
     assert again["findings"][0]["line"] == found["line"] is not None
     assert again["verdict"] == "illegal_access"
@@ -145,8 +145,8 @@ def test_the_case_of_a_fault_is_named(http, launch):
     body = store_at(3) | {"cases": [{"arguments": {"index": 4}}, {"arguments": {"index": 9}}]}
     launched = launch(body)
 
-    told = http.get(f"{launched['url']}/events").text
-    (data,) = re.findall(r"event: finding\ndata: (.*)\n", told)
+    reported = http.get(f"{launched['url']}/events").text
+    (data,) = re.findall(r"event: finding\ndata: (.*)\n", reported)
 
     assert launched["counts"] == {"not_checked": 1, "illegal_access": 1}
     assert (json.loads(data)["case"], json.loads(data)["index"]) == (1, [9])

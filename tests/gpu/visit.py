@@ -72,10 +72,10 @@ def tested(file: Path) -> str:
         with LOG.open("a") as log:
             log.write(f"== {file.name}\n{said}\n")
         words = next((line for line in reversed(said.splitlines()) if " in " in line), said)
-        return "\n".join([f"== {file.name}: {words[:200]}", *told(xml)])
+        return "\n".join([f"== {file.name}: {words[:200]}", *reported(xml)])
 
 
-def told(xml: Path) -> Iterator[str]:
+def reported(xml: Path) -> Iterator[str]:
     """Yield the figures of every test, and the first lines of every failure."""
     for case in ET.parse(xml).iter("testcase") if xml.exists() else ():
         name, seconds = case.get("name", "")[:64], float(case.get("time") or 0)

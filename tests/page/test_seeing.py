@@ -59,14 +59,14 @@ def test_values_are_told_under_the_pointer_and_by_keyboard(visit: Visit) -> None
     see.get_by_label("Step", exact=True).fill("3")
     x, output = see.get_by_role("img", name="x_ptr"), see.get_by_role("img", name="output_ptr")
     x.hover(position={"x": 3, "y": 3})
-    told = see.locator(".told")
-    expect(told).to_contain_text("x_ptr[0]: load by program (0, 0, 0): 0.")
+    reported = see.locator(".told")
+    expect(reported).to_contain_text("x_ptr[0]: load by program (0, 0, 0): 0.")
     output.focus()
     page.keyboard.press("ArrowRight")
-    expect(told).to_contain_text("output_ptr[1]: store by program (0, 0, 0); ")
-    expect(told).to_contain_text("at the end")
+    expect(reported).to_contain_text("output_ptr[1]: store by program (0, 0, 0); ")
+    expect(reported).to_contain_text("at the end")
     page.keyboard.press("ArrowDown")
-    expect(told).to_contain_text("output_ptr[33]: not accessed so far")
+    expect(reported).to_contain_text("output_ptr[33]: not accessed so far")
 
 
 def test_what_is_out_of_bounds_is_red_and_said(visit: Visit) -> None:

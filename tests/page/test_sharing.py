@@ -86,9 +86,9 @@ def test_a_link_to_nothing_says_so(visit: Visit) -> None:
     expect(page.locator("#state.failed")).to_contain_text("There is no state sha256:000")
 
 
-@pytest.mark.parametrize(("form", "told"), FORMS.items())
+@pytest.mark.parametrize(("form", "reported"), FORMS.items())
 def test_the_request_can_be_taken_away_and_run(
-    visit: Visit, tmp_path: Path, form: str, told: str
+    visit: Visit, tmp_path: Path, form: str, reported: str
 ) -> None:
     page = visit()
     page.get_by_label("num_warps", exact=True).select_option("8")
@@ -106,4 +106,4 @@ def test_the_request_can_be_taken_away_and_run(
     )
 
     assert done.returncode == 0, done.stderr
-    assert told in done.stdout + done.stderr  # where tritonc says what it made
+    assert reported in done.stdout + done.stderr  # where tritonc says what it made

@@ -39,8 +39,8 @@ class EagerRecording(TorchDispatchMode):
         self._storage_ids: dict[int, int] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = [self.told(value) for value in args]
-        named = {name: self.told(value) for name, value in (kwargs or {}).items()}
+        given = [self.reported(value) for value in args]
+        named = {name: self.reported(value) for name, value in (kwargs or {}).items()}
         result = func(*args, **(kwargs or {}))
         outputs = [
             self._result(item, args) if isinstance(item, torch.Tensor) else None
@@ -88,13 +88,13 @@ class EagerRecording(TorchDispatchMode):
         self._kept.append(tensor)
         return index
 
-    def told(self, value: Any) -> Any:
+    def reported(self, value: Any) -> Any:
         """A value as a tape has it."""
         match value:
             case torch.Tensor():
                 return {"t": self.index_of(value)}
             case list() | tuple():
-                return {"list": [self.told(item) for item in value]}
+                return {"list": [self.reported(item) for item in value]}
             case torch.dtype():
                 return {"dtype": TRITON_NAMES[str(value).removeprefix("torch.")]}
             case torch.device():

@@ -9,7 +9,7 @@ import torch
 
 from programs.tape.allowed_overloads import ALLOWED
 
-TELLS_OF_VALUES = {"aten.index.Tensor"}
+VALUE_DEPENDENT = {"aten.index.Tensor"}
 """Its shape follows from a mask's values where it has one: the replay refuses that."""
 ALIASES_THOUGH_UNSAID = {"aten._unsafe_view.default", "aten.lift_fresh.default"}
 WRITES_STATISTICS = {"aten._native_batch_norm_legit.default"}
@@ -31,7 +31,7 @@ def test_torch_has_each() -> None:
 
 def test_none_makes_shapes_or_numbers_out_of_values() -> None:
     tags = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}
-    assert {name for name, op in overloads() if tags & set(op.tags)} == TELLS_OF_VALUES
+    assert {name for name, op in overloads() if tags & set(op.tags)} == VALUE_DEPENDENT
 
 
 def test_views_and_only_views_are_said_to_be_views() -> None:

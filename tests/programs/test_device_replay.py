@@ -146,8 +146,8 @@ def test_a_variable_of_a_kernels_module_is_told_and_whether_it_changed(
 
     result = gpu.run(program(scaling(), [[COUNT]]))
 
-    told = {"name": "runs", "size_bytes": 4, "changed": counts}
-    assert result["module_state"]["scale"]["variables"] == [told]
+    reported = {"name": "runs", "size_bytes": 4, "changed": counts}
+    assert result["module_state"]["scale"]["variables"] == [reported]
 
 
 def test_a_module_that_cannot_be_read_is_told(gpu: Gpu) -> None:

@@ -85,13 +85,13 @@ def test_the_tape_tells_a_launch_for_nothing_from_one_that_is_returned(
     """
     program = evaluate(programs, source(forward), REFERENCE)
 
-    told = programs.get(program["tape"]["url"], headers={"Accept": "text/plain"}).text
-    calls = told[told.index("first call (run)") :].splitlines()
+    reported = programs.get(program["tape"]["url"], headers={"Accept": "text/plain"}).text
+    calls = reported[reported.index("first call (run)") :].splitlines()
     dead = {
         name: {line.endswith("DEAD") for line in calls if f"launch {name}" in line}
         for name in ("relu_kernel", "matmul_kernel")
     }
-    assert dead == {"relu_kernel": {True}, "matmul_kernel": {False}}, told
+    assert dead == {"relu_kernel": {True}, "matmul_kernel": {False}}, reported
     assert {(one["name"], *one["reads"], *one["writes"]) for one in program["kernels"]} == {
         ("relu_kernel", "x", "out"),
         ("matmul_kernel", "a", "b", "c"),

@@ -87,10 +87,10 @@ def test_repeats_that_are_sent_are_those_that_are_told() -> None:
     recording = recorded(rows, doubled_and_added)
     found = time_program(prepared(recording.tape, CPU))
 
-    told = found.result["repeats"]
-    assert 1 <= len(told) <= 3
-    assert sorted(found.sent) == [f"repeat-{at}:0" for at in range(len(told))]
-    for at, one in enumerate(told):
+    reported = found.result["repeats"]
+    assert 1 <= len(reported) <= 3
+    assert sorted(found.sent) == [f"repeat-{at}:0" for at in range(len(reported))]
+    for at, one in enumerate(reported):
         assert torch.equal(found.sent[f"repeat-{at}:0"], recording.outputs[one["call"]][0])
 
 

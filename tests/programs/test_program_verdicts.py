@@ -192,8 +192,10 @@ def test_a_program_that_never_ends_is_ended(programs: httpx.Client) -> None:
 
 def test_what_becomes_of_a_program_is_told_as_it_happens(programs: httpx.Client) -> None:
     program = evaluate(programs, SOURCE, REFERENCE)
-    told = programs.get(program["url"] + "/events").text
-    kinds = [line.partition(": ")[2] for line in told.splitlines() if line.startswith("event: ")]
+    reported = programs.get(program["url"] + "/events").text
+    kinds = [
+        line.partition(": ")[2] for line in reported.splitlines() if line.startswith("event: ")
+    ]
     assert kinds == [
         "queued", "started", "recorded", "recorded", "compiled", "replayed", "replayed", "finished",
     ]  # fmt: skip

@@ -30,8 +30,8 @@ def test_the_first_curl_passes_and_its_tape_can_be_read(programs: httpx.Client) 
 
     assert (program["verdict"], program["flags"]) == ("passed", [])
     assert program["reward"]["correct"] is True
-    told = programs.get(program["tape"]["url"], headers={"Accept": "text/plain"})
-    assert "launch add_kernel[4, 1, 1]" in told.text
+    reported = programs.get(program["tape"]["url"], headers={"Accept": "text/plain"})
+    assert "launch add_kernel[4, 1, 1]" in reported.text
 
 
 @pytest.mark.parametrize("body", [EXAMPLE, FUNCTION_EXAMPLE], ids=["model", "function"])

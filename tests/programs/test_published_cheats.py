@@ -76,7 +76,7 @@ def of_task(programs: httpx.Client, asked: tuple[str, str], forward: str, **more
     return evaluate(programs, text, task(*asked), device="cpu", **more)
 
 
-def told(program: Answer) -> tuple[str | None, set[str]]:
+def reported(program: Answer) -> tuple[str | None, set[str]]:
     """The verdict, and the kinds of all flags."""
     return program["verdict"], {flag["kind"] for flag in program["flags"]}
 
@@ -103,18 +103,18 @@ def test_answers_that_need_no_inputs_are_flagged_or_wrong(
     verdict: str,
     flags: set[str],
 ) -> None:
-    assert told(of_task(programs, asked, forward, tolerance=tolerance)) == (verdict, flags)
+    assert reported(of_task(programs, asked, forward, tolerance=tolerance)) == (verdict, flags)
 
 
 def test_what_is_right_for_one_distribution_is_wrong_in_a_case_of_another(
     programs: httpx.Client,
 ) -> None:
     asked = ("torch.relu(x)", "torch.rand(64, 64)")
-    assert told(of_task(programs, asked, "return scale(x, 1.0)")) == ("passed", set())
+    assert reported(of_task(programs, asked, "return scale(x, 1.0)")) == ("passed", set())
 
     other = "import torch\ndef get_inputs():\n    return [torch.randn(64, 64)]\n"
     cases = [{"name": "of both signs", "inputs": {"source": other}}]
-    assert told(of_task(programs, asked, "return scale(x, 1.0)", cases=cases))[0] == "mismatch"
+    assert reported(of_task(programs, asked, "return scale(x, 1.0)", cases=cases))[0] == "mismatch"
 
 
 LEFT = {"no_kernel", "heavy_aten_left"}
@@ -153,7 +153,7 @@ LEFT = {"no_kernel", "heavy_aten_left"}
 def test_what_benchmarks_believed_is_wrong_or_flagged(
     programs: httpx.Client, text: str, verdict: str, flags: set[str]
 ) -> None:
-    assert told(evaluate(programs, source(text), REFERENCE)) == (verdict, flags)
+    assert reported(evaluate(programs, source(text), REFERENCE)) == (verdict, flags)
 
 
 def test_a_subclass_of_an_own_copy_of_the_reference_is_torch_s_work(
@@ -161,7 +161,7 @@ def test_a_subclass_of_an_own_copy_of_the_reference_is_torch_s_work(
 ) -> None:
     text = OWN_COPY + "\nclass ModelNew(Model):\n    def forward(self, x):\n"
     text += "        return super().forward(x)\n"
-    assert told(evaluate(programs, text, REFERENCE)) == ("passed", LEFT)
+    assert reported(evaluate(programs, text, REFERENCE)) == ("passed", LEFT)
 
 
 @pytest.mark.parametrize(
@@ -218,14 +218,14 @@ def test_tricks_that_find_nothing_to_skip_are_judged_by_what_they_do(
 ) -> None:
     """Each call has its own inputs, and its ops are replayed one after the other."""
     program = evaluate(programs, source(forward), REFERENCE)
-    assert (told(program), program["coverage"]) == (("passed", set()), 1)
+    assert (reported(program), program["coverage"]) == (("passed", set()), 1)
 
 
 def test_work_in_a_stream_that_no_clock_of_the_caller_s_looks_at_is_a_race(
     programs: httpx.Client,
 ) -> None:
     aside = "with torch.cuda.stream(torch.cuda.Stream()):\n    return fused(x, self.weight)"
-    assert told(evaluate(programs, source(aside), REFERENCE)) == ("race", set())
+    assert reported(evaluate(programs, source(aside), REFERENCE)) == ("race", set())
 
 
 @pytest.mark.parametrize(
@@ -241,5 +241,5 @@ def test_halves_on_the_way_to_a_kernel_are_flagged_within_a_wide_tolerance(
 ) -> None:
     tolerance = {"rtol": 0.1, "atol": 0.1}
     program = evaluate(programs, source(forward), REFERENCE, tolerance=tolerance)
-    assert told(program) == ("passed", {"precision_downgrade"})
+    assert reported(program) == ("passed", {"precision_downgrade"})
     assert {flag["line"] for flag in program["flags"]} == {HEAD.count("\n") + 1}

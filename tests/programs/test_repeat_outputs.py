@@ -25,10 +25,10 @@ class Watched:
 
     def report(self) -> dict[str, Any]:
         """Return what is said of all; nothing is held then."""
-        told = self.outputs.report()
+        reported = self.outputs.report()
         self.outputs.close()
         assert not self.sent.held
-        return told
+        return reported
 
 
 def watched(checked: Mapping[int, Sequence[torch.Tensor]], chance: int = 1) -> Watched:

@@ -141,7 +141,7 @@ async def test_a_kernel_runs_in_the_child(replays: Pool, comparing: Pool) -> Non
     program.launch(2, x, z, 60)
 
     found = await replayed(
-        replays, to_replay(program.tape(outputs=program.told(z), kernels=KERNELS))
+        replays, to_replay(program.tape(outputs=program.reported(z), kernels=KERNELS))
     )
     compared = await compare(comparing, found, None)
 
@@ -166,7 +166,7 @@ async def test_an_access_out_of_bounds_is_the_verdict(replays: Pool, comparing: 
     program.launch(2, x, z, 64)
 
     found = await replayed(
-        replays, to_replay(program.tape(outputs=program.told(z), kernels=KERNELS))
+        replays, to_replay(program.tape(outputs=program.reported(z), kernels=KERNELS))
     )
 
     assert judged(found, None, await compare(comparing, found, None)) == "out_of_bounds"

@@ -58,7 +58,7 @@ class LaunchingProgram(EagerRecording):
 
     def launch(self, grid: int, x: torch.Tensor, z: torch.Tensor, n: int, **more: Any) -> None:
         """Write down a launch."""
-        args = {"x_ptr": self.told(x), "z_ptr": self.told(z), "n": n}
+        args = {"x_ptr": self.reported(x), "z_ptr": self.reported(z), "n": n}
         self.ops.append({
             "op": "launch", "kernel": "k0", "grid": [grid, 1, 1], "args": args, "constexprs": {},
             "options": {}, "phase": self.phase, "line": "user.py:20", **more,
@@ -69,7 +69,7 @@ class LaunchingProgram(EagerRecording):
     ) -> Replayed:
         """Replay it with one kernel."""
         launches = ["k"] * sum(op["op"] == "launch" for op in self.ops)
-        structure = {"tuple": [self.told(one) for one in outputs]}
+        structure = {"tuple": [self.reported(one) for one in outputs]}
         tape = self.tape(outputs=structure, kernels={"k0": KERNEL})
         kernels = {"k": (text or doubling(), NAMES)}
         return replayed(tape, kernels, launches, **asked)
@@ -277,7 +277,7 @@ def test_recorded_strides_are_those_that_a_kernel_meets(program: LaunchingProgra
     with program:
         x, z = torch.ones(2, 16), torch.empty(32)
         made = x + torch.arange(16.0)
-    index = program.told(made)["t"]
+    index = program.reported(made)["t"]
     program.tensors[index][3] = [1, 2]  # as if the device had laid it out by columns
     program.launch(1, made, z, 32)
 

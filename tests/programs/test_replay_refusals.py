@@ -278,5 +278,5 @@ def test_in_the_second_call_what_was_made_empty_is_large_numbers_of_both_signs()
 def test_before_each_op_its_number_is_sent_where_asked_for() -> None:
     found = failing(lambda x: x + 1, announce=True)
 
-    told = [name for name in found.sent if name.startswith("op:")]
-    assert told == [f"op:{number}" for number in range(len(found.tape["ops"]))]
+    reported = [name for name in found.sent if name.startswith("op:")]
+    assert reported == [f"op:{number}" for number in range(len(found.tape["ops"]))]

@@ -14,8 +14,8 @@ NAMES = (
 def hostile_modules(folder: Path) -> Path:
     """Write them into `folder`; return the file that is there once one of them was imported."""
     ran = folder.parent / f"{folder.name}.ran"
-    telling = f"import os\nwith open({str(ran)!r}, 'a') as ran:\n"
-    telling += "    print(__file__, os.environ.get('TRITOND_API_KEY'), file=ran)\n"
+    probe = f"import os\nwith open({str(ran)!r}, 'a') as ran:\n"
+    probe += "    print(__file__, os.environ.get('TRITOND_API_KEY'), file=ran)\n"
     for name in NAMES:
-        (folder / f"{name}.py").write_text(telling)
+        (folder / f"{name}.py").write_text(probe)
     return ran

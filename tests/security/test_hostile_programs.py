@@ -134,8 +134,8 @@ async def test_nothing_outside_of_the_recorder_is_reached(recorder, attempt):
 
 
 async def test_a_program_that_cannot_be_recorded_says_why_and_where(refused):
-    told = "{'reason': 'value_dependent', 'detail': 'item()', 'file': 'user.py', 'line': 7}"
-    problem = await refused(f"answer['not_recordable'] = {told}")
+    reported = "{'reason': 'value_dependent', 'detail': 'item()', 'file': 'user.py', 'line': 7}"
+    problem = await refused(f"answer['not_recordable'] = {reported}")
     assert (problem.slug, problem.reason) == ("not_recordable", "value_dependent")
     assert (problem.file, problem.line) == ("user.py", 7)
     assert problem.detail.endswith("item()")

@@ -63,7 +63,7 @@ async def sliced(pool, source, **more):
     return await pool.run("parse", header, source.encode(), deadline_s=60)
 
 
-def told(outcome):
+def reported(outcome):
     """Return all that a worker is told, but for what is measured."""
     result = {k: v for k, v in (outcome.result or {}).items() if k not in ("ms", "usage")}
     return outcome.ending, result, outcome.failure, outcome.stdout, outcome.stderr
@@ -84,16 +84,16 @@ async def test_what_follows_a_bomb_is_as_if_it_had_not_been(pool, bomb):
 
     assert exploded.ending in (Ending.OK, Ending.FAILURE)
     assert before.ending is Ending.OK
-    assert told(after) == told(before)
+    assert reported(after) == reported(before)
 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_slice_is_the_same_in_a_used_process_and_in_a_new_one(pool, single_use):
     sources = [*ORDINARY.values(), *reversed(ORDINARY.values())]
-    in_one_process = [told(await sliced(pool, source)) for source in sources]
+    in_one_process = [reported(await sliced(pool, source)) for source in sources]
 
     single_use()
-    each_alone = [told(await sliced(pool, source)) for source in sources]
+    each_alone = [reported(await sliced(pool, source)) for source in sources]
 
     assert in_one_process == each_alone
 

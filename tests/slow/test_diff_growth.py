@@ -14,7 +14,7 @@ from compiler.diff.stage_diff import stage_diff
 FIRST, DOUBLINGS = 3_000, 2
 MOST_GROWTH = 3.3
 """Of one doubling, where 2 is linear and 4 quadratic."""
-TOO_SHORT_TO_TELL_S = 0.02
+TOO_SHORT_TO_MEASURE_S = 0.02
 
 
 def _shuffled(lines: Sequence[str]) -> list[str]:
@@ -70,7 +70,7 @@ def _spent_s(name: str, lines: int, times: int) -> float:
         gc.enable()
         return spent_s
 
-    return max(min(once() for _ in range(times)), TOO_SHORT_TO_TELL_S)
+    return max(min(once() for _ in range(times)), TOO_SHORT_TO_MEASURE_S)
 
 
 @pytest.mark.parametrize("name", TEXTS)

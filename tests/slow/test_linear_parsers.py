@@ -39,7 +39,7 @@ SOON_S = 0.001
 """Of the first: even what is cubic is done with the last half a second later."""
 MOST_GROWTH = 3.3
 """Of one doubling, where 2 is linear and 4 quadratic."""
-TOO_SHORT_TO_TELL_S = 0.004
+TOO_SHORT_TO_MEASURE_S = 0.004
 REFUSALS = (
     RequestRejected,
     Untranslatable,
@@ -95,16 +95,16 @@ def _spent_s(parse: Callable[[str], object], text: str, times: int = 1) -> float
 def _growth(parse: Callable[[str], object], make: Callable[[int], str]) -> str | None:
     """Describe the doubling that takes more than twice the time, if there is one."""
     size, before_s = FIRST, _spent_s(parse, make(FIRST))
-    if before_s <= SOON_S and _spent_s(parse, make(LAST)) <= TOO_SHORT_TO_TELL_S * MOST_GROWTH:
+    if before_s <= SOON_S and _spent_s(parse, make(LAST)) <= TOO_SHORT_TO_MEASURE_S * MOST_GROWTH:
         return None  # and what is between them takes no longer
     while size < LAST:
         size *= 2
         spent_s = _spent_s(parse, make(size))
         for times in (3, 5, 9):  # again where something else took time
-            if spent_s <= max(before_s, TOO_SHORT_TO_TELL_S) * MOST_GROWTH:
+            if spent_s <= max(before_s, TOO_SHORT_TO_MEASURE_S) * MOST_GROWTH:
                 break
             before_s, spent_s = (_spent_s(parse, make(s), times) for s in (size // 2, size))
-        if spent_s > max(before_s, TOO_SHORT_TO_TELL_S) * MOST_GROWTH:
+        if spent_s > max(before_s, TOO_SHORT_TO_MEASURE_S) * MOST_GROWTH:
             took = f"{before_s:.4f} s for {size // 2} characters, then {spent_s:.4f} s"
             return f"{make(60)!r} ...: {took}"
         before_s = spent_s

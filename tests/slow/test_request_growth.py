@@ -32,7 +32,7 @@ TOO_MANY: dict[str, Callable[[int], bytes]] = {
 }
 MOST_GROWTH = 3.3
 """Of one doubling, where 2 is linear and 4 quadratic."""
-TOO_SHORT_TO_TELL_S = 0.01
+TOO_SHORT_TO_MEASURE_S = 0.01
 """Below it caches and page faults count for more than what was posted."""
 TRIES = 3
 
@@ -51,7 +51,7 @@ def spent_s(body: bytes) -> float:
 
 def growth(make: Callable[[int], bytes]) -> float:
     """Return how many times longer four times as much takes."""
-    times = [max(spent_s(make(many)), TOO_SHORT_TO_TELL_S) for many in (MANY // 4, MANY)]
+    times = [max(spent_s(make(many)), TOO_SHORT_TO_MEASURE_S) for many in (MANY // 4, MANY)]
     return times[1] / times[0]
 
 

@@ -155,8 +155,8 @@ def _broken(number: int) -> Question:
     body["source"] = body["source"].replace("tl.arange", "tl.arnge")
 
     def judge(record: dict[str, Any]) -> str | None:
-        is_told = record["state"] == "failed" and record["problem"]["slug"] == "compile_error"
-        return None if is_told else "a broken kernel is no compile_error"
+        is_reported = record["state"] == "failed" and record["problem"]["slug"] == "compile_error"
+        return None if is_reported else "a broken kernel is no compile_error"
 
     return Question("/v1/compilations", body, judge)
 

@@ -95,7 +95,7 @@ async def do_launch(attempt: Attempt[LaunchJob], context: LaunchContext) -> None
     await _keep(run, attempt.claim)
 
 
-async def _tell_nobody(_: CaseResult) -> None:
+async def _report_nothing(_: CaseResult) -> None:
     """Send no event: a launch without `cases` ends with its only case."""
 
 
@@ -173,7 +173,7 @@ class _LaunchRun:
             return await run_cases(
                 self._job.cases,
                 self._result,
-                news.tell if self._job.has_cases else _tell_nobody,
+                news.send if self._job.has_cases else _report_nothing,
                 gather_limited=AT_ONCE_ON_GPU if self._context.gpu is not None else 1,
                 stop_after=self._job.stop_after_failures,
             )

@@ -36,8 +36,8 @@ def _annotate(output: Output, dtype: str, *, is_downgraded: bool) -> Output:
     comparison = output.comparison
     if comparison is None:
         return output
-    told = annotated(comparison, output.summary, dtype, is_downgraded=is_downgraded)
-    return amended(output, comparison=told)
+    explained = annotated(comparison, output.summary, dtype, is_downgraded=is_downgraded)
+    return amended(output, comparison=explained)
 
 
 def annotated(

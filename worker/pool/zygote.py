@@ -164,7 +164,7 @@ def assert_single_thread() -> None:
         )
 
 
-def _tell(link: socket.socket, message: dict[str, Any]) -> None:
+def _send(link: socket.socket, message: dict[str, Any]) -> None:
     """Send the worker a message, or exit if the worker is gone: no one needs children then."""
     try:
         zygote_protocol.send(link, message)
@@ -190,7 +190,7 @@ def main(arguments: list[str]) -> NoReturn:
             absent |= reasons
         facts["absent"] = absent
     except Exception:  # noqa: BLE001 - the worker must learn of any error
-        _tell(link, {"broken": traceback.format_exc()[-8000:]})
+        _send(link, {"broken": traceback.format_exc()[-8000:]})
         os._exit(1)
     paths = HiddenPaths()
     with warnings.catch_warnings():
@@ -200,7 +200,7 @@ def main(arguments: list[str]) -> NoReturn:
     gc.collect()
     gc.freeze()
     server = ForkServer(link, walls, paths)
-    _tell(link, {"ready": facts})
+    _send(link, {"ready": facts})
     birth = server.serve()
     if birth is None:
         server.end()

@@ -90,7 +90,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     if given.json:
         write_json(diff.raw)
     else:
-        _tell(diff, shown, terminal)
+        _report(diff, shown, terminal)
     return diff.same
 
 
@@ -200,11 +200,11 @@ def _change(
             raise ArgumentTypeError(message)
 
 
-def _tell(diff: Diff, wanted: Sequence[str], terminal: Terminal) -> None:
+def _report(diff: Diff, wanted: Sequence[str], terminal: Terminal) -> None:
     """Write the differences: requests, numbers, source lines, and the text of stages."""
     rows = [*diff.differing(), *diff.instruction_counts()]
     if rows:
-        cells = [[name, *told.split(" -> ", 1)] for name, told in rows]
+        cells = [[name, *changes.split(" -> ", 1)] for name, changes in rows]
         terminal.draw(table(["", "a", "b"], cells))
     for line in _lines(diff):
         terminal.text(line)
@@ -226,9 +226,9 @@ def _lines(diff: Diff) -> Iterator[str]:
     found = diff.instructions or {}
     opcodes = (found.get("delta") or {}).get("by_opcode") or {}
     if opcodes:
-        told = [f"{name} {more:+d}" for name, more in islice(opcodes.items(), MOST_OPCODES)]
+        changes = [f"{name} {more:+d}" for name, more in islice(opcodes.items(), MOST_OPCODES)]
         more = f", and {len(opcodes) - MOST_OPCODES} more" if len(opcodes) > MOST_OPCODES else ""
-        yield f"opcodes: {', '.join(told)}{more}"
+        yield f"opcodes: {', '.join(changes)}{more}"
     rows = found.get("by_line") or []
     for row in rows[:MOST_LINES]:
         lines = " -> ".join(str(at) for at in dict.fromkeys((row["a_line"], row["b_line"])) if at)

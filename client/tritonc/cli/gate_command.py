@@ -144,4 +144,4 @@ def _draw(judgement: GateJudgement, terminal: Terminal) -> None:
 
 
 def _row(check: Check) -> list[str]:
-    return [one_line(cell) for cell in (*check.cell.key, check.metric, check.told)]
+    return [one_line(cell) for cell in (*check.cell.key, check.metric, check.summary)]

@@ -123,13 +123,13 @@ def _failed(error: Exception, given: Namespace, terminal: Terminal) -> Exit:
     message = refused(error, given) if isinstance(error, ProblemError) else _message(error)
     code = next(code for kind, code in _CODES if isinstance(error, kind))
     if given.json:
-        told: dict[str, Any] = {"exit_code": int(code), "message": message}
+        report: dict[str, Any] = {"exit_code": int(code), "message": message}
         if isinstance(error, ProblemError):
-            told["problem"] = error.problem.raw
+            report["problem"] = error.problem.raw
         if isinstance(error, WaitExpired):
-            told["key"] = error.key
+            report["key"] = error.key
         with suppress(OSError):  # standard output itself may have failed
-            write_json({"error": told})
+            write_json({"error": report})
     terminal.say(f"tritonc: {message}")
     return code
 

@@ -86,11 +86,11 @@ def joined(words: Sequence[str]) -> list[str]:
 
     argparse mistakes a word that begins with a dash for a flag.
     """
-    told: list[str] = []
+    kept: list[str] = []
     for word in words:
         is_column = word.startswith("-") and not word.startswith("--")
-        if told and told[-1] == "--sort" and is_column:
-            told[-1] = f"--sort={word}"
+        if kept and kept[-1] == "--sort" and is_column:
+            kept[-1] = f"--sort={word}"
         else:
-            told.append(word)
-    return told
+            kept.append(word)
+    return kept

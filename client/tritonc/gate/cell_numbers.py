@@ -110,8 +110,10 @@ def launch_measured(launch: Launch) -> CellNumbers:
         failed = _failed(launch.problem, (), launch.state)
         return replace(failed, url=launch.raw.get("url"))
     device = launch.raw.get("device")
-    told = device if isinstance(device, Mapping) else {}
-    model = str(told.get("model") or told.get("target") or "the CPU device")[:MAX_NAME_CHARS]
+    reported = device if isinstance(device, Mapping) else {}
+    model = str(reported.get("model") or reported.get("target") or "the CPU device")[
+        :MAX_NAME_CHARS
+    ]
     if not launch.good:
         finding = _first_finding(launch.raw)
         line = finding.get("line")
@@ -126,7 +128,7 @@ def launch_measured(launch: Launch) -> CellNumbers:
         metrics,
         intervals=intervals,
         device=model,
-        has_no_times=bool(told.get("interpreter")),
+        has_no_times=bool(reported.get("interpreter")),
         url=launch.raw.get("url"),
     )
 

@@ -34,7 +34,7 @@ class GateFileWrong(TritoncError):
     def __init__(self, path: Path, faults: list[FileFault]) -> None:
         lines = _lines(path)
         placed = sorted((line_of(key_path(f.place), lines) or 0, f) for f in dict.fromkeys(faults))
-        super().__init__("\n".join(_told(path, line, fault) for line, fault in placed))
+        super().__init__("\n".join(_fault_line(path, line, fault) for line, fault in placed))
         self.faults = faults
 
 
@@ -45,7 +45,7 @@ def _lines(path: Path) -> dict[KeyPath, int]:
         return {}
 
 
-def _told(path: Path, line: int, fault: FileFault) -> str:
+def _fault_line(path: Path, line: int, fault: FileFault) -> str:
     """Return an error with its file, and its line if known."""
     return f"{path}:{line}: {fault}" if line else f"{path}: {fault}"
 
@@ -99,14 +99,14 @@ def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
     kernels = gate_file.kernels
     for below, budgets in gate_file.budgets.every():
         for metric in _alone(budgets):
-            if kernels and not any(_is_told(metric, kernel) for kernel in kernels):
-                root.faults.append(FileFault(f"budgets.{below}{metric}", _untold(metric)))
+            if kernels and not any(_is_reported(metric, kernel) for kernel in kernels):
+                root.faults.append(FileFault(f"budgets.{below}{metric}", _unreported(metric)))
     for kernel in kernels:
         for below, budgets in kernel.budgets.every():
             for metric in _alone(budgets):
                 place = f"{kernel.place}.budgets.{below}{metric}"
-                if not _is_told(metric, kernel):
-                    root.faults.append(FileFault(place, _untold(metric)))
+                if not _is_reported(metric, kernel):
+                    root.faults.append(FileFault(place, _unreported(metric)))
 
 
 def _alone(budgets: Budgets) -> list[str]:
@@ -114,7 +114,7 @@ def _alone(budgets: Budgets) -> list[str]:
     return [m for m, bounds in budgets.items() if any(b.written != NO_SPILLS for b in bounds)]
 
 
-def _is_told(metric: str, kernel: GatedKernel) -> bool:
+def _is_reported(metric: str, kernel: GatedKernel) -> bool:
     name = metric.partition(".")[0]
     if name == TIME:
         return kernel.launch is not None and kernel.launch.get("device") not in ON_A_CPU
@@ -122,7 +122,7 @@ def _is_told(metric: str, kernel: GatedKernel) -> bool:
     return not backends or bool(backends & set(BACKENDS[name]))
 
 
-def _untold(metric: str) -> str:
+def _unreported(metric: str) -> str:
     name = metric.partition(".")[0]
     if name == TIME:
         return "this cannot be judged: times need a `launch`, on a `device` that is a GPU"

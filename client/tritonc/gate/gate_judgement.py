@@ -33,14 +33,14 @@ class Check:
     """One budget of one cell: `state` is kept, broken, or new if there is nothing to compare with.
 
     `skipped` is for times without a GPU. `failed` means that there are no numbers: the kernel did
-    not compile, or its launch is not good. `told` is the result in a sentence, `lines` are its
+    not compile, or its launch is not good. `summary` is the result in a sentence, `lines` are its
     causes, and `path` and `line` its location.
     """
 
     cell: Cell
     metric: str
     state: str
-    told: str
+    summary: str
     value: float | None
     reference_value: float | None
     lines: tuple[Growth, ...]
@@ -161,21 +161,21 @@ class Judge:
         value = _value(metric, measured)
         reference = None if beside is None else _reference(metric, beside, measured)
         if metric == PTX:
-            state, told = _ptx(measured, beside)
+            state, summary = _ptx(measured, beside)
         elif metric == TIME and measured.has_no_times:
-            state, told = SKIPPED, "this ran on the CPU device, which has no times"
+            state, summary = SKIPPED, "this ran on the CPU device, which has no times"
         elif value is None:
-            state, told = FAILED, f"the service does not report {metric} for this"
+            state, summary = FAILED, f"the service does not report {metric} for this"
         elif budget.reference is not None and reference is None:
-            state, told = NEW, f"{number(value)}, with nothing to compare with"
+            state, summary = NEW, f"{number(value)}, with nothing to compare with"
         else:
             state = KEPT if budget.is_kept(value, reference) else BROKEN
             bound = budget.sentence(reference, "" if beside is None else beside.name)
-            told = f"{number(value)} is {'not ' if state == BROKEN else ''}{bound}"
+            summary = f"{number(value)} is {'not ' if state == BROKEN else ''}{bound}"
         lines = _blamed(cell, metric, measured, beside) if state == BROKEN else ()
         path = lines[0].path if lines else cell.kernel.path
         line = lines[0].line if lines else kernel_line(cell, measured)
-        return Check(cell, metric, state, told, value, reference, lines, path, line)
+        return Check(cell, metric, state, summary, value, reference, lines, path, line)
 
 
 def kernel_line(cell: Cell, measured: CellNumbers) -> int:

@@ -25,7 +25,7 @@ def _check(check: Check) -> dict[str, Any]:
         **_key(*check.cell.key),
         "metric": check.metric,
         "state": check.state,
-        "told": check.told,
+        "told": check.summary,
         "value": check.value,
         "reference": check.reference_value,
         "file": shown_path(check.path),

@@ -33,7 +33,7 @@ OF_INSTRUCTIONS = frozenset({"instructions", "code_bytes", CLASSES, OPCODES})
 SPILLED = frozenset({"spill_bytes", "spilled_registers", "stack_bytes"})
 TOO_LARGE, WORKER_LOST = "too_large", "worker_lost"
 INVALID = 422
-NOT_TOLD = frozenset({404, INVALID})  # no machine code, or no tool reads it
+UNAVAILABLE = frozenset({404, INVALID})  # no machine code, or no tool reads it
 
 Say = Callable[[str], None]
 
@@ -204,7 +204,7 @@ class CellMeasuring:
         try:
             found: dict[str, Any] = self._client.instructions(key, wait_s=self._remaining_s())
         except ProblemError as error:
-            if error.status not in NOT_TOLD:
+            if error.status not in UNAVAILABLE:
                 raise
             return None
         return found

@@ -56,7 +56,7 @@ def sarif_report(judgement: GateJudgement) -> str:
 
 
 def _result(check: Check) -> dict[str, Any]:
-    message = one_line(f"{check.cell.title}: {check.metric}: {check.told}")
+    message = one_line(f"{check.cell.title}: {check.metric}: {check.summary}")
     if check.lines:
         message += one_line(f"; {check.lines[0].counts()} at this line")
     fingerprint = "\n".join([*check.cell.key, check.metric])
@@ -75,8 +75,8 @@ def _location(path: Path, line: int, message: str = "") -> dict[str, Any]:
     uri = relative_uri(path)
     artifact = {"uri": path.resolve().as_uri()} if uri is None else {"uri": uri}
     physical = {"artifactLocation": artifact, "region": {"startLine": max(1, line)}}
-    told = {"message": {"text": one_line(message)}} if message else {}
-    return {"physicalLocation": physical, **told}
+    described = {"message": {"text": one_line(message)}} if message else {}
+    return {"physicalLocation": physical, **described}
 
 
 def _rule(check: Check) -> str:

@@ -195,8 +195,8 @@ class Program:
             named = f"case {index}" + (f" ({case.name})" if case.name else "")
             yield f"{named}: {case.verdict or 'did not run'}"
             run = replace(case, outputs=_named(case.outputs), timing=None)
-            told = [*report_lines(run, self.sources, names), *self.case_times[index].lines(names)]
-            yield from (f"  {line}" for line in told)
+            lines = [*report_lines(run, self.sources, names), *self.case_times[index].lines(names)]
+            yield from (f"  {line}" for line in lines)
 
     def _flag_lines(self, names: Mapping[str, str]) -> Iterator[str]:
         for flag in self.flags:
@@ -211,10 +211,10 @@ class Program:
             key = f", compilation {kernel.compilation_key}" if kernel.compilation_key else ""
             at = f" ({place})" if place else ""
             yield f"kernel {kernel.name}{at}: launched {how_often}{_configuration(kernel)}{key}"
-            if kernel.problem is not None and not self._is_told(kernel.problem):
+            if kernel.problem is not None and not self._is_reported(kernel.problem):
                 yield f"  error: {kernel.problem}"
 
-    def _is_told(self, problem: Problem) -> bool:
+    def _is_reported(self, problem: Problem) -> bool:
         """Return True if the program's own problem says the same."""
         return self.problem is not None and self.problem.detail.endswith(problem.detail)
 

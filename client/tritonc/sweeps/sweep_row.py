@@ -77,13 +77,13 @@ def sweep_cells(
     """
     shown = {name: [cell(row) for row in rows] for name, cell in _CELLS.items()}
     shown = {name: cells for name, cells in shown.items() if any(cells)}
-    is_told = any(row.state not in _EXPECTED for row in rows)
-    heads = ["#", *short_names(axes), *(["state"] if is_told else []), *shown]
+    has_state = any(row.state not in _EXPECTED for row in rows)
+    heads = ["#", *short_names(axes), *(["state"] if has_state else []), *shown]
     cells = [
         [
             f"{row.index}{' *' if row.index in won else ''}",
             *(_value(row.values.get(axis)) for axis in axes),
-            *([row.state] if is_told else []),
+            *([row.state] if has_state else []),
             *(column[at] for column in shown.values()),
         ]
         for at, row in enumerate(rows)

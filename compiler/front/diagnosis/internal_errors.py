@@ -17,14 +17,14 @@ _OF_HOST = {
     "next_power_of_2": "Compute it on the host, and pass it as a tl.constexpr parameter.",
 }
 
-Teller = Callable[[Match, RaisedContext], "Rewording | None"]
+Reworder = Callable[[Match, RaisedContext], "Rewording | None"]
 
 
 def reworded(context: RaisedContext) -> Rewording | None:
     """Return a better telling of an error, `None` where Triton's own is good enough."""
-    for pattern, teller in _TELLERS:
+    for pattern, reworder in _REWORDERS:
         match = re.search(pattern, context.message)
-        rewording = teller(match, context) if match is not None else None
+        rewording = reworder(match, context) if match is not None else None
         if rewording is not None:
             return rewording
     return None
@@ -170,7 +170,7 @@ def _matrix_product(_: Match, context: RaisedContext) -> Rewording | None:
     )
 
 
-_TELLERS: tuple[tuple[str, Teller], ...] = (
+_REWORDERS: tuple[tuple[str, Reworder], ...] = (
     (r"KeyError: '?[\w.]*?([^\W\d_]\w*?)__", _recursion),
     (r"^RecursionError|maximum recursion depth", _too_deep),
     (r"^Not implemented$|else after for", _else),

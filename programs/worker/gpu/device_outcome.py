@@ -250,8 +250,8 @@ def _take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None
 
 def _last_op(outcome: LaunchOutcome, tape: Tape) -> Op | None:
     """Return the op that a launcher said to begin last."""
-    told = [stage.removeprefix(_OP) for stage in outcome.stages if stage.startswith(_OP)]
-    index = _number(told[-1]) if told else len(tape.ops)
+    started = [stage.removeprefix(_OP) for stage in outcome.stages if stage.startswith(_OP)]
+    index = _number(started[-1]) if started else len(tape.ops)
     return tape.ops[index] if index < len(tape.ops) else None
 
 

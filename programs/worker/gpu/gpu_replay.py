@@ -32,7 +32,7 @@ _MEMORY_SHARE = 0.85
 """Of a GPU's memory that the tensors of a program may take."""
 _SENDS = 4
 """So often is what a candidate returns there at once: of timed repeats, too."""
-_UNTOLD = frozenset({LaunchEnding.SIGNAL, LaunchEnding.SILENT})
+_UNEXPLAINED = frozenset({LaunchEnding.SIGNAL, LaunchEnding.SILENT})
 """Endings of launchers that say nothing of where in the program it was."""
 _LAST_WORDS_BYTES = 2 << 10
 
@@ -154,7 +154,7 @@ async def replay_on(
     try:
         outcome, step = await placed_outcome(gpu, order, how, deadline)
     except FrameError as error:
-        return too_much_told(error, program.role)
+        return too_large_order(error, program.role)
     if outcome.ending is LaunchEnding.DEADLINE:
         step.timed_out()
     return replayed_of(outcome, program.tape, program.role, how.timeout_s)
@@ -169,9 +169,9 @@ async def placed_outcome(
     op, if that one ends there, too. Raises DeadlinePassed, DeviceCordoned, FrameError.
     """
     outcome, step = await in_turn_again(gpu, order, how, deadline)
-    if outcome.ending in _UNTOLD:
+    if outcome.ending in _UNEXPLAINED:
         again, _ = await in_turn(gpu, announced(order), how, deadline)
-        if again.ending in _UNTOLD:
+        if again.ending in _UNEXPLAINED:
             outcome = replace(outcome, stages=again.stages)
     return outcome, step
 
@@ -182,7 +182,7 @@ def announced(order: ProgramOrder) -> ProgramOrder:
     return replace(order, timing=None, determinism=False, announce=True, beside=beside)
 
 
-def too_much_told(error: FrameError, role: str) -> Replayed:
+def too_large_order(error: FrameError, role: str) -> Replayed:
     """Return what comes of a program that is too much for one frame."""
     replayed = Replayed()
     detail = f"Its kernels and their parameters are more than one replay is told ({error})."

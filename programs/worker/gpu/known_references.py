@@ -19,7 +19,7 @@ LIFE_S = 300.0
 """How long: a GPU's clocks and warmth change, and so do times."""
 _BESIDE_BYTES = 64 << 10
 """What one is counted as, beside its outputs."""
-_TOLD_BYTES = 512
+_NAME_BYTES = 512
 """And for each thing that is told of it: there may be 200,000."""
 
 
@@ -61,7 +61,7 @@ class KnownReferences:
 
 def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
     """Return what the run of `order` on a GPU is known by: all that it hangs on."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     kernels = [
         (name, hashlib.sha256(one.cubin).hexdigest(), one.abi, sorted(one.scalars.items()))
         for name, one in order.kernels.items()
@@ -69,8 +69,8 @@ def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
     rest = (caller, gpu, order.seed, order.memory_bytes, order.timing, kernels, order.launches)
     tapes = [order.tape] if order.inputs_tape is None else [order.tape, order.inputs_tape]
     for part in (repr(rest).encode(), *tapes):
-        told.update(len(part).to_bytes(8, "big") + part)
-    return told.hexdigest()
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
 
 
 def _size_bytes(replayed: Replayed) -> int:
@@ -79,5 +79,5 @@ def _size_bytes(replayed: Replayed) -> int:
     names = [path for call in replayed.calls for path in call]
     variables = [one for state in replayed.module_states for one in state.get("variables", ())]
     names += [str(one["name"]) for one in variables]
-    told = len(names) + len(replayed.variants) + len(replayed.parameters)
-    return _BESIDE_BYTES + _TOLD_BYTES * told + 4 * sum(map(len, names)) + returned
+    parts = len(names) + len(replayed.variants) + len(replayed.parameters)
+    return _BESIDE_BYTES + _NAME_BYTES * parts + 4 * sum(map(len, names)) + returned

@@ -18,7 +18,7 @@ from programs.worker.gpu.gpu_replay import (
     order_of,
     placed_outcome,
     returned_bytes,
-    too_much_told,
+    too_large_order,
 )
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_comparison import compared_dtype
@@ -51,7 +51,7 @@ async def replay_beside(
         async with deadline.bounding():  # the reference's time is not known when the turn begins
             outcome, step = await placed_outcome(gpu, order, how, deadline)
     except FrameError as error:
-        return too_much_told(error, program.role), Replayed()
+        return too_large_order(error, program.role), Replayed()
     if outcome.ending is LaunchEnding.DEADLINE:
         step.timed_out()
     return both_of(outcome, program.tape, reference.tape, how.timeout_s)

@@ -31,7 +31,7 @@ class ProgramReplays:
     tolerances: OutputTolerances
     deadline: Deadline
     known: KnownReferences
-    tell: Callable[[str, Replayed], Awaitable[None]]
+    report: Callable[[str, Replayed], Awaitable[None]]
     """Tells that a program of this role was replayed."""
 
     async def both(
@@ -44,7 +44,7 @@ class ProgramReplays:
         if reference is not None and (is_too_large(candidate.tape) or is_too_large(reference.tape)):
             return await self._beside(candidate, reference)
         replayed = await replay_on(self.gpu, candidate, self.turn, self.deadline)
-        await self.tell(candidate.role, replayed)
+        await self.report(candidate.role, replayed)
         if reference is None or not replayed.is_whole:
             return replayed, None
         return replayed, await self._reference(reference)
@@ -56,7 +56,7 @@ class ProgramReplays:
             self.gpu, candidate, reference, self.turn, self.tolerances, self.deadline
         )
         for program, replayed in ((candidate, ours), (reference, theirs)):
-            await self.tell(program.role, replayed)
+            await self.report(program.role, replayed)
         is_needed = ours.is_whole or theirs.problem is not None or bool(theirs.findings)
         return ours, theirs if is_needed else None
 
@@ -76,5 +76,5 @@ class ProgramReplays:
                 self.known.keep(key, replayed)
         finally:
             lock.release()
-        await self.tell(reference.role, replayed)
+        await self.report(reference.role, replayed)
         return replayed

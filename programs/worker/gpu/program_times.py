@@ -132,9 +132,9 @@ def _entries(tape: Tape, result: Mapping[str, Any]) -> list[EntryTime]:
 
 
 def _entry(
-    tape: Tape, told: Mapping[str, Any], total_us: float, chosen: Mapping[int, int]
+    tape: Tape, reported: Mapping[str, Any], total_us: float, chosen: Mapping[int, int]
 ) -> EntryTime:
-    index, us = int(told["op"]), float(told["us"])
+    index, us = int(reported["op"]), float(reported["us"])
     if index < 0 or not (math.isfinite(us) and us >= 0):
         raise ValueError(f"op {index} took {us} us")
     op = tape.ops[index]

@@ -14,7 +14,7 @@ from compiler.front import tasks
 from compiler.target import Target
 from compiler.ttir_to_numpy.batched_codegen import RunForm, run_form
 from compiler.ttir_to_numpy.generic_form import loop_names, module_of
-from compiler.ttir_to_numpy.module_text import ToldKernel, module_text
+from compiler.ttir_to_numpy.module_text import TranslatedKernel, module_text
 from compiler.ttir_to_numpy.task import generic_form
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import stored
@@ -151,7 +151,7 @@ def compiled(kernel: Kernel, stage: str) -> OnDevice:
         tasks.TASKS["front"](order, kernel.source().encode(), keep)
         text = stages[stage]
         generic, symbol = generic_form(text, TARGET, stage)
-        entry, names = ToldKernel(symbol, stage, ()), loop_names(text)
+        entry, names = TranslatedKernel(symbol, stage, ()), loop_names(text)
         module = module_of(generic, names)
         forms = [run_form(module, entry, {}, checks_extents=checks) for checks in (False, True)]
         artifact = module_text(module, entry, {})

@@ -56,9 +56,9 @@ class Children:
         job = {"header": header, "body": base64.b64encode(body).decode()}
         self._zygote.stdin.write(json.dumps(job) + "\n")
         self._zygote.stdin.flush()
-        told = json.loads(self._zygote.stdout.readline())
-        stages = {name: base64.b64decode(data) for name, data in told.pop("stages").items()}
-        return Ended(stages=stages, **told)
+        reported = json.loads(self._zygote.stdout.readline())
+        stages = {name: base64.b64decode(data) for name, data in reported.pop("stages").items()}
+        return Ended(stages=stages, **reported)
 
     def close(self) -> None:
         """End the zygote."""

@@ -56,12 +56,12 @@ def main(folder: str, kernel: str, service: str, nobody: str) -> None:
     triton.runtime.driver.set_active(Driver())
     module, _, name = kernel.partition(":")
     function = getattr(importlib.import_module(module), name)
-    told = [
+    reported = [
         compiled(function, service, [512]),
         compiled(function, nobody, [512]),
         compiled(function, nobody, [64, 128]),
     ]
-    json.dump(told, sys.stdout)
+    json.dump(reported, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -51,12 +51,12 @@ def test_a_cancelled_one_is_told_to_get_and_never_reused(post: Post, http: httpx
     posted = post(body, wait=0).json()
     http.delete(posted["url"])
 
-    told = http.get(posted["url"]).json()
+    reported = http.get(posted["url"]).json()
     again = post(body).json()
 
-    assert told["state"] == "cancelled"
-    assert told["problem"]["slug"] == "cancelled"
-    assert told["problem"]["retryable"] is True
+    assert reported["state"] == "cancelled"
+    assert reported["problem"]["slug"] == "cancelled"
+    assert reported["problem"]["retryable"] is True
     assert (again["state"], again["cache"]) == ("succeeded", "miss")
 
 

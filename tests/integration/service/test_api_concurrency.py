@@ -31,8 +31,8 @@ async def test_equal_requests_are_compiled_once(system: Deployment) -> None:
 
     assert {answer.status_code for answer in answers} == {200}
     assert Counter(answer.json()["cache"] for answer in answers)["miss"] == 1
-    told = {json.dumps(answer.json() | {"cache": None}) for answer in answers}
-    assert len(told) == 1
+    reported = {json.dumps(answer.json() | {"cache": None}) for answer in answers}
+    assert len(reported) == 1
     async with httpx.AsyncClient(base_url=system.url) as http:
         events = await http.get(f"{answers[0].json()['url']}/events")
     assert events.text.count("event: started") == 1

@@ -69,11 +69,11 @@ def test_events_that_are_no_longer_kept_are_told_by_their_end(
     last = events_of(http, made["url"])[-1]
     asyncio.run(forget_events(system.redis_url, made["key"]))
 
-    told = events_of(http, made["url"])
+    reported = events_of(http, made["url"])
 
-    assert [(event.kind, event.data) for event in told] == [("finished", last.data)]
-    assert events_of(http, made["url"], after=last.id) == told  # it never saw the end
-    assert events_of(http, made["url"], after=told[0].id) == []
+    assert [(event.kind, event.data) for event in reported] == [("finished", last.data)]
+    assert events_of(http, made["url"], after=last.id) == reported  # it never saw the end
+    assert events_of(http, made["url"], after=reported[0].id) == []
 
 
 async def forget_events(redis_url: str, key: str) -> None:

@@ -59,9 +59,9 @@ def test_a_flood_is_ended_by_name_and_leaves_few_events(
     assert answer.status_code == 200
     assert answer.json()["problem"]["slug"] == "sandbox_violation"
     with http.stream("GET", f"{answer.json()['url']}/events") as events:
-        told = "".join(events.iter_text())
-    assert told.count("event: stage") <= 1
-    assert len(told) < 2000
+        reported = "".join(events.iter_text())
+    assert reported.count("event: stage") <= 1
+    assert len(reported) < 2000
     assert_next_job_is_fine(post)
 
 

@@ -225,10 +225,10 @@ def test_a_module_of_files_is_imported(post: Post) -> None:
 
 
 def test_what_can_be_compiled_for_is_told(http: httpx.Client) -> None:
-    told = http.get("/v1/targets").json()
+    reported = http.get("/v1/targets").json()
 
-    (toolchain,) = told["toolchains"]
-    assert {"cuda:80", "cuda:86", "cuda:90", "cuda:100"} <= set(told["targets"])
+    (toolchain,) = reported["toolchains"]
+    assert {"cuda:80", "cuda:86", "cuda:90", "cuda:100"} <= set(reported["targets"])
     assert toolchain["default"] is True
     num_warps = toolchain["options"]["cuda"]["num_warps"]
     assert (num_warps["type"], num_warps["default"]) == ("int", 4)

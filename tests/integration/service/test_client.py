@@ -89,20 +89,20 @@ def test_waiting_ends_with_the_key_to_ask_for(system: Deployment) -> None:
 async def test_awaited(system: Deployment) -> None:
     async with tritonc.AsyncClient(system.url) as client:
         made = await client.compile(VECTOR_ADD.read_text(), **KERNEL)
-        told = await client.targets()
+        reported = await client.targets()
 
     assert made.succeeded
-    assert "cuda:90" in told["targets"]
+    assert "cuda:90" in reported["targets"]
 
 
 def test_a_key_is_needed_where_keys_exist(idle: Deployment) -> None:
     with tritonc.Client(idle.url) as client, pytest.raises(tritonc.ProblemError) as refused:
         client.system()
     with tritonc.Client(idle.url, api_key=ADMIN_KEY) as client:
-        told = client.system()
+        reported = client.system()
 
     assert (refused.value.status, refused.value.slug) == (401, "unauthorized")
-    assert told["workers"]["compile"] == 0
+    assert reported["workers"]["compile"] == 0
 
 
 def test_the_command_says_how_to_give_a_key(idle: Deployment) -> None:
@@ -120,13 +120,13 @@ async def test_url_and_key_come_from_the_environment(
     monkeypatch.setenv("TRITOND_API_KEY", ADMIN_KEY)
 
     with tritonc.Client() as client:
-        told = client.system()
+        reported = client.system()
     async with tritonc.AsyncClient() as asynchronous:
         awaited = await asynchronous.system()
     with tritonc.Client(api_key="") as nobody, pytest.raises(tritonc.ProblemError) as refused:
         nobody.system()
 
-    assert told["version"] == awaited["version"]
+    assert reported["version"] == awaited["version"]
     assert refused.value.slug == "unauthorized"
 
 

@@ -192,9 +192,9 @@ def test_annotations_and_the_first_configuration_are_enough(
     result = compiled(http, compiler, source, "")
 
     assert result["code"] == 0, result["stderr"]
-    told = "\n".join(line["text"] for line in result["stdout"])
-    assert "x_ptr: *fp16, from its annotation" in told
-    assert "BLOCK=128, num_warps=2: the first of 1 autotune configurations" in told
+    reported = "\n".join(line["text"] for line in result["stdout"])
+    assert "x_ptr: *fp16, from its annotation" in reported
+    assert "BLOCK=128, num_warps=2: the first of 1 autotune configurations" in reported
     request = http.get(f"{result['compilation']}/request").json()
     assert request["options"]["num_warps"] == 2
 

@@ -60,16 +60,16 @@ def test_parameters_configurations_heuristics_and_calls_are_told(http: httpx.Cli
             "options": {"num_warps": {"literal": 8}, "num_stages": {"literal": 2}},
         },
     ]
-    told = {p["name"]: p for p in kernel["parameters"]}
-    assert list(told) == ["x_ptr", "n", "EVEN", "BLOCK", "TYPE", "SCALE", "eps", "nothing"]
-    assert told["x_ptr"]["annotation"] == "*fp32"
-    assert told["n"]["do_not_specialize"] is True
-    assert told["BLOCK"]["constexpr"] is True
-    assert told["BLOCK"]["default"] is None
-    assert told["TYPE"]["default"] == {"literal": {"dtype": "fp32"}}
-    assert told["SCALE"]["default"] == {"expression": "2 ** 3"}
-    assert told["eps"]["default"] == {"literal": 1e-5}
-    assert told["nothing"]["default"] == {"literal": None}
+    reported = {p["name"]: p for p in kernel["parameters"]}
+    assert list(reported) == ["x_ptr", "n", "EVEN", "BLOCK", "TYPE", "SCALE", "eps", "nothing"]
+    assert reported["x_ptr"]["annotation"] == "*fp32"
+    assert reported["n"]["do_not_specialize"] is True
+    assert reported["BLOCK"]["constexpr"] is True
+    assert reported["BLOCK"]["default"] is None
+    assert reported["TYPE"]["default"] == {"literal": {"dtype": "fp32"}}
+    assert reported["SCALE"]["default"] == {"expression": "2 ** 3"}
+    assert reported["eps"]["default"] == {"literal": 1e-5}
+    assert reported["nothing"]["default"] == {"literal": None}
     lines = AUTOTUNED.split("\n")
     first, last = kernel["blanked"][0]
     assert first <= lines.index("@triton.autotune(") + 1 <= last
@@ -179,9 +179,13 @@ def test_with_a_target_the_autotuner_itself_is_asked(http: httpx.Client) -> None
 
     assert (body["state"], body["problem"]) == ("succeeded", None)
     assert "expression" in body["kernels"][0]["configs"][0]  # all that the text says
-    told = body["autotune"]
-    assert (told["kernel"], told["target"], told["is_autotuned"]) == ("scale", "cuda:90", True)
-    tried = [(item["values"], item["options"]["num_warps"]) for item in told["configs"]]
+    reported = body["autotune"]
+    assert (reported["kernel"], reported["target"], reported["is_autotuned"]) == (
+        "scale",
+        "cuda:90",
+        True,
+    )
+    tried = [(item["values"], item["options"]["num_warps"]) for item in reported["configs"]]
     half = {"dtype": "fp16"}
     assert tried == [
         ({"BLOCK": 64, "TYPE": half}, 4),
@@ -189,9 +193,9 @@ def test_with_a_target_the_autotuner_itself_is_asked(http: httpx.Client) -> None
         ({"BLOCK": 128, "TYPE": half}, 4),
         ({"BLOCK": 128, "TYPE": half}, 8),
     ]
-    assert (told["key"], told["restore_value"]) == (["n"], ["x_ptr"])
-    assert told["hooks"] == ["early_config_prune"]
-    even, half_wide = told["heuristics"]
+    assert (reported["key"], reported["restore_value"]) == (["n"], ["x_ptr"])
+    assert reported["hooks"] == ["early_config_prune"]
+    even, half_wide = reported["heuristics"]
     assert (even["name"], even["expression"], even["why_not"]) == ("EVEN", "n % BLOCK == 0", None)
     assert half_wide["expression"] is None
     assert half_wide["why_not"].startswith("it calls `args['x_ptr'].element_size`")
@@ -199,13 +203,13 @@ def test_with_a_target_the_autotuner_itself_is_asked(http: httpx.Client) -> None
         '@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0,'
     )
     assert (even["line"], half_wide["line"]) == (line + 1, line + 2)
-    assert told["assumptions"]  # that there is such a GPU
+    assert reported["assumptions"]  # that there is such a GPU
 
 
 def test_another_target_may_have_other_configurations(http: httpx.Client) -> None:
-    told = inspect(http, BY_CODE, target="hip:gfx942").json()["autotune"]
+    reported = inspect(http, BY_CODE, target="hip:gfx942").json()["autotune"]
 
-    assert {item["values"]["BLOCK"] for item in told["configs"]} == {64}
+    assert {item["values"]["BLOCK"] for item in reported["configs"]} == {64}
 
 
 def test_a_source_that_cannot_be_executed_says_so_with_its_line(http: httpx.Client) -> None:

@@ -66,8 +66,8 @@ async def test_equal_items_are_settled_by_one_job(batches, redis, start, worker)
     await worker().finish("one", claim.token, OK, reusable=True, keep_s=60)
 
     assert await states(batches, "batch") == {0: "succeeded", 1: "succeeded"}
-    told = await Events(redis).read("batch")
-    assert [event.kind for event in told] == ["item", "item", "finished"]
+    reported = await Events(redis).read("batch")
+    assert [event.kind for event in reported] == ["item", "item", "finished"]
 
 
 async def test_who_waits_for_a_batch_is_woken_by_its_last_item(start, worker, finished):

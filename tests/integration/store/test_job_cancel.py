@@ -54,8 +54,8 @@ async def test_a_running_attempt_learns_that_it_is_cancelled(jobs, submit, worke
 
 
 async def test_a_cancel_reaches_the_worker_at_once(redis, jobs, submit, worker, blocking):
-    told: asyncio.Queue[Revocation] = asyncio.Queue()
-    listening = asyncio.create_task(Revocations(blocking, told.put_nowait).run())
+    reported: asyncio.Queue[Revocation] = asyncio.Queue()
+    listening = asyncio.create_task(Revocations(blocking, reported.put_nowait).run())
     await submit("vector-add")
     claim = await worker().claim([LANE])
 
@@ -66,7 +66,7 @@ async def test_a_cancel_reaches_the_worker_at_once(redis, jobs, submit, worker, 
 
     await jobs.cancel("vector-add", "alice", b"cancelled")
 
-    revocation = await asyncio.wait_for(told.get(), 60)
+    revocation = await asyncio.wait_for(reported.get(), 60)
     assert revocation == Revocation("vector-add", claim.token, Heartbeat.CANCELLED)
     listening.cancel()
 

@@ -30,11 +30,11 @@ async def test_the_life_of_a_job_is_told(events, submit, worker):
     assert await events.append("vector-add", claim.token, "stage", {"stage": "ttir", "ms": 1.9})
     await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=60)
 
-    told = await events.read("vector-add")
+    reported = await events.read("vector-add")
 
-    assert [event.kind for event in told] == ["queued", "started", "stage", "finished"]
-    assert told[2].data == b'{"stage":"ttir","ms":1.9}'
-    assert await events.read("vector-add", after=told[2].id) == [told[3]]
+    assert [event.kind for event in reported] == ["queued", "started", "stage", "finished"]
+    assert reported[2].data == b'{"stage":"ttir","ms":1.9}'
+    assert await events.read("vector-add", after=reported[2].id) == [reported[3]]
 
 
 async def test_a_follower_sees_events_as_they_come_and_is_done_at_the_end(
@@ -65,10 +65,10 @@ async def test_a_follower_of_a_cancelled_job_is_done(following, jobs, submit):
     await jobs.cancel("vector-add", "alice", b"cancelled")
 
     async with asyncio.timeout(5):
-        told = [event async for event in following.follow("vector-add")]
+        reported = [event async for event in following.follow("vector-add")]
 
-    assert [event.kind for event in told] == ["queued", "finished"]
-    assert told[-1].data == b'{"ending":"cancelled"}'
+    assert [event.kind for event in reported] == ["queued", "finished"]
+    assert reported[-1].data == b'{"ending":"cancelled"}'
 
 
 async def test_a_follower_who_knows_the_end_is_done_at_once(events, following, jobs, submit):
@@ -84,10 +84,10 @@ async def test_a_follower_is_told_of_a_silence(following, submit):
     await submit("vector-add")
 
     async with asyncio.timeout(5):
-        told = following.follow("vector-add")
-        assert (await anext(told)).kind == "queued"
-        assert await anext(told) is None
-    await told.aclose()
+        reported = following.follow("vector-add")
+        assert (await anext(reported)).kind == "queued"
+        assert await anext(reported) is None
+    await reported.aclose()
 
 
 async def test_followers_share_one_connection(redis, following, submit):

@@ -104,7 +104,7 @@ async def test_a_job_tells_no_more_than_two_thousand_events(redis, submit, worke
     claim = await worker().claim([LANE])
     events = Events(redis)
 
-    told = [await events.append_all("one", claim.token, "stage", [{}] * 500) for _ in range(6)]
+    reported = [await events.append_all("one", claim.token, "stage", [{}] * 500) for _ in range(6)]
 
-    assert told == [True] * 4 + [False] * 2
+    assert reported == [True] * 4 + [False] * 2
     assert await redis.xlen(keys.EVENTS + "one") < 400

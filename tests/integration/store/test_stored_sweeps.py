@@ -39,8 +39,8 @@ async def test_rows_are_kept_and_told(sweeps, jobs, worker, events):
     stored = await sweeps.rows(SWEEP)
     assert (stored.written, stored.waiting) == ({0: b'{"index":0}'}, {1: "b"})
     assert await sweeps.written(SWEEP) == {0}
-    told = [event for event in await events.read(SWEEP) if event.kind == "row"]
-    assert [event.data for event in told] == [b'{"index":0}']
+    reported = [event for event in await events.read(SWEEP) if event.kind == "row"]
+    assert [event.data for event in reported] == [b'{"index":0}']
 
 
 async def test_an_attempt_that_does_not_count_writes_nothing(sweeps, jobs, worker):

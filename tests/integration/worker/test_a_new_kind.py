@@ -116,8 +116,8 @@ async def test_a_post_waits_for_its_record_and_its_events_tell_the_same(http, re
     events = await http.get(f"/echoes/{answer.json()['id']}/events")
 
     assert (answer.status_code, answer.json()["text"]) == (200, "hello")
-    told = [line for line in events.text.splitlines() if line.startswith("event")]
-    assert told == ["event: queued", "event: started", "event: finished"]
+    reported = [line for line in events.text.splitlines() if line.startswith("event")]
+    assert reported == ["event: queued", "event: started", "event: finished"]
 
 
 async def test_one_that_is_cancelled_says_so(http):

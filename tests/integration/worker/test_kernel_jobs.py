@@ -151,7 +151,9 @@ def with_numbers(numbers, **changes):
 async def test_what_launches_have_in_common_is_read_once(uses, monkeypatch):
     resolved = []
     resolve = kernel_jobs.resolve
-    monkeypatch.setattr(kernel_jobs, "resolve", lambda *told: resolved.append(1) or resolve(*told))
+    monkeypatch.setattr(
+        kernel_jobs, "resolve", lambda *reported: resolved.append(1) or resolve(*reported)
+    )
     found = await uses(with_numbers(range(2, 202)))
     assert [spec(use.job.specialization.named["n"]) for use in found.all] == [
         "i32", "i32:divisible_by_16",
@@ -163,7 +165,9 @@ async def test_what_launches_have_in_common_is_read_once(uses, monkeypatch):
 async def test_what_is_wrong_with_options_is_found_once(uses, monkeypatch):
     resolved = []
     resolve = kernel_jobs.resolve
-    monkeypatch.setattr(kernel_jobs, "resolve", lambda *told: resolved.append(1) or resolve(*told))
+    monkeypatch.setattr(
+        kernel_jobs, "resolve", lambda *reported: resolved.append(1) or resolve(*reported)
+    )
     [use] = (await uses(with_numbers(range(2, 202), options={"num_warps": 3}))).all
     assert use.problem.slug == "invalid_argument"
     assert len(resolved) == 1

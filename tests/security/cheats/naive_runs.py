@@ -41,12 +41,12 @@ class Believed:
 
 def all_believed(folder: Path, **environment: str) -> dict[str, Believed]:
     """Return the results of every cheat, from a process with torch."""
-    told = folder / "believed.json"
-    command = [sys.executable, "-m", "tests.security.cheats.naive_runs", str(told)]
+    reported = folder / "believed.json"
+    command = [sys.executable, "-m", "tests.security.cheats.naive_runs", str(reported)]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     ran = subprocess.run(command, cwd=ROOT, env=os.environ | environment, **silent)
     assert ran.returncode == 0, ran.stderr.decode()[-3000:]
-    return {name: Believed(**one) for name, one in json.loads(told.read_text()).items()}
+    return {name: Believed(**one) for name, one in json.loads(reported.read_text()).items()}
 
 
 def interprets() -> bool:
@@ -57,7 +57,7 @@ def is_tried(cheat: Cheat) -> bool:
     return cheat.interpreted or not interprets()
 
 
-def main(told: Path) -> None:
+def main(reported: Path) -> None:
     """Judge all cheats that can be judged here, some at once."""
     believed = {}
     for some in batched((one for one in CHEATS if is_tried(one)), 1 if interprets() else AT_ONCE):
@@ -65,7 +65,7 @@ def main(told: Path) -> None:
         deadline = time.monotonic() + PATIENCE_S
         for cheat, pid, pipe in started:
             believed[name_of(cheat)] = collect(pid, pipe, deadline)
-    told.write_text(json.dumps(believed))
+    reported.write_text(json.dumps(believed))
 
 
 def batched(cheats: Iterable[Cheat], count: int) -> Iterator[list[Cheat]]:

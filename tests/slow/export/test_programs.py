@@ -76,7 +76,7 @@ def program(request: pytest.FixtureRequest, build: Build) -> object:
     return run
 
 
-def told(said: list[str], what: str) -> list[str]:
+def reported(said: list[str], what: str) -> list[str]:
     return [line.removeprefix(what).strip() for line in said if line.startswith(what + " ")]
 
 
@@ -84,55 +84,55 @@ def test_a_launch(program: object) -> None:
     assert callable(program)
     said = program("vector_add")
 
-    assert told(said, "load") == ["7f ELF"]
-    assert told(said, "function") == ["0x10 add_kernel"]
-    assert told(said, "launch") == ["0x20 5,3,2 128,1,1 0 0x30 (nil)"]
-    words = [line.lstrip("0") for line in told(said, "parameter")]
+    assert reported(said, "load") == ["7f ELF"]
+    assert reported(said, "function") == ["0x10 add_kernel"]
+    assert reported(said, "launch") == ["0x20 5,3,2 128,1,1 0 0x30 (nil)"]
+    words = [line.lstrip("0") for line in reported(said, "parameter")]
     assert words == ["1000", "2000", "3000", "fffffffe", "", ""]
-    assert told(said, "attribute") == []
-    assert told(said, "unload") == ["0x10"]
+    assert reported(said, "attribute") == []
+    assert reported(said, "unload") == ["0x10"]
 
 
 def test_an_empty_grid_launches_nothing(program: object) -> None:
     assert callable(program)
-    assert len(told(program("vector_add"), "launch")) == 1
+    assert len(reported(program("vector_add"), "launch")) == 1
 
 
 def test_much_shared_memory(program: object) -> None:
     assert callable(program)
     said = program("large")
 
-    assert told(said, "set") == ["0x20 8 100000"]
-    assert told(said, "launch") == ["0x20 5,3,2 256,1,1 100000 0x30 (nil)"]
+    assert reported(said, "set") == ["0x20 8 100000"]
+    assert reported(said, "launch") == ["0x20 5,3,2 256,1,1 100000 0x30 (nil)"]
 
 
 def test_clusters(program: object) -> None:
     assert callable(program)
     said = program("large_cluster")
 
-    assert told(said, "set") == ["0x20 14 1"]
-    assert told(said, "launch") == ["0x20 80,3,2 128,1,1 0 0x30 (nil)"]
-    assert told(said, "attribute") == ["4 16 1 1", "5 1 0 0"]
+    assert reported(said, "set") == ["0x20 14 1"]
+    assert reported(said, "launch") == ["0x20 80,3,2 128,1,1 0 0x30 (nil)"]
+    assert reported(said, "attribute") == ["4 16 1 1", "5 1 0 0"]
 
 
 @pytest.mark.parametrize(("name", "number"), [("cooperative", 2), ("pdl", 6)])
 def test_launch_attributes(program: object, name: str, number: int) -> None:
     assert callable(program)
-    assert told(program(name), "attribute") == [f"{number} 1 0 0"]
+    assert reported(program(name), "attribute") == [f"{number} 1 0 0"]
 
 
 def test_scratch_memory(program: object) -> None:
     assert callable(program)
     said = program("scratch")
 
-    assert told(said, "allocate") == ["7680 0x30 -> 8000", "1920 0x30 -> 9000"]
-    assert [line.lstrip("0") for line in told(said, "parameter")][-2:] == ["8000", "9000"]
-    assert told(said, "free") == ["8000 0x30", "9000 0x30"]
+    assert reported(said, "allocate") == ["7680 0x30 -> 8000", "1920 0x30 -> 9000"]
+    assert [line.lstrip("0") for line in reported(said, "parameter")][-2:] == ["8000", "9000"]
+    assert reported(said, "free") == ["8000 0x30", "9000 0x30"]
 
 
 def test_a_kernel_that_cannot_be_found_is_unloaded(program: object) -> None:
     assert callable(program)
     said = program("vector_add", status=255, NO_FUNCTION="1")
 
-    assert told(said, "unload") == ["0x10"]
-    assert told(said, "launch") == []
+    assert reported(said, "unload") == ["0x10"]
+    assert reported(said, "launch") == []

@@ -46,10 +46,10 @@ def test_the_launch_of_a_killed_worker_is_done_by_another(machine: Deployment) -
         machine.workers.pop().kill()
         machine.start_worker()
         answer = ended(client, url)
-        told = client.get(f"{url}/events").text
+        reported = client.get(f"{url}/events").text
 
     assert (answer["state"], answer["verdict"]) == ("completed", "not_checked")
-    assert '"attempt":2' in told.replace(" ", "")
+    assert '"attempt":2' in reported.replace(" ", "")
 
 
 def test_a_worker_that_stops_gives_its_launch_back(machine: Deployment) -> None:

@@ -31,8 +31,8 @@ def test_a_variant_has_only_what_its_own_target_lists() -> None:
 
     found = variants(space, {CUDA: reading(), AMD: amd})
 
-    told = [(v["target"], v["constexprs.BM"], v["options.waves_per_eu"]) for v in found]
-    assert told == [("cuda:90", 64, None), ("cuda:90", 128, None), ("hip:gfx942", 64, 2)]
+    reported = [(v["target"], v["constexprs.BM"], v["options.waves_per_eu"]) for v in found]
+    assert reported == [("cuda:90", 64, None), ("cuda:90", 128, None), ("hip:gfx942", 64, 2)]
 
 
 def test_configurations_go_by_a_product_of_further_axes() -> None:
@@ -56,10 +56,10 @@ def test_a_heuristic_is_an_axis_with_a_value_for_each_variant() -> None:
 
 def test_an_axis_of_the_request_takes_a_heuristics_place() -> None:
     space = {"autotune": True, "constexprs.EVEN": [False]}
-    told = reading(heuristics=[heuristic("EVEN", None, why_not="it calls `f`")])
+    reported = reading(heuristics=[heuristic("EVEN", None, why_not="it calls `f`")])
 
-    assert [v["constexprs.EVEN"] for v in variants(space, {CUDA: told})] == [False, False]
-    tuned = AutotunedSpace(read_space(space, "compilations", 10_000), {CUDA: told})
+    assert [v["constexprs.EVEN"] for v in variants(space, {CUDA: reported})] == [False, False]
+    tuned = AutotunedSpace(read_space(space, "compilations", 10_000), {CUDA: reported})
     [assumption] = tuned.assumptions
     assert assumption.message.startswith("the heuristic EVEN is set aside: an axis")
 
@@ -156,10 +156,10 @@ def test_an_example_may_keep_a_hint() -> None:
 def test_what_takes_too_long_to_evaluate_is_refused_before() -> None:
     configs = [config({"BM": size}) for size in range(1000)]
     long = heuristic("EVEN", " + ".join(["M"] * 100))
-    told = reading(configs=configs, heuristics=[long] * 30)
+    reported = reading(configs=configs, heuristics=[long] * 30)
 
     with pytest.raises(RequestRejected, match="1000 variants, each with heuristics of 11940 terms"):
-        variants({"autotune": True}, {CUDA: told})
+        variants({"autotune": True}, {CUDA: reported})
 
 
 def test_sources_targets_and_tritons_are_contexts() -> None:

@@ -53,9 +53,9 @@ def test_what_an_autotuner_does_beside_is_told() -> None:
         )
     )
 
-    told = [assumption.message for assumption in found.assumptions]
+    reported = [assumption.message for assumption in found.assumptions]
     assert {assumption.line for assumption in found.assumptions} == {20}
-    assert [message.split(":")[0] for message in told] == [
+    assert [message.split(":")[0] for message in reported] == [
         "prune_configs_by is set aside (early_config_prune, perf_model)",
         "the pre_hook of 1 configurations is not run",
         "the autotuner's post_hook are not run",

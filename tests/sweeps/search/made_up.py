@@ -84,4 +84,4 @@ def drive(search, gpu, most_runs=None):
             if most_runs is not None and len(gpu.ran) >= most_runs:
                 search.end(1.5)
             if search.is_wanted(run):
-                search.told(run, gpu.run(run))
+                search.add_measurement(run, gpu.run(run))

@@ -60,8 +60,8 @@ def test_the_configurations_of_the_source_are_the_variants(http: httpx.Client) -
     ]
     assert [row["state"] for row in body["rows"]] == ["succeeded"] * 4
     assert len({row["compilation_key"] for row in body["rows"]}) == 4
-    told = [item["message"] for item in body["assumptions"]]
-    assert any(message.startswith("prune_configs_by is set aside") for message in told)
+    reported = [item["message"] for item in body["assumptions"]]
+    assert any(message.startswith("prune_configs_by is set aside") for message in reported)
 
 
 def test_each_target_has_the_configurations_that_it_would_be_given(http: httpx.Client) -> None:
@@ -100,8 +100,8 @@ def test_compilations_say_heuristics_the_arguments_by_example(http: httpx.Client
     assert answer.status_code == 200, answer.text
     [row] = answer.json()["rows"]
     assert (row["state"], row["values"]["constexprs.BLOCK"]) == ("succeeded", 64)
-    told = [item["message"] for item in answer.json()["assumptions"]]
-    assert "heuristics are evaluated for n = 192, as `like` says" in told
+    reported = [item["message"] for item in answer.json()["assumptions"]]
+    assert "heuristics are evaluated for n = 192, as `like` says" in reported
 
 
 def test_launches_say_heuristics_the_arguments(http: httpx.Client) -> None:
@@ -120,8 +120,8 @@ def test_launches_say_heuristics_the_arguments(http: httpx.Client) -> None:
 
     assert answer.status_code == 200, answer.text
     rows = answer.json()["rows"]
-    told = [row["values"] for row in rows]
-    assert [(v["arguments"], v["constexprs.BLOCK"], v["constexprs.EVEN"]) for v in told] == [
+    reported = [row["values"] for row in rows]
+    assert [(v["arguments"], v["constexprs.BLOCK"], v["constexprs.EVEN"]) for v in reported] == [
         ("odd", 64, True),
         ("even", 64, True),
         ("odd", 128, False),

@@ -73,10 +73,10 @@ def unpacked(answer: httpx.Response, folder: Path) -> list[str]:
 def test_json_has_the_whole_request_of_each_winner(
     gpu: httpx.Client, searched: dict[str, Any]
 ) -> None:
-    told = taken(gpu, searched, "json").json()
+    reported = taken(gpu, searched, "json").json()
 
-    assert (told["sweep"], told["without"]) == (searched["url"], [])
-    one, two = told["winners"]
+    assert (reported["sweep"], reported["without"]) == (searched["url"], [])
+    one, two = reported["winners"]
     assert one.items() >= searched["winners"][0].items()
     assert one["options"]["num_warps"] == 4
     request = two["request"]

@@ -166,9 +166,9 @@ OUT_OF_BOUNDS: dict[str, Any] = {
 def output(mismatched: int = 0, **summary: Any) -> dict[str, Any]:
     """The JSON of an output of 1000 elements that was compared with its reference."""
     first = {"index": [3], "actual": 1.5, "expected": 2} if mismatched else None
-    told = {"shape": [1000], "dtype": "fp32", "nan": 0, "inf": 0, "unwritten": 0}
+    reported = {"shape": [1000], "dtype": "fp32", "nan": 0, "inf": 0, "unwritten": 0}
     return {
-        "summary": told | summary,
+        "summary": reported | summary,
         "comparison": {
             "matches": not mismatched,
             "max_abs_error": 0.5 if mismatched else 0,

@@ -63,12 +63,12 @@ def test_an_item_that_is_wrong_has_its_problem(client: Client, tritond: FakeTrit
     tritond.will_answer(batch(refused))
     tritond.will_answer(batch(refused))
 
-    (told,) = client.batches.compile([compile_request(SOURCE, target="cuda:99")]).items
+    (reported,) = client.batches.compile([compile_request(SOURCE, target="cuda:99")]).items
 
-    assert told.finished
-    assert not told.good
-    assert told.problem is not None
-    assert told.problem.slug == "invalid_request"
+    assert reported.finished
+    assert not reported.good
+    assert reported.problem is not None
+    assert reported.problem.slug == "invalid_request"
 
 
 def test_launches_bring_their_arrays_and_their_texts(client: Client, tritond: FakeTritond):

@@ -74,9 +74,9 @@ def test_an_inspection_is_posted_again_until_it_is_there(client: Client, tritond
     tritond.will_answer({"state": "queued", "kernels": None}, status=202)
     tritond.will_answer({"state": "succeeded", "kernels": [{"name": "add"}]})
 
-    told = client.inspect("import triton\n", files={"helpers.py": "A = 1\n"})
+    reported = client.inspect("import triton\n", files={"helpers.py": "A = 1\n"})
 
-    assert told["kernels"] == [{"name": "add"}]
+    assert reported["kernels"] == [{"name": "add"}]
     assert tritond.sent(1) == {"source": "import triton\n", "files": {"helpers.py": "A = 1\n"}}
 
 

@@ -36,8 +36,8 @@ BUFFERS = [
 def both(argument: Any, target: str = "cuda", **facts: Any) -> tuple[Any, Any]:
     """What the client says of an argument, and what the service infers: types, hints, values."""
     known = fact("x", **facts)
-    told = signature_of({"x": argument}, {"x": known}, target=target)
-    said = parse_specialization(told.signature, told.hints, told.constexprs).named
+    reported = signature_of({"x": argument}, {"x": known}, target=target)
+    said = parse_specialization(reported.signature, reported.hints, reported.constexprs).named
     expected = inferred([known], x=argument).specialization.named
     # a request says i1 where the JIT says u1: to Triton both are a bool
     return said, {n: replace(p, type=_bool(p.type)) for n, p in expected.items()}
@@ -77,10 +77,10 @@ def test_none_is_a_constant():
 def test_a_small_buffer_has_a_hint_of_its_own_on_amd():
     large = {"shape": [2**30], "dtype": "fp32"}
 
-    told = signature_of({"x": BUFFERS[0], "y": large}, target="hip:gfx942")
+    reported = signature_of({"x": BUFFERS[0], "y": large}, target="hip:gfx942")
 
-    assert told.signature == {"x": "*fp32", "y": "*fp32:16"}
-    assert told.hints == {"x": ["divisible_by_16", "pointer_range_32"]}
+    assert reported.signature == {"x": "*fp32", "y": "*fp32:16"}
+    assert reported.hints == {"x": ["divisible_by_16", "pointer_range_32"]}
 
 
 @pytest.mark.parametrize("text", ANNOTATED)

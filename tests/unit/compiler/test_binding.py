@@ -225,9 +225,9 @@ SET_BY = {
 }
 
 
-@pytest.mark.parametrize(("setter", "told"), SET_BY.items(), ids=SET_BY)
-def test_a_value_that_a_decorator_sets_at_launch_is_to_be_given(setter: str, told: Any):
-    example, message, hint = told
+@pytest.mark.parametrize(("setter", "reported"), SET_BY.items(), ids=SET_BY)
+def test_a_value_that_a_decorator_sets_at_launch_is_to_be_given(setter: str, reported: Any):
+    example, message, hint = reported
     facts = [fact("BLOCK", constexpr=True) | {"set_by": setter, "example": example}]
 
     (found,) = refused(None, facts=facts).misfits

@@ -38,22 +38,22 @@ def times(made: Any) -> list[tuple[Any, Any]]:
 
 def test_the_key_has_the_values_of_its_names_and_then_types_by_position() -> None:
     dtypes = {"b": "torch.int32", "a": "torch.float16"}
-    told = reading(parameters=["a", "M", "b", "N", "BM"], key=["N", "M"])
+    reported = reading(parameters=["a", "M", "b", "N", "BM"], key=["N", "M"])
 
-    made = autotune_cache_order(told, results(dtypes=dtypes), {})
+    made = autotune_cache_order(reported, results(dtypes=dtypes), {})
 
     assert made.key == [{"int": "64"}, {"int": "128"}]
     assert made.dtypes == ["torch.float16", "torch.int32"]
 
 
 def test_what_is_set_after_the_autotuner_has_looked_is_not_in_the_key() -> None:
-    told = reading(
+    reported = reading(
         key=["M", "BM", "EVEN", "OUT", "absent"],
         heuristics=[heuristic("EVEN", "1"), heuristic("OUT", "2", outside=True)],
     )
     arguments = {"M": 1, "BM": 64, "EVEN": True, "OUT": 7}
 
-    made = autotune_cache_order(told, results(arguments=arguments), {})
+    made = autotune_cache_order(reported, results(arguments=arguments), {})
 
     assert made.key == [{"int": "1"}, {"int": "7"}]
 
@@ -121,12 +121,12 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("told", "found", "why"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("reported", "found", "why"), REFUSED.values(), ids=REFUSED)
 def test_what_triton_would_not_find_or_not_read_is_not_written(
-    told: dict[str, Any], found: dict[str, Any], why: str
+    reported: dict[str, Any], found: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(NotCacheable) as caught:
-        autotune_cache_order(reading(**told), results(**found), {})
+        autotune_cache_order(reading(**reported), results(**found), {})
 
     assert str(caught.value).startswith("matmul (line 20): ")
     assert why in str(caught.value)

@@ -24,11 +24,14 @@ def test_every_class_has_a_row() -> None:
 
 
 def test_the_rows_of_a_cheats_classes_name_it() -> None:
-    told = rows()
+    reported = rows()
     for cheat in CHEATS:
         folder = cheat.file.split("/")[0]
         for number in map(int, cheat.classes.split()):
-            assert cheat.file in told[number] or f"{folder}/*" in told[number], (cheat.file, number)
+            assert cheat.file in reported[number] or f"{folder}/*" in reported[number], (
+                cheat.file,
+                number,
+            )
 
 
 def test_every_file_that_a_row_names_is_tried() -> None:

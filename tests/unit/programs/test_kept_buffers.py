@@ -15,7 +15,7 @@ from tests.unit.programs.test_flags import called_twice, kinds
 
 pytestmark = pytest.mark.unit
 
-Told = dict[str, dict[str, Any]]
+Facts = dict[str, dict[str, Any]]
 
 
 def with_a_buffer(call: Callable[[TapeMaker, int, int], int], second: Any = None) -> Tape:
@@ -92,7 +92,7 @@ def test_a_second_launch_of_fewer_programs_is_less_work() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "facts",
     [
         {"constexprs": {"IS_DONE": True}},
         {"args": {"n": 0}},
@@ -101,11 +101,11 @@ def test_a_second_launch_of_fewer_programs_is_less_work() -> None:
     ],
     ids=str,
 )
-def test_a_launch_that_is_told_something_else_may_leave_what_was_there(told: Told) -> None:
+def test_a_launch_that_is_told_something_else_may_leave_what_was_there(facts: Facts) -> None:
     tape = with_a_buffer(into_the_buffer)
 
-    assert kinds(with_launches(tape, told, told)) == []
-    assert kinds(with_launches(tape, {"args": {"n": 1, "pair": (64, 64)}}, told)) == [
+    assert kinds(with_launches(tape, facts, facts)) == []
+    assert kinds(with_launches(tape, {"args": {"n": 1, "pair": (64, 64)}}, facts)) == [
         "cached_result"
     ]
 
@@ -120,13 +120,13 @@ def test_a_launch_may_be_told_something_else_where_no_buffer_is_kept() -> None:
     assert kinds(with_launches(tape, {"args": {"seed": 1}}, {"args": {"seed": 2}})) == []
 
 
-def with_launches(tape: Tape, first: Told, second: Told) -> Tape:
+def with_launches(tape: Tape, first: Facts, second: Facts) -> Tape:
     """The same tape, its launches told more in the first and in the second call."""
 
-    def told(op: Any) -> Any:
+    def facts(op: Any) -> Any:
         if not isinstance(op, TapeLaunch):
             return op
         more = first if op.phase == "run" else second
         return replace(op, **{name: {**getattr(op, name), **new} for name, new in more.items()})
 
-    return replace(tape, ops=tuple(map(told, tape.ops)))
+    return replace(tape, ops=tuple(map(facts, tape.ops)))

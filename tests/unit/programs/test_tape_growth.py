@@ -70,11 +70,11 @@ def test_no_more_of_a_tape_is_put_into_words_than_is_shown(monkeypatch: Any) -> 
     for _ in range(tape_text.MAX_LINES * 2):
         maker.op("add_.Tensor", t(x), t(x), into=x)
     tape = read_tape(json.dumps(maker.json([x], [x], [], [])).encode())
-    told = []
+    reported = []
     words = tape_text._op
-    monkeypatch.setattr(tape_text, "_op", lambda tape, op: told.append(op) or words(tape, op))
+    monkeypatch.setattr(tape_text, "_op", lambda tape, op: reported.append(op) or words(tape, op))
 
     text = tape_text.tape_text(tape)
 
-    assert len(told) <= tape_text.MAX_LINES
+    assert len(reported) <= tape_text.MAX_LINES
     assert "lines more" in text.splitlines()[-1]

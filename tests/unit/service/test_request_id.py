@@ -12,12 +12,12 @@ from starlette.routing import Route
 from service.http.middleware import RequestIdMiddleware
 
 
-async def _tell(request: Request) -> PlainTextResponse:
+async def _answer(request: Request) -> PlainTextResponse:
     return PlainTextResponse(request.state.request_id)
 
 
 async def get(headers: dict[str, str] | None = None) -> httpx.Response:
-    app = RequestIdMiddleware(Starlette(routes=[Route("/", _tell)]))
+    app = RequestIdMiddleware(Starlette(routes=[Route("/", _answer)]))
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://tritond.test") as client:
         return await client.get("/", headers=headers)

@@ -29,13 +29,13 @@ def tape_of_a_launch_and_an_op() -> Tape:
     return maker.tape([x], [y], [x2], [y2])
 
 
-def told(median_us: float, **more: Any) -> dict[str, Any]:
+def reported(median_us: float, **more: Any) -> dict[str, Any]:
     timing = summarise([median_us] * 50).to_dict() | {"clock_mhz": 1980, "throttled": []}
     return {"timing": timing, "method": "graph", "entries": None, "timing_note": None} | more
 
 
 def times(median_us: float, **more: Any) -> ProgramTimes:
-    found = times_of(tape_of_a_launch_and_an_op(), told(median_us, **more))
+    found = times_of(tape_of_a_launch_and_an_op(), reported(median_us, **more))
     assert found is not None
     return found
 
@@ -62,7 +62,7 @@ def test_an_autotuned_launch_says_which_configuration_ran() -> None:
     tape = replace(tape, ops=(tape.ops[0], tuned, *tape.ops[2:]))
     entries = [{"op": 1, "us": 10.0}, {"op": 2, "us": 30.0}]
 
-    found = times_of(tape, told(40.0, entries=entries, variants={"1": 2}))
+    found = times_of(tape, reported(40.0, entries=entries, variants={"1": 2}))
 
     assert found is not None
     assert [one.configuration for one in found.entries] == [None, 2]
@@ -104,7 +104,7 @@ def test_a_program_that_was_not_timed_has_no_times() -> None:
 )
 def test_members_that_no_launcher_sends_are_refused(nonsense: Mapping[str, Any]) -> None:
     with pytest.raises(JobFailed, match="cannot be read"):
-        times_of(tape_of_a_launch_and_an_op(), told(40.0) | dict(nonsense))
+        times_of(tape_of_a_launch_and_an_op(), reported(40.0) | dict(nonsense))
 
 
 def test_a_speedup_is_the_ratio_of_medians() -> None:
@@ -134,7 +134,7 @@ def sample(chance: Random) -> ProgramTimes:
     drawn = [chance.gauss(centre, 2.0) for _ in range(40)]
     assert median(drawn) > 0
     found = times_of(
-        tape_of_a_launch_and_an_op(), told(1.0) | {"timing": summarise(drawn).to_dict()}
+        tape_of_a_launch_and_an_op(), reported(1.0) | {"timing": summarise(drawn).to_dict()}
     )
     assert found is not None
     return found
@@ -158,7 +158,7 @@ def test_times_taken_in_two_ways_are_warned_of() -> None:
 
 
 def test_noisy_times_are_warned_of() -> None:
-    noisy = told(50.0)
+    noisy = reported(50.0)
     noisy["timing"]["noisy"] = True
     candidate = times_of(tape_of_a_launch_and_an_op(), noisy)
     assert candidate is not None

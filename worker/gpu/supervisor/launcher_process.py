@@ -94,7 +94,7 @@ class LauncherProcess:
         self._output = os.memfd_create("launcher-output", os.MFD_CLOEXEC)
         self._printed_bytes = 0
         """What earlier jobs printed, of what is in there."""
-        self._tells_printed = False
+        self._reports_printed = False
         self._under_way = 0
 
     @property
@@ -108,7 +108,7 @@ class LauncherProcess:
 
         It must say what each job printed; and what was printed is forgotten between jobs only.
         """
-        return self._tells_printed and self._printed_bytes < _MOST_PRINTED_BYTES
+        return self._reports_printed and self._printed_bytes < _MOST_PRINTED_BYTES
 
     @property
     def pid(self) -> int | None:
@@ -205,7 +205,7 @@ class LauncherProcess:
             raise
         self._under_way -= 1
         if ending is None:
-            self._tells_printed = protocol.printed_bytes is not None
+            self._reports_printed = protocol.printed_bytes is not None
             return protocol.outcome(stdout=self._take_printed(protocol.printed_bytes))
         self.kill()
         printed = self._take_printed(None)

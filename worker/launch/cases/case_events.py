@@ -28,9 +28,9 @@ class CaseEvents:
     def __init__(self, events: Events, claim: Claim) -> None:
         self._events = events
         self._claim = claim
-        self._untold: list[dict[str, Any]] = []
+        self._unsent: list[dict[str, Any]] = []
         self._over = asyncio.Event()
-        self._telling: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -43,32 +43,32 @@ class CaseEvents:
     ) -> None:
         """Send pending events, unless the launch was aborted."""
         self._over.set()
-        telling = self._telling
-        if telling is None:
+        sending = self._sending
+        if sending is None:
             return
         if kind is not None:
-            telling.cancel()
-        await asyncio.wait([telling])
+            sending.cancel()
+        await asyncio.wait([sending])
         if kind is None:
-            telling.result()
+            sending.result()
 
-    async def tell(self, result: CaseResult) -> None:
+    async def send(self, result: CaseResult) -> None:
         """Tell how a case ended, with those that end in the next moment; returns at once."""
         data = result.model_dump(mode="json", include={"index", "name", "verdict"})
         data["name"] = None if result.name is None else clipped(result.name, MOST_NAME_CHARS)
         data["problem"] = result.problem.slug if result.problem else None
-        self._untold.append(data)
-        if self._telling is None:
-            self._telling = asyncio.create_task(self._tell_all())
+        self._unsent.append(data)
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send_all())
 
-    async def _tell_all(self) -> None:
-        while self._untold:
+    async def _send_all(self) -> None:
+        while self._unsent:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(SOON_S):
                     await self._over.wait()
-            untold, self._untold = self._untold, []
-            await self._append(untold)
-        self._telling = None
+            unsent, self._unsent = self._unsent, []
+            await self._append(unsent)
+        self._sending = None
 
     async def _append(self, data: list[dict[str, Any]]) -> None:
         try:

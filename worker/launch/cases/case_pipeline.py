@@ -10,11 +10,16 @@ from launch.request.case import Case
 from launch.request.launch_record import CaseResult
 
 RunCase = Callable[[Case], Awaitable[CaseResult]]
-Tell = Callable[[CaseResult], Awaitable[None]]
+Report = Callable[[CaseResult], Awaitable[None]]
 
 
 async def run_cases(
-    cases: Sequence[Case], run: RunCase, tell: Tell, *, gather_limited: int, stop_after: int | None
+    cases: Sequence[Case],
+    run: RunCase,
+    report: Report,
+    *,
+    gather_limited: int,
+    stop_after: int | None,
 ) -> list[CaseResult]:
     """Return the results of `cases`, `gather_limited` of them under way at most.
 
@@ -29,7 +34,7 @@ async def run_cases(
                 if later not in under_way:
                     under_way[later] = asyncio.ensure_future(run(cases[later]))
             results.append(await under_way[number])
-            await tell(results[-1])
+            await report(results[-1])
             if stop_after is not None and sum(one.failed for one in results) >= stop_after:
                 break
         return results

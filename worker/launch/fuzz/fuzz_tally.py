@@ -10,7 +10,7 @@ from launch.request.fuzz_record import Fuzzed
 from worker.launch.fuzz.case_runner import Tried
 from worker.launch.fuzz.fuzz_outcome import REFUSED, Outcome
 
-_MOST_TOLD = 64
+_MOST_LISTED = 64
 _MOST_REFUSED = 4
 """Lengths of one extent, until no other is tried if the reference took none."""
 
@@ -73,20 +73,20 @@ class FuzzTally:
             cases=self.cases,
             kinds=dict(self.kinds),
             varied=self._varied(),
-            not_varied=not_varied[:_MOST_TOLD],
+            not_varied=not_varied[:_MOST_LISTED],
             skipped=dict(self.skipped),
             reference="float64" if wide else "as_given",
         )
 
     def _varied(self) -> list[str]:
         called = {each.extent: each.called for each in self.plan.extents}
-        told = [
+        varied = [
             f"{called[extent]}: {', '.join(map(str, sorted(lengths)))}"
             for extent, lengths in self.lengths.items()
         ]
-        told += [f"values of {name}: {', '.join(each)}" for name, each in self.patterns.items()]
-        told += [f"{kind}: {', '.join(names)}" for kind, names in self.layouts.items()]
-        return told[:_MOST_TOLD]
+        varied += [f"values of {name}: {', '.join(each)}" for name, each in self.patterns.items()]
+        varied += [f"{kind}: {', '.join(names)}" for kind, names in self.layouts.items()]
+        return varied[:_MOST_LISTED]
 
 
 def _note(known: dict, key: object, value: object) -> None:  # type: ignore[type-arg]

@@ -113,9 +113,9 @@ class GpuConsumer:
         logger.info("GPU %d: %s", self._gpu.ordinal, self._lanes[0])
         async with asyncio.TaskGroup() as group:
             group.create_task(self._consumer.run())
-            group.create_task(every(0, self._tell_of_programs))
+            group.create_task(every(0, self._report_programs))
 
-    async def _tell_of_programs(self) -> None:
+    async def _report_programs(self) -> None:
         """Say at once that programs are taken, or no more: a service that is asked looks for it."""
         await self._context.gpus.programs_changed()
         await self._consumer.register()

@@ -99,7 +99,7 @@ def _how_to_see(repeat: TimedRepeat) -> str:
     return f" Its inputs are those of a launch with these seeds: {seeds}."
 
 
-_MOST_TOLD = 8
+_MOST_LISTED = 8
 _HEAP = (
     "The kernel allocates on the device's heap, which outlives a run: it can know what ran before "
     "it. Take memory as an argument instead."
@@ -114,7 +114,7 @@ def of_module(state: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[
     if state.get("problem"):
         message = f"Nobody can say what the kernel keeps between runs: {state['problem']}."
         yield Finding(kind=STATE_KEPT, message=message)
-    for variable in (state.get("variables") or [])[:_MOST_TOLD]:
+    for variable in (state.get("variables") or [])[:_MOST_LISTED]:
         yield _of_variable(variable, sources)
     if unnamed := state.get("unnamed_bytes"):
         message = f"The kernel's module has {unnamed} bytes of global memory that have no name."

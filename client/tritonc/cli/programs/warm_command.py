@@ -71,19 +71,19 @@ def warm(given: Namespace, client: Client, terminal: Terminal) -> bool:
     with waiting(given, terminal, "making the bundle", [program.id]):
         bundle = client.programs.bundle(program.id, wait_s=given.wait_s)
     write(bundle, output)
-    told = _manifest(bundle)
+    manifest = _manifest(bundle)
     if given.json:
-        write_json({"bundle": output, **told})
+        write_json({"bundle": output, **manifest})
     else:
         say = terminal.say if output == STANDARD else terminal.text
-        for entry in told["entries"]:
+        for entry in manifest["entries"]:
             say(f"{entry['kernel']} for {entry['target']}, Triton {entry['triton']}")
-        count = len(told["entries"])
+        count = len(manifest["entries"])
         kernels = "1 kernel" if count == 1 else f"{count} kernels"
         say(f"{kernels} of {name_of(given.source)} in {output}")
-    for item in told["left_out"]:
+    for item in manifest["left_out"]:
         terminal.say(f"left out: {item['kernel']}: {item['why']}")
-    return not told["left_out"]
+    return not manifest["left_out"]
 
 
 def _beside(source: str) -> str:

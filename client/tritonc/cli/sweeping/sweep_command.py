@@ -122,7 +122,7 @@ def _shown(
     final = client.sweeps.get(sweep.id, sort=_sort(given, sweep))
     if given.json:
         write_json(final.raw)
-    _tell(given, final, terminal)
+    _report(given, final, terminal)
     for file in winners_files(given):
         with waiting(given, terminal, f"{file.form} of the winners", going_on):
             form, of = file.request
@@ -195,7 +195,7 @@ def _drawn(given: Namespace, client: Client, terminal: Terminal, sweep: Sweep) -
                 return sweep
 
 
-def _tell(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
+def _report(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
     is_quiet = given.json or given.csv
     rows = sweep.rows[: given.limit]
     if not is_quiet:

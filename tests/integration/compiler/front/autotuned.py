@@ -85,8 +85,8 @@ def cached(
     asked = AutotuneOrder(
         kernel="scale", touched=cut["touched"], sources={"user.py": SOURCE}, target=target
     )
-    told = children.run(header_of(asked), cut["slice"].encode()).result
-    reading = as_reading(read_report(AutotuneReport, told), str(target))
+    reported = children.run(header_of(asked), cut["slice"].encode()).result
+    reading = as_reading(read_report(AutotuneReport, reported), str(target))
     order = autotune_cache_order(reading, results, {})
     ended = children.run(json.loads(json.dumps(header_of(order))), b"")
     assert ended.result

@@ -52,7 +52,7 @@ REFUSED = {
         "default `N2`",
     ),
 }
-TOLD = {
+REPORTED = {
     "nothing": ("", "x"),
     "a constant": ("N = tl.constexpr(5)\n", "x * N"),
     "a type": ("D = tl.constexpr(tl.float32)\n", "x.to(D)"),
@@ -94,7 +94,7 @@ def test_a_key_that_the_text_does_not_settle_is_refused_by_name(
     assert why in last["message"]
 
 
-@pytest.mark.parametrize(("before", "value"), TOLD.values(), ids=TOLD)
+@pytest.mark.parametrize(("before", "value"), REPORTED.values(), ids=REPORTED)
 def test_an_ordinary_kernel_has_its_key(children: Children, before: str, value: str) -> None:
     assert hashed(children, before, value).result["source_hashes"]
 

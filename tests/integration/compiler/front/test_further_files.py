@@ -106,15 +106,15 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("text", "files", "told"), MISTAKES.values(), ids=MISTAKES)
+@pytest.mark.parametrize(("text", "files", "reported"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_with_files_is_explained(
-    children: Children, text: str, files: dict[str, str], told: tuple[str, str, int, str]
+    children: Children, text: str, files: dict[str, str], reported: tuple[str, str, int, str]
 ) -> None:
     failure = compile_with(children, text, files).failure
 
     assert failure is not None
     error = failure["diagnostics"][0]
-    slug, file, line, hint = told
+    slug, file, line, hint = reported
     assert (failure["slug"], error["file"], error["line"]) == (slug, file, line)
     assert hint in str(error["hint"])
 

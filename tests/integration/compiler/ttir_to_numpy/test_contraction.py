@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from compiler.ttir_to_numpy.generic_form import module_of
-from compiler.ttir_to_numpy.module_text import ToldKernel, module_text
+from compiler.ttir_to_numpy.module_text import TranslatedKernel, module_text
 from compiler.ttir_to_numpy.task import generic_form
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import Kernel, compile_kernel
@@ -90,7 +90,7 @@ def test_as_many_are_fused_as_in_ptx(children: Children, what: str) -> None:
     made = compile_kernel(children, kernel(FUSED[what], "fp32"), stop_after="ptx")
     assert made.failure is None, made.failure
     generic, symbol = generic_form(made.stages["source"].decode(), TARGET, "source")
-    text = module_text(module_of(generic), ToldKernel(symbol, "source", ()), {})
+    text = module_text(module_of(generic), TranslatedKernel(symbol, "source", ()), {})
 
     in_ptx = len(re.findall(r"\bfma\.rn\.f32\b", made.stages["ptx"].decode()))
     assert fused_in_text(text) == in_ptx
@@ -111,8 +111,8 @@ def test_nothing_is_fused_where_that_is_switched_off_or_for_another_maker(
     assert b"fma" not in made.stages["ptx"]
     generic, symbol = generic_form(made.stages["source"].decode(), TARGET, "source")
     for is_cuda, fp_fusion in ((True, False), (False, True)):
-        told = ToldKernel(symbol, "source", (), is_cuda, fp_fusion)
-        assert fused_in_text(module_text(module_of(generic), told, {})) == 0
+        translated = TranslatedKernel(symbol, "source", (), is_cuda, fp_fusion)
+        assert fused_in_text(module_text(module_of(generic), translated, {})) == 0
 
 
 def ran(forms: Forms, dtype: Any, a: Any, b: Any, c: Any) -> list[Any]:

@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 
 from tests.integration.compiler.children import Children
-from tests.integration.compiler.ttir_to_numpy.translated import FLOATS, both, normal, of_ir, told
+from tests.integration.compiler.ttir_to_numpy.translated import (
+    FLOATS,
+    both,
+    normal,
+    numpy_text,
+    of_ir,
+)
 
 B, C = 16, 32
 
 
 def test_programs_return_early(children: Children) -> None:
-    kernel = told(children, "early_returns", {"x": FLOATS, "n": "i32"}, B=B)
+    kernel = numpy_text(children, "early_returns", {"x": FLOATS, "n": "i32"}, B=B)
     x = normal(4 * B)
     rows = x.reshape(4, B)
     wanted = np.where(rows.sum(1, keepdims=True) > 0, rows * 2, rows - 1)
@@ -25,7 +31,7 @@ def test_programs_return_early(children: Children) -> None:
 
 
 def test_loops_carry_values(children: Children) -> None:
-    kernel = told(children, "loops", {"x": FLOATS, "n": "i32", "m": "i32"}, B=B)
+    kernel = numpy_text(children, "loops", {"x": FLOATS, "n": "i32", "m": "i32"}, B=B)
     x = normal(100)
     acc, count = np.zeros(B, np.float32), 0
     for i in range(3):
@@ -42,7 +48,7 @@ def test_loops_carry_values(children: Children) -> None:
 
 def test_integers_wrap_and_divide_towards_zero(children: Children) -> None:
     signature = {"x": "*i32", "y": "*i32", "narrow": "*i8"}
-    kernel = told(children, "integers", signature, B=B)
+    kernel = numpy_text(children, "integers", signature, B=B)
     random = np.random.default_rng(1)
     a = random.integers(-(2**31), 2**31 - 1, B).astype(np.int32)
     b = (random.integers(1, 1000, B) * random.choice([-1, 1], B)).astype(np.int32)
@@ -67,7 +73,7 @@ def test_integers_wrap_and_divide_towards_zero(children: Children) -> None:
 
 
 def test_floats_become_integers_as_on_a_gpu(children: Children) -> None:
-    kernel = told(children, "floats", {"x": FLOATS, "y": FLOATS, "whole": "*i32"}, B=B)
+    kernel = numpy_text(children, "floats", {"x": FLOATS, "y": FLOATS, "whole": "*i32"}, B=B)
     x, y, whole = normal(B), np.zeros(4 * B, np.float32), np.zeros(B, np.int32)
     x[0], x[1] = np.nan, 1e-12
 
@@ -81,7 +87,7 @@ def test_floats_become_integers_as_on_a_gpu(children: Children) -> None:
 
 
 def test_a_nan_is_clamped_to_the_lower_bound_as_by_ptx(children: Children) -> None:
-    kernel = told(children, "clamped", {"x": FLOATS, "y": FLOATS}, B=B)
+    kernel = numpy_text(children, "clamped", {"x": FLOATS, "y": FLOATS}, B=B)
     x, y = normal(B), np.zeros(B, np.float32)
     x[:4] = np.nan, np.inf, -np.inf, 0.5
 
@@ -91,7 +97,7 @@ def test_a_nan_is_clamped_to_the_lower_bound_as_by_ptx(children: Children) -> No
 
 
 def test_a_sum_of_narrow_floats_is_that_of_lanes_and_then_of_warps(children: Children) -> None:
-    kernel = told(children, "narrow_sum", {"x": "*bf16", "y": "*bf16"}, B=128)
+    kernel = numpy_text(children, "narrow_sum", {"x": "*bf16", "y": "*bf16"}, B=128)
     x, y = normal(128).astype(ml_dtypes.bfloat16), np.zeros(1, ml_dtypes.bfloat16)
 
     kernel.run((1,), x, y)
@@ -105,7 +111,7 @@ def test_a_sum_of_narrow_floats_is_that_of_lanes_and_then_of_warps(children: Chi
 
 
 def test_functions_of_floats(children: Children) -> None:
-    kernel = told(children, "floats", {"x": FLOATS, "y": FLOATS, "whole": "*i32"}, B=B)
+    kernel = numpy_text(children, "floats", {"x": FLOATS, "y": FLOATS, "whole": "*i32"}, B=B)
     x, y, whole = normal(B), np.zeros(4 * B, np.float32), np.zeros(B, np.int32)
     x[0] = 2.5
 
@@ -120,7 +126,7 @@ def test_functions_of_floats(children: Children) -> None:
 
 def test_narrow_floats_round_at_every_operation(children: Children) -> None:
     signature = {"x": FLOATS, "half": "*fp16", "brain": "*bf16", "eight": "*fp8e4nv"}
-    kernel = told(children, "narrow_floats", signature, B=B)
+    kernel = numpy_text(children, "narrow_floats", signature, B=B)
     x = normal(B)
     a = x.copy()
     half, brain = np.zeros(B, np.float16), np.zeros(B, ml_dtypes.bfloat16)
@@ -139,7 +145,7 @@ def test_narrow_floats_round_at_every_operation(children: Children) -> None:
 
 def test_reductions_and_scans_with_any_region(children: Children) -> None:
     signature = {"x": FLOATS, "y": FLOATS, "i": "*i32"}
-    kernel = told(children, "reductions", signature, B=B, C=C)
+    kernel = numpy_text(children, "reductions", signature, B=B, C=C)
     x, y, i = normal(B, C), np.zeros((5, B, C), np.float32), np.zeros(2 * B + C, np.int32)
     state, states = np.zeros(B), []
     for column in x.T:
@@ -159,7 +165,7 @@ def test_reductions_and_scans_with_any_region(children: Children) -> None:
 
 
 def test_elements_move(children: Children) -> None:
-    kernel = told(children, "shapes", {"x": FLOATS, "y": FLOATS, "i": "*i32"}, B=B, C=C)
+    kernel = numpy_text(children, "shapes", {"x": FLOATS, "y": FLOATS, "i": "*i32"}, B=B, C=C)
     x, y, i = normal(B, C), np.zeros((5, B, C), np.float32), np.zeros(16, np.int32)
     places = np.arange(B * C).reshape(B, C)
 
@@ -174,7 +180,7 @@ def test_elements_move(children: Children) -> None:
 
 def test_products_of_each_precision(children: Children) -> None:
     signature = {"x": FLOATS, "half": "*fp16", "eight": "*i8", "y": FLOATS, "whole": "*i32"}
-    kernel = told(children, "products", signature, B=C)
+    kernel = numpy_text(children, "products", signature, B=C)
     x, half = normal(C, C), normal(C, C, seed=1).astype(np.float16)
     eight = np.random.default_rng(2).integers(-128, 127, (C, C)).astype(np.int8)
     y, whole = np.zeros((3, C, C), np.float32), np.zeros((C, C), np.int32)
@@ -193,7 +199,7 @@ def test_products_of_each_precision(children: Children) -> None:
 
 def test_atomics_happen_in_order(children: Children) -> None:
     signature = {"x": FLOATS, "y": FLOATS, "c": "*i32", "n": "i32"}
-    kernel = told(children, "atomics", signature, B=B)
+    kernel = numpy_text(children, "atomics", signature, B=B)
     x, y, c = np.zeros(4, np.float32), np.arange(B, dtype=np.float32), np.zeros(6, np.int32)
 
     kernel.run((1,), x, y, c, 8)
@@ -205,7 +211,7 @@ def test_atomics_happen_in_order(children: Children) -> None:
 
 def test_descriptors_stay_inside_of_their_tensor(children: Children) -> None:
     signature = {"x": FLOATS, "y": FLOATS, "M": "i32", "N": "i32"}
-    kernel = told(children, "descriptors", signature, B=B)
+    kernel = numpy_text(children, "descriptors", signature, B=B)
     x, y = normal(20, 24), np.zeros((20, 24), np.float32)
 
     kernel.run((1,), x, y, 20, 24)
@@ -215,7 +221,7 @@ def test_descriptors_stay_inside_of_their_tensor(children: Children) -> None:
 
 def test_pointers_are_values(children: Children) -> None:
     signature = {"x": FLOATS, "y": FLOATS, "table": "*i64", "n": "i32"}
-    kernel = told(children, "pointers", signature, B=B)
+    kernel = numpy_text(children, "pointers", signature, B=B)
     x, y, table = normal(128), np.zeros(128, np.float32), np.zeros(1, np.int64)
 
     kernel.run((1,), x, y, table, 5)
@@ -243,7 +249,7 @@ def test_pointers_come_from_tables_of_addresses(children: Children) -> None:
 
 
 def test_an_access_outside_names_argument_index_and_program(children: Children) -> None:
-    kernel = told(children, "early_returns", {"x": FLOATS, "n": "i32"}, B=B)
+    kernel = numpy_text(children, "early_returns", {"x": FLOATS, "n": "i32"}, B=B)
 
     with pytest.raises(IndexError, match=r"load: element 32 of x, which has 32, in program \(2"):
         kernel.run((3,), normal(2 * B), 3)
@@ -266,7 +272,7 @@ def test_an_address_between_two_elements_is_refused(children: Children) -> None:
 
 
 def test_prints_and_assertions(children: Children, capsys: pytest.CaptureFixture[str]) -> None:
-    kernel = told(children, "assertions", {"x": FLOATS, "n": "i32"}, B=B)
+    kernel = numpy_text(children, "assertions", {"x": FLOATS, "n": "i32"}, B=B)
 
     kernel.run((1,), np.ones(B, np.float32), 3)
 

@@ -14,9 +14,9 @@ from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, all_in, compile_kernel
 from tests.integration.compiler.ttir_to_numpy.translated import (
     FLOATS,
+    numpy_text,
     of_ir,
     stages_of,
-    told,
 )
 
 POINTERS = ("x_ptr", "y_ptr", "output_ptr")
@@ -59,7 +59,7 @@ def test_the_text_reads_like_the_kernel(children: Children) -> None:
 
 
 def test_helpers_stay_functions_and_loops_stay_loops(children: Children) -> None:
-    text = told(children, "loops", {"x": FLOATS, "n": "i32", "m": "i32"}, B=16).text
+    text = numpy_text(children, "loops", {"x": FLOATS, "n": "i32", "m": "i32"}, B=16).text
 
     assert "def tl_zeros():" in text
     assert "acc = tl_zeros()" in text
@@ -91,7 +91,9 @@ def kernel(x, n):
 
 
 def test_the_text_runs_where_there_is_nothing_but_numpy(children: Children, tmp_path: Path) -> None:
-    text = told(children, "reductions", {"x": FLOATS, "y": FLOATS, "i": "*i32"}, B=16, C=32).text
+    text = numpy_text(
+        children, "reductions", {"x": FLOATS, "y": FLOATS, "i": "*i32"}, B=16, C=32
+    ).text
     use = """
 import sys
 assert not {"triton", "ml_dtypes", "compiler"} & set(sys.modules)
@@ -108,7 +110,7 @@ print(y[4, 0, 0])
 
 
 def test_a_kernel_may_be_called_like_what_it_stands_on(children: Children) -> None:
-    kernel = told(children, "load", {"x": FLOATS, "reduce": "fp32"}, B=16)
+    kernel = numpy_text(children, "load", {"x": FLOATS, "reduce": "fp32"}, B=16)
     x = np.ones(16, np.float32)
 
     kernel.run((1,), x, 2.0)

@@ -17,7 +17,7 @@ FLOATS = "*fp32"
 
 
 @dataclass(frozen=True)
-class Told:
+class NumpyText:
     """A kernel's text, and the module that it is."""
 
     kernel: str
@@ -31,14 +31,16 @@ class Told:
         launch(module.__dict__[self.kernel], grid, *arguments)
 
 
-def told(children: Children, name: str, signature: dict[str, str], **constexprs: int) -> Told:
+def numpy_text(
+    children: Children, name: str, signature: dict[str, str], **constexprs: int
+) -> NumpyText:
     """A kernel of tests/kernels/numpy/operations.py, from the stage before any pass."""
     return both(children, name, signature, **constexprs)[0]
 
 
 def both(
     children: Children, name: str, signature: dict[str, str], **constexprs: int
-) -> tuple[Told, Told]:
+) -> tuple[NumpyText, NumpyText]:
     """The same kernel from `source` and from `ttir`."""
     path = KERNELS / "numpy" / "operations.py"
     request = {"kernel": name, "signature": signature, "constexprs": constexprs}
@@ -53,12 +55,14 @@ def stages_of(children: Children, path: Path, request: dict[str, Any]) -> dict[s
     return compiled.stages
 
 
-def of_ir(children: Children, ir: bytes, stage: str, kernel: str, path: Path | None = None) -> Told:
+def of_ir(
+    children: Children, ir: bytes, stage: str, kernel: str, path: Path | None = None
+) -> NumpyText:
     """The task's result for IR. Raises AssertionError with the message of a refusal."""
     files = {"user.py": path.read_text()} if path else {}
     ended = children.run(header(stage, files), ir)
     assert "numpy" in ended.stages, ended.last
-    return Told(kernel, ended.stages["numpy"].decode())
+    return NumpyText(kernel, ended.stages["numpy"].decode())
 
 
 def refusal(children: Children, ir: bytes, stage: str = "ttir") -> str:

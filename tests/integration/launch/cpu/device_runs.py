@@ -8,7 +8,7 @@ from pathlib import Path
 from compiler.target import Target
 from compiler.ttir_to_numpy.batched_codegen import run_form
 from compiler.ttir_to_numpy.generic_form import module_of
-from compiler.ttir_to_numpy.module_text import ToldKernel as Told
+from compiler.ttir_to_numpy.module_text import TranslatedKernel
 from compiler.ttir_to_numpy.task import generic_form
 from launch.checks.kernel_run import RunOptions
 from launch.cpu.argument_arena import OrderedMemory
@@ -31,8 +31,8 @@ class DeviceLaunch:
         made = compile_kernel(children, Kernel(Path("user.py"), text, request), stop_after="ttir")
         assert made.failure is None, made.failure
         generic, symbol = generic_form(made.stages["source"].decode(), TARGET, "source")
-        told = Told(symbol, "source", tuple(arguments))
-        self._form = run_form(module_of(generic), told, {"user.py": text})
+        kernel = TranslatedKernel(symbol, "source", tuple(arguments))
+        self._form = run_form(module_of(generic), kernel, {"user.py": text})
         self._grid = (*grid, 1, 1)[:3]
 
     def run(self, *checks, until=None):

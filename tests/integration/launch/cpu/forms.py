@@ -16,8 +16,7 @@ from benchmarks.mix import Mix
 from compiler.target import Target
 from compiler.ttir_to_numpy.batched_codegen import BatchedParameter, RunForm, run_form
 from compiler.ttir_to_numpy.generic_form import loop_names, module_of
-from compiler.ttir_to_numpy.module_text import ToldKernel as Told
-from compiler.ttir_to_numpy.module_text import module_text
+from compiler.ttir_to_numpy.module_text import TranslatedKernel, module_text
 from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from compiler.ttir_to_numpy.task import generic_form
 from launch.cpu.descriptors import TensorDescriptor
@@ -69,8 +68,8 @@ class Forms:
             value_of(memory, parameter, argument)
             for parameter, argument in zip(form.parameters, arguments, strict=True)
         ]
-        tells = DevicePrints(programs, InstancePlaces(form.places))
-        kernel = Kernel(form, programs, memory.of(programs), tells)
+        prints = DevicePrints(programs, InstancePlaces(form.places))
+        kernel = Kernel(form, programs, memory.of(programs), prints)
         total, size = math.prod(grid), kernel.batch_size(most_elements)
         for first in range(0, total, size):
             kernel.run_batch(np.arange(first, min(first + size, total)), values)
@@ -94,11 +93,11 @@ def forms_of(ir: str | bytes, stage: str = "ttir") -> Forms:
     """Both forms of IR."""
     text = ir if isinstance(ir, str) else ir.decode()
     generic, symbol = generic_form(text, TARGET, stage)
-    told = Told(symbol, stage, ())
+    translated = TranslatedKernel(symbol, stage, ())
     names = loop_names(text)
-    artifact = module_text(module_of(generic, names), told, {})
+    artifact = module_text(module_of(generic, names), translated, {})
     run, checked = (
-        run_form(module_of(generic, names), told, {}, checks_extents=checks)
+        run_form(module_of(generic, names), translated, {}, checks_extents=checks)
         for checks in (False, True)
     )
     return Forms(symbol, artifact, run, checked)

@@ -53,10 +53,12 @@ def test_a_race_that_was_found_in_time_is_told_with_what_was_examined(children, 
 
 def test_where_none_was_found_the_check_is_named_and_not_the_kernel(children):
     same = launch(children, "tl.store(out + (pid + 1) // 2, 0)")  # the value that is there
-    with pytest.raises(Failure, match="The check for races took too long, not the kernel") as told:
+    with pytest.raises(
+        Failure, match="The check for races took too long, not the kernel"
+    ) as reported:
         same.run("racecheck", until=NOW)
-    assert told.value.slug == CHECK_TIMEOUT
-    assert "the first 1 and " in told.value.message
+    assert reported.value.slug == CHECK_TIMEOUT
+    assert "the first 1 and " in reported.value.message
 
 
 def test_without_races_all_run_at_once_whatever_the_time(children):

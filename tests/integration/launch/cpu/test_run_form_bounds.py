@@ -73,9 +73,9 @@ def test_what_a_kernel_has_the_compiler_assume_must_hold() -> None:
 
 @pytest.mark.parametrize("prints", [True, False])
 def test_it_is_known_whether_anything_is_printed(prints: bool) -> None:
-    told = 'tt.print "x: " {hex = false, isSigned = array<i32: 1>} : %n : i32' if prints else ""
+    reported = 'tt.print "x: " {hex = false, isSigned = array<i32: 1>} : %n : i32' if prints else ""
     forms = forms_of(
-        f"module {{\ntt.func private @show(%n: i32) {{\n{told}\ntt.return\n}}\n"
+        f"module {{\ntt.func private @show(%n: i32) {{\n{reported}\ntt.return\n}}\n"
         "tt.func public @k(%p: !tt.ptr<i32>, %n: i32) {\n"
         "tt.call @show(%n) : (i32) -> ()\ntt.store %p, %n : !tt.ptr<i32>\ntt.return\n} }"
     )

@@ -66,11 +66,11 @@ def main() -> None:
         function.warmup(**arguments, grid=(1,))
         answers.append(said(function, seen[0]))
     kernels = {launch["kernel"] for launch in request["launches"]}
-    facts = {name: told(name, request, TASKS) for name in kernels}
+    facts = {name: reported(name, request, TASKS) for name in kernels}
     json.dump({"answers": answers, "facts": facts}, sys.stdout, default=asdict)
 
 
-def told(kernel: str, request: dict[str, Any], tasks: Any) -> list[dict[str, Any]]:
+def reported(kernel: str, request: dict[str, Any], tasks: Any) -> list[dict[str, Any]]:
     """Return the facts of a launch: those of the text, or of the function where it is not sure."""
     target = dict(zip(("backend", "arch", "warp_size"), request["target"], strict=True))
     header: dict[str, Any] = {"kernel": kernel, "files": {}}

@@ -98,23 +98,23 @@ def test_a_preference_to_wait_is_acknowledged(http: httpx.Client) -> None:
 def test_events_tell_the_way_of_a_launch_and_resume(launch: Launch, http: httpx.Client) -> None:
     url = launch(bodies.vector_add())["url"] + "/events"
 
-    told = http.get(url)
-    first_id = told.text.split("\n")[0].removeprefix("id: ")
+    reported = http.get(url)
+    first_id = reported.text.split("\n")[0].removeprefix("id: ")
     resumed = http.get(url, headers={"last-event-id": first_id})
 
-    assert told.headers["content-type"].startswith("text/event-stream")
-    assert kinds(told.text) == ["queued", "started", "finished"]
+    assert reported.headers["content-type"].startswith("text/event-stream")
+    assert kinds(reported.text) == ["queued", "started", "finished"]
     assert kinds(resumed.text) == ["started", "finished"]
 
 
 def test_each_case_that_is_over_is_an_event(launch: Launch, http: httpx.Client) -> None:
     url = launch(bodies.vector_add(cases=[{"name": "small"}, {"grid": ["nonsense"]}]))["url"]
 
-    told = http.get(url + "/events").text
+    reported = http.get(url + "/events").text
 
-    assert kinds(told) == ["queued", "started", "case", "case", "finished"]
-    assert '{"index":0,"name":"small","verdict":"passed","problem":null}' in told
-    assert '{"index":1,"name":null,"verdict":null,"problem":"invalid_argument"}' in told
+    assert kinds(reported) == ["queued", "started", "case", "case", "finished"]
+    assert '{"index":0,"name":"small","verdict":"passed","problem":null}' in reported
+    assert '{"index":1,"name":null,"verdict":null,"problem":"invalid_argument"}' in reported
 
 
 def kinds(stream: str) -> list[str]:

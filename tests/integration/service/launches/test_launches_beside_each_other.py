@@ -92,11 +92,11 @@ def test_launches_that_wait_for_their_kernels_keep_no_other_waiting(gpu):
 def test_cases_are_answered_and_told_in_their_order(gpu):
     launch = launched(gpu, with_cases(2, count=12))
     events = gpu.get(f"{launch['url']}/events").text
-    told = [part for part in events.split("\n\n") if "event: case" in part]
+    reported = [part for part in events.split("\n\n") if "event: case" in part]
 
     assert [case["index"] for case in launch["cases"]] == list(range(12))
     assert [case["verdict"] for case in launch["cases"]].index("mismatch") == 2
-    assert [f'"index":{index},' in part for index, part in enumerate(told)] == [True] * 12
+    assert [f'"index":{index},' in part for index, part in enumerate(reported)] == [True] * 12
     assert launch["verdict"] == "mismatch"
 
 

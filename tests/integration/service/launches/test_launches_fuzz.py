@@ -68,13 +68,13 @@ def test_what_was_varied_and_what_was_not_is_told(launch: Launch) -> None:
         text, arguments, constexprs={"BLOCK": 64}, grid=[4], reference=TWICE
     )  # fmt: skip
 
-    told = launch(fuzzed(body, cases=6))["fuzz"]
+    reported = launch(fuzzed(body, cases=6))["fuzz"]
 
-    assert (told["cases"], told["skipped"]) == (6, {})
-    assert set(told["kinds"]) == {"values", "alignment"}
-    assert told["varied"][0].startswith("values of x_ptr: ")
-    assert told["not_varied"][0].startswith("shapes: the grid is written as numbers")
-    assert "strides of x_ptr: it is not certain which scalars say them" in told["not_varied"]
+    assert (reported["cases"], reported["skipped"]) == (6, {})
+    assert set(reported["kinds"]) == {"values", "alignment"}
+    assert reported["varied"][0].startswith("values of x_ptr: ")
+    assert reported["not_varied"][0].startswith("shapes: the grid is written as numbers")
+    assert "strides of x_ptr: it is not certain which scalars say them" in reported["not_varied"]
 
 
 def test_hints_that_were_compiled_in_are_kept(launch: Launch) -> None:

@@ -107,16 +107,16 @@ class ScriptedRecorder:
         """Be on the list of workers while the block runs."""
         beating = self._worker(self.toolchain_id)
 
-        async def tell(*, is_there: bool) -> None:
+        async def report(*, is_there: bool) -> None:
             async with connect(self.redis_url) as redis:
                 registry = Workers(redis)
                 await (registry.beat(beating) if is_there else registry.unregister(beating.id))
 
-        asyncio.run(tell(is_there=True))
+        asyncio.run(report(is_there=True))
         try:
             yield
         finally:
-            asyncio.run(tell(is_there=False))
+            asyncio.run(report(is_there=False))
 
     def claim(self) -> tuple[Claim, ProgramJob]:
         """Take the next program, which may be on its way."""
@@ -188,7 +188,7 @@ class ScriptedRecorder:
 
         asyncio.run(delete())
 
-    def tell(self, claim: Claim, kind: str, data: dict[str, Any]) -> None:
+    def report(self, claim: Claim, kind: str, data: dict[str, Any]) -> None:
         """Append an event as a worker does."""
 
         async def append() -> None:

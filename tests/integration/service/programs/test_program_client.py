@@ -88,10 +88,10 @@ def test_a_kernel_that_does_not_compile_is_told_once(client: Client, ends: Ends)
         ),
     )
 
-    told = client.program(SOURCE, check=False).render("new.py").splitlines()
+    reported = client.program(SOURCE, check=False).render("new.py").splitlines()
 
-    assert told[0] == "new.py:8: error: add_kernel: line 8: BLOK is not defined"
-    assert sum("BLOK" in line for line in told) == 1
+    assert reported[0] == "new.py:8: error: add_kernel: line 8: BLOK is not defined"
+    assert sum("BLOK" in line for line in reported) == 1
 
 
 def test_one_that_nobody_takes_is_asked_for_again(client: Client) -> None:

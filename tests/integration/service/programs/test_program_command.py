@@ -135,12 +135,12 @@ def test_the_tape_of_an_id_is_shown(
     posted = client.program(SOURCE, wait_s=0, check=False)
     recorder.keep_tapes(posted.id, {"candidate": TAPE})
 
-    told = tritonc("program", "tape", posted.id)
+    reported = tritonc("program", "tape", posted.id)
     shorter = tritonc("tape", posted.id)
     as_json = tritonc("program", "tape", posted.id, "--json")
 
-    assert (told.returncode, told.stdout) == (0, TAPE_TEXT.rstrip("\n") + "\n")
-    assert (shorter.returncode, shorter.stdout) == (0, told.stdout)
+    assert (reported.returncode, reported.stdout) == (0, TAPE_TEXT.rstrip("\n") + "\n")
+    assert (shorter.returncode, shorter.stdout) == (0, reported.stdout)
     assert json.loads(as_json.stdout) == TAPE
 
 
@@ -149,7 +149,7 @@ def test_the_tape_of_a_file_is_recorded_and_shown(
 ) -> None:
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(recorder.do_with_tape, TAPE)
-        told = tritonc("program", "tape", "new.py", "--reference", "model.py")
+        reported = tritonc("program", "tape", "new.py", "--reference", "model.py")
     ends(**NOT_RECORDABLE)
     failed = tritonc("program", "tape", "new.py")
 
@@ -157,7 +157,7 @@ def test_the_tape_of_a_file_is_recorded_and_shown(
     assert job.stop_after == "tape"
     assert job.reference is not None
     assert job.reference.source == REFERENCE
-    assert (told.returncode, told.stdout) == (0, TAPE_TEXT.rstrip("\n") + "\n")
+    assert (reported.returncode, reported.stdout) == (0, TAPE_TEXT.rstrip("\n") + "\n")
     assert failed.returncode == 1
     assert "error: .item() asks for a value" in failed.stderr
 

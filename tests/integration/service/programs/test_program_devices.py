@@ -97,8 +97,8 @@ def test_what_its_device_cannot_do_is_refused(
     answer = alice.post(PROGRAMS, json=body)
 
     assert (answer.status_code, answer.json()["slug"]) == (422, "invalid_request")
-    told = {error["pointer"]: error["message"] for error in answer.json()["errors"]}
-    assert message in told[pointer]
+    reported = {error["pointer"]: error["message"] for error in answer.json()["errors"]}
+    assert message in reported[pointer]
 
 
 def beside_a_worker_that_is(
@@ -205,6 +205,6 @@ def test_a_deployment_says_on_which_gpus_programs_run_now(
 
     devices, system = asyncio.run(look())
 
-    told = {device["model"]: device["programs"] for device in devices.json()["devices"]}
-    assert told == {MODEL: True, other.partition(" ")[2]: False}
+    reported = {device["model"]: device["programs"] for device in devices.json()["devices"]}
+    assert reported == {MODEL: True, other.partition(" ")[2]: False}
     assert system.json()["queues"][gpu_recorder.lane] == 0

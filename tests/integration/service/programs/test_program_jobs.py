@@ -142,13 +142,13 @@ def test_a_caller_has_only_so_many_that_wait(alice: httpx.Client) -> None:
 def test_events_tell_how_far_it_is(alice: httpx.Client, recorder: ScriptedRecorder) -> None:
     posted = alice.post(PROGRAMS, json=EXAMPLE).json()
     claim, job = recorder.claim()
-    recorder.tell(claim, "recorded", {"program": "candidate", "ops": 2, "launches": 1})
+    recorder.report(claim, "recorded", {"program": "candidate", "ops": 2, "launches": 1})
     recorder.finish(claim, new_program(job, "completed"))
 
-    told = events_of(alice, posted["url"])
+    events = events_of(alice, posted["url"])
 
-    assert [event.kind for event in told] == ["queued", "started", "recorded", "finished"]
-    assert told[2].data == {"program": "candidate", "ops": 2, "launches": 1}
+    assert [event.kind for event in events] == ["queued", "started", "recorded", "finished"]
+    assert events[2].data == {"program": "candidate", "ops": 2, "launches": 1}
 
 
 @pytest.mark.parametrize("path", ["", "/tape", "/events"])

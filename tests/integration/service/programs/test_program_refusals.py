@@ -46,8 +46,8 @@ def test_a_refusal_points_at_its_field(
     answer = alice.post(PROGRAMS, json=body)
 
     assert (answer.status_code, answer.json()["slug"]) == (422, "invalid_request")
-    told = {error["pointer"]: error["message"] for error in answer.json()["errors"]}
-    assert message in told[pointer]
+    reported = {error["pointer"]: error["message"] for error in answer.json()["errors"]}
+    assert message in reported[pointer]
 
 
 def test_a_deployment_that_records_no_programs_says_where_they_are(http: httpx.Client) -> None:

@@ -11,7 +11,7 @@ from compiler.problem import failure_problem
 from programs.program_record import ProgramKernel
 from programs.program_request import EXAMPLE
 from programs.service.program_examples import TAPE, TAPE_TEXT
-from programs.service.tape_answer import MAX_TOLD_BYTES
+from programs.service.tape_answer import MAX_TAPE_BYTES
 from tests.integration.service.programs.conftest import PROGRAMS, ScriptedRecorder
 
 OF_REFERENCE = TAPE | {"torch": "2.13.0+reference"}
@@ -45,12 +45,12 @@ def test_a_tape_is_told_as_text_to_who_wants_that(
 ) -> None:
     recorder.keep_tapes(program["id"], {"candidate": TAPE})
 
-    told = alice.get(f"{program['url']}/tape", headers={"Accept": "text/plain"})
+    answer = alice.get(f"{program['url']}/tape", headers={"Accept": "text/plain"})
 
-    assert told.headers["content-type"] == "text/plain; charset=utf-8"
-    assert told.headers["vary"] == "Accept, Accept-Encoding"
-    assert told.text == TAPE_TEXT
-    assert "user.py:21         launch add_kernel[4, 1, 1](x_ptr=%0" in told.text
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["vary"] == "Accept, Accept-Encoding"
+    assert answer.text == TAPE_TEXT
+    assert "user.py:21         launch add_kernel[4, 1, 1](x_ptr=%0" in answer.text
 
 
 def test_the_text_of_a_program_that_is_over_says_which_launches_are_dead(
@@ -64,13 +64,13 @@ def test_the_text_of_a_program_that_is_over_says_which_launches_are_dead(
     )
     recorder.do(kernels=[kernel])
 
-    told = alice.get(url, headers=text)
+    answer = alice.get(url, headers=text)
 
     assert "each launch is taken to write all that it gets" in before.text
-    assert "each launch is taken to write all that it gets" not in told.text
-    launches = [line for line in told.text.splitlines() if " launch " in line]
+    assert "each launch is taken to write all that it gets" not in answer.text
+    launches = [line for line in answer.text.splitlines() if " launch " in line]
     assert [line.endswith("DEAD") for line in launches] == [True, True]
-    assert told.headers["etag"] != before.headers["etag"]
+    assert answer.headers["etag"] != before.headers["etag"]
 
 
 @pytest.mark.parametrize("unknown", [{}, {"problem": failure_problem("worker_lost", "lost")}])
@@ -84,9 +84,9 @@ def test_of_a_kernel_that_nothing_is_known_of_no_launch_is_dead(
     known = ProgramKernel(name="add_kernel", file="user.py", line=7, launches=1)
     recorder.do(kernels=[known.model_copy(update=unknown)])
 
-    told = alice.get(f"{program['url']}/tape", headers={"Accept": "text/plain"})
+    answer = alice.get(f"{program['url']}/tape", headers={"Accept": "text/plain"})
 
-    assert "DEAD" not in told.text
+    assert "DEAD" not in answer.text
 
 
 def test_a_tape_that_this_version_cannot_read_is_still_there_as_json(
@@ -96,23 +96,23 @@ def test_a_tape_that_this_version_cannot_read_is_still_there_as_json(
     recorder.keep_tapes(program["id"], {"candidate": newer})
     url = f"{program['url']}/tape"
 
-    told = alice.get(url, headers={"Accept": "text/plain"})
+    answer = alice.get(url, headers={"Accept": "text/plain"})
 
     assert alice.get(url).json() == newer
-    assert told.status_code == 404
-    assert "ask for it as application/json" in told.json()["detail"]
+    assert answer.status_code == 404
+    assert "ask for it as application/json" in answer.json()["detail"]
 
 
 def test_a_long_tape_is_there_as_json_alone(
     alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
 ) -> None:
-    recorder.keep_tapes(program["id"], {"candidate": TAPE | {"torch": "2" * MAX_TOLD_BYTES}})
+    recorder.keep_tapes(program["id"], {"candidate": TAPE | {"torch": "2" * MAX_TAPE_BYTES}})
     url = f"{program['url']}/tape"
 
-    told = alice.get(url, headers={"Accept": "text/plain"})
+    answer = alice.get(url, headers={"Accept": "text/plain"})
 
-    assert told.status_code == 404
-    assert f"more than {MAX_TOLD_BYTES}" in told.json()["detail"]
+    assert answer.status_code == 404
+    assert f"more than {MAX_TAPE_BYTES}" in answer.json()["detail"]
     assert alice.get(url).status_code == 200
 
 

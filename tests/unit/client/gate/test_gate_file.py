@@ -209,12 +209,12 @@ def test_a_service_that_is_away_does_not_hide_what_is_wrong(service: GateService
     write_gate("[budgets]\nregister = 1")
     service.handler = _away
 
-    told = faults(service, capsys)
+    reported = faults(service, capsys)
 
-    assert told[0].startswith(
+    assert reported[0].startswith(
         "kernels.toml: the service's targets are unknown: no answer from http://t.test"
     )
-    assert told[1].startswith("kernels.toml: budgets.register: unknown key")
+    assert reported[1].startswith("kernels.toml: budgets.register: unknown key")
 
 
 def test_a_kernel_that_is_asked_for_must_be_there(service: GateService, capsys: Any):

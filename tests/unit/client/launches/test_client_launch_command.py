@@ -154,11 +154,11 @@ def test_a_launch_not_finished_in_time_exits_4_and_is_found_by_its_id(
 def test_json_is_the_whole_answer_and_nothing_else(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):
-    told = launch(verdict="mismatch", outputs={"z": output(mismatched=1)})
-    tritond.will_answer(told)
+    reported = launch(verdict="mismatch", outputs={"z": output(mismatched=1)})
+    tritond.will_answer(reported)
 
     assert run(tritond, "launch", kernel, *ON_THE_CPU, "--json") == 1
-    assert json.loads(capsys.readouterr().out) == told
+    assert json.loads(capsys.readouterr().out) == reported
 
 
 def test_an_output_is_saved_to_a_file(tritond: FakeTritond, kernel: str):
@@ -246,8 +246,8 @@ def test_inspect_shows_kernels_as_one_would_write_them(
         {"name": "x_ptr", "annotation": None, "constexpr": False, "default": None},
         block | {"default": {"literal": 64}},
     ]
-    told = {"name": "add", "parameters": parameters, "calls": ["relu"], "configs": [{"B": 32}]}
-    tritond.will_answer({"state": "succeeded", "kernels": [told], "problem": None})
+    reported = {"name": "add", "parameters": parameters, "calls": ["relu"], "configs": [{"B": 32}]}
+    tritond.will_answer({"state": "succeeded", "kernels": [reported], "problem": None})
 
     assert run(tritond, "inspect", kernel) == 0
     expected = "add(x_ptr, B: constexpr = 64)\n  calls: relu\n  config: {'B': 32}\n"

@@ -14,13 +14,13 @@ ADD: dict[str, Any] = {"arguments": {"n": 1000}, "grid": [1]}
 
 
 def test_a_report_reads_like_a_compilers_output(client: Client, tritond: FakeTritond):
-    told = launch(
+    reported = launch(
         verdict="out_of_bounds",
         findings=[OUT_OF_BOUNDS],
         outputs={"z": output(mismatched=9, unwritten=8)},
         seeds={"x": 5},
     )
-    tritond.will_answer(told)
+    tritond.will_answer(reported)
 
     assert client.launch(SOURCE, **ADD).render("add.py") == (
         "add.py:2: out_of_bounds: program (0, 0, 0) reads x_ptr[1000], 1 element past its end\n"
@@ -35,8 +35,8 @@ def test_a_report_reads_like_a_compilers_output(client: Client, tritond: FakeTri
 
 def test_a_report_shows_the_line_of_a_reference_that_failed(client: Client, tritond: FakeTritond):
     said = {"kind": "invalid_reference", "message": "ValueError: shapes", "line": 2}
-    told = launch(verdict="invalid_reference", findings=[said | {"file": "reference.py"}])
-    tritond.will_answer(told)
+    reported = launch(verdict="invalid_reference", findings=[said | {"file": "reference.py"}])
+    tritond.will_answer(reported)
     reference = "def reference(x, **_):\n    return x + y\n"
 
     assert str(client.launch(SOURCE, **ADD, reference=reference)).startswith(
@@ -82,9 +82,9 @@ def test_a_report_tells_a_time_that_cannot_be(client: Client, tritond: FakeTrito
 def test_a_report_names_the_cpu_device(client: Client, tritond: FakeTritond):
     tritond.will_answer(launch())
 
-    told = str(client.launch(SOURCE, **ADD)).splitlines()[-1]
+    reported = str(client.launch(SOURCE, **ADD)).splitlines()[-1]
 
-    assert told == "verdict: passed on the CPU device (61 ms)"
+    assert reported == "verdict: passed on the CPU device (61 ms)"
 
 
 def test_what_the_compiler_said_is_told_once(client: Client, tritond: FakeTritond):
@@ -115,8 +115,8 @@ def test_what_the_compiler_said_of_a_case_is_told_once(client: Client, tritond: 
     }
     cases = [{"verdict": "passed"}, {"verdict": None, "problem": why, "findings": [said]}]
     counts = {"passed": 1, "failed": 1}
-    told = launch(verdict="passed", cases=cases, counts=counts, compilation=failure())
-    tritond.will_answer(told)
+    reported = launch(verdict="passed", cases=cases, counts=counts, compilation=failure())
+    tritond.will_answer(reported)
 
     report = client.launch(SOURCE, **ADD).render("add.py")
 
@@ -144,14 +144,14 @@ def test_a_report_shows_the_lines_that_take_the_time(client: Client, tritond: Fa
     lines = [hot(3, 90.5, "long_scoreboard"), hot(None, 9.0, None), hot(2, 0.5, "wait")]
     tritond.will_answer(launch(verdict="passed", profile={"samples": 318, "lines": lines}))
 
-    told = client.launch(SOURCE, **ADD).render("add.py").splitlines()
+    reported = client.launch(SOURCE, **ADD).render("add.py").splitlines()
 
-    assert told[:3] == [
+    assert reported[:3] == [
         "hot lines (318 samples):",
         "   90.5 %  add.py:3  def add(x_ptr, n): ...  [long_scoreboard]",
         "    9.0 %  no line of the source",
     ]
-    assert len(told) == 4
+    assert len(reported) == 4
 
 
 def test_a_profile_without_lines_says_nothing_of_them(client: Client, tritond: FakeTritond):

@@ -46,14 +46,14 @@ def test_an_entry_that_is_no_name_is_refused(entry: str) -> None:
 
 
 def test_the_value_of_a_constant_ends_no_comment_of_any_language() -> None:
-    told = facts(VECTOR_ADD)
-    told["parameters"][-1]["value"] = CODE
-    told["parameters"][0]["hints"] = [CODE]
-    kernel = kernel_of(told)
+    reported = facts(VECTOR_ADD)
+    reported["parameters"][-1]["value"] = CODE
+    reported["parameters"][0]["hints"] = [CODE]
+    kernel = kernel_of(reported)
 
     texts = [c_header(kernel, CUBIN), rust_module(kernel, CUBIN), cuda_inline_header(kernel, PTX)]
     module = ast.parse(python_module(kernel, CUBIN))
-    program = ast.parse(installer("FOLDER", "k", ["k.json"], told | {"python": "3.11"}))
+    program = ast.parse(installer("FOLDER", "k", ["k.json"], reported | {"python": "3.11"}))
 
     assert all("evil" in text for text in texts)
     assert not any("*/ int evil" in text or "??/" in text for text in texts)

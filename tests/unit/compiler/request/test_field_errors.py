@@ -65,14 +65,14 @@ def test_a_part_may_lie_anywhere_in_a_body():
 
 
 def test_a_flood_of_unknown_fields_is_answered_with_the_first_of_them():
-    told = errors({"part": {f"field{index}": 0 for index in range(1000)}})
+    reported = errors({"part": {f"field{index}": 0 for index in range(1000)}})
 
-    assert [error.pointer for error in told] == [
+    assert [error.pointer for error in reported] == [
         f"/part/field{index}" for index in range(MAX_ERRORS)
     ]
 
 
 def test_a_name_of_an_unknown_field_is_told_in_part_where_it_is_long():
-    (told,) = errors({"part": {"a" * 100_000: 0}})
+    (reported,) = errors({"part": {"a" * 100_000: 0}})
 
-    assert told == FieldError("/part/" + "a" * 256, "unknown field.")
+    assert reported == FieldError("/part/" + "a" * 256, "unknown field.")

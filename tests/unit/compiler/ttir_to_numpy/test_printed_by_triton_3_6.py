@@ -14,8 +14,7 @@ import numpy as np
 from compiler.ttir_to_numpy.batched_codegen import run_form
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.ir import inside
-from compiler.ttir_to_numpy.module_text import ToldKernel as Told
-from compiler.ttir_to_numpy.module_text import module_text
+from compiler.ttir_to_numpy.module_text import TranslatedKernel, module_text
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.kernel import Kernel
@@ -26,11 +25,11 @@ from tests.unit.launch.cpu.array_memory import ArrayMemory
 FOLDER = Path(__file__).parent / "printed"
 PRINTED = (FOLDER / "block_pointers_triton_3.6.mlir").read_text()
 """Adds 1 to the first 16 rows of a tensor, block after block, checked against its edges."""
-TOLD = Told("block_pointers", "source", ("x", "y", "M", "N"))
+BLOCK_POINTERS = TranslatedKernel("block_pointers", "source", ("x", "y", "M", "N"))
 ROWS, COLUMNS = 11, 40
 TABLES = (FOLDER / "pointer_tables_triton_3.6.mlir").read_text()
 """Puts pointers into a table, loads them from there, and what is at them, in several ways."""
-TOLD_OF_TABLES = Told("pointer_tables", "source", ("rows", "x", "y", "n"))
+POINTER_TABLES = TranslatedKernel("pointer_tables", "source", ("rows", "x", "y", "n"))
 B, SOME = 16, 5
 
 
@@ -40,7 +39,7 @@ def wanted(x: np.ndarray) -> np.ndarray:
 
 
 def test_the_artifact_reads_and_writes_blocks() -> None:
-    text = module_text(module_of(PRINTED), TOLD, {})
+    text = module_text(module_of(PRINTED), BLOCK_POINTERS, {})
     module = types.ModuleType("told")
     exec(compile(text, "told.py", "exec"), module.__dict__)
     x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float32)
@@ -53,7 +52,7 @@ def test_the_artifact_reads_and_writes_blocks() -> None:
 
 
 def test_the_run_form_reads_and_writes_blocks() -> None:
-    form = run_form(module_of(PRINTED), TOLD, {})
+    form = run_form(module_of(PRINTED), BLOCK_POINTERS, {})
     x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float32)
     y = np.zeros_like(x)
     programs, memory = ProgramInstances((3, 1, 1)), ArrayMemory()
@@ -83,7 +82,7 @@ def check_tables(x: np.ndarray, y: np.ndarray, before: np.ndarray) -> None:
 
 def test_the_artifact_loads_pointers_from_tables() -> None:
     module = types.ModuleType("told")
-    text = module_text(module_of(TABLES), TOLD_OF_TABLES, {})
+    text = module_text(module_of(TABLES), POINTER_TABLES, {})
     exec(compile(text, "told.py", "exec"), module.__dict__)
     x, y = np.arange(4 * B, dtype=np.float32), np.zeros(5 * B, np.float32)
     before = x.copy()
@@ -94,7 +93,7 @@ def test_the_artifact_loads_pointers_from_tables() -> None:
 
 
 def test_the_run_form_loads_pointers_from_tables() -> None:
-    form = run_form(module_of(TABLES), TOLD_OF_TABLES, {})
+    form = run_form(module_of(TABLES), POINTER_TABLES, {})
     x, y = np.arange(4 * B, dtype=np.float32), np.zeros(5 * B, np.float32)
     before = x.copy()
     programs, memory = ProgramInstances((1, 1, 1)), ArrayMemory()

@@ -19,10 +19,10 @@ def found(*lines: str, after: str = "") -> list[tuple[str, str, int | None]]:
     """The causes in a kernel of these lines: kind, type and line."""
     body = "\n".join(f"    {line}" for line in lines)
     text = f"module {{\n  tt.func public @k(%p: !tt.ptr<f32>) {{\n{body}\n  }}\n{after}}}{PLACES}"
-    return [told(cause) for cause in causes_in(text)]
+    return [reported(cause) for cause in causes_in(text)]
 
 
-def told(cause: Cause) -> tuple[str, str, int | None]:
+def reported(cause: Cause) -> tuple[str, str, int | None]:
     return str(cause.kind), cause.dtype, cause.spot.line if cause.spot else None
 
 

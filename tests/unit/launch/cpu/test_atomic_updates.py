@@ -34,16 +34,16 @@ def test_an_update(kind, dtype, places):
     wanted = elements.copy()
     with np.errstate(over="ignore"):
         before = one_by_one(kind, wanted, index, values)
-        quick, told = elements.copy(), elements.copy()
+        quick, fetched = elements.copy(), elements.copy()
         atomic_updates.update(kind, quick, index, values)
-        met = atomic_updates.update_and_tell(kind, told, index, values)
-    assert quick.tobytes() == told.tobytes() == wanted.tobytes()
+        met = atomic_updates.fetch_and_update(kind, fetched, index, values)
+    assert quick.tobytes() == fetched.tobytes() == wanted.tobytes()
     assert met.tobytes() == before.tobytes()
 
 
 def test_no_lanes_change_nothing():
     elements, none = np.ones(3, np.float32), np.zeros(0, np.int64)
-    met = atomic_updates.update_and_tell("add", elements, none, np.zeros(0, np.float32))
+    met = atomic_updates.fetch_and_update("add", elements, none, np.zeros(0, np.float32))
     assert (met.size, elements.tolist()) == (0, [1, 1, 1])
 
 
@@ -74,14 +74,14 @@ def test_zeros_that_meet_keep_their_order(kind, dtype):
     held = np.array([0.0, -0.0, 0.0, -0.0, -1.0, np.nan], dtype)
     index = np.array([0, 1, 2, 3, 4, 4, 5, 5, 4])
     values = np.array([-0.0, 0.0, 0.0, -0.0, -0.0, 0.0, -0.0, 0.0, -0.0], dtype)
-    wanted, quick, told = held.copy(), held.copy(), held.copy()
+    wanted, quick, fetched = held.copy(), held.copy(), held.copy()
 
     with np.errstate(invalid="ignore"):
         before = one_by_one(kind, wanted, index, values)
         atomic_updates.update(kind, quick, index, values)
-        met = atomic_updates.update_and_tell(kind, told, index, values)
+        met = atomic_updates.fetch_and_update(kind, fetched, index, values)
 
     is_max = kind == "max"
     assert np.signbit(wanted).tolist() == [not is_max, not is_max, False, True, *[not is_max] * 2]
-    assert quick.tobytes() == told.tobytes() == wanted.tobytes()
+    assert quick.tobytes() == fetched.tobytes() == wanted.tobytes()
     assert met.tobytes() == before.tobytes()

@@ -10,7 +10,7 @@ from launch.cpu.places import InstancePlaces
 from launch.cpu.programs import ProgramInstances
 
 
-def tells_of(count):
+def prints_of(count):
     programs = ProgramInstances((4,))
     programs.begin(np.arange(count))
     return programs, DevicePrints(programs, InstancePlaces([]))
@@ -18,28 +18,28 @@ def tells_of(count):
 
 @pytest.mark.parametrize("condition", [True, np.True_, np.array([True]), np.ones((1, 4), np.bool_)])
 def test_what_holds_goes_on(condition):
-    _, tells = tells_of(2)
-    tells.check(condition, "words")
-    tells.assume(condition)
+    _, prints = prints_of(2)
+    prints.check(condition, "words")
+    prints.assume(condition)
 
 
 @pytest.mark.parametrize("condition", [False, np.False_, np.array([False]), np.eye(4)[:1] > 0])
 def test_what_fails_ends_the_launch_of_one_program(condition):
-    _, tells = tells_of(1)
+    _, prints = prints_of(1)
     with pytest.raises(Stopped) as stopped:
-        tells.check(condition, "words")
+        prints.check(condition, "words")
     assert stopped.value.finding.program == [0, 0, 0]
     assert "words" in stopped.value.finding.message
 
 
 @pytest.mark.parametrize("condition", [False, np.array([True, False])])
 def test_what_fails_among_several_is_suspected(condition):
-    _, tells = tells_of(2)
+    _, prints = prints_of(2)
     with pytest.raises(Suspected):
-        tells.check(condition, "words")
+        prints.check(condition, "words")
 
 
 def test_a_constant_that_fails_for_nobody_who_takes_part():
-    programs, tells = tells_of(2)
+    programs, prints = prints_of(2)
     programs.active = np.zeros(2, np.bool_)
-    tells.check(False, "words")
+    prints.check(False, "words")

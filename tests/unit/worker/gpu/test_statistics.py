@@ -79,7 +79,7 @@ def test_kernels_too_short_to_measure_are_no_division_by_zero():
 
 
 def test_times_are_told_to_a_nanosecond():
-    told = summarise([1.23456789] * 3).to_dict()
+    reported = summarise([1.23456789] * 3).to_dict()
 
-    assert told["median_us"] == 1.235
-    assert all(round(one, 3) == one for one in told["interval_us"])
+    assert reported["median_us"] == 1.235
+    assert all(round(one, 3) == one for one in reported["interval_us"])

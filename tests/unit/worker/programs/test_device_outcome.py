@@ -120,8 +120,8 @@ def test_what_no_launcher_says_is_not_believed(wrong):
 
 
 def test_a_finding_of_a_launcher_is_read_and_a_long_message_clipped():
-    told = {"message": "x" * 100_000, "index": [0] * 64}
-    (finding,) = finished(findings=[FINDING | told], ending="crashed").findings
+    reported = {"message": "x" * 100_000, "index": [0] * 64}
+    (finding,) = finished(findings=[FINDING | reported], ending="crashed").findings
 
     assert (finding.kind, finding.index) == ("out_of_bounds", [0] * 64)
     assert len(finding.message) < 10_000

@@ -71,7 +71,7 @@ def kernels_of(tape, problems):
     return ProgramKernels(tape, uses, built, first, variants)
 
 
-def told(tape, kernels):
+def program_order(tape, kernels):
     return order_of(DeviceProgram(tape, b"{}", kernels, None, "candidate"), TURN, 1 << 30)
 
 
@@ -82,7 +82,7 @@ OTHER = failure_problem("compile_error", "line 3: no such name")
 
 def test_each_launch_names_the_kernel_of_each_of_its_variants():
     tape = tuned_tape()
-    order = told(tape, kernels_of(tape, [None, None, None]))
+    order = program_order(tape, kernels_of(tape, [None, None, None]))
 
     assert order.launches == [["0", "1", "2"], ["0", "1", "2"]]
     assert [order.kernels[name].cubin for name in "012"] == [b"0", b"1", b"2"]
@@ -95,7 +95,7 @@ def test_a_variant_that_does_not_compile_is_left_out_as_triton_does(problem):
     kernels = kernels_of(tape, [problem, None, problem])
 
     assert kernels.problem("candidate") is None
-    assert told(tape, kernels).launches == [["", "0", ""], ["", "0", ""]]
+    assert program_order(tape, kernels).launches == [["", "0", ""], ["", "0", ""]]
     assert "of what it tries 2 did not compile" in kernels.left_out_warnings[0]
 
 
@@ -111,19 +111,19 @@ def test_a_launch_that_triton_would_not_make_is_a_problem(problems):
 def test_the_fastest_configuration_is_told_with_what_it_alone_has():
     tape = tuned_tape()
     kernels = kernels_of(tape, [None, None, None])
-    told_of = [one.configuration for one in kernels.answered_with({1: 2, 3: 2})]
+    configurations = [one.configuration for one in kernels.answered_with({1: 2, 3: 2})]
 
-    assert [one.number for one in told_of] == [0, 1, 2]
-    assert [one.is_fastest for one in told_of] == [False, False, True]
-    assert [one.constexprs for one in told_of] == TUNED
+    assert [one.number for one in configurations] == [0, 1, 2]
+    assert [one.is_fastest for one in configurations] == [False, False, True]
+    assert [one.constexprs for one in configurations] == TUNED
     assert [one.configuration.is_fastest for one in kernels.answered] == [None] * 3
 
 
 def test_a_configuration_that_is_the_fastest_of_some_launch_is_among_the_fastest():
     kernels = kernels_of(tuned_tape(), [None, None, None])
-    told_of = [one.configuration.is_fastest for one in kernels.answered_with({1: 0, 3: 1})]
+    configurations = [one.configuration.is_fastest for one in kernels.answered_with({1: 0, 3: 1})]
 
-    assert told_of == [True, True, False]
+    assert configurations == [True, True, False]
 
 
 def test_what_is_passed_by_value_has_its_type_by_path():

@@ -101,30 +101,32 @@ def test_no_more_is_remembered_than_there_is_room_for():
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         {"variants": dict.fromkeys(range(20_000), 0)},
         {"parameters": [f"{number:064}" for number in range(2_000)]},
         {"module_states": [{"variables": [{"name": f"{n:040}"} for n in range(2_000)]}]},
         {"calls": [{f"{n:0200}": ReplayedTensor(META, b"") for n in range(2_000)}] * 2},
     ],
-    ids=lambda told: next(iter(told)),
+    ids=lambda reported: next(iter(reported)),
 )
-def test_what_is_told_of_a_reference_beside_its_outputs_takes_its_room(told):
+def test_what_is_told_of_a_reference_beside_its_outputs_takes_its_room(reported):
     known = KnownReferences(1 << 30)
-    known.keep("a", replace(returned(), **told))
+    known.keep("a", replace(returned(), **reported))
 
-    assert known.size_bytes > taken_bytes(next(iter(told.values())))
+    assert known.size_bytes > taken_bytes(next(iter(reported.values())))
 
 
-def taken_bytes(told):
+def taken_bytes(reported):
     """What lists and dicts take in memory, all that is in them counted once."""
-    if isinstance(told, dict):
-        return sys.getsizeof(told) + sum(map(taken_bytes, (*told.keys(), *told.values())))
-    if isinstance(told, list):
-        each = {id(one): one for one in told}.values()
-        return sys.getsizeof(told) + sum(map(taken_bytes, each))
-    return sys.getsizeof(told)
+    if isinstance(reported, dict):
+        return sys.getsizeof(reported) + sum(
+            map(taken_bytes, (*reported.keys(), *reported.values()))
+        )
+    if isinstance(reported, list):
+        each = {id(one): one for one in reported}.values()
+        return sys.getsizeof(reported) + sum(map(taken_bytes, each))
+    return sys.getsizeof(reported)
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,11 @@ TIMING = {
 
 def tape(elements=1024, dtype="fp32"):
     """Return the tape of `add(x, y)` on so many elements."""
-    told = vector_add()
+    reported = vector_add()
     size = elements * {"fp32": 4, "fp16": 2}[dtype]
-    told["tensors"] = [[dtype, "cuda", [elements], [1], 0, storage] for storage in range(6)]
-    told["storages"] = [size] * 6
-    return read_tape(sent(told))
+    reported["tensors"] = [[dtype, "cuda", [elements], [1], 0, storage] for storage in range(6)]
+    reported["storages"] = [size] * 6
+    return read_tape(sent(reported))
 
 
 def numbers(mismatched=0):

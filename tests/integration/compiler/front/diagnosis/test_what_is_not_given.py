@@ -25,8 +25,10 @@ def test_one_answer_names_all_that_is_missing(post: Post) -> None:
 
     assert answer["problem"]["slug"] == "missing_constexpr"
     assert answer["problem"]["parameter"] == "x_ptr"
-    told = [(item["line"], item["column"], item["end_column"]) for item in answer["diagnostics"]]
-    assert told == [(8, 5, 10), (8, 12, 19), (9, 5, 10), (9, 26, 35)]
+    reported = [
+        (item["line"], item["column"], item["end_column"]) for item in answer["diagnostics"]
+    ]
+    assert reported == [(8, 5, 10), (8, 12, 19), (9, 5, 10), (9, 26, 35)]
     _, _, block, is_varlen = answer["diagnostics"]
     assert "@triton.autotune" in block["message"]
     assert "BLOCK = 64" in block["hint"]
@@ -47,5 +49,5 @@ def test_a_misspelt_name_is_not_told_twice(post: Post) -> None:
     answer = post(body).json()
 
     assert answer["problem"]["slug"] == "extra_argument"
-    (told,) = answer["diagnostics"]
-    assert "Did you mean `BLOCK`?" in told["message"]
+    (reported,) = answer["diagnostics"]
+    assert "Did you mean `BLOCK`?" in reported["message"]

@@ -52,18 +52,18 @@ async def test_cases_that_end_together_are_told_together(
 ) -> None:
     async with news:
         for index in range(50):
-            await news.tell(case(index))
+            await news.send(case(index))
 
     assert written.commands == [list(range(50))]
 
 
 async def test_a_case_is_told_while_the_next_one_runs(written: Written, news: CaseEvents) -> None:
     async with news:
-        await news.tell(case(0))
+        await news.send(case(0))
         async with asyncio.timeout(5):
             while not written.commands:
                 await asyncio.sleep(0.005)
-        await news.tell(case(1))
+        await news.send(case(1))
 
     assert written.commands == [[0], [1]]
 
@@ -73,7 +73,7 @@ async def test_of_a_launch_that_is_broken_off_nothing_more_is_told(
 ) -> None:
     with contextlib.suppress(RuntimeError):
         async with news:
-            await news.tell(case(0))
+            await news.send(case(0))
             raise RuntimeError
 
     assert written.commands == []

@@ -14,7 +14,7 @@ class Cases:
     """Cases that end when the test says so."""
 
     def __init__(self, count, failing=()):
-        self.begun, self.told, self.cancelled = [], [], []
+        self.begun, self.reported, self.cancelled = [], [], []
         self.ends = [asyncio.Event() for _ in range(count)]
         self.cases = [SimpleNamespace(index=index) for index in range(count)]
         self._failing = failing
@@ -28,12 +28,12 @@ class Cases:
             raise
         return SimpleNamespace(index=case.index, failed=case.index in self._failing)
 
-    async def tell(self, result):
-        self.told.append(result.index)
+    async def report(self, result):
+        self.reported.append(result.index)
 
     def start(self, gather_limited=3, stop_after=None):
         running = run_cases(
-            self.cases, self.run, self.tell, gather_limited=gather_limited, stop_after=stop_after
+            self.cases, self.run, self.report, gather_limited=gather_limited, stop_after=stop_after
         )
         return asyncio.create_task(running)
 
@@ -59,10 +59,10 @@ async def test_cases_are_told_in_their_order_whichever_ends_first():
     cases = Cases(3)
     running = cases.start()
     await cases.end(2, 1)
-    assert cases.told == []
+    assert cases.reported == []
 
     await cases.end(0)
-    assert [result.index for result in await running] == cases.told == [0, 1, 2]
+    assert [result.index for result in await running] == cases.reported == [0, 1, 2]
 
 
 async def test_after_so_many_failures_the_rest_is_not_run():
@@ -85,7 +85,7 @@ async def test_an_error_of_one_ends_all():
         return await cases.run(case)
 
     with pytest.raises(RuntimeError, match="away"):
-        await run_cases(cases.cases, run, cases.tell, gather_limited=2, stop_after=None)
+        await run_cases(cases.cases, run, cases.report, gather_limited=2, stop_after=None)
     assert not cases.begun or cases.cancelled == [1]
 
 
@@ -148,7 +148,7 @@ async def test_no_case_runs_while_one_before_it_is_still_fuzzed():
         return await of_launch.run(case, fuzz if case.index == 0 else None)
 
     running = asyncio.create_task(
-        run_cases(cases.cases, run, cases.tell, gather_limited=2, stop_after=1)
+        run_cases(cases.cases, run, cases.report, gather_limited=2, stop_after=1)
     )
     await cases.end()
     assert of_launch.ran == [0]
