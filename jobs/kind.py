@@ -56,10 +56,10 @@ class JobKind(Generic[Job]):
     request: type[BaseModel] | None = None
     """The posted body, where one is posted."""
     is_owned: bool = False
-    """Whether a job belongs to its caller alone. Its record is kept for a day, and answers a
+    """True if a job belongs to its caller alone. Its record is stored for a day, and answers a
     repeated submit."""
     keeps_payload: bool = False
-    """Whether the payload is kept for as long as the record."""
+    """True if the payload is stored as long as the record."""
     failure_slug: str = "worker_lost"
     cancelled_slug: str = "cancelled"
     cancelled: str = "Its caller cancelled it."
@@ -113,7 +113,7 @@ class JobKind(Generic[Job]):
 
     @property
     def keep_s(self) -> int:
-        """How long a record is kept that no handler wrote."""
+        """The lifetime of a record that no handler wrote."""
         return LIFE_S if self.is_owned else KEPT_S
 
     def _end(self, record: BaseModel) -> JobEnd:

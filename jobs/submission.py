@@ -22,12 +22,12 @@ from store.jobs.waiting import ResultWaiter
 
 IsGone = Callable[[], Awaitable[bool]]
 MAX_QUEUED_MS: Final = 3_600_000
-"""How long a job may wait for a worker before it expires, by default."""
+"""The default time that a job may wait for a worker before it expires."""
 MAX_LOSSES: Final = 3
 HANG_UP_CHECK_S: Final = 2.0
-"""How often a wait checks that its client is still connected."""
+"""The interval at which a wait checks that its client is still connected."""
 WAIT_S: Final = 600.0
-"""How long one look at a result may take, where nothing else bounds the wait."""
+"""The maximum time of one look at a result, unless something else bounds the wait."""
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 5.0
 
@@ -50,7 +50,7 @@ class JobOrder(Generic[Job]):
     caller: str
     priority: Priority = Priority.INTERACTIVE
     queued_ms: int = MAX_QUEUED_MS
-    """How long it may wait for a worker."""
+    """The time that it may wait for a worker."""
     refresh: bool = False
     timeout_ms: int = 0
     membership: Membership | None = None

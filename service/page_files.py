@@ -1,7 +1,7 @@
-"""The files of the web page and of the documentation: read once, compressed when asked for.
+"""The files of the web page and of the documentation: read once, compressed on request.
 
-The page is what `make page` built of `page/`; where nobody built it, a plainer one of the same
-requests stands in. Nothing here looks at what is in a file.
+The page is the output of `make page` in `page/`, or a plainer page with the same requests if it was
+not built. The content of the files is not inspected.
 """
 
 import gzip

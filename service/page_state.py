@@ -63,7 +63,7 @@ class ArgumentText(_Part):
 
 
 class CaseArgumentText(_Part):
-    """What a case changes of an argument; what is empty is as in the launch."""
+    """The changes of a case to an argument; empty fields keep the launch's values."""
 
     shape: _Text = Field(description="of a buffer")
     init: Annotated[str, Field(max_length=200)] = Field(description="what it is filled with")

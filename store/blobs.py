@@ -1,7 +1,7 @@
 """Bytes by their digest: put, get, exists, and nothing else, so that an object store can follow.
 
-A blob is kept as a zstd frame, which can be sent as it is to whoever accepts zstd. It is verified
-on every read: bytes that do not match their digest are deleted and were never there.
+A blob is stored as a zstd frame, which is sent unchanged to clients that accept zstd. It is
+verified on every read: bytes that do not match their digest are deleted and count as missing.
 """
 
 import hashlib
@@ -127,7 +127,7 @@ class Blobs:
         await pipeline.execute()
 
     async def may_read(self, digest: str, namespace: str) -> bool:
-        """Whether a compilation of `namespace` made or uses this blob, and it is still there."""
+        """Return True if a compilation of `namespace` uses this blob, and it still exists."""
         pipeline = self._cache.pipeline(transaction=False)
         pipeline.sismember(keys.BLOB_READERS + digest, namespace)
         pipeline.exists(keys.BLOB + digest)

@@ -29,7 +29,7 @@ class Compilations:
 
     @property
     def misses(self) -> Counter[Miss]:
-        """How often `hit` and `read` found nothing, by reason."""
+        """The number of misses of `hit` and `read`, by reason."""
         return self._records.misses
 
     async def write(
@@ -95,7 +95,7 @@ class Derived:
 
     @property
     def misses(self) -> Counter[Miss]:
-        """How often `read` and `hit` found nothing, by reason."""
+        """The number of misses of `read` and `hit`, by reason."""
         return self._records.misses
 
     async def write(self, key: str, value: bytes, blobs: Mapping[str, str]) -> None:

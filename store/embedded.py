@@ -102,7 +102,7 @@ class EmbeddedValkey:
 
     @property
     def url(self) -> str:
-        """What `connect` wants; good after `start`."""
+        """The URL for `connect`, valid after `start`."""
         return f"unix://{quote(str(self._socket))}"
 
     @property

@@ -14,7 +14,7 @@ from store import keys
 from store.launches import LIFE_S
 
 MAX_BYTES: Final = 256 << 10
-"""What one task may take; each stands for a program, of which a caller has so many."""
+"""Limit of one task; each stands for a program, whose number per caller is bounded."""
 
 _SECRET_BYTES: Final = 32
 

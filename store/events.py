@@ -108,7 +108,7 @@ class EventStream:
 
     @property
     def changed(self) -> asyncio.Event:
-        """What is set when more is read than now; take it before looking."""
+        """An event that is set when more has been read; get it before checking."""
         return self._changed
 
     def extend(self, events: Iterable[Event] = (), *, alive: bool) -> None:
@@ -142,7 +142,7 @@ class EventFollowers:
 
     @property
     def connected(self) -> bool:
-        """Whether publications arrive now."""
+        """True if publications arrive now."""
         return self._subscription.connected
 
     async def run(self) -> None:

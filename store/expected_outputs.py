@@ -29,7 +29,7 @@ class ExpectedOutputs:
         self._read = scripts.load(cache, "read_expected")
 
     def has_room_for(self, size_bytes: int) -> bool:
-        """Whether an answer of this size may be kept at all."""
+        """Return True if an answer of this size may be stored at all."""
         return size_bytes * SHARE <= self._limit_bytes
 
     async def put(self, caller: str, key: str, data: bytes) -> None:

@@ -97,10 +97,10 @@ def _name(caller: str, key: str) -> str:
 
 
 class Amendments:
-    """What comes out of jobs after their end, of attempts that this process finished.
+    """Results that jobs deliver after their end, for attempts that this process finished.
 
-    For as long as one is expected, followers of the job's events stay. One that never comes,
-    because its worker was lost, costs them the wait and nothing else.
+    While one is expected, followers of the job's events stay. If it never arrives because its
+    worker was lost, they only lose the wait.
     """
 
     def __init__(self, redis: Redis) -> None:

@@ -15,7 +15,7 @@ from store.blobs import LEVEL, digest_of, unpack_frame
 LIFE_S: Final = 366 * 24 * 3600
 """Lifetime of a state after it was last stored or read."""
 KEYS_BYTES: Final = 1024
-"""What the names and books of a state take beside it, so that small ones are no way round."""
+"""The names and records of a state count too, so that many small ones are also bounded."""
 
 
 class PageStates:

@@ -54,7 +54,7 @@ class Subscription:
 
     @property
     def connected(self) -> bool:
-        """Whether publications arrive now."""
+        """True if publications arrive now."""
         return self._connected
 
     async def run(self) -> None:
@@ -121,7 +121,7 @@ async def invalidate(redis: Redis, key: str) -> None:
 
 
 class Invalidations:
-    """What must be forgotten: one key, or everything when invalidations may have been missed.
+    """Invalidations to apply: one key, or everything if some may have been missed.
 
     A process that read a record just before its invalidation arrived must not cache it: note
     `generation` before the read, and cache only what `is_unchanged_since` then.
@@ -147,7 +147,7 @@ class Invalidations:
         await self._subscription.run()
 
     def is_unchanged_since(self, generation: int) -> bool:
-        """Whether what was read at `generation` may be kept: nothing was missed or invalidated."""
+        """Return True if a value read at `generation` may be cached: it is not outdated."""
         return self.connected and self.generation == generation
 
     def _message(self, message: bytes) -> None:

@@ -13,12 +13,12 @@ from service.state import ServiceState
 
 _BLOCK: Final = 512
 END: Final = bytes(2 * _BLOCK)
-"""What a tar ends with."""
+"""The end of a tar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file of a bundle, by what it has or by the digest of the blob that has it."""
+    """One file of a bundle, with its bytes or the digest of the blob that has them."""
 
     path: str
     size_bytes: int
@@ -27,19 +27,19 @@ class Member:
 
     @property
     def header(self) -> bytes:
-        """What stands before its bytes."""
+        """The tar header before its bytes."""
         entry = tarfile.TarInfo(self.path)
         entry.size, entry.mode = self.size_bytes, 0o644
         return entry.tobuf(tarfile.PAX_FORMAT)
 
     @property
     def padding(self) -> bytes:
-        """What stands behind them."""
+        """The padding after its bytes."""
         return bytes(-self.size_bytes % _BLOCK)
 
     @property
     def total_bytes(self) -> int:
-        """What it takes in the tar."""
+        """Its size in the tar."""
         return len(self.header) + self.size_bytes + len(self.padding)
 
 

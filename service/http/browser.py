@@ -16,7 +16,7 @@ from service.http.problems import ProblemRaised, as_raised, problem_response
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 PAGES = frozenset({"/", "/learn", "/docs", "/redoc"})
-"""What a link on another page may lead to: no data in them, and no frame may hold them."""
+"""Pages that links on other sites may open: they hold no data, and cannot be framed."""
 EMBEDDED = "/e/"
 """Below it is what was shared, to read: a link may lead there, and a frame where that is set."""
 _OWN_SITES = frozenset({b"same-origin", b"none"})

@@ -32,9 +32,9 @@ MAX_HEAD_BYTES = 64 << 10
 MAX_HEADER_FIELDS = 128
 MAX_METHOD_BYTES = 64
 MAX_AROUND_BODY_BYTES = 8 << 10
-"""Of what is around a body: at once, and in the long run as much more as there is of the body."""
+"""Framing around a body: at most this at once, and in the long run this beyond the body."""
 MAX_UNREAD_BYTES = 16 << 20
-"""Of a body that nobody reads: its method has none, or its request is answered."""
+"""Limit of an unread body: its method has none, or its request is answered."""
 MAX_PIPELINED = 8
 SLOWEST_BYTES_PER_S = 16 << 10
 LINGER_S, LINGER_BYTES = 1.0, 1 << 20
@@ -51,9 +51,9 @@ _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """How many connections there may be, and how long a head and a body may take to arrive.
+    """The maximum number of connections, and the deadlines of a head and a body.
 
-    A body has a second more for each 16 KiB.
+    A body gets one more second for each 16 KiB.
     """
 
     connections: int
@@ -93,13 +93,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._address = ""
         self._timer: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
-        """The request that is being answered, or was last."""
+        """The request that is being answered, or the last one."""
         self._is_ended = False
-        """Whether what comes is read no more."""
+        """True if further input is ignored."""
         self._lingering_bytes = 0
         self._part = _Part.HEAD
         self._is_new_part = False
-        """Whether that changed within the piece that is being parsed."""
+        """True if the part changed within the current piece of input."""
         self._start = b""
         self._head_bytes = 0
         self._body = bodies.expect("", self._drop)
@@ -264,7 +264,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a part of an answer was written, or waits to be received."""
+        """True if a part of an answer was written, or is not acknowledged yet."""
         if self.transport.get_write_buffer_size() or self._unacknowledged_bytes():
             return True
         answering = self._answering
@@ -393,7 +393,7 @@ def _body_of(scope: Any) -> BodyInFlight:
 
 
 def _disconnect(cycle: RequestResponseCycle) -> None:
-    """Let the application know that nobody listens."""
+    """Tell the application that the client is gone."""
     cycle.disconnected, cycle.waiting_for_100_continue = True, False
     cycle.message_event.set()
 

@@ -1,4 +1,4 @@
-"""Which content codings a client takes (RFC 9110, 12.5.3)."""
+"""The content codings that a client accepts (RFC 9110, 12.5.3)."""
 
 import re
 
@@ -6,7 +6,7 @@ _REFUSED = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*", re.IGNORECASE)
 
 
 def accepts(accept_encoding: str, coding: str) -> bool:
-    """Whether the client asks for `coding` by name; `zstd;q=0` refuses it."""
+    """Return True if the client asks for `coding` by name; `zstd;q=0` refuses it."""
     for part in accept_encoding.split(","):
         name, _, weight = part.partition(";")
         if name.strip().lower() == coding:

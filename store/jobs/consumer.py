@@ -52,7 +52,7 @@ class JobConsumer:
 
     @property
     def term_ms(self) -> int:
-        """How long the elected reaper may be silent."""
+        """The time after which a silent reaper is replaced."""
         return max(1, self._limits.lease_ms // TERMS_PER_LEASE)
 
     async def claim(self, lanes: Sequence[str]) -> Claim | None:

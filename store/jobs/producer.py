@@ -25,7 +25,7 @@ from store.jobs.types import (
 )
 
 INTEREST_GRACE_MS = 5_000
-"""How long the interest of a request outlives its wait, if its service does not end it."""
+"""The time that a request's interest outlives its wait, unless its service ends it."""
 
 
 class JobProducer:

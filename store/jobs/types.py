@@ -96,7 +96,7 @@ class Waiting:
     name: str
     wait_ms: int
     is_only: bool = False
-    """Whether its caller wants the job no longer than it waits: there is no standing interest."""
+    """True if its caller wants the job only while it waits: there is no standing interest."""
 
     @property
     def interest(self) -> str:
@@ -122,7 +122,7 @@ class Submitted:
     outcome: SubmitOutcome
     record: bytes | None = None
     is_older: bool = False
-    """Whether a refresh joined an attempt that is none: it can be asked for when that is over."""
+    """True if a refresh joined an attempt without one: ask again when that attempt is over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class ResultWaiter:
 
     @property
     def connected(self) -> bool:
-        """Whether publications arrive now."""
+        """True if publications arrive now."""
         return self._subscription.connected
 
     @property

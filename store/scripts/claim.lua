@@ -19,7 +19,7 @@ local function drop(at, entry)
   redis.call("XDEL", K.STREAM .. at, entry)
 end
 
--- The caller whose turn a dropped entry was has the next one: a job that is lost keeps nobody waiting.
+-- The caller of a dropped entry keeps its turn, so that a lost job delays no other job.
 local function give_turn_back(at, id)
   local turns = redis.call("HGETALL", K.TURNS .. at)
   for i = 1, #turns, 2 do

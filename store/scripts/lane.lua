@@ -6,7 +6,7 @@
 -- job of its backlog goes to the tail of the stream. A queued job without an entry is in the
 -- backlog of *every* caller who wants it, so a join is never worse than a submit of one's own.
 --
--- Wake-ups: idle workers wait for a token of their lanes, and whoever takes it claims. A script that
+-- Wake-ups: idle workers wait for a token of their lanes; the one that takes it claims. A script that
 -- makes a job claimable calls `wake`; a claim that leaves jobs behind wakes the next. So each job wakes
 -- one worker, and a token that is lost with a worker costs a wait of `wait_for_work`.
 
@@ -207,8 +207,8 @@ local function start(id, consumer, lease_ms, now)
   return token, attempt
 end
 
--- What is kept of a caller's, so that nobody fills the store: bytes by the ten minutes that they go in.
--- What goes within SHORT_MS is not counted.
+-- Stored bytes of each caller, by the ten minutes in which they expire, so that no caller fills the
+-- store. Bytes that expire within SHORT_MS are not counted.
 local KEPT_UNIT_MS = 600000
 local SHORT_MS = 60000
 

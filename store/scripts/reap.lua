@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Ends what nobody else will end. A job whose lease is over is queued again, before its callers'
+-- Ends abandoned jobs. A job whose lease is over is queued again, before its callers'
 -- others; after too many deliveries, or past its queue deadline, it is claimed for the reaper, who
 -- finishes it with an error.
 -- KEYS none. ARGV 1 consumer (the reaper), 2 lease in ms for its claims, 3 most deliveries, 4 most

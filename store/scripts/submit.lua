@@ -65,7 +65,7 @@ local function create()
   if kept_bytes(caller) > tonumber(ARGV[18]) then
     return { "caller_bytes_full" }
   end
-  -- A job and a result never exist together: whoever finds a result knows that it is the newest.
+  -- A job and a result never exist together, so a result that exists is the newest.
   redis.call("DEL", K.RESULT .. id, K.EVENTS .. id)
   redis.call("HSET", K.JOB .. id, "lane", lane, "priority", priority, "payload", payload,
     "state", "queued", "entry", "", "stream", "", "owner", "", "token", "", "attempt", 0,
