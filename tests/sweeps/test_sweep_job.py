@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
 from pydantic import ValidationError
 
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_kind import SWEEP
 from sweeps.sweep_plan import ABSENT, SweepPlan, SweptAxis
+from tests.unit.jobs.changed_payloads import changed
 
 AXES = [
     SweptAxis(name="arguments", values=["small", "large"], contents=[{"n": 1}, {"n": 2}]),
@@ -44,3 +47,9 @@ def test_a_store_cannot_queue_what_no_request_comes_to(
 
     with pytest.raises(ValidationError):
         SWEEP.read(json.dumps(written).encode())
+
+
+@given(changed(SWEEP.written(JOB)))
+def test_whatever_is_changed_is_read_or_refused(payload: bytes) -> None:
+    with suppress(ValidationError):
+        assert SWEEP.read(payload).plan.kind == "launches"

@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
 from pydantic import ValidationError
 
 from launch.request.launch_record import Device
 from programs.program_job import CPU_TARGET, ProgramEntry
 from programs.program_kind import PROGRAM
 from programs.program_request import EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE
+from tests.unit.jobs.changed_payloads import changed
 from tests.unit.programs.queued_programs import queued
 
 WHOLE: dict[str, Any] = EXAMPLE | {
@@ -82,3 +85,9 @@ def test_a_store_cannot_queue_what_no_request_comes_to(
 
     with pytest.raises(ValidationError):
         PROGRAM.read(json.dumps(written).encode())
+
+
+@given(changed(PROGRAM.written(queued(WHOLE))))
+def test_whatever_is_changed_is_read_or_refused(payload: bytes) -> None:
+    with suppress(ValidationError):
+        assert PROGRAM.read(payload).cases

@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
 from pydantic import ValidationError
 
 from jobs.core_kinds import LAUNCH
 from launch.request.launch_job import LaunchJob
 from tests.unit.compiler.vector_add import job as kernel
+from tests.unit.jobs.changed_payloads import changed
 from tests.unit.launch.request.launch_of_add import COMPILATION
 from tests.unit.launch.request.launch_of_add import LAUNCH as BODY
 from tests.unit.launch.request.queued_launches import queued
@@ -147,3 +150,9 @@ def test_a_store_cannot_queue_what_no_request_comes_to(
 
     with pytest.raises(ValidationError):
         read(written)
+
+
+@given(changed(LAUNCH.written(queued(WHOLE))))
+def test_whatever_is_changed_is_read_or_refused(payload: bytes) -> None:
+    with suppress(ValidationError):
+        assert LAUNCH.read(payload).cases
