@@ -4,7 +4,7 @@
 #   docker build --target worker --tag tritond-worker .
 #   docker build --target worker-gpu --tag tritond-worker-gpu .
 # None holds a secret; all run as an ordinary user and write nothing outside /tmp.
-# What goes in is pinned: the image by its digest, each package of PyPI by the hashes in requirements/.
+# All inputs are pinned: the image by its digest, each package of PyPI by the hashes in requirements/.
 
 # A newer one: docker buildx imagetools inspect python:3.11-slim-bookworm
 ARG PYTHON_IMAGE=python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
@@ -69,5 +69,5 @@ CMD ["tritond", "worker"]
 
 FROM worker AS worker-gpu
 COPY --from=gpu-environment /opt/tritond /opt/tritond
-# What NVIDIA's Container Toolkit of the host puts into the container: GPUs, driver and NVML.
+# NVIDIA's Container Toolkit on the host adds these to the container: GPUs, driver and NVML.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility

@@ -35,7 +35,7 @@ FOLDERS_adapters := tests/adapters
 FOLDERS := $(foreach suite,$(SUITES) $(FEATURES),$(FOLDERS_$(suite)))
 # Three at a time on two cores, since many tests wait for processes that start or for deadlines.
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --keep-going --jobs 3 --output-sync=target
-# What `make coverage` measures (docs/adr/0015-branches-are-counted-in-every-process.md).
+# The branches that `make coverage` measures (docs/adr/0015-branches-are-counted-in-every-process.md).
 MEASURED := COVERAGE_PROCESS_START=$(abspath pyproject.toml)
 PAGE := service/page/built/index.html
 CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome))
@@ -47,7 +47,7 @@ LOCKED := $(INSTALL) --require-hashes
 LOCKS := $(wildcard requirements/*.txt)
 SETS := $(foreach set,service worker client dev,-r requirements/$(set).txt)
 OURS := $(INSTALL) --no-deps --no-build-isolation -e . -e client
-# Hundreds of processes load our modules, and several collect tests: bytecode is kept, whoever says that it is not.
+# Hundreds of processes load our modules, and several collect tests, so bytecode is always cached.
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -80,7 +80,7 @@ slow-others: $(STAMP)
 		$(PYTHON) -m pytest -q tests/slow $(addprefix --ignore=,$(CRASHES)) tests/differential \
 		tests/integration/store/test_job_invariants.py tests/integration/launch/request
 
-coverage: $(STAMP) ## which branches `make test` and `make test-features` run, in every process (twice its time)
+coverage: $(STAMP) ## branch coverage of `make test` and `make test-features` in all processes (takes twice as long)
 	rm -rf $(COVERAGE)
 	@$(MEASURED) $(SIDE_BY_SIDE) $(patsubst %,test-%,$(SUITES) $(FEATURES))
 	$(VENV)/bin/coverage combine --quiet
@@ -154,7 +154,7 @@ test-gpu: $(VENV)/.gpu ## launches on a real NVIDIA GPU; fails where there is no
 	$(PYTHON) tests/gpu/make_cubins.py
 	$(PYTHON) -m pytest tests/gpu --require-gpu
 
-gpu: $(VENV)/.gpu ## what `make run` needs to launch kernels on this machine's NVIDIA GPUs
+gpu: $(VENV)/.gpu ## install the requirements of `make run` for launches on this machine's NVIDIA GPUs
 
 lint: $(STAMP) ## formatting, lint, types, import contracts
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-imports lint-style

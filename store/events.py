@@ -238,7 +238,7 @@ class EventFollowers:
         streams = {id_: self._streams[id_] for id_ in ids if id_ in self._streams}
         pipeline = self._redis.pipeline(transaction=False)
         for id_, stream in streams.items():
-            # whether it lives is asked first: what ended in between has its events by then
+            # ask first whether it lives: a job that ends in between has all its events by then
             pipeline.exists(keys.JOB + id_, keys.AMENDMENT + id_)
             pipeline.hget(keys.BATCH + id_, "left")
             self._events.add_read(pipeline, id_, stream.events[-1].id if stream.events else START)

@@ -74,7 +74,7 @@ class Subscription:
                     logger.warning("the subscription to %s is lost: %s", self._channel, error)
             finally:
                 self._disconnect()
-                with contextlib.suppress(*_LOST):  # what is closed is lost already
+                with contextlib.suppress(*_LOST):  # a closed connection is lost already
                     await pubsub.aclose()  # type: ignore[no-untyped-call]
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_RETRY_S)

@@ -47,7 +47,7 @@ export const EXAMPLES: readonly Example[] = [
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK_SIZE)
     mask = columns < n_columns
-    # what is masked away must not be the maximum, and adds exp(-inf) = 0 to the sum
+    # masked elements must not affect the maximum, and add exp(-inf) = 0 to the sum
     values = tl.load(input_ptr + row * row_stride + columns, mask=mask, other=-float("inf"))
     numerator = tl.exp(values - tl.max(values, axis=0))
     tl.store(output_ptr + row * row_stride + columns, numerator / tl.sum(numerator, axis=0), mask=mask)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-# How long a result that must not be reused stays available to its callers.
+# The time that a result without reuse stays available to its callers.
 KEPT_S: Final = 600
 LAUNCH_LANES: Final = "launch:"
 """The prefix of lanes of launches."""

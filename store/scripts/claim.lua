@@ -9,7 +9,7 @@
 local consumer, lease_ms, aged_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local is_reserved, FIRST_LANE = ARGV[4] == "1", 5
 local now = now_ms()
--- How many turns are looked at, so that a claim costs the same however many callers wait.
+-- The number of turns to look at, so that a claim costs the same for any number of callers.
 local LOOK_AHEAD = 16
 -- While batch work is aged, one of so many claims is for it.
 local AGED_EVERY = 4
@@ -89,7 +89,7 @@ local function take(at, turn)
   return claimed("", id)
 end
 
--- Whether jobs are left that another worker, or this one, may claim; if so the next one is woken,
+-- True if jobs are left that another worker, or this one, may claim; if so the next one is woken,
 -- unless nothing could be claimed just now.
 local function leave(waking)
   local more = 0
@@ -112,7 +112,7 @@ local function claim_of(priority, lane)
   return turn and take(at, turn)
 end
 
--- Whether it is the turn of batch work that has waited behind interactive work for long.
+-- True if it is the turn of batch work that has waited for interactive work for long.
 local function is_for_aged(lane)
   local first = redis.call("ZRANGEBYSCORE", K.QUEUED .. lane, BASE.batch, "+inf", "LIMIT", 0, 1)[1]
   local submitted_ms = first and redis.call("HGET", K.JOB .. first, "submitted_ms")

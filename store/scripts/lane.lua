@@ -67,7 +67,7 @@ local function note_interest(id, interest, timeout_ms, until_ms, caller)
   end
 end
 
--- How many interests are left, the longest timeout of them, and whether one is of `caller`.
+-- The number of interests left, their longest timeout, and whether one is of `caller`.
 local function interests_left(id, caller)
   local left, longest, is_callers, now = 0, 0, false, now_ms()
   for _, value in ipairs(redis.call("HVALS", K.INTERESTS .. id)) do
@@ -233,7 +233,7 @@ end
 local CLAIM = { "lane", "priority", "payload", "token", "attempt", "deliveries", "refresh",
   "deadline_ms", "submitted_ms", "started_ms", "timeout_ms" }
 
--- What a claim answers: the reason ("" for ordinary work), the job id, then the fields of CLAIM.
+-- The answer of a claim: the reason ("" for ordinary work), the job id, then the fields of CLAIM.
 local function claimed(reason, id)
   local answer = redis.call("HMGET", K.JOB .. id, unpack(CLAIM))
   table.insert(answer, 1, id)

@@ -1,0 +1,85 @@
+"""Texts avoid phrases that made them hard to read: docstrings, comments, messages, documents."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TEXTS = [
+    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
+    *("docs", "examples", "benchmarks", ".github", "action.yml", "Makefile", "Dockerfile"),
+    *("adapters", "client", "jobs", "page", "service", "store"),
+]
+"""Checked so far; a folder joins when its texts are rewritten."""
+FOREIGN = re.compile(
+    r"\bhangs? on\b"  # depends on
+    r"|\b(?:is|are|be) told\b"  # receives; reports; name the actor
+    r"|\bnobody\b|\bwhoever\b"  # name the actor
+    # a docstring says what a thing is or does, and whether a flag is True
+    r'|(?:"""|/\*\* )(?:What|Whether|How|Which)\b',
+    re.IGNORECASE,
+)
+ALLOWED = {
+    # the tape as the recorder writes it
+    ("docs/reference/programs-tape.md", "hangs on"),
+    # names of tests
+    ("SECURITY.md", "nobody"),
+}
+WRITTEN = {
+    ".py",
+    ".md",
+    ".ts",
+    ".mjs",
+    ".js",
+    ".html",
+    ".css",
+    ".lua",
+    ".sh",
+    ".bash",
+    ".yml",
+    ".toml",
+}
+BUILT = {"node_modules", "built", "__pycache__"}
+
+
+def texts() -> Iterator[Path]:
+    for top in (ROOT / name for name in TEXTS):
+        if top.is_file():
+            yield top
+        for path in top.rglob("*"):
+            if path.suffix in WRITTEN and not BUILT.intersection(path.parts):
+                yield path
+
+
+def foreign_phrases(text: str) -> list[str]:
+    return [match[0] for match in FOREIGN.finditer(text)]
+
+
+def test_texts_avoid_phrases_that_made_them_hard_to_read() -> None:
+    found = {
+        (str(path.relative_to(ROOT)), phrase.lower())
+        for path in texts()
+        for phrase in foreign_phrases(path.read_text())
+    }
+
+    assert sorted(found - ALLOWED) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""Whether it is over."""',
+        "the result hangs on the seed",
+        "a worker is told its limits",
+        "Nobody waits for it",
+        "/** What is on the page. */",
+    ],
+)
+def test_such_a_phrase_is_found(text: str) -> None:
+    assert foreign_phrases(text)
+
+
+def test_names_that_hold_such_a_word_are_no_phrases() -> None:
+    assert foreign_phrases("nobody_listens(error)") == []
