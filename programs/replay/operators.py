@@ -46,6 +46,8 @@ where the weights are.
 """
 _LAYER_NORM_BACKWARD = torch.ops.aten.native_layer_norm_backward.default
 _GROUP_NORM_BACKWARD = torch.ops.aten.native_group_norm_backward.default
+_BATCH_NORM = torch.ops.aten.native_batch_norm.default
+_BATCH_NORM_BACKWARD = torch.ops.aten.native_batch_norm_backward.default
 _LOG_SIGMOID = torch.ops.aten.log_sigmoid_forward.default
 _LOG_SIGMOID_BACKWARD = torch.ops.aten.log_sigmoid_backward.default
 TensorOf = Callable[[int], torch.Tensor]
@@ -123,6 +125,42 @@ def _group_norm_backward(
     return _GROUP_NORM_BACKWARD(grad, given, mean.to(kind), rstd.to(kind), weight, *more)
 
 
+def _batch_norm(
+    given: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    variance: torch.Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """Return statistics in evaluation, too, as a GPU does: the CPU returns empty ones."""
+    found = _BATCH_NORM(given, weight, bias, mean, variance, training, momentum, eps)
+    if training or mean is None or variance is None:
+        return found
+    kind = torch.promote_types(given.dtype, torch.float32)
+    return found[0], mean.to(kind, copy=True), torch.rsqrt(variance.to(kind) + eps)
+
+
+def _batch_norm_backward(
+    grad: torch.Tensor,
+    given: torch.Tensor,
+    weight: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    variance: torch.Tensor | None,
+    saved_mean: torch.Tensor | None,
+    saved_rstd: torch.Tensor | None,
+    training: bool,
+    *more: Any,
+) -> Any:
+    """Call it without the statistics that `_batch_norm` adds in evaluation."""
+    if not training:
+        saved_mean = saved_rstd = (given if weight is None else weight).new_empty(0)
+    saved = saved_mean, saved_rstd
+    return _BATCH_NORM_BACKWARD(grad, given, weight, mean, variance, *saved, training, *more)
+
+
 def _log_sigmoid(given: torch.Tensor) -> Any:
     """Return an empty buffer beside the result: GPUs keep nothing for the backward."""
     return _LOG_SIGMOID(given)[0], given.new_empty(0)
@@ -136,6 +174,8 @@ _ON_CPUS: Mapping[Any, Callable[..., Any]] = {
     **FUSED_CELLS,
     _LAYER_NORM_BACKWARD: _layer_norm_backward,
     _GROUP_NORM_BACKWARD: _group_norm_backward,
+    _BATCH_NORM: _batch_norm,
+    _BATCH_NORM_BACKWARD: _batch_norm_backward,
     _LOG_SIGMOID: _log_sigmoid,
     _LOG_SIGMOID_BACKWARD: _log_sigmoid_backward,
 }

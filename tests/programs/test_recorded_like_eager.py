@@ -246,6 +246,12 @@ TRAINED = {
     "LSTMCell": ("nn.LSTMCell(3, 4)", "self.m(x)[0]", "torch.randn(2, 3)"),
     "GRU": ("nn.GRU(3, 4)", "self.m(x)[0]", "torch.randn(5, 2, 3)"),
     "GRUCell": ("nn.GRUCell(3, 4)", "self.m(x)", "torch.randn(2, 3)"),
+    "BatchNorm in evaluation": ("nn.BatchNorm1d(6).eval()", "self.m(x)", ROWS),
+    "BatchNorm of bf16 in evaluation": (
+        "nn.BatchNorm1d(6).eval()",
+        "self.m(x.bfloat16()).float()",
+        ROWS,
+    ),
     "logsigmoid": ("nn.Linear(3, 3)", "F.logsigmoid(self.m(x))", "torch.randn(2, 3)"),
     "weight_norm": ("utils.weight_norm(nn.Linear(6, 3))", "self.m(x)", ROWS),
     "cdist": ("nn.Linear(6, 6)", "torch.cdist(self.m(x), x[:3] + 1, p=1)", ROWS),
