@@ -22,7 +22,7 @@ from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder  # noq
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome  # noqa: E402
 from worker.gpu.supervisor.launchers import Isolation, LauncherCommand, Launchers, LauncherSettings  # noqa: E402
 
-REPEATS, SINGLE_USES, FRESH = 200, 12, 3
+ITERATIONS, SINGLE_USES, FRESH = 200, 12, 3
 DEADLINE_S = 30.0
 
 
@@ -68,16 +68,16 @@ async def figures_of(launchers: Launchers) -> None:
         return outcome
 
     await run()
-    times_ms = await timed(run, REPEATS)
+    times_ms = await timed(run, ITERATIONS)
     print(f"launch of {ELEMENTS} elements, job to outcome: {shown(times_ms)}", flush=True)
     print(f"  inside the launcher: {(await run()).result['timings_ms']}", flush=True)
-    times_ms = await timed(lambda: run(asked), REPEATS // 4)
+    times_ms = await timed(lambda: run(asked), ITERATIONS // 4)
     print(f"the same with >= 50 timed repeats: {shown(times_ms)}", flush=True)
     timing = (await run(asked)).result["timing"]
     print(f"  timing: {timing}", flush=True)
     started = time.monotonic()
-    await asyncio.gather(*(run() for _ in range(REPEATS)))
-    print(f"one caller: {REPEATS / (time.monotonic() - started):.0f} launches/s", flush=True)
+    await asyncio.gather(*(run() for _ in range(ITERATIONS)))
+    print(f"one caller: {ITERATIONS / (time.monotonic() - started):.0f} launches/s", flush=True)
     started = time.monotonic()
     times_ms = await timed(lambda: run(isolation="process"), SINGLE_USES)
     rate = SINGLE_USES / (time.monotonic() - started)

@@ -51,8 +51,8 @@ PER_S = 10.0
 TYPICAL = "linear_swish"
 CALLERS = 8
 EVALUATIONS = 80
-EAGER_REPEATS = 30
-FEW_REPEATS = {"warmup_repeats": 2, "min_repeats": 10, "max_repeats": 10, "max_ms": 300}
+EAGER_ITERATIONS = 30
+FEW_ITERATIONS = {"warmup_repeats": 2, "min_repeats": 10, "max_repeats": 10, "max_ms": 300}
 READ = ("1_99_TripletMarginLoss", "1_96_HuberLoss", "2_26_ConvTranspose3d_Add_HardSwish",
         "2_41_Gemm_BatchNorm_GELU_ReLU", "2_63_Gemm_ReLU_Divide", "1_23_Softmax",
         "1_9_Tall_skinny_matrix_multiplication_", "2_36_ConvTranspose2d_Min_Sum_GELU_Add",
@@ -148,7 +148,7 @@ async def references(run: Run) -> None:
     known = [*known[run.asked.first :], *known[: run.asked.first]]
     outcomes: Counter[str] = Counter()
     walls = []
-    timing: dict[str, Any] = {"timing": FEW_REPEATS} if not run.asked.cpu else {}
+    timing: dict[str, Any] = {"timing": FEW_ITERATIONS} if not run.asked.cpu else {}
     async for evaluated in run.evaluator.all(known, 3, run.until, timeout_s=60, **timing):
         run.keep("references", evaluated)
         outcomes[evaluated.outcome] += 1
@@ -167,7 +167,9 @@ def samples_in(run: Run, eager: EagerProcess) -> dict[str, dict[str, Any]]:
         references = [
             PostedModel(f"{one.name} (Model)", one.source, {"class": "Model"}, "") for one in known
         ]
-        run.eager |= eager.reported([one.eager() for one in [*known, *references]], EAGER_REPEATS)
+        run.eager |= eager.reported(
+            [one.eager() for one in [*known, *references]], EAGER_ITERATIONS
+        )
     return run.eager
 
 

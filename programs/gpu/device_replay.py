@@ -16,11 +16,11 @@ import torch
 from launch.buffers.element_types import Array
 from launch.messages import Finding
 from programs.gpu.device_launches import ChosenLaunches, DeviceLaunches
+from programs.gpu.iteration_outputs import Checked
 from programs.gpu.op_fault import OpFault, op_fault
 from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
 from programs.gpu.program_timing import TimedProgram, timed
-from programs.gpu.repeat_outputs import Checked
 from programs.gpu.replay_outputs import KeptOutputs, Place, SentOutputs, named
 from programs.gpu.variant_choice import VariantChoice
 from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
@@ -142,7 +142,7 @@ class DeviceReplay:
             seed=self._order.seed,
             device=self._context.torch_device,
         )
-        return timed(program, order, self._sink.hold_repeat, self._timing)
+        return timed(program, order, self._sink.hold_iteration, self._timing)
 
     def _first(self) -> tuple[Checked, dict[Place, Array]]:
         """Pass outputs on; return their digests, and which elements may be unwritten."""

@@ -36,7 +36,7 @@ class ProgramTimingOrder:
     samples: bool = False
     entries: bool = True
     """Time each op by itself, too."""
-    sends_repeats: bool = True
+    sends_iterations: bool = True
     """Send what some timed runs returned."""
 
 

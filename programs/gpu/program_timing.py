@@ -16,9 +16,9 @@ import torch
 
 from programs.gpu.call_runs import CallRuns, TimingDevice
 from programs.gpu.entry_times import entry_medians, without_markers
+from programs.gpu.iteration_outputs import Checked, Hold, IterationOutputs
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.program_order import ProgramTimingOrder
-from programs.gpu.repeat_outputs import Checked, Hold, RepeatOutputs
 from programs.gpu.timed_call import (
     CallLaunches,
     GpuTimedCall,
@@ -104,14 +104,14 @@ class _ProgramTiming:
 
     def result(self, hold: Hold) -> dict[str, Any]:
         checked, digests = self._program.checked, self._device.digests
-        may_hold = hold if self._order.sends_repeats else None
-        outputs = RepeatOutputs(checked, self._chance, digests, may_hold)
+        may_hold = hold if self._order.sends_iterations else None
+        outputs = IterationOutputs(checked, self._chance, digests, may_hold)
         try:
             return self._timed(outputs)
         finally:
             outputs.close()
 
-    def _timed(self, outputs: RepeatOutputs) -> dict[str, Any]:
+    def _timed(self, outputs: IterationOutputs) -> dict[str, Any]:
         runs, last, is_graph = self._prepared()
         samples_us = self._samples_us(runs, outputs)
         summary = summarise(samples_us, self._order.min_repeats)
@@ -208,7 +208,7 @@ class _ProgramTiming:
             call, self._device, seed, made=self._made, is_graph=is_graph, each_op=each_op
         )
 
-    def _samples_us(self, runs: list[CallRuns], outputs: RepeatOutputs) -> list[float]:
+    def _samples_us(self, runs: list[CallRuns], outputs: IterationOutputs) -> list[float]:
         """Time runs until the median is known well, or the time is over."""
         plan = Plan(_plan_order(self._order))
         for one in runs:

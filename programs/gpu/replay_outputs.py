@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from launch.buffers.element_types import Array
+from programs.gpu.iteration_outputs import HeldOutput, octets_of
 from programs.gpu.program_context import GpuProgramContext, close_output
-from programs.gpu.repeat_outputs import HeldOutput, octets_of
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from worker.gpu.launcher.run_outputs import Output, Send, send_output
 
@@ -44,7 +44,7 @@ class SentOutputs:
         """Send what was left in an input."""
         send_output(self._send, "output", f"input:{named(place)}", data)
 
-    def hold_repeat(self, tensor: torch.Tensor) -> HeldOutput:
+    def hold_iteration(self, tensor: torch.Tensor) -> HeldOutput:
         """Return an output of a repeat, ready to be sent. Raises CudaError."""
         self._held += 1
         may_share = self._held <= _MOST_SHARED
@@ -96,7 +96,7 @@ class KeptOutputs:
         """Send what was left in an input."""
         send_output(self._send, "output", f"{self._program}input:{named(place)}", data)
 
-    def hold_repeat(self, _: torch.Tensor) -> HeldOutput:
+    def hold_iteration(self, _: torch.Tensor) -> HeldOutput:
         """Hold nothing: repeats are told apart by whether they differ."""
         return _NotSent()
 

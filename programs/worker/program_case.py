@@ -16,7 +16,7 @@ from programs.program_request import InputsRequest, cpu_checks
 from programs.tape.cuda_draws import drawn_on_cuda
 from programs.tape.stream_warnings import stream_warnings
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
-from programs.worker.gpu.program_repeats import compare_repeats
+from programs.worker.gpu.program_iterations import compare_iterations
 from programs.worker.kernel_jobs import TooManyKernels
 from programs.worker.launches_work import coverage_by_work
 from programs.worker.output_tolerances import OutputTolerances, output_tolerances
@@ -32,7 +32,7 @@ from programs.worker.replayed import Replayed
 from programs.worker.tape_flags import tape_flags
 from programs.worker.tuned_kernels import tuned_warnings
 from worker.launch.comparison import NotCompared
-from worker.launch.gpu.repeat_findings import of_module
+from worker.launch.gpu.iteration_findings import of_module
 
 VALUE_DEPENDENT: Final = "value_dependent"
 _FLAGS: Final[dict[str, FlagKind]] = {
@@ -247,7 +247,7 @@ class _Case:
             if output.summary is not None and output.comparison is not None
         )
         if believed is not None and all(compared.matches):
-            await self._compare_repeats(replayed, believed, compared)
+            await self._compare_iterations(replayed, believed, compared)
         outcome.outputs = compared.outputs
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)
@@ -255,14 +255,14 @@ class _Case:
         checks = job.checks or () if is_on_gpu else cpu_checks(job.checks)
         outcome.verdict = judged(replayed, reference, compared, checks)
 
-    async def _compare_repeats(
+    async def _compare_iterations(
         self, replayed: Replayed, reference: Replayed, compared: ComparedProgram
     ) -> None:
         """Compare the timed repeats that came of a GPU, too."""
         if not replayed.repeats or replayed.times is None:
             return
         pool = self._attempt.context.comparing
-        found = await compare_repeats(pool, replayed.repeats, reference, self._tolerances)
+        found = await compare_iterations(pool, replayed.repeats, reference, self._tolerances)
         compared.matches += found.matches
         compared.findings += found.findings
         timing = amended(replayed.times.timing, compared_repeats=found.compared)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sweeps.search.measurement import MeasuredTime
 from sweeps.search.pruned import Pruned, Reason
 
-MOST_REPEATS = 1000
+MOST_ITERATIONS = 1000
 """Of one timing: the median is known to a fraction of what differs from launch to launch."""
 
 
@@ -62,7 +62,7 @@ def final_cut(times: Mapping[int, MeasuredTime], finalists: int, stage: str) -> 
 
 def _is_settled(time: MeasuredTime) -> bool:
     """Return whether more repeats would tell nothing more of it."""
-    return not time.noisy or time.repeats >= MOST_REPEATS
+    return not time.noisy or time.repeats >= MOST_ITERATIONS
 
 
 def _slower(

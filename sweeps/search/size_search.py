@@ -6,13 +6,13 @@ Deterministic: a driver that takes over from another, and is told the same, asks
 from collections.abc import Iterable, Sequence
 
 from sweeps.search.candidate import Build, Candidate, TimedRun
-from sweeps.search.halving import MOST_REPEATS, final_cut, next_round
+from sweeps.search.halving import MOST_ITERATIONS, final_cut, next_round
 from sweeps.search.measurement import MeasuredTime, Measurement
 from sweeps.search.pruned import Pruned, Reason, equal_cubin, unfit
 from sweeps.search.search_request import SearchRequest
 
 ROUND, FINAL = "round", "final"
-_FEWEST_REPEATS = 3
+_FEWEST_ITERATIONS = 3
 _MOST_MS = 60_000.0
 _PART_THAT_FITS = 0.7
 """Of the repeats that should fit into `max_ms`: what is asked for must be done in time."""
@@ -164,13 +164,13 @@ class SizeSearch:
     def _growth(self, number: int) -> float:
         """Return how many times the first round's repeats the round `number` has."""
         growth = self._asked.keep ** (1 - number)
-        return max(1.0, min(growth, MOST_REPEATS / self._asked.repeats))
+        return max(1.0, min(growth, MOST_ITERATIONS / self._asked.repeats))
 
     def _ask(self, index: int, stage: str, growth: float) -> None:
         max_ms = min(_MOST_MS, self._asked.max_ms * growth)
         repeats = round(self._asked.repeats * growth)
         if (fitting := self._fitting(index, max_ms)) is not None:
-            repeats = min(repeats, max(_FEWEST_REPEATS, fitting))
+            repeats = min(repeats, max(_FEWEST_ITERATIONS, fitting))
         run = TimedRun(index, stage, repeats, max_ms)
         if stage.startswith(ROUND):
             self._last_run[index] = run

@@ -289,7 +289,7 @@ def test_ops_that_no_graph_has_room_for_once_more_are_not_timed_and_it_says_so(
 
 def test_ops_are_not_timed_and_repeats_not_sent_where_nobody_asks_for_it() -> None:
     program = prepared(recorded(rows, doubled_and_added).tape, CPU)
-    order = replace(QUICK, entries=False, sends_repeats=False)
+    order = replace(QUICK, entries=False, sends_iterations=False)
     sent = SentTensors()
 
     result = timed(program, order, sent.hold, StandInDevice())

@@ -65,7 +65,7 @@ def test_thousands_of_outputs_of_repeats_are_held_by_few_descriptors(context: An
     outputs = SentOutputs(context, send)
     before = descriptors()
     tensor = torch.arange(1 << 14, dtype=torch.int32)
-    held = [outputs.hold_repeat(tensor + number) for number in range(2000)]
+    held = [outputs.hold_iteration(tensor + number) for number in range(2000)]
 
     assert descriptors() - before <= 256
     for number in (0, 1999):
@@ -74,7 +74,7 @@ def test_thousands_of_outputs_of_repeats_are_held_by_few_descriptors(context: An
     for one in held:
         one.drop()
     assert descriptors() == before
-    outputs.hold_repeat(tensor).drop()
+    outputs.hold_iteration(tensor).drop()
 
 
 def read(shared: Any) -> bytes:

@@ -15,9 +15,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
+from programs.gpu.iteration_outputs import octets_of
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.program_timing import TimedProgram
-from programs.gpu.repeat_outputs import octets_of
 from programs.gpu.timed_call import CallLaunches, GpuTimedCall, NotCapturable
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called

@@ -16,7 +16,7 @@ from launch.request.element import ITEM_BYTES
 from launch.request.launch_record import Timing
 from launch.request.launch_request import TraceRequest
 from launch.request.verdict import RunEnding
-from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
+from worker.gpu.timing_integrity.timed_iteration import TimedIteration
 from worker.pool.shared_bytes import Body
 
 
@@ -48,13 +48,13 @@ class PreparedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class SentRepeat:
+class SentIteration:
     """A timed run that is to be looked at, and what it left: elements in C order, by output.
 
     `unwritten`: of outputs with elements that it did not write, a bit for each, 1 for such.
     """
 
-    repeat: TimedRepeat
+    iteration: TimedIteration
     outputs: Mapping[str, Body]
     unwritten: Mapping[str, Body] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ class RunResult:
     outputs: Mapping[str, Body] = field(default_factory=dict)
     unwritten: Mapping[str, Body] = field(default_factory=dict)
     """For each output with unwritten elements: a bit per element, 1 if unwritten."""
-    repeats: list[SentRepeat] = field(default_factory=list)
+    repeats: list[SentIteration] = field(default_factory=list)
     """Timed runs that are to be compared with the reference, too."""
     keeps_state: bool = False
     """True if runs changed global variables of the kernel's module."""

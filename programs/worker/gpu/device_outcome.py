@@ -159,14 +159,14 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
     sent = SentTensors(*_by_place(outcome))
     replayed.calls += calls_of(tape, sent)
     _take_numbers(replayed, report, tape, said)
-    for number, repeat in enumerate(report.repeats):
+    for number, iteration in enumerate(report.repeats):
         data: dict[SentPlace, Body] = {
-            (repeat.call, at): body for at, body in _positions(outcome.repeats.get(number, {}))
+            (iteration.call, at): body for at, body in _positions(outcome.repeats.get(number, {}))
         }
-        returned = call_of(tape, repeat.call, SentTensors(data))
+        returned = call_of(tape, iteration.call, SentTensors(data))
         if returned is None:
-            raise Malformed(f"outputs of the timed repeat {repeat.repeat} are missing")
-        replayed.repeats.append(TimedCall(repeat.repeat, repeat.call, returned))
+            raise Malformed(f"outputs of the timed repeat {iteration.repeat} are missing")
+        replayed.repeats.append(TimedCall(iteration.repeat, iteration.call, returned))
     if report.ending == "finished" and not report.findings and not replayed.is_whole:
         raise Malformed("it ended well, but some outputs are missing")
 

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from programs.worker.replay_child import ReportedReplay
 from worker.compile.reports import Count, Report
-from worker.gpu.supervisor.launcher_protocol import MOST_REPEATS
+from worker.gpu.supervisor.launcher_protocol import MOST_ITERATIONS
 from worker.launch.launch_reports import ComparedOutput
 
 
-class _Repeat(Report):
+class _Iteration(Report):
     """A timed repeat whose outputs were sent, and which call's inputs it had."""
 
     repeat: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
@@ -45,7 +45,9 @@ class DeviceReport(ReportedReplay):
         default_factory=dict
     )
     """Of kernels by their short names: only those with something to say."""
-    repeats: Annotated[list[_Repeat], Field(max_length=MOST_REPEATS)] = Field(default_factory=list)
+    repeats: Annotated[list[_Iteration], Field(max_length=MOST_ITERATIONS)] = Field(
+        default_factory=list
+    )
 
 
 class DeviceReferenceReport(DeviceReport):

@@ -128,7 +128,7 @@ class ReplayTurn:
         """The reference's: it may add up in no fixed order, and only its time is of interest."""
         timing = self.timing
         if timing is not None:
-            timing = replace(timing, entries=False, sends_repeats=False)
+            timing = replace(timing, entries=False, sends_iterations=False)
         return replace(self, determinism=False, timing=timing)
 
 

@@ -39,13 +39,13 @@ from worker.gpu.launcher.loaded_kernel import LoadedKernel, load
 from worker.gpu.launcher.memory_checks import MemoryCheck
 from worker.gpu.launcher.run_outputs import Digests, RunOutputs, Send, digests_of, send_missing
 from worker.gpu.timing_integrity.fresh_values import TimedKernel
+from worker.gpu.timing_integrity.iteration_checker import Blocks
 from worker.gpu.timing_integrity.module_state import ModuleState
-from worker.gpu.timing_integrity.repeat_checker import Blocks
 from worker.gpu.timing_integrity.timed_runs import (
     FirstRun,
     TimedRuns,
     copies_of_first,
-    send_repeats,
+    send_iterations,
 )
 
 _LONG_STAGES = frozenset({"inputs", "run", "unwritten", "again", "timing"})
@@ -254,7 +254,7 @@ class DeviceRun:
             return {}
         report, left = found
         first = FirstRun(self._first_elements, self._missing)
-        names = send_repeats(self._send, self._contents, first, report, left)
+        names = send_iterations(self._send, self._contents, first, report, left)
         return report.to_json() | {"differing": None if runs.random else sorted(names)}
 
     @contextmanager

@@ -31,7 +31,7 @@ class TimingOrder:
     fresh_inputs: bool | Literal["values"] = False
     """Each repeat has buffers of its own, as far as there is memory: see `rotation`."""
     seed: int = 0
-    """Of the values of repeats, where each has values of its own: see `repeat_seeds`."""
+    """Of the values of repeats, where each has values of its own: see `iteration_seeds`."""
     values_ms: float = 5000.0
     """What making these values, and reruns on them, may take beside `max_ms`; three repeats are
     always made."""

@@ -15,7 +15,7 @@ from worker.gpu.launcher.statistics import enough_error, median_error
 MOST_SAMPLES = 10_000
 _FEWEST_SAMPLES = 3
 _PART_TO_WARM_UP = 0.25
-_SHORTEST_REPEAT_MS = 0.001
+_SHORTEST_ITERATION_MS = 0.001
 
 
 class Plan:
@@ -28,7 +28,7 @@ class Plan:
         self.order = order
         self.samples_us: list[float] = []
         self._started = time.monotonic()
-        self._repeat_ms = 0.0
+        self._iteration_ms = 0.0
         self._left_to_warm_up = 0
         self._queued = 0
         self._most = 1
@@ -41,9 +41,9 @@ class Plan:
         Runs that warm up take a quarter of the budget at most.
         """
         self._most = most
-        self._repeat_ms = max(self._spent_ms, _SHORTEST_REPEAT_MS)
+        self._iteration_ms = max(self._spent_ms, _SHORTEST_ITERATION_MS)
         left_ms = self.order.max_ms * _PART_TO_WARM_UP - self._spent_ms
-        affordable = max(0, int(left_ms / self._repeat_ms))
+        affordable = max(0, int(left_ms / self._iteration_ms))
         self._left_to_warm_up = max(0, min(self.order.warmup_repeats - 1, affordable))
 
     @property
@@ -57,9 +57,9 @@ class Plan:
             return min(self._left_to_warm_up, self._most)
         wanted = max(self.order.min_repeats, self._needed)
         wanted = max(min(wanted, self.order.max_repeats or wanted), _FEWEST_SAMPLES)
-        under_way_ms = (self._queued - len(self.samples_us)) * self._repeat_ms
+        under_way_ms = (self._queued - len(self.samples_us)) * self._iteration_ms
         left_ms = self.order.max_ms - self._spent_ms - under_way_ms
-        affordable = max(int(left_ms / self._repeat_ms), _FEWEST_SAMPLES - self._queued)
+        affordable = max(int(left_ms / self._iteration_ms), _FEWEST_SAMPLES - self._queued)
         return max(0, min(wanted - self._queued, affordable, self._most))
 
     def queue(self, count: int) -> None:
@@ -72,14 +72,14 @@ class Plan:
     def warmed_up(self, count: int, span_ms: float) -> None:
         """Take note of untimed runs that took so long one after the other."""
         if count > 1:
-            self._repeat_ms = max(span_ms / (count - 1), _SHORTEST_REPEAT_MS)
+            self._iteration_ms = max(span_ms / (count - 1), _SHORTEST_ITERATION_MS)
 
     def timed(self, samples_us: Sequence[float], span_ms: float) -> None:
         """Take note of timed runs."""
         self.samples_us += samples_us
         for one in samples_us:
             insort(self._ordered, one)
-        self._needed = repeats_needed(self._ordered)
+        self._needed = iterations_needed(self._ordered)
         self.warmed_up(len(samples_us), span_ms)
 
     @contextmanager
@@ -94,7 +94,7 @@ class Plan:
         return (time.monotonic() - self._started) * 1000
 
 
-def repeats_needed(ordered: Sequence[float]) -> int:
+def iterations_needed(ordered: Sequence[float]) -> int:
     """Return how many timings will tell the median well enough, those there are included.
 
     Its error falls with the square root of their number. Samples are in order.

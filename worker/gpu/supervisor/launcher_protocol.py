@@ -38,7 +38,7 @@ class LaunchOutcome:
     """Why, in words for a log; empty for `ok`."""
     result: dict[str, Any] | None = None
     """resources, modified_inputs, digest (of outputs, by name), differing (outputs of two runs;
-    None: run once), checked_repeats, differing_repeats, repeats (`TimedRepeat`s, of which
+    None: run once), checked_repeats, differing_repeats, repeats (`TimedIteration`s, of which
     the outputs were sent), module_state (see `ModuleState.report`), timing, findings, timings_ms,
     or `ceilings` where these were to be measured."""
     fault: dict[str, Any] | None = None
@@ -54,7 +54,7 @@ class LaunchOutcome:
     """Of outputs with elements that the kernel did not write: a bit for each element."""
     repeats: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
     """Outputs of timed runs that were chosen, by their place in `repeats` of the result."""
-    repeats_unwritten: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
+    iterations_unwritten: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
     stdout: bytes = b""
     """The output of the kernel and the driver, up to a limit."""
     signal: int | None = None
@@ -93,12 +93,13 @@ MAX_NAMES_CHARS = 16 << 20
 LEAST_SHARED_BYTES = 64 << 10
 """Launchers send less through the socket: each shared output is a descriptor here."""
 _Pieces = bytes | bytearray | SharedBytes
-MOST_REPEATS = 16
+MOST_ITERATIONS = 16
 """Timed runs whose outputs a launcher may send."""
-_REPEATS, _REPEATS_UNWRITTEN = (
-    [f"{kind}-{index}" for index in range(MOST_REPEATS)] for kind in ("repeat", "repeat_unwritten")
+_ITERATIONS, _ITERATIONS_UNWRITTEN = (
+    [f"{kind}-{index}" for index in range(MOST_ITERATIONS)]
+    for kind in ("repeat", "repeat_unwritten")
 )
-_OUTPUTS = ("output", "unwritten", *_REPEATS, *_REPEATS_UNWRITTEN)
+_OUTPUTS = ("output", "unwritten", *_ITERATIONS, *_ITERATIONS_UNWRITTEN)
 
 
 class LauncherProtocol:
@@ -202,8 +203,8 @@ class LauncherProtocol:
             stages=tuple(self._stages),
             outputs=self._whole("output"),
             unwritten=self._whole("unwritten"),
-            repeats=self._numbered(_REPEATS),
-            repeats_unwritten=self._numbered(_REPEATS_UNWRITTEN),
+            repeats=self._numbered(_ITERATIONS),
+            iterations_unwritten=self._numbered(_ITERATIONS_UNWRITTEN),
             stdout=stdout,
             signal=signal,
             clean=is_finished and bool(last.get("clean")),

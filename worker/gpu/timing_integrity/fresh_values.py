@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import SystemRandom
 
-from launch.buffers.repeat_seeds import repeat_seeds
+from launch.buffers.iteration_seeds import iteration_seeds
 from worker.gpu.launcher.contents import Contents
 from worker.gpu.launcher.guarded_buffers import Buffers, Pristine
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
 from worker.gpu.launcher.timing import TimedWork
-from worker.gpu.timing_integrity.repeat_checker import Blocks, empty_copies, poison_in
-from worker.gpu.timing_integrity.repeat_selection import PLACES, RepeatSelection
+from worker.gpu.timing_integrity.iteration_checker import Blocks, empty_copies, poison_in
+from worker.gpu.timing_integrity.iteration_selection import PLACES, IterationSelection
 from worker.gpu.timing_integrity.run_comparison import (
     ROW_BYTES,
     ComparisonTable,
@@ -26,13 +26,13 @@ from worker.gpu.timing_integrity.run_comparison import (
     Tallies,
     Tally,
 )
-from worker.gpu.timing_integrity.timed_repeat import RepeatsReport, TimedRepeat
+from worker.gpu.timing_integrity.timed_iteration import IterationsReport, TimedIteration
 
 MOST_IN_A_ROUND = 16
 """As many as a stopwatch queues at a time."""
 MOST_ROUND_BYTES = 2 << 30
 """Of the inputs and outputs that are kept of a round; one repeat always has room."""
-_FEWEST_REPEATS = 3
+_FEWEST_ITERATIONS = 3
 _LEAST_POISON_BYTES = 2
 """Of other values every 256th byte equals the poison by chance."""
 _ALIGN_BYTES = 256
@@ -73,7 +73,7 @@ class FreshValues:
         self._clear_registers = context.registers.clear
         self._job, self._timed, self._order = job, timed, order
         sizes = timed.contents.sizes_bytes
-        random = repeat_seeds(job.allocations, order.seed, 0)
+        random = iteration_seeds(job.allocations, order.seed, 0)
         self._random = {
             index: sizes[index]
             for index, one in enumerate(job.allocations)
@@ -90,7 +90,7 @@ class FreshValues:
         self._input_tallies = Tallies(self._memory, rows)
         self.modified: set[int] = set()
         """Allocations of random inputs that some repeat changed, though they are no outputs."""
-        self._selection = RepeatSelection(SystemRandom())
+        self._selection = IterationSelection(SystemRandom())
         first = list(timed.first)
         self._copies = [empty_copies(self._memory, timed.sets[0], first) for _ in range(PLACES)]
         self._turn = 0
@@ -113,18 +113,18 @@ class FreshValues:
         """The allocations whose values are others in each repeat."""
         return frozenset(self._random)
 
-    def report(self) -> tuple[RepeatsReport, list[Blocks]]:
+    def report(self) -> tuple[IterationsReport, list[Blocks]]:
         """Return what became of all repeats, and what each that is sent left."""
         chosen = self._selection.chosen
         sent = tuple(chosen.values())
         left = [self._copies[place] for place in chosen]
-        return RepeatsReport(self._repeats, self._differing, sent), left
+        return IterationsReport(self._repeats, self._differing, sent), left
 
     def _make_slots(self) -> list[_Slot]:
         """Take memory for a round: as many repeats as there is room for."""
         sizes = [*self._random.values(), *self._left.values()]
         slot_bytes = max(1, sum(map(_padded, sizes)))
-        wanted = min(MOST_IN_A_ROUND, max(self._order.min_repeats, _FEWEST_REPEATS))
+        wanted = min(MOST_IN_A_ROUND, max(self._order.min_repeats, _FEWEST_ITERATIONS))
         count = max(1, min(wanted, MOST_ROUND_BYTES // slot_bytes))
         at = self._memory.take(count * slot_bytes, _ALIGN_BYTES).address
         slots = []
@@ -166,10 +166,10 @@ class FreshValues:
         self._slot = 0
         made = 0
         for slot in self._slots[:count]:
-            repeat = self._repeats + made
-            if repeat >= _FEWEST_REPEATS and self._spent_s * 1000 > self._order.values_ms:
+            iteration = self._repeats + made
+            if iteration >= _FEWEST_ITERATIONS and self._spent_s * 1000 > self._order.values_ms:
                 break
-            self._make_values(slot, repeat)
+            self._make_values(slot, iteration)
             made += 1
             self._spent_s += time.monotonic() - started
             started = time.monotonic()
@@ -188,8 +188,8 @@ class FreshValues:
         self._input_tables = self._comparison.tables(pieces, self._input_block)
         self._input_tallies.clear()
 
-    def _make_values(self, slot: _Slot, repeat: int) -> None:
-        seeds = repeat_seeds(self._job.allocations, self._order.seed, repeat)
+    def _make_values(self, slot: _Slot, iteration: int) -> None:
+        seeds = iteration_seeds(self._job.allocations, self._order.seed, iteration)
         for index, address in slot.inputs.items():
             seed = seeds[self._job.allocations[index]["name"]]
             numbers = self._timed.contents.drawn(index, seed=seed)
@@ -266,11 +266,11 @@ class FreshValues:
         fresh.unload()
 
     def _choose(self, slot: int, rerun: Tally, first: Tally) -> None:
-        repeat = self._repeats + slot
+        iteration = self._repeats + slot
         self._differing += rerun.differing_bytes > 0
-        found = TimedRepeat(
-            repeat,
-            repeat_seeds(self._job.allocations, self._order.seed, repeat),
+        found = TimedIteration(
+            iteration,
+            iteration_seeds(self._job.allocations, self._order.seed, iteration),
             differing_bytes=rerun.differing_bytes,
             left_bytes=first.left_bytes,
             equals_first=not first.differing_bytes,

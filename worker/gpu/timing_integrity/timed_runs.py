@@ -17,13 +17,13 @@ from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.run_outputs import Output, RunOutputs, Send, send_missing
 from worker.gpu.launcher.timing import TimedWork
 from worker.gpu.timing_integrity.fresh_values import FreshValues, TimedKernel
-from worker.gpu.timing_integrity.repeat_checker import (
+from worker.gpu.timing_integrity.iteration_checker import (
     Blocks,
-    RepeatChecker,
+    IterationChecker,
     copies_of,
     has_room_for,
 )
-from worker.gpu.timing_integrity.timed_repeat import RepeatsReport, TimedRepeat
+from worker.gpu.timing_integrity.timed_iteration import IterationsReport, TimedIteration
 
 _COPIES = 2
 """Of what the kernel writes: the first run's, and the worst run's."""
@@ -56,12 +56,12 @@ class TimedRuns:
         self._memory = context.memory
         self._contents = timed.contents
         self._values: FreshValues | None = None
-        self._witness: RepeatChecker | None = None
+        self._witness: IterationChecker | None = None
         self._rotation = Rotation(timed.kernel, timed.pristine, timed.sets)
         if order.fresh_inputs == "values":
             self._values = FreshValues(context, job, timed, order)
         elif timed.first:
-            self._witness = RepeatChecker(context, timed.contents, timed.sets, timed.first)
+            self._witness = IterationChecker(context, timed.contents, timed.sets, timed.first)
 
     @property
     def work(self) -> TimedWork:
@@ -84,7 +84,7 @@ class TimedRuns:
         """Of these, the ones that a run changed, though they are no outputs."""
         return frozenset() if self._values is None else frozenset(self._values.modified)
 
-    def report(self, timed: int) -> tuple[RepeatsReport, list["Copies"]] | None:
+    def report(self, timed: int) -> tuple[IterationsReport, list["Copies"]] | None:
         """Return what became of the runs, the last `timed` of them, and what those sent left.
 
         None where they were not compared.
@@ -120,10 +120,10 @@ class FirstRun:
     missing: Mapping[str, Flags]
 
     def missing_in(
-        self, repeat: TimedRepeat, contents: Contents, outputs: Outputs
+        self, iteration: TimedIteration, contents: Contents, outputs: Outputs
     ) -> Mapping[str, Flags]:
         """Return which elements of a repeat's outputs it did not write."""
-        if repeat.seeds:
+        if iteration.seeds:
             return contents.surely_unwritten(outputs)
         return missing_later(contents, self.elements, self.missing, outputs)
 
@@ -139,20 +139,20 @@ def _octets(elements: bytes | Bytes) -> Bytes:
     return np.frombuffer(elements, np.uint8) if isinstance(elements, bytes) else elements
 
 
-def send_repeats(
-    send: Send, contents: Contents, first: FirstRun, report: RepeatsReport, left: list[Copies]
+def send_iterations(
+    send: Send, contents: Contents, first: FirstRun, report: IterationsReport, left: list[Copies]
 ) -> set[str]:
     """Send what the runs of a report left, and which elements they did not write.
 
     Return the outputs of those on the launch's own inputs that are not the first run's.
     """
     differing: set[str] = set()
-    for index, (repeat, copies) in enumerate(zip(report.sent, left, strict=True)):
+    for index, (iteration, copies) in enumerate(zip(report.sent, left, strict=True)):
         outputs = RunOutputs(contents, copies)
         outputs.send(send, f"repeat-{index}")
-        missing = first.missing_in(repeat, contents, outputs.elements)
+        missing = first.missing_in(iteration, contents, outputs.elements)
         send_missing(send, f"repeat_unwritten-{index}", missing)
-        if not repeat.seeds:
+        if not iteration.seeds:
             differing |= first.differing_in(outputs.elements)
         outputs.release()
     return differing

@@ -18,7 +18,7 @@ from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult
 from launch.request.reference_request import Reference
 from worker.compile.progress import CompilationFailed
-from worker.gpu.timing_integrity.repeat_selection import PLACES
+from worker.gpu.timing_integrity.iteration_selection import PLACES
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_order import CaseOrder
 from worker.launch.cases.judgement import Judgement, without_verdict

@@ -18,11 +18,11 @@ from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_order import CaseOrder
 from worker.launch.comparison import Actual, Compared, compare, not_checked
 from worker.launch.gpu.profile_lines import add_lines
-from worker.launch.gpu.timed_repeats import (
+from worker.launch.gpu.timed_iterations import (
     JudgedRepeats,
     Seeds,
-    add_repeats,
-    judge_repeats,
+    add_iterations,
+    judge_iterations,
     on_seeds,
 )
 from worker.launch.launch_files import LaunchFiles
@@ -72,7 +72,7 @@ class Judgement:
         outputs, files, matches = await self._outputs(case, run, result, expected)
         repeats = JudgedRepeats()
         if all(matches):
-            repeats = await self._judge_repeats(case, run, result, expected)
+            repeats = await self._judge_iterations(case, run, result, expected)
             matches += repeats.matches
         await self._order.stored.reach(case.index)
         self._files.add_stdout(result.stdout)
@@ -128,7 +128,7 @@ class Judgement:
             result.findings += [finding for finding in weak if finding is not None]
         return outputs, files, matches
 
-    async def _judge_repeats(
+    async def _judge_iterations(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
     ) -> JudgedRepeats:
         """Compare the timed runs that were sent, on their own inputs; add what is found of them."""
@@ -144,10 +144,10 @@ class Judgement:
             unasked: dict[str, ReturnMode] = dict.fromkeys(actual.outputs, "none")
             return await self._compare(case, run, actual, other, unasked)
 
-        judged = await judge_repeats(
+        judged = await judge_iterations(
             result.repeats, expect, compare_on, is_changed=result.keeps_state
         )
-        add_repeats(result, judged)
+        add_iterations(result, judged)
         return judged
 
     async def _compare(

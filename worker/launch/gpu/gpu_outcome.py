@@ -16,10 +16,10 @@ from launch.request.launch_request import TimingRequest
 from launch.request.verdict import RunEnding
 from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
-from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
-from worker.launch.gpu.repeat_findings import NONDETERMINISTIC, is_changed, of_module
+from worker.gpu.timing_integrity.timed_iteration import TimedIteration
+from worker.launch.gpu.iteration_findings import NONDETERMINISTIC, is_changed, of_module
 from worker.launch.launch_reports import read_findings
-from worker.launch.run import PreparedRun, RunResult, SentRepeat
+from worker.launch.run import PreparedRun, RunResult, SentIteration
 
 
 def order_of(
@@ -111,7 +111,7 @@ def result_of(
     match outcome.ending:
         case LaunchEnding.OK:
             _take_report(result, outcome.result or {}, launch)
-            _take_repeats(result, outcome)
+            _take_iterations(result, outcome)
             _take_state(result, outcome.result or {}, sources or {})
         case LaunchEnding.FAULT:
             _take_fault(result, outcome.fault or {}, cluster)
@@ -157,12 +157,12 @@ def _take_determinism(result: RunResult, reported: dict[str, Any]) -> None:
         result.findings.append(Finding(kind=NONDETERMINISTIC, message=message))
 
 
-def _take_repeats(result: RunResult, outcome: LaunchOutcome) -> None:
+def _take_iterations(result: RunResult, outcome: LaunchOutcome) -> None:
     """Note the timed runs that the launcher sent."""
     for index, said in enumerate((outcome.result or {}).get("repeats") or []):
         outputs = outcome.repeats.get(index, {})
-        unwritten = outcome.repeats_unwritten.get(index, {})
-        result.repeats.append(SentRepeat(TimedRepeat.from_json(said), outputs, unwritten))
+        unwritten = outcome.iterations_unwritten.get(index, {})
+        result.repeats.append(SentIteration(TimedIteration.from_json(said), outputs, unwritten))
 
 
 def _take_state(result: RunResult, reported: dict[str, Any], sources: Mapping[str, str]) -> None:

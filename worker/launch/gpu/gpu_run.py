@@ -22,8 +22,8 @@ from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.gpu.compiled_kernels import CompiledKernel, CompiledKernels
 from worker.launch.gpu.gpu_outcome import order_of, result_of
+from worker.launch.gpu.iteration_findings import STATE_KEPT
 from worker.launch.gpu.plausible_time import check_roofline
-from worker.launch.gpu.repeat_findings import STATE_KEPT
 from worker.launch.gpu.tool_reruns import UnexplainedFaults, rerun_under_tools
 from worker.launch.run import PreparedRun, RunResult, not_run
 

@@ -26,7 +26,7 @@ __all__ = ["draw_uniform", "pointer"]  # of kernels that tests write
 
 PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_sandbox",
         "result_channel", "statistics", "timing_plan", "module_globals", "peak_flops",
-        "output_memory", "repeat_selection", "run_comparison_ptx", "timed_repeat",
+        "output_memory", "iteration_selection", "run_comparison_ptx", "timed_iteration",
         "memory_checks_ptx", "register_clearing_ptx", "program_order", "op_fault"}  # fmt: skip
 PAGE = 2 << 20
 

@@ -13,7 +13,7 @@ import pytest
 from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.target import Target
-from launch.buffers.repeat_seeds import repeat_seed
+from launch.buffers.iteration_seeds import iteration_seed
 from tests.gpu.bound import Bound
 from tests.unit.worker.gpu import fake_cuda
 
@@ -217,7 +217,7 @@ def test_each_repeat_has_values_of_its_own(run):
     assert (found.checked_repeats, found.differing_repeats) == (50, 0)
     assert len(found.repeats) == 3
     for index, repeat in enumerate(found.repeats):
-        assert repeat["seeds"] == {"x_ptr": repeat_seed(SEED, repeat["repeat"], "x_ptr")}
+        assert repeat["seeds"] == {"x_ptr": iteration_seed(SEED, repeat["repeat"], "x_ptr")}
         assert is_right(found, index)
 
 

@@ -173,7 +173,7 @@ def test_outputs_of_timed_runs_come_by_their_numbers():
     ).outcome()
 
     assert outcome.repeats == {0: {"x": b"abc"}, 2: {"x": b"d"}}
-    assert outcome.repeats_unwritten == {2: {"x": b"\x80"}}
+    assert outcome.iterations_unwritten == {2: {"x": b"\x80"}}
 
 
 @pytest.mark.parametrize("kind", ["repeat-16", "repeat--1", "repeat-", "repeat-01", "repeat"])

@@ -3,7 +3,7 @@
 import pytest
 
 from worker.gpu.launcher.launcher_order import TimingOrder
-from worker.gpu.launcher.timing_plan import Plan, repeats_needed
+from worker.gpu.launcher.timing_plan import Plan, iterations_needed
 
 LONG_MS = 1e6
 
@@ -78,4 +78,4 @@ def test_what_is_paused_is_not_spent(monkeypatch):
 
 @pytest.mark.parametrize(("have", "needed"), [([], 0), ([5.0] * 3, 9), ([5.0] * 50, 50)])
 def test_how_many_are_needed(have, needed):
-    assert repeats_needed(have) == needed
+    assert iterations_needed(have) == needed

@@ -11,7 +11,7 @@ from programs.tape.read_tape import read_tape
 from programs.worker.gpu.device_outcome import replayed_of
 from tests.unit.programs.recorded import sent, vector_add
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
-from worker.launch.gpu.repeat_findings import of_module
+from worker.launch.gpu.iteration_findings import of_module
 
 pytestmark = pytest.mark.unit
 

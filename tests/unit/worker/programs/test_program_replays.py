@@ -109,7 +109,7 @@ async def test_only_of_the_program_ops_are_timed_and_repeats_sent(known):
     await both(launchers, known, timing=ProgramTimingOrder(max_ms=70.0))
 
     assert [order.timing.entries for order in launchers.orders] == [True, False]
-    assert [order.timing.sends_repeats for order in launchers.orders] == [True, False]
+    assert [order.timing.sends_iterations for order in launchers.orders] == [True, False]
     assert [order.timing.max_ms for order in launchers.orders] == [70.0, 70.0]
 
 

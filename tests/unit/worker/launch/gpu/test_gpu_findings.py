@@ -106,7 +106,7 @@ def test_a_timing_has_the_counts_of_what_became_of_its_runs() -> None:
     assert (ran.timing.repeats, ran.timing.checked_repeats, ran.timing.differing_repeats) == (
         50, 50, 3,
     )  # fmt: skip
-    assert [one.repeat.repeat for one in ran.repeats] == [7]
+    assert [one.iteration.repeat for one in ran.repeats] == [7]
     assert ran.deterministic is False
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from programs.gpu import repeat_outputs
-from programs.gpu.repeat_outputs import RepeatOutputs
+from programs.gpu import iteration_outputs
+from programs.gpu.iteration_outputs import IterationOutputs
 from tests.programs.timed_programs import SentTensors, digests
 
 
@@ -20,7 +20,7 @@ from tests.programs.timed_programs import SentTensors, digests
 class Watched:
     """Repeats that are watched, and what they send."""
 
-    outputs: RepeatOutputs
+    outputs: IterationOutputs
     sent: SentTensors
 
     def report(self) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def watched(checked: Mapping[int, Sequence[torch.Tensor]], chance: int = 1) -> W
     """Watch repeats that are to leave what was checked."""
     sent = SentTensors()
     known = {call: digests(one) for call, one in checked.items()}
-    return Watched(RepeatOutputs(known, Random(chance), digests, sent.hold), sent)
+    return Watched(IterationOutputs(known, Random(chance), digests, sent.hold), sent)
 
 
 def test_runs_that_differ_are_counted_and_one_of_them_is_sent() -> None:
@@ -75,7 +75,7 @@ def test_a_call_that_returns_no_tensor_is_compared_as_well() -> None:
 
 
 def test_large_outputs_are_sent_of_one_repeat_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeat_outputs, "MOST_SENT_BYTES", 500)
+    monkeypatch.setattr(iteration_outputs, "MOST_SENT_BYTES", 500)
     right, wrong = torch.ones(100), torch.zeros(100)
     outputs = watched({0: [right]})
     for number in range(20):
@@ -88,7 +88,7 @@ def test_large_outputs_are_sent_of_one_repeat_alone(monkeypatch: pytest.MonkeyPa
 
 
 def test_outputs_larger_than_is_sent_are_only_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeat_outputs, "MOST_SENT_BYTES", 399)
+    monkeypatch.setattr(iteration_outputs, "MOST_SENT_BYTES", 399)
     outputs = watched({0: [torch.ones(100)]})
     outputs.outputs.see(0, [torch.zeros(100)])
 
@@ -128,4 +128,4 @@ def test_no_more_is_held_of_a_batch_than_is_sent_of_it() -> None:
 def test_the_bytes_of_a_single_element_are_told_whatever_its_stride() -> None:
     column = torch.arange(6, dtype=torch.int32)[1::3][:1]
 
-    assert repeat_outputs.octets_of(column).tolist() == [1, 0, 0, 0]
+    assert iteration_outputs.octets_of(column).tolist() == [1, 0, 0, 0]

@@ -8,7 +8,7 @@ from worker.gpu.launcher.fault import JobFailed
 
 
 @dataclass(frozen=True, slots=True)
-class TimedRepeat:
+class TimedIteration:
     """One timed run whose outputs are sent; `repeat` counts from 0, runs to warm up are below 0.
 
     `seeds` are those of its random inputs by argument, empty where its inputs are the launch's.
@@ -29,8 +29,8 @@ class TimedRepeat:
         return asdict(self) | {"seeds": dict(self.seeds)}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> "TimedRepeat":
-        """Return the repeat that a launcher reports. Raises JobFailed."""
+    def from_json(cls, said: Mapping[str, Any]) -> "TimedIteration":
+        """Return the iteration that a launcher reports. Raises JobFailed."""
         try:
             return cls(**said)
         except TypeError as error:
@@ -38,12 +38,12 @@ class TimedRepeat:
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatsReport:
+class IterationsReport:
     """What is known of all timed runs: how many were compared with another one, and differed."""
 
     checked: int = 0
     differing: int = 0
-    sent: tuple[TimedRepeat, ...] = ()
+    sent: tuple[TimedIteration, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the members of a launcher's result that say so."""

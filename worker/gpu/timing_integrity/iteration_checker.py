@@ -16,7 +16,7 @@ from worker.gpu.launcher.guarded_buffers import Buffers
 from worker.gpu.launcher.guarded_memory import GuardedBlock, GuardedMemory
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.timing_integrity.run_comparison import Piece, Poison, Tallies, Tally
-from worker.gpu.timing_integrity.timed_repeat import RepeatsReport, TimedRepeat
+from worker.gpu.timing_integrity.timed_iteration import IterationsReport, TimedIteration
 
 MOST_RUNS = 10_200
 """Timed and to warm up: as many as a stopwatch makes at most."""
@@ -62,7 +62,7 @@ def poison_in(contents: Contents, allocation: int, *, least_bytes: int = 1) -> P
     return Poison(contents.poisons[allocation], item_bytes)
 
 
-class RepeatChecker:
+class IterationChecker:
     """Compares what each run leaves in `allocations` with `first`, copies of what one left."""
 
     def __init__(
@@ -94,7 +94,7 @@ class RepeatChecker:
             self._comparison.compare(table, self._tallies.address(self._seen))
             self._seen += 1
 
-    def report(self, timed: int) -> RepeatsReport:
+    def report(self, timed: int) -> IterationsReport:
         """Return what became of the runs, of which the last `timed` were not to warm up.
 
         `kept` holds what the one that is sent left. Raises CudaError.
@@ -102,18 +102,18 @@ class RepeatChecker:
         tallies = self._tallies.read(self._seen) if self._seen else []
         before = len(tallies) - timed
         worst = worst_of(tallies)
-        sent: tuple[TimedRepeat, ...] = ()
+        sent: tuple[TimedIteration, ...] = ()
         if worst is not None:
             tally = tallies[worst]
             sent = (
-                TimedRepeat(
+                TimedIteration(
                     worst - before,
                     differing_bytes=tally.differing_bytes,
                     left_bytes=tally.left_bytes,
                 ),
             )
         differing = sum(one.differing_bytes > 0 for one in tallies[before:])
-        return RepeatsReport(timed, differing, sent)
+        return IterationsReport(timed, differing, sent)
 
 
 def worst_of(tallies: Sequence[Tally]) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from launch.messages import Finding
 from launch.request.launch_record import Output
-from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
+from worker.gpu.timing_integrity.timed_iteration import TimedIteration
 
 STATE_KEPT = "state_kept"
 MISMATCH = "mismatch"
@@ -16,7 +16,7 @@ NONDETERMINISTIC = "nondeterministic"
 
 
 def of_mismatch(
-    repeat: TimedRepeat, outputs: Mapping[str, Output], output_bytes: int, *, is_changed: bool
+    iteration: TimedIteration, outputs: Mapping[str, Output], output_bytes: int, *, is_changed: bool
 ) -> Finding | None:
     """Return what a repeat whose outputs, of so many bytes, do not match shows; None if they do.
 
@@ -27,54 +27,58 @@ def of_mismatch(
     if not wrong:
         return None
     name, comparison = next(iter(wrong.items()))
-    kind, why = _explained(repeat, output_bytes, is_changed=is_changed)
+    kind, why = _explained(iteration, output_bytes, is_changed=is_changed)
     first = comparison.first_mismatch
     place = ""
     if first is not None:
         index = ", ".join(map(str, first.index))
         place = f" {name}[{index}] is {first.actual}, not {first.expected};"
     message = (
-        f"{_which(repeat)} does not match the reference, though the first run does:{place} "
+        f"{_which(iteration)} does not match the reference, though the first run does:{place} "
         f"{comparison.mismatched} of {comparison.compared} elements of {name} are wrong. {why}"
-        f"{_how_to_see(repeat)}"
+        f"{_how_to_see(iteration)}"
     )
     return Finding(
         kind=kind,
         argument=name,
         index=first.index if first is not None else None,
         message=message,
-        measure={"repeat": repeat.repeat, "mismatched": comparison.mismatched},
-        seeds=dict(repeat.seeds) or None,
+        measure={"repeat": iteration.repeat, "mismatched": comparison.mismatched},
+        seeds=dict(iteration.seeds) or None,
     )
 
 
-def of_left_out(repeat: TimedRepeat) -> Finding:
+def of_left_out(iteration: TimedIteration) -> Finding:
     """Return that a run left out what the first one wrote, where no reference says more."""
-    message = f"{_which(repeat)} did not write {_left(repeat)}.{_how_to_see(repeat)}"
-    seeds = dict(repeat.seeds) or None
+    message = f"{_which(iteration)} did not write {_left(iteration)}.{_how_to_see(iteration)}"
+    seeds = dict(iteration.seeds) or None
     return Finding(kind=STATE_KEPT, message=message, seeds=seeds)
 
 
-def _explained(repeat: TimedRepeat, output_bytes: int, *, is_changed: bool) -> tuple[str, str]:
+def _explained(
+    iteration: TimedIteration, output_bytes: int, *, is_changed: bool
+) -> tuple[str, str]:
     """Return the kind of finding, and why it is of that kind."""
-    if repeat.equals_first and repeat.seeds:
+    if iteration.equals_first and iteration.seeds:
         why = "It left what the first run left, though its inputs are others: an earlier result."
         return STATE_KEPT, why
-    if repeat.left_bytes and (repeat.differing_bytes or 2 * repeat.left_bytes >= output_bytes):
-        return STATE_KEPT, f"It did not write {_left(repeat)}: some runs leave out their work."
-    if repeat.seeds and repeat.differing_bytes:
+    if iteration.left_bytes and (
+        iteration.differing_bytes or 2 * iteration.left_bytes >= output_bytes
+    ):
+        return STATE_KEPT, f"It did not write {_left(iteration)}: some runs leave out their work."
+    if iteration.seeds and iteration.differing_bytes:
         why = (
             "A freshly loaded copy of the kernel makes something else of the same inputs: it keeps "
             "something from run to run, or its programs race (see the check determinism)."
         )
         return STATE_KEPT, why
-    if repeat.seeds:
+    if iteration.seeds:
         why = (
             "A freshly loaded copy of the kernel makes the same of these inputs: it keeps nothing, "
             "but is wrong for these values."
         )
-        if repeat.left_bytes:
-            why += f" It did not write {_left(repeat)}."
+        if iteration.left_bytes:
+            why += f" It did not write {_left(iteration)}."
         return MISMATCH, why
     if is_changed:
         why = "Its inputs are those of the first run, and variables of the module changed."
@@ -83,19 +87,19 @@ def _explained(repeat: TimedRepeat, output_bytes: int, *, is_changed: bool) -> t
     return NONDETERMINISTIC, why
 
 
-def _which(repeat: TimedRepeat) -> str:
-    return f"Timed run {repeat.repeat}" if repeat.repeat >= 0 else "A run to warm up"
+def _which(iteration: TimedIteration) -> str:
+    return f"Timed run {iteration.repeat}" if iteration.repeat >= 0 else "A run to warm up"
 
 
-def _left(repeat: TimedRepeat) -> str:
-    count = repeat.left_bytes
+def _left(iteration: TimedIteration) -> str:
+    count = iteration.left_bytes
     return f"{count} {'byte' if count == 1 else 'bytes'} of its outputs that the first run wrote"
 
 
-def _how_to_see(repeat: TimedRepeat) -> str:
-    if not repeat.seeds:
+def _how_to_see(iteration: TimedIteration) -> str:
+    if not iteration.seeds:
         return ""
-    seeds = ", ".join(f"{name} {seed}" for name, seed in repeat.seeds.items())
+    seeds = ", ".join(f"{name} {seed}" for name, seed in iteration.seeds.items())
     return f" Its inputs are those of a launch with these seeds: {seeds}."
 
 

@@ -12,9 +12,9 @@ from launch.messages import Finding
 from launch.request.bound_arguments import BoundArguments
 from launch.request.launch_record import ComparedRepeat
 from worker.launch.comparison import Actual, Compared
-from worker.launch.gpu.repeat_findings import NONDETERMINISTIC, of_left_out, of_mismatch
+from worker.launch.gpu.iteration_findings import NONDETERMINISTIC, of_left_out, of_mismatch
 from worker.launch.reference import Expected
-from worker.launch.run import RunResult, SentRepeat
+from worker.launch.run import RunResult, SentIteration
 
 Seeds = Mapping[str, int]
 """Of random inputs, by argument."""
@@ -33,8 +33,8 @@ class JudgedRepeats:
     reference_failed: bool = False
 
 
-async def judge_repeats(
-    sent: Sequence[SentRepeat], expect: Expect, compare: Compare, *, is_changed: bool
+async def judge_iterations(
+    sent: Sequence[SentIteration], expect: Expect, compare: Compare, *, is_changed: bool
 ) -> JudgedRepeats:
     """Compare what was sent, one after the other, until one does not match.
 
@@ -50,36 +50,36 @@ async def judge_repeats(
 
 
 async def _judge(
-    sent: SentRepeat,
+    sent: SentIteration,
     expect: Expect,
     compare: Compare,
     judged: JudgedRepeats,
     *,
     is_changed: bool,
 ) -> None:
-    repeat = sent.repeat
-    expected = await expect(repeat.seeds)
+    iteration = sent.iteration
+    expected = await expect(iteration.seeds)
     if expected is None:
-        if repeat.left_bytes and repeat.differing_bytes:  # values may decide what is written
-            judged.findings.append(of_left_out(repeat))
+        if iteration.left_bytes and iteration.differing_bytes:  # values may decide what is written
+            judged.findings.append(of_left_out(iteration))
         return
     if expected.failure is not None:
         judged.reference_failed = True
-        judged.findings.append(replace(expected.failure, seeds=dict(repeat.seeds) or None))
+        judged.findings.append(replace(expected.failure, seeds=dict(iteration.seeds) or None))
         return
     found = await compare(Actual(sent.outputs, sent.unwritten), expected)
     matches = all(found.matches) if found.matches else None
     judged.compared.append(
-        ComparedRepeat(repeat=repeat.repeat, seeds=dict(repeat.seeds), matches=matches)
+        ComparedRepeat(repeat=iteration.repeat, seeds=dict(iteration.seeds), matches=matches)
     )
     judged.matches += found.matches
     output_bytes = sum(map(len, sent.outputs.values()))
-    finding = of_mismatch(repeat, found.outputs, output_bytes, is_changed=is_changed)
+    finding = of_mismatch(iteration, found.outputs, output_bytes, is_changed=is_changed)
     if finding is not None:
         judged.findings.append(finding)
 
 
-def add_repeats(result: RunResult, judged: JudgedRepeats) -> None:
+def add_iterations(result: RunResult, judged: JudgedRepeats) -> None:
     """Add to a result what comparing its repeats showed: that says more than that they differ."""
     if judged.findings:
         result.findings = [one for one in result.findings if one.kind != NONDETERMINISTIC]

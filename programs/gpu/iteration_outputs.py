@@ -42,7 +42,7 @@ Hold = Callable[[torch.Tensor], HeldOutput]
 """Copies a tensor's elements, in C order, into the host's memory."""
 
 
-class RepeatOutputs:
+class IterationOutputs:
     """Holds what runs leave against `checked`. To be closed."""
 
     def __init__(
@@ -68,10 +68,10 @@ class RepeatOutputs:
 
         Drawn ahead, what others would take the place of is not copied; the device is not told.
         """
-        for repeat in range(self._expected, self._expected + count):
-            place = repeat if repeat < _DRAWN else self._chance.randrange(repeat + 1)
+        for iteration in range(self._expected, self._expected + count):
+            place = iteration if iteration < _DRAWN else self._chance.randrange(iteration + 1)
             if place < _DRAWN:
-                self._drawn[place : place + 1] = [repeat]
+                self._drawn[place : place + 1] = [iteration]
         self._expected += count
 
     def see(self, call: int, outputs: Sequence[torch.Tensor]) -> None:
@@ -81,17 +81,17 @@ class RepeatOutputs:
         pairs = zip(found, self._checked[call], sizes, strict=True)
         differing = sum(size for one, other, size in pairs if one != other)
         self._places = min(self._places, MOST_SENT_BYTES // max(1, sum(sizes)))
-        repeat = len(self._calls)
+        iteration = len(self._calls)
         self._calls.append(call)
         self._differing_bytes.append(differing)
-        if repeat == self._expected:
+        if iteration == self._expected:
             self.expect(1)
         if differing and (not self._worst or differing > self._differing_bytes[self._worst[0]]):
-            self._worst = [repeat, *self._worst[-1:]]
-        if self._hold is not None and repeat in self._chosen():
-            self._kept[repeat] = []
+            self._worst = [iteration, *self._worst[-1:]]
+        if self._hold is not None and iteration in self._chosen():
+            self._kept[iteration] = []
             for one in outputs:
-                self._kept[repeat].append(self._hold(one))
+                self._kept[iteration].append(self._hold(one))
             self._drop(self._kept.keys() - set(self._chosen()))
 
     def report(self) -> dict[str, object]:
@@ -118,8 +118,8 @@ class RepeatOutputs:
         self._drop(set(self._kept))
 
     def _drop(self, repeats: set[int]) -> None:
-        for repeat in repeats:
-            for one in self._kept.pop(repeat):
+        for iteration in repeats:
+            for one in self._kept.pop(iteration):
                 one.drop()
 
     def _chosen(self) -> list[int]:

@@ -7,7 +7,7 @@ can depend on it. Pure.
 from collections.abc import Callable
 from random import Random
 
-from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
+from worker.gpu.timing_integrity.timed_iteration import TimedIteration
 
 DRAWN = 3
 FARTHEST = 3
@@ -15,30 +15,30 @@ PLACES = DRAWN + FARTHEST
 """Where what the chosen runs left is kept: so many at a time."""
 
 
-class RepeatSelection:
+class IterationSelection:
     """Chooses among runs that are offered one after the other."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
         self._offered = 0
-        self._places: list[TimedRepeat | None] = [None] * PLACES
+        self._places: list[TimedIteration | None] = [None] * PLACES
 
-    def offer(self, repeat: TimedRepeat) -> list[int]:
+    def offer(self, iteration: TimedIteration) -> list[int]:
         """Return the places that the run takes, instead of others that were chosen before it."""
-        places = [*self._by_chance(), *self._among_farthest(repeat)]
+        places = [*self._by_chance(), *self._among_farthest(iteration)]
         for place in places:
-            self._places[place] = repeat
+            self._places[place] = iteration
         return places
 
     @property
-    def chosen(self) -> dict[int, TimedRepeat]:
+    def chosen(self) -> dict[int, TimedIteration]:
         """The chosen runs by place, none of them twice, those drawn by chance first."""
-        found: dict[int, TimedRepeat] = {}
+        found: dict[int, TimedIteration] = {}
         known: set[int] = set()
-        for place, repeat in enumerate(self._places):
-            if repeat is not None and repeat.repeat not in known:
-                known.add(repeat.repeat)
-                found[place] = repeat
+        for place, iteration in enumerate(self._places):
+            if iteration is not None and iteration.repeat not in known:
+                known.add(iteration.repeat)
+                found[place] = iteration
         return found
 
     def _by_chance(self) -> list[int]:
@@ -49,10 +49,10 @@ class RepeatSelection:
         self._offered += 1
         return [place] if place < DRAWN else []
 
-    def _among_farthest(self, repeat: TimedRepeat) -> list[int]:
+    def _among_farthest(self, iteration: TimedIteration) -> list[int]:
         for place, weight in zip(range(DRAWN, PLACES), _WEIGHTS, strict=True):
             holder = self._places[place]
-            if weight(repeat) > (weight(holder) if holder is not None else _NOTHING):
+            if weight(iteration) > (weight(holder) if holder is not None else _NOTHING):
                 return [place]
         return []
 
@@ -61,17 +61,17 @@ _Weight = tuple[int, int, int]
 _NOTHING: _Weight = (0, 0, 0)
 
 
-def _left(repeat: TimedRepeat) -> _Weight:
-    return repeat.left_bytes, int(repeat.equals_first), repeat.differing_bytes
+def _left(iteration: TimedIteration) -> _Weight:
+    return iteration.left_bytes, int(iteration.equals_first), iteration.differing_bytes
 
 
-def _repeating(repeat: TimedRepeat) -> _Weight:
-    return int(repeat.equals_first), repeat.left_bytes, repeat.differing_bytes
+def _repeating(iteration: TimedIteration) -> _Weight:
+    return int(iteration.equals_first), iteration.left_bytes, iteration.differing_bytes
 
 
-def _differing(repeat: TimedRepeat) -> _Weight:
-    return repeat.differing_bytes, repeat.left_bytes, int(repeat.equals_first)
+def _differing(iteration: TimedIteration) -> _Weight:
+    return iteration.differing_bytes, iteration.left_bytes, int(iteration.equals_first)
 
 
-_WEIGHTS: tuple[Callable[[TimedRepeat], _Weight], ...] = (_left, _repeating, _differing)
+_WEIGHTS: tuple[Callable[[TimedIteration], _Weight], ...] = (_left, _repeating, _differing)
 """By which a run takes each of the places: many of one kind must not keep another kind out."""

@@ -6,17 +6,17 @@ from launch.messages import Finding
 from launch.request.argument_binding import bind_arguments
 from launch.request.launch_record import Comparison, Output
 from launch.request.verdict import Evidence, Verdict, verdict_of
-from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
+from worker.gpu.timing_integrity.timed_iteration import TimedIteration
 from worker.launch.comparison import Actual, Compared
-from worker.launch.gpu.timed_repeats import JudgedRepeats, judge_repeats, on_seeds
+from worker.launch.gpu.timed_iterations import JudgedRepeats, judge_iterations, on_seeds
 from worker.launch.reference import Expected, no_reference
-from worker.launch.run import SentRepeat
+from worker.launch.run import SentIteration
 
 RIGHT, WRONG = b"right", b"wrong"
 
 
-def sent(repeat: int, left: bytes = RIGHT, **changes: object) -> SentRepeat:
-    return SentRepeat(TimedRepeat(repeat, {"x": 100 + repeat}, **changes), {"out": left})  # type: ignore[arg-type]
+def sent(repeat: int, left: bytes = RIGHT, **changes: object) -> SentIteration:
+    return SentIteration(TimedIteration(repeat, {"x": 100 + repeat}, **changes), {"out": left})  # type: ignore[arg-type]
 
 
 async def compare(actual: Actual, expected: Expected) -> Compared:
@@ -29,14 +29,14 @@ async def compare(actual: Actual, expected: Expected) -> Compared:
     return Compared({"out": Output(comparison=comparison)}, {}, {})
 
 
-async def judged(*repeats: SentRepeat, expected: Expected | None = None) -> JudgedRepeats:
+async def judged(*repeats: SentIteration, expected: Expected | None = None) -> JudgedRepeats:
     async def expect(seeds: Mapping[str, int]) -> Expected | None:
         asked.append(dict(seeds))
         return expected
 
     asked: list[dict[str, int]] = []
-    found = await judge_repeats(repeats, expect, compare, is_changed=False)
-    assert asked == [dict(one.repeat.seeds) for one in repeats[: len(asked)]]
+    found = await judge_iterations(repeats, expect, compare, is_changed=False)
+    assert asked == [dict(one.iteration.seeds) for one in repeats[: len(asked)]]
     return found
 
 

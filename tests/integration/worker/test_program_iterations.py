@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from programs.tape.schema import TensorMeta
-from programs.worker.gpu.program_repeats import compare_repeats
+from programs.worker.gpu.program_iterations import compare_iterations
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.replayed import Replayed, ReplayedTensor, TimedCall
 from worker.launch.launch_children import ENVIRONMENT
@@ -38,7 +38,7 @@ REFERENCE = Replayed(calls=[call(1.0), call(2.0)])
 
 async def test_repeats_that_match_are_told(pool):
     sent = [TimedCall(3, 0, call(1.0)), TimedCall(9, 1, call(2.0))]
-    found = await compare_repeats(pool, sent, REFERENCE, OutputTolerances())
+    found = await compare_iterations(pool, sent, REFERENCE, OutputTolerances())
 
     assert [(one.repeat, one.matches) for one in found.compared] == [(3, True), (9, True)]
     assert found.matches == [True, True]
@@ -47,7 +47,7 @@ async def test_repeats_that_match_are_told(pool):
 
 async def test_a_repeat_that_kept_the_other_calls_answer_is_the_finding(pool):
     sent = [TimedCall(3, 0, call(1.0)), TimedCall(7, 1, call(1.0)), TimedCall(9, 0, call(2.0))]
-    found = await compare_repeats(pool, sent, REFERENCE, OutputTolerances())
+    found = await compare_iterations(pool, sent, REFERENCE, OutputTolerances())
 
     assert [(one.repeat, one.matches) for one in found.compared] == [(3, True), (7, False)]
     (finding,) = found.findings
@@ -59,6 +59,8 @@ async def test_a_repeat_that_kept_the_other_calls_answer_is_the_finding(pool):
 async def test_inputs_that_the_reference_changed_are_no_part_of_a_repeat(pool):
     changed = {"inputs[0]": ReplayedTensor(META, bytes(256))}
     reference = Replayed(calls=[call(1.0) | changed, call(2.0)])
-    found = await compare_repeats(pool, [TimedCall(0, 0, call(1.0))], reference, OutputTolerances())
+    found = await compare_iterations(
+        pool, [TimedCall(0, 0, call(1.0))], reference, OutputTolerances()
+    )
 
     assert found.matches == [True]

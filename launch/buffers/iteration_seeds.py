@@ -14,16 +14,16 @@ Allocation = Mapping[str, Any]
 _BITS = 53  # every JSON reader keeps them
 
 
-def repeat_seed(seed: int, repeat: int, name: str) -> int:
+def iteration_seed(seed: int, iteration: int, name: str) -> int:
     """Return the seed of the random argument `name` in a repeat of a launch with `seed`."""
-    digest = sha256(f"{seed}/{repeat}/{name}".encode()).digest()
+    digest = sha256(f"{seed}/{iteration}/{name}".encode()).digest()
     return int.from_bytes(digest[:8], "little") & ((1 << _BITS) - 1)
 
 
-def repeat_seeds(allocations: Sequence[Allocation], seed: int, repeat: int) -> dict[str, int]:
+def iteration_seeds(allocations: Sequence[Allocation], seed: int, iteration: int) -> dict[str, int]:
     """Return the seeds of all random arguments in a repeat, by name."""
     return {
-        one["name"]: repeat_seed(seed, repeat, one["name"])
+        one["name"]: iteration_seed(seed, iteration, one["name"])
         for one in allocations
         if one["init"] is not None and "seed" in one["init"]
     }

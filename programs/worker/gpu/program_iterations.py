@@ -26,7 +26,7 @@ class ComparedRepeats:
     findings: list[Finding] = field(default_factory=list)
 
 
-async def compare_repeats(
+async def compare_iterations(
     pool: Pool,
     sent: Sequence[TimedCall],
     reference: Replayed,

@@ -6,8 +6,8 @@ import pytest
 
 from launch.messages import Finding
 from launch.request.launch_record import Comparison, Mismatch, Output
-from worker.gpu.timing_integrity.timed_repeat import TimedRepeat
-from worker.launch.gpu.repeat_findings import is_changed, of_mismatch, of_module
+from worker.gpu.timing_integrity.timed_iteration import TimedIteration
+from worker.launch.gpu.iteration_findings import is_changed, of_mismatch, of_module
 
 SEEDS = {"x_ptr": 11, "y_ptr": 12}
 
@@ -25,20 +25,20 @@ def output(*, matches: bool = False) -> Output:
     return Output(comparison=comparison)
 
 
-def found(repeat: TimedRepeat, *, changed: bool = False) -> Finding:
+def found(repeat: TimedIteration, *, changed: bool = False) -> Finding:
     finding = of_mismatch(repeat, {"out": output()}, 384, is_changed=changed)
     assert finding is not None
     return finding
 
 
 def test_a_repeat_that_matches_is_no_finding() -> None:
-    repeat = TimedRepeat(3, SEEDS, differing_bytes=1)
+    repeat = TimedIteration(3, SEEDS, differing_bytes=1)
 
     assert of_mismatch(repeat, {"out": output(matches=True)}, 384, is_changed=True) is None
 
 
 def test_a_repeat_that_did_nothing_is_told_with_the_seeds_of_its_inputs() -> None:
-    finding = found(TimedRepeat(12, SEEDS, differing_bytes=384, left_bytes=384))
+    finding = found(TimedIteration(12, SEEDS, differing_bytes=384, left_bytes=384))
 
     assert finding.kind == "state_kept"
     assert finding.seeds == SEEDS
@@ -51,20 +51,24 @@ def test_a_repeat_that_did_nothing_is_told_with_the_seeds_of_its_inputs() -> Non
 @pytest.mark.parametrize(
     ("repeat", "kind", "words"),
     [
-        (TimedRepeat(1, SEEDS, differing_bytes=9), "state_kept", "makes something else"),
-        (TimedRepeat(1, SEEDS, equals_first=True), "state_kept", "an earlier result"),
-        (TimedRepeat(1, SEEDS, left_bytes=384), "state_kept", "leave out their work"),
-        (TimedRepeat(1, SEEDS, left_bytes=4), "mismatch", "these values. It did not write 4 bytes"),
-        (TimedRepeat(1, SEEDS), "mismatch", "wrong for these values"),
-        (TimedRepeat(1, differing_bytes=9), "nondeterministic", "programs race, or"),
+        (TimedIteration(1, SEEDS, differing_bytes=9), "state_kept", "makes something else"),
+        (TimedIteration(1, SEEDS, equals_first=True), "state_kept", "an earlier result"),
+        (TimedIteration(1, SEEDS, left_bytes=384), "state_kept", "leave out their work"),
         (
-            TimedRepeat(-2, left_bytes=4, differing_bytes=4),
+            TimedIteration(1, SEEDS, left_bytes=4),
+            "mismatch",
+            "these values. It did not write 4 bytes",
+        ),
+        (TimedIteration(1, SEEDS), "mismatch", "wrong for these values"),
+        (TimedIteration(1, differing_bytes=9), "nondeterministic", "programs race, or"),
+        (
+            TimedIteration(-2, left_bytes=4, differing_bytes=4),
             "state_kept",
             "A run to warm up does not match",
         ),
     ],
 )
-def test_why_a_repeat_is_wrong_is_told_apart(repeat: TimedRepeat, kind: str, words: str) -> None:
+def test_why_a_repeat_is_wrong_is_told_apart(repeat: TimedIteration, kind: str, words: str) -> None:
     finding = found(repeat)
 
     assert finding.kind == kind
@@ -72,7 +76,7 @@ def test_why_a_repeat_is_wrong_is_told_apart(repeat: TimedRepeat, kind: str, wor
 
 
 def test_of_equal_inputs_a_changed_variable_tells_state_from_races() -> None:
-    assert found(TimedRepeat(1, differing_bytes=9), changed=True).kind == "state_kept"
+    assert found(TimedIteration(1, differing_bytes=9), changed=True).kind == "state_kept"
 
 
 def variable(**changes: Any) -> dict[str, Any]:
