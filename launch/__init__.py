@@ -1,1 +1,1 @@
-"""What a launch is and how it is judged. No HTTP, no Redis, no CUDA."""
+"""The definition of a launch and its judgement. No HTTP, no Redis, no CUDA."""

@@ -27,7 +27,7 @@ Value = bool | int | float | str | tuple[Any, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class OpaqueArgument:
-    """Stands for an argument that is there and is no number: only `is None` may be asked of it."""
+    """Represents an argument that is not a number: only `is None` may be asked of it."""
 
     name: str
 
@@ -46,7 +46,7 @@ class Expression:
     _node: ast.expr = field(compare=False, repr=False)
 
     def value(self, values: Mapping[str, Any]) -> Value:
-        """Return what it is for arguments with these `values`, some perhaps an OpaqueArgument.
+        """Evaluate it for arguments with these `values`, some perhaps an OpaqueArgument.
 
         Raises FormulaFailed: for a value that is not there, and for what Python would raise.
         """

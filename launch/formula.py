@@ -1,4 +1,4 @@
-"""How a formula of a request is read: bounded by length, characters, nesting and terms.
+"""Parses formulas in requests: bounded by length, characters, nesting and terms.
 
 Grids and the expressions of sweeps are this service's own grammars: read with Python's parser and
 walked node by node, where what is not on the list is refused. Nothing is evaluated as Python.
@@ -24,7 +24,7 @@ class FormulaFailed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a text must keep to before Python's parser sees it; `grammar` tells what is meant."""
+    """Limits that a text must meet before Python's parser sees it; `grammar` is for messages."""
 
     max_chars: int
     max_nodes: int
@@ -35,7 +35,7 @@ class Bounds:
 def parsed(text: str, bounds: Bounds) -> ast.expr:
     """Return the tree of a formula, of which no node was looked at.
 
-    Raises FormulaFailed for what is too long, too deep, too large, or no expression.
+    Raises FormulaFailed for texts that are too long, too deep, too large, or not an expression.
     """
     if len(text) > bounds.max_chars:
         raise FormulaFailed(f"longer than {bounds.max_chars} characters")
@@ -78,7 +78,7 @@ def _brackets(text: str) -> int:
 
 
 def _depths(tree: ast.AST) -> Iterator[int]:
-    """Yield the depth of every node, by a stack of its own."""
+    """Yield the depth of every node, with an explicit stack."""
     left: list[tuple[ast.AST, int]] = [(tree, 1)]
     while left:
         node, depth = left.pop()

@@ -1,4 +1,4 @@
-"""What a worker and the children of launches say to each other: one definition for both sides.
+"""Messages between a worker and the children of launches: one definition for both sides.
 
 Standard library only: children have no more, and a service that answers findings lacks NumPy.
 """
@@ -27,12 +27,12 @@ _NUMPY_BYTES = {
 CHECK_TIMEOUT = "check_timeout"
 """The slug of a failure: not the kernel took too long, but a check of it."""
 Place = Sequence[int]
-"""Where bytes lie in the body of an order's frame: offset and size."""
+"""The position of bytes in the body of an order's frame: offset and size."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TraceOrder:
-    """Which programs' accesses to record, and how many at most.
+    """The programs whose accesses to record, and the maximum number of accesses.
 
     `values` asks for what they make, too: as many values at most.
     """
@@ -43,7 +43,7 @@ class TraceOrder:
 
 
 MOST_BATCH_ELEMENTS = 1 << 16
-"""Of one tensor of a batch of programs: what stays in a processor's cache is fastest."""
+"""Limit of one tensor in a batch of programs: data in a processor's cache is fastest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class RunOrder(Order):
     checks: Sequence[str] = ()
     trace: TraceOrder | None = None
     batch_elements: int = MOST_BATCH_ELEMENTS
-    """How large the largest tensor of a batch of programs may be; one program always runs."""
+    """The maximum size of the largest tensor in a batch of programs; one program always runs."""
     fp_fusion: bool = True
     """The option `enable_fp_fusion`: products are fused with sums."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
@@ -78,7 +78,7 @@ class RunOrder(Order):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far an output may be from what was expected."""
+    """The allowed difference between an output and its expected values."""
 
     rtol: float = 0.0
     atol: float = 0.0
@@ -87,7 +87,7 @@ class Tolerance:
     """Of the elements compared; one that is not finite, should not have been, or that nobody wrote
     is never within it."""
     atol_scale: Literal["absolute", "rms"] = "absolute"
-    """`rms`: `atol` is a multiple of the root mean square of what was expected."""
+    """`rms`: `atol` is a multiple of the root mean square of the expected values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +137,7 @@ class OutputOrder:
     expected_dtype: str | None = None
     """NumPy's name; None: stored as the output is."""
     expected_bits: int | None = None
-    """Of mantissa that the expected elements were made with; None: as many as their type has."""
+    """Mantissa bits of the computation of the expected values; None: those of their type."""
     unwritten: Place | None = None
     expected_unwritten: Place | None = None
     tolerance: Tolerance = Tolerance()
@@ -145,7 +145,7 @@ class OutputOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOrder(Order):
-    """Look at outputs, by name, and compare them with what was expected; runs no user code.
+    """Summarise outputs by name, and compare them with expected values; runs no user code.
 
     `ir` is where the text lies of what ran, in TTIR, if its precision is in question, and
     `reference_ir` that of a kernel that is the reference.
@@ -172,11 +172,11 @@ class Finding:
     program: list[int] | None = None
     message: str
     diagnostics: list[Diagnostic] | None = None
-    """What a compiler said of a kernel that does not compile."""
+    """The compiler's messages for a kernel that does not compile."""
     measure: dict[str, float] | None = None
     """The numbers that it rests on, by name, with their unit where they have one."""
     seeds: dict[str, int] | None = None
-    """Of the random inputs that it was found with, by argument, where they are not the launch's."""
+    """The seeds of random inputs with the finding, by argument, if not the launch's own."""
     case: dict[str, Any] | None = None
     """The case that fuzzing found, as an item of `cases` would say it."""
 
@@ -192,52 +192,52 @@ class ModifiedInput:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """How a kernel ran; `deterministic` is null where it ran once."""
+    """The outcome of a kernel's run; `deterministic` is null if it ran once."""
 
     findings: list[Finding]
     modified: list[ModifiedInput]
     deterministic: bool | None
     finished: bool = True
-    """Whether no finding stopped it."""
+    """True if no finding stopped it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedOutput:
-    """What a reference returned for one output: NumPy's dtype name, and the shape."""
+    """A reference's result for one output: NumPy's dtype name, and the shape."""
 
     dtype: NumpyName
     shape: list[int]
     unchanged: bool = False
-    """It is an output in place, and each element is to be what it was before."""
+    """It is modified in place, and each element must keep its initial value."""
     scale: float | None = None
     """The root mean square of its finite elements, where the reference was doubted."""
 
     @property
     def size_bytes(self) -> int:
-        """What its elements take."""
+        """The size of its elements."""
         return prod(self.shape) * _NUMPY_BYTES[self.dtype]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceReport:
-    """What a reference expects of each output that it does not leave out."""
+    """A reference's expected values for each output that it returns."""
 
     outputs: dict[str, ExpectedOutput]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedOutput:
-    """One output in numbers, and against what was expected, as the record of a launch has them."""
+    """One output in numbers, and its comparison, as in the record of a launch."""
 
     summary: dict[str, Any] | None
     comparison: dict[str, Any] | None
     values: Any = None
     downgrade: Finding | None = None
-    """That it was made with less precision than what was expected."""
+    """The finding that it was computed with less precision than the expected values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareReport:
-    """What is to be known of each output."""
+    """The results for each output."""
 
     outputs: dict[str, ComparedOutput]

@@ -1,4 +1,4 @@
-"""What a profiler told of one run of a kernel, as the record of a launch has it. Only data."""
+"""A profiler's results for one run of a kernel, as in the record of a launch. Only data."""
 
 from pydantic import Field
 
@@ -25,7 +25,7 @@ class HotLine(Record):
 
 
 class HotInstruction(Record):
-    """An instruction of the kernel, and what a profiler counted at it."""
+    """An instruction of the kernel, with a profiler's counts."""
 
     address: int = Field(description="in bytes from where the kernel begins", examples=[512])
     text: str = Field(examples=["LDG.E R8, desc[UR6][R8.64]"])

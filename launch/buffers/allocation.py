@@ -58,27 +58,27 @@ class Leaf:
     dtype: str
     output: bool
     whole: bool = False
-    """Whether all of its allocation may be reached from it, as from a tensor's pointer in torch."""
+    """True if the whole allocation may be reached from it, as from a torch tensor's pointer."""
 
     @property
     def elements(self) -> int:
-        """How many elements it has."""
+        """The number of its elements."""
         return math.prod(self.shape)
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether its elements lie one behind the other, in C order."""
+        """True if its elements are contiguous in C order."""
         steps = [math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape))]
         return list(self.strides) == steps
 
     def covers(self, elements: int) -> bool:
-        """Whether it is plainly all of a memory of so many `elements`, one behind the other."""
+        """Return True if it is exactly a memory of `elements`, all contiguous."""
         return self.elements == elements and self.is_contiguous and not self.offset
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Memory of its own: a name, whether the kernel may change it, and its elements."""
+    """Separate memory: a name, whether the kernel may change it, and its elements."""
 
     name: str
     dtype: str

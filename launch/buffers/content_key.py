@@ -1,7 +1,7 @@
-"""What the first contents of an allocation follow from, as one short name for them.
+"""A short name for the initial contents of an allocation, from everything that determines them.
 
-Equal names are equal bytes, whoever makes them and when, so what was made once can be kept under
-its name. Names say nothing of whose contents they are: what is kept is kept for each caller apart.
+Equal names mean equal bytes, for any creator at any time, so contents can be cached by name. Names
+do not identify the owner, so each caller has a separate cache.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def content_key(described: Mapping[str, Any], layout: Leaf | None) -> str | None:
-    """Return the name of what an allocation starts with; `layout` is what it is filled through.
+    """Return the name of an allocation's initial contents; `layout` is the buffer that fills it.
 
     None where nothing is to be kept: it is poisoned, or of an upload that is not named by its
     content.

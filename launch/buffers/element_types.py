@@ -53,7 +53,7 @@ def stored(name: str) -> np.dtype[Any]:
 
 
 def is_float(name: str) -> bool:
-    """Whether a Triton type is one of the floating-point types."""
+    """Return True for a Triton floating-point type."""
     return name.startswith(("fp", "bf"))
 
 
@@ -110,5 +110,5 @@ def readable(elements: Array, name: str) -> Array:
 
 @cache
 def _numbers_of_bytes(name: str) -> Array:
-    """Return what each of the 256 elements of an fp8 type is: looked up faster than worked out."""
+    """Return a table of the 256 values of an fp8 type: lookups are faster than conversions."""
     return np.arange(256, dtype=np.uint8).view(STORED[name]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The first contents of a buffer: what each kind of initialiser makes, the same everywhere.
+"""The initial contents of a buffer for each kind of initialiser, the same on every machine.
 
 Random kinds are `numpy.random.Generator(numpy.random.Philox(seed))` and its methods `uniform`,
 `normal` and `integers`, in float64 or int64, then cast: anybody can make the same numbers.
@@ -50,7 +50,7 @@ def elements(init: dict[str, Any], count: int, dtype: str, uploaded: bytes) -> A
 
 
 def _repeated(value: Array, count: int, dtype: str) -> Array:
-    """Return the one element of `value` so many times."""
+    """Return the one element of `value`, repeated."""
     made = np.empty(count, stored(dtype))
     made[...] = cast(value, dtype)
     return made

@@ -1,4 +1,4 @@
-"""The seeds of a timed repeat that has inputs of its own.
+"""The seeds of a timed repeat with separate inputs.
 
 Worker and launcher make them of one number that the worker draws for each launch, after the kernel
 was sent: nobody can have prepared for these values. Whoever is told a repeat's seeds can post it as

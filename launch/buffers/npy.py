@@ -1,6 +1,6 @@
 """Reads and writes `.npy` bytes of plain numbers: no pickle, no objects, no structures.
 
-A file may come from anybody: `npy_header` reads its header, and checks it against its length.
+Files are untrusted: `npy_header` parses the header and checks it against the file's length.
 """
 
 from __future__ import annotations

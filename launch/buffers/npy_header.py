@@ -17,7 +17,7 @@ MAX_START_BYTES = 12 + MAX_HEADER_BYTES
 """All that stands before the elements."""
 MAX_RANK = 32
 _VERSIONS = {(1, 0): 10, (2, 0): 12}
-"""Where the header begins; version 3 only adds names of fields, which plain numbers lack."""
+"""The offset of the header; version 3 only adds names of fields, which plain numbers lack."""
 _DTYPE = re.compile(r"[<>|=](?:b1|[iu][1248]|f[248])")
 _FIELDS = {"descr", "fortran_order", "shape"}
 
@@ -28,7 +28,7 @@ class NotNpy(ValueError):
 
 @dataclass(frozen=True)
 class NpyHeader:
-    """What a .npy file says of its elements, which begin at byte `start`."""
+    """A .npy header's description of the elements, which begin at byte `start`."""
 
     descr: str
     """NumPy's name of the type, its byte order first."""
@@ -38,7 +38,7 @@ class NpyHeader:
 
     @property
     def size_bytes(self) -> int:
-        """What the elements take."""
+        """The size of the elements."""
         return math.prod(self.shape) * int(self.descr[2:])
 
 
@@ -82,7 +82,7 @@ def _read_fields(text: bytes, start: int) -> NpyHeader:
 def _literal(text: bytes) -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is odd in a stranger's text is not worth a log
+            warnings.simplefilter("ignore")  # oddities of untrusted text are not worth logging
             return ast.literal_eval(text.decode("latin-1"))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise NotNpy("its header cannot be read") from None

@@ -20,24 +20,24 @@ import numpy as np
 from launch.buffers.element_types import Array, cast
 
 DRAWS_A_STEP = 4
-"""Of 64 bits, by which `Philox.advance` counts."""
+"""Of 64 bits, the unit of `Philox.advance`."""
 _HALVES = 2 * DRAWS_A_STEP
 _SINGLE = 12
 """Elements at the begin of a stretch that are made one by one, so that it is known where each is.
 
 Of normal ones, one in 50 takes more draws than one: so many later, all are in step."""
 _SURE_PART = 0.9
-"""Of what is left of a stretch: so much is made at once without running past its end."""
+"""Share of the rest of a stretch that can be made at once without running past its end."""
 _SAMPLE = 4096
 
 Draw = Callable[[int], Array]
-"""Makes the next so many elements in full width."""
+"""Makes the next elements in full width."""
 DrawFrom = Callable[[np.random.Philox], Draw]
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """What one thread makes of the draws from `begin` to `end`, both in halves of draws."""
+    """The elements that one thread makes of the draws from `begin` to `end`, in half draws."""
 
     begin: int
     end: int
@@ -48,7 +48,7 @@ class _Stretch:
     draw: Draw
     parts: list[Array]
     places: dict[int, int]
-    """Where its first elements begin, and how many come before each."""
+    """The offsets of its first elements, and the number of elements before each."""
 
     def make(self) -> None:
         """Make elements until the next would begin at `end` or behind."""
@@ -124,7 +124,7 @@ def _firsts(stretches: list[_Stretch]) -> list[int] | None:
 def _join(
     made: Array, stretches: list[_Stretch], firsts: list[int], pool: ThreadPoolExecutor
 ) -> bool:
-    """Copy all stretches to their places; what is left is made where the last one ended."""
+    """Copy all stretches to their places; make the rest after the end of the last one."""
     starts, at = [], 0
     for one, first in zip(stretches, firsts, strict=True):
         starts.append(at - first)

@@ -1,6 +1,6 @@
-"""What memory holds before anybody wrote it: a value that no kernel is likely to mean.
+"""The contents of memory before the first write: a value that kernels hardly ever intend.
 
-The same on every device, so that what was left out shows in the same way everywhere.
+It is the same on every device, so that missing writes look the same everywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NAN = 0xFF
 _UNSIGNED_ZERO_NAN = 0x80
 """The only NaN of the fp8 types that have no negative zero; their 0xFF is a number."""
 _OTHER = 0x5C
-"""For a second run: what was written in neither run holds the poison of each."""
+"""For a second run: elements that neither run wrote hold the poison of each."""
 _UNLIKELY = 0xAB
 """For integers and booleans: bytes of 0xFF would be -1 or true, which many kernels mean."""
 
@@ -33,7 +33,7 @@ def poison_of(kind: np.dtype[Any], *, other: bool = False) -> int:
 
 
 def poisoned(count: int, kind: np.dtype[Any], *, other: bool = False) -> Array:
-    """Return `count` elements that nobody wrote."""
+    """Return `count` unwritten elements."""
     return np.full(count * kind.itemsize, poison_of(kind, other=other), np.uint8).view(kind)
 
 

@@ -41,7 +41,7 @@ def random_elements(init: dict[str, Any], count: int, dtype: str) -> Array:
 
 
 def _fill(made: Array, draw: Draw, dtype: str) -> None:
-    draw(0)  # refuses what is no distribution, however many elements there are
+    draw(0)  # refuses invalid distributions, even for zero elements
     for start in range(0, made.size, PIECE):
         piece = made[start : start + PIECE]
         piece[...] = cast(draw(piece.size), dtype)
@@ -66,7 +66,7 @@ def _draw_from(init: dict[str, Any], source: np.random.Philox) -> Draw:
 
 
 def _filled_on_threads(made: Array, init: dict[str, Any], dtype: str, threads: int) -> bool:
-    """Fill `made` on so many threads. False: one must do it. Raises RuntimeError."""
+    """Fill `made` with several threads. False: use one instead. Raises RuntimeError."""
     if init["kind"] != "uniform":
         source_of, draw_from = partial(_source_of, init), partial(_draw_from, init)
         return fill_on_threads(made, source_of, draw_from, dtype, threads, PIECE)
@@ -92,7 +92,7 @@ def _spans(count: int, number: int) -> Iterator[slice]:
 
 
 def _threads() -> int:
-    """Return how many threads may run at once; 1 behind walls that do not tell."""
+    """Return the number of threads that may run at once; 1 in sandboxes that hide it."""
     try:
         return min(len(os.sched_getaffinity(0)), MOST_THREADS)
     except OSError:

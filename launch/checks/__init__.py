@@ -1,4 +1,4 @@
-"""What is checked while a kernel runs: accesses, races, and the findings that come of them.
+"""Checks while a kernel runs: accesses, races, and the resulting findings.
 
 NumPy only; whatever runs the kernel calls these.
 """

@@ -1,4 +1,4 @@
-"""One access of a block to memory, as it is asked for: nothing was checked or touched yet."""
+"""One memory access of a block, before any check or effect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from launch.checks.addresses import Slot
 
 
 class Access(StrEnum):
-    """What a kernel does at an address."""
+    """An operation of a kernel at an address."""
 
     LOAD = "load"
     STORE = "store"
@@ -26,7 +26,7 @@ class Access(StrEnum):
 
 
 class Way(Enum):
-    """How a kernel makes an access."""
+    """The properties of an access."""
 
     UNMASKED = "unmasked"
     MASKED = "masked"
@@ -41,9 +41,9 @@ class Touch:
     pointers: Array
     size: int
     values: Array | None = None
-    """What a store writes; its shape is that of `pointers` or spreads to it."""
+    """The stored values; their shape is that of `pointers` or broadcasts to it."""
     semantics: str | None = None
-    """Triton's name of the memory semantics, `None` for what is not atomic."""
+    """Triton's name of the memory semantics, `None` for non-atomic accesses."""
     way: Way = Way.UNMASKED
 
 
@@ -54,16 +54,16 @@ class Lanes:
     touch: Touch
     slot: Slot
     live: Array | None
-    """Which of the pointers, `None`: all of them."""
+    """The active pointers, `None`: all of them."""
 
     @property
     def addresses(self) -> Array:
-        """Of these lanes, one behind the other."""
+        """The addresses of these lanes, in order."""
         return self._chosen(self.touch.pointers)
 
     @property
     def offsets(self) -> Array:
-        """Of these lanes in bytes, from the start of the memory."""
+        """The offsets of these lanes in bytes, from the start of the memory."""
         return (self.addresses - np.uint64(self.slot.first)).astype(np.int64)
 
     def cells(self, size: int) -> Array:
@@ -72,7 +72,7 @@ class Lanes:
 
     @property
     def values(self) -> Array | None:
-        """What these lanes store."""
+        """The values that these lanes store."""
         values, pointers = self.touch.values, self.touch.pointers
         if values is None:
             return None

@@ -1,8 +1,8 @@
 """Addresses that a kernel sees on a CPU: made up, far apart, and never dereferenced.
 
-Every argument has a terabyte of addresses of its own, its memory in the middle. So whatever a
-kernel adds to a pointer, its address says which argument it came from; aliases are told apart; and
-an access that nobody translated cannot touch anything.
+Every argument has a separate terabyte of addresses, with its memory in the middle. So whatever a
+kernel adds to a pointer, its address identifies the argument, even for aliases, and an untranslated
+access cannot touch anything.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Slot:
         return self.first + low * size, self.first + (high + 1) * size
 
     def holds(self, low: int, end: int) -> bool:
-        """Whether the addresses from `low` up to `end` are all within the argument's reach."""
+        """Return True if the addresses from `low` up to `end` all belong to the argument."""
         return self.reach[0] <= low and end <= self.reach[1]
 
 

@@ -1,4 +1,4 @@
-"""What a kernel prints: passed on up to a bound, then dropped."""
+"""The output of a kernel: passed on up to a bound, then dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LONGEST_OUTPUT_BYTES = 60 << 10
 
 
 class BoundedOutput(io.TextIOBase):
-    """Stands in for `sys.stdout`; says once that the rest is left out."""
+    """Replaces `sys.stdout`; reports once that the rest is omitted."""
 
     def __init__(self, stream: TextIO, longest_bytes: int = LONGEST_OUTPUT_BYTES) -> None:
         self._stream = stream
@@ -29,5 +29,5 @@ class BoundedOutput(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what was written."""
+        """Pass on the written text."""
         self._stream.flush()

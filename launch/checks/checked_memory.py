@@ -25,7 +25,7 @@ from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.messages import Finding
 
 MOST_LANES = 500_000
-"""Of all accesses together: a block access counts one for each of its lanes."""
+"""Of all accesses together: a block access counts one for each lane."""
 
 
 class Trace:
@@ -46,7 +46,7 @@ class Trace:
         self.truncated = False
 
     def wants(self, program: tuple[int, int, int] | None) -> bool:
-        """Whether accesses of `program` are kept."""
+        """Return True if accesses of `program` are recorded."""
         return not self._programs or program in self._programs
 
     def add(self, lanes: Lanes, place: KernelPlace) -> None:
@@ -79,7 +79,7 @@ class Trace:
         self._step += 1
 
     def to_json(self) -> bytes:
-        """Return what was kept, as the API shows it."""
+        """Return the recorded accesses in the API's form."""
         kept: dict[str, Any] = {"accesses": self.accesses, "truncated": self.truncated}
         if self.steps is not None:
             kept |= {"steps": self.steps.made, "steps_truncated": self.steps.truncated}

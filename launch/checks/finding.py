@@ -1,4 +1,4 @@
-"""What is found wrong while a kernel runs, in words that a learner understands."""
+"""Errors of a running kernel, described in terms that a learner understands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """Where a kernel is: the user's file, line and 1-based column, and the program."""
+    """The current position of a kernel: the user's file, line, 1-based column, and the program."""
 
     file: str | None
     line: int | None
@@ -41,9 +41,9 @@ class Conflict:
     """An access that another one gets in the way of, which nothing puts before or after it."""
 
     address: int
-    """Of the first lane that meets the other."""
+    """The first lane that conflicts with the other access."""
     other: KernelPlace | None
-    """Where the other was; `None`: another lane of the same store."""
+    """The position of the other access; `None`: another lane of the same store."""
     other_wrote: bool
     lanes: int
 
@@ -146,7 +146,7 @@ def outside_arguments(access: Access, address: int, lanes: int, place: KernelPla
 
 
 def misaligned(access: Access, slot: Slot, address: int, size: int, place: KernelPlace) -> Finding:
-    """Return the finding of an access that is not at a multiple of its own size in bytes."""
+    """Return the finding of an access whose address is not a multiple of its size in bytes."""
     offset = address - slot.first
     name = slot.leaf.name
     message = (

@@ -1,4 +1,4 @@
-"""One function of TTIR, followed value by value as far as precision hangs on it.
+"""Data flow of one TTIR function, as far as it matters for precision.
 
 Lines come in the order of the text; nothing is remembered but names. Reads hostile text: every line
 is looked at once, with patterns that do not backtrack.
@@ -14,7 +14,7 @@ BITS = {
     "f64": 53, "f32": 24, "imprecise": 14, "tf32": 11, "f16": 11, "bf16": 8, "f8E4M3FN": 4,
     "f8E4M3FNUZ": 4, "f8E4M3B11FNUZ": 4, "f8E5M2": 3, "f8E5M2FNUZ": 3,
 }  # fmt: skip
-"""Of the mantissa, the hidden one included. `imprecise`: what tensor cores add fp8 products in."""
+"""Bits of the mantissa with the hidden one. `imprecise`: tensor cores' sums of fp8 products."""
 LOW = frozenset(name for name, bits in BITS.items() if bits <= BITS["f16"] and name != "tf32")
 _NO_FLOAT_BITS = 64
 
@@ -37,7 +37,7 @@ _SCALES = frozenset({"arith.mulf", "arith.divf", "arith.negf"})
 _ROUNDS = frozenset({"arith.truncf", "tt.fp_to_fp"})
 _REDUCTIONS = frozenset({"tt.reduce", "tt.scan"})
 _LONGEST_SUM = 8
-"""Additions to what was added before: more are a loop that was unrolled."""
+"""Additions in a row: more of them are an unrolled loop."""
 
 
 def type_of(words: str) -> str | None:
@@ -69,7 +69,7 @@ class Reduced:
 
 @dataclass(slots=True)
 class FunctionScan:
-    """What one function does, as far as its lines were read."""
+    """The operations of one function, as far as its lines were parsed."""
 
     sightings: list[tuple[str, str, str]] = field(default_factory=list)
     """Kind of cause, type and line."""
@@ -80,7 +80,7 @@ class FunctionScan:
     carried_into: list[tuple[str, str, str]] = field(default_factory=list)
     """Callee, type and line of calls that get what comes from the iteration before."""
     adds_low: bool = False
-    """Whether it adds or multiplies floats of a low precision."""
+    """True if it adds or multiplies floats of a low precision."""
     least_loaded: int = _NO_FLOAT_BITS
     """The bits of the least precise floats that it reads from memory."""
     _regions: list[str | Reduced] = field(default_factory=list)
@@ -92,7 +92,7 @@ class FunctionScan:
     _summed: set[str] = field(default_factory=set)
     """Sums of such that are better for the moment."""
     _additions: dict[str, int] = field(default_factory=dict)
-    """How many additions in a row made a value, all in a low precision."""
+    """Return the number of additions in a row behind a value, all in a low precision."""
 
     def read(self, line: str) -> None:
         """Take the next line, without the blanks around it."""
@@ -107,7 +107,7 @@ class FunctionScan:
             self._regions.append(self._opened(line))
 
     def _opened(self, line: str) -> str | Reduced:
-        """Return what the region is of that `line` opens."""
+        """Return the kind of the region that `line` opens."""
         name = _name(line)
         if name in _REDUCTIONS:
             return Reduced("")

@@ -39,12 +39,12 @@ from launch.messages import (
 )
 
 _ACCESSES_RATIO = 4
-"""How many times the accesses of a first run a second one may make."""
+"""The maximum ratio of a second run's accesses to the first run's."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run: what to keep and to look for, and in which order."""
+    """Settings of a run: records, checks, and the order of programs."""
 
     checks: Sequence[str] = ()
     trace: Trace | None = None
@@ -53,7 +53,7 @@ class RunOptions:
     until: float | None = None
     """By `time.monotonic`: how long programs may be run one by one in a search for races."""
     touched: Collection[int] = ()
-    """The allocations of which to keep what is touched."""
+    """The allocations whose accesses to record."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Arguments that are no outputs: what they held before a kernel changed them."""
+"""Arguments that are not outputs: their contents before a kernel changed them."""
 
 from __future__ import annotations
 

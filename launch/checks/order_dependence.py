@@ -1,4 +1,4 @@
-"""Whether programs that run at once leave something else than if they ran one after the other.
+"""Detects whether concurrent programs give another result than programs in sequence.
 
 They do where one of them touches what another one changes, in another access. Programs of one batch
 only are held against each other, and only where an argument is accessed more than once.
@@ -24,7 +24,7 @@ _Pending = tuple[Cells, int, "Array | int"]
 
 @dataclass
 class _Touched:
-    """What this batch did to one allocation."""
+    """The effects of this batch on one allocation."""
 
     first_write: _Pending | None = None
     """While it is the only one, and nothing was entered into the table."""
@@ -49,7 +49,7 @@ class OrderDependence:
         self._owners: Owners | None = None
 
     def begin(self, numbers: Array) -> Array | None:
-        """Begin a batch; return what stands for its programs, `None` where one is alone."""
+        """Begin a batch; return the numbers of its programs, `None` for a single one."""
         self._touched.clear()
         self._owners = None
         if numbers.size == 1:
@@ -63,7 +63,7 @@ class OrderDependence:
         return self._owners.of_programs
 
     def wants_reads(self, allocation: int) -> bool:
-        """Whether reads are to be told: to write what is no output is suspect anyway."""
+        """Return True if reads must be reported: writes to inputs are suspect anyway."""
         return self._owners is not None and self._allocations[allocation].output
 
     def read(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:

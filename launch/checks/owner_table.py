@@ -1,4 +1,4 @@
-"""Who touched each element of an allocation, for quick looks at many programs at once."""
+"""The program that accessed each element of an allocation, for fast checks of many programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Suspected(BaseException):
 
 
 class Owners:
-    """The numbers that stand for programs in tables, from `floor` on: what is below is forgotten.
+    """The numbers of programs in tables, from `floor` on; smaller ones are forgotten.
 
     Two of them are no program's: that of atomic operations, and that of several programs at once.
     """
@@ -39,7 +39,7 @@ class Owners:
 
 
 class OwnerTable:
-    """One owner for each element: who came last, unless somebody else of those that count did."""
+    """One owner for each element: the last program, unless a relevant other one accessed it."""
 
     def __init__(self, count: int) -> None:
         self._owners = np.full(count, _NOBODY, np.int32)

@@ -16,7 +16,7 @@ from launch.messages import Finding, OutputOrder, Tolerance
 
 KIND = "precision_downgrade"
 _REFERENCE_BITS = {"float16": 11, "float32": 24, "float64": 53}
-"""Of NumPy's types that a reference may answer with."""
+"""NumPy types that a reference may return."""
 _LEAST_ROUNDINGS = 2.0
 """Below, rounding to the output's own type may be all that there is."""
 _FAINTEST = 7
@@ -32,7 +32,7 @@ _LARGEST = {
 _LARGEST_OF_SUMS = 5
 """Bits: an error so much larger than one rounding is a mistake, not rounding. Sums gather more."""
 _LEAST_SPREAD = 0.2
-"""Where only few elements are far off the kernel is wrong there, not imprecise."""
+"""If only few elements are far off, the kernel is wrong there rather than imprecise."""
 _NAMES = {
     "f64": "fp64", "f32": "fp32", "f16": "fp16", "tf32": "TF32", "f8E4M3FN": "fp8e4nv",
     "f8E5M2": "fp8e5", "f8E4M3FNUZ": "fp8e4b8", "f8E5M2FNUZ": "fp8e5b16",
@@ -135,7 +135,7 @@ def _numbers(measured: Measured) -> dict[str, float]:
 
 
 def _is_shown_by(cause: Cause, error: float) -> bool:
-    """Whether an error is of the size that a cause gives."""
+    """Return True if an error has the size that a cause explains."""
     most = _LARGEST.get(cause.kind, _LARGEST_OF_SUMS)
     return 2.0 ** -(cause.bits + _FAINTEST) <= error <= 2.0 ** -(cause.bits - most)
 

@@ -1,4 +1,4 @@
-"""What in a kernel's IR computes with less precision than the data it is given has.
+"""Finds operations in a kernel's IR with less precision than its data.
 
 The text of TTIR, from before or after Triton's passes, is read line by line, once: it may be
 anybody's. A cause alone proves nothing, as a kernel may well not need more; `precision` weighs it
@@ -22,12 +22,12 @@ MOST_TEXT_BYTES = 4 << 20
 """A larger text is not looked through."""
 MOST_CAUSES = 32
 _SIGNS = (b"f16", b"f8E", b"f64", b"tf32")
-"""None of these: every float is fp32 and stays it."""
+"""No cause: every float stays fp32."""
 _FUNCTION = re.compile(r"\s*tt\.func\b[^@]{0,100}@(\"[^\"]{1,1000}\"|[\w.$-]{1,1000})\(")
 
 
 class CauseKind(StrEnum):
-    """How precision is lost, the gravest first."""
+    """The causes of lost precision, the most serious first."""
 
     DOT_ACCUMULATOR = "dot_accumulator"
     ACCUMULATOR = "accumulator"
@@ -47,7 +47,7 @@ class Cause:
     """MLIR's name of the type, or `tf32`."""
     bits: int
     spot: Spot | None
-    """In the user's own file; None where nothing tells."""
+    """The line in the user's own file; None if unknown."""
 
     @property
     def file(self) -> str | None:
@@ -82,7 +82,7 @@ def causes_in(text: str) -> list[Cause]:
 
 
 def _functions(text: str) -> dict[str, FunctionScan]:
-    """Return what each function of a module does; what is outside of any has a name of its own."""
+    """Return the operations of each function in a module; top-level ones have a special name."""
     functions: dict[str, FunctionScan] = {}
     scan = functions.setdefault("", FunctionScan())
     for line in text.splitlines():
@@ -104,7 +104,7 @@ class _Sighting(NamedTuple):
 def _of(
     scan: FunctionScan, least_loaded: int, functions: Mapping[str, FunctionScan]
 ) -> Iterator[_Sighting]:
-    """Yield what a function does to the precision of its data.
+    """Yield the effects of a function on the precision of its data.
 
     `least_loaded` are the bits of the least precise floats that the kernel reads: to go down to
     these is what such kernels are for, unless it is done to better ones that were read.
@@ -123,7 +123,7 @@ def _of(
 
 
 def _adds(reduced: Reduced, functions: Mapping[str, FunctionScan]) -> bool:
-    """Whether what a reduction calls to combine two values adds or multiplies them."""
+    """Return True if the combining function of a reduction adds or multiplies."""
     seen: set[str] = set()
     left = list(reduced.callees)
     while left:
@@ -138,7 +138,7 @@ def _adds(reduced: Reduced, functions: Mapping[str, FunctionScan]) -> bool:
 
 
 _Callers = Mapping[str, Sequence[tuple[str, str]]]
-"""By function: who calls it, and the line of the call."""
+"""By function: its callers and the lines of the calls."""
 
 
 def _callers(functions: Mapping[str, FunctionScan]) -> _Callers:

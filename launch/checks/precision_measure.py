@@ -1,4 +1,4 @@
-"""How far a float output is from its reference, in the measures that tell a loss of precision.
+"""Measures the difference of a float output from its reference, to detect lost precision.
 
 Elements come in pieces, once; what is not finite on both sides is left out, as it is no matter of
 precision.
@@ -17,7 +17,7 @@ MANTISSA_BITS = {
     "fp64": 53, "fp32": 24, "fp16": 11, "bf16": 8, "fp8e4nv": 4, "fp8e4b8": 4, "fp8e5": 3,
     "fp8e5b16": 3,
 }  # fmt: skip
-"""Of an element, the hidden bit included."""
+"""Mantissa bits of an element with the hidden one."""
 _LEAST_EXPONENT = {
     "fp64": -1022, "fp32": -126, "fp16": -14, "bf16": -126, "fp8e4nv": -6, "fp8e4b8": -7,
     "fp8e5": -14, "fp8e5b16": -15,
@@ -31,17 +31,17 @@ class Measured:
     """The difference of one output. All are ratios."""
 
     error: float
-    """Root mean square of the difference, over that of what was expected."""
+    """Root mean square of the difference, relative to that of the expected values."""
     roundings: float
     """The same over what rounding to the output's type alone gives."""
     beyond_one_ulp: float
-    """Of the elements: more than one unit in the last place of the output's type apart."""
+    """Share of elements more than one unit in the last place apart, in the output's type."""
     spread: float
     """Mean over root mean square of the differences: near 0 where few elements differ a lot."""
     tolerance_used: float | None
-    """The largest difference over what is tolerated of it; None: nothing is."""
+    """The largest difference relative to its tolerance; None if the tolerance is zero."""
     reference_is_rounded: bool
-    """Whether all that was expected is in the output's own type."""
+    """True if all expected values are representable in the output's type."""
 
 
 MOST_MEASURED = 1 << 20
@@ -49,7 +49,7 @@ MOST_MEASURED = 1 << 20
 
 
 class PrecisionMeter:
-    """What is known of one output of `size` elements so far."""
+    """The measurements of one output of `size` elements so far."""
 
     def __init__(self, dtype: str, tolerance: Tolerance, size: int) -> None:
         self._dtype, self._tolerance = dtype, tolerance

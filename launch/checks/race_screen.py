@@ -1,7 +1,7 @@
-"""Quick looks at many programs at once: they tell no findings, only that there may be one.
+"""Fast checks of many programs at once: they report no findings, only suspicions.
 
-Whoever runs the programs then runs them again, one after the other, with checks that say what it
-is. So a look may suspect what turns out to be right, and must never pass what is wrong.
+After a suspicion the programs run again, one after the other, with checks that identify the error.
+So a fast check may suspect correct programs, but must never accept a wrong one.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from launch.checks.written_memory import Cells, WrittenBytes, WrittenElements
 
 
 class RaceScreen:
-    """Who read and who wrote each element of the outputs; each access is of whole elements."""
+    """The readers and writers of each element of the outputs; accesses cover whole elements."""
 
     checks_lanes = True
-    """Whether lanes of one write must not differ at one place."""
+    """True if lanes of one write must agree at a place."""
 
     def __init__(self, allocations: Sequence[Allocation]) -> None:
         self._allocations = allocations
@@ -34,13 +34,13 @@ class RaceScreen:
         self._owners = Owners(0, np.zeros(0, np.int64))
 
     def begin(self, numbers: Array) -> Array | None:
-        """Begin a batch of programs; return what stands for each of them."""
+        """Begin a batch of programs; return their numbers."""
         self._owners = Owners(0, numbers)
         self._updates.clear()
         return self._owners.of_programs
 
     def wants_reads(self, allocation: int) -> bool:
-        """Whether reads are to be told: to write what is no output is suspect anyway."""
+        """Return True if reads must be reported: writes to inputs are suspect anyway."""
         return self._allocations[allocation].output
 
     def read(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
@@ -77,7 +77,7 @@ class RaceScreen:
         self._table(self._writers, allocation).put(cells(), self._owners.atomics)
 
     def _known(self, allocation: int, size: int, owner: Array | None) -> Array | int:
-        """Return what stands for the owner in tables, of which only outputs have any."""
+        """Return the owner's number for tables, which only outputs have."""
         described = self._allocations[allocation]
         if not described.output or described.memory.itemsize != size:
             raise Suspected
@@ -109,11 +109,11 @@ class OrderScreen:
     meetings: RaceScreen | OrderDependence
 
     def begin(self, numbers: Array) -> Array | None:
-        """Begin a batch of programs; return what stands for each of them, if that is needed."""
+        """Begin a batch of programs; return their numbers if needed."""
         return self.meetings.begin(numbers)
 
     def wants_loads(self, allocation: int) -> bool:
-        """Whether loads from an allocation are to be told at all."""
+        """Return True if loads from an allocation must be reported at all."""
         if self.written_bytes is not None and self.written_bytes.wants(allocation):
             return True
         return self.meetings.wants_reads(allocation)

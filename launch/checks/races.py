@@ -1,4 +1,4 @@
-"""Finds programs of one launch that get in each other's way, from what each of them touched.
+"""Finds conflicts between programs of one launch, from their accesses.
 
 Programs are told here one after another; a GPU runs them in any order and at once. So two programs
 that touch one element, one of them to change it, race unless both do so atomically, or atomic
@@ -26,7 +26,7 @@ _RELEASES = frozenset({"RELEASE", "ACQUIRE_RELEASE"})
 
 @dataclass(frozen=True)
 class AccessStep:
-    """One access: its number among all of the launch, who did it, and whether atomically."""
+    """One access: its number in the launch, its program, and whether it is atomic."""
 
     number: int
     program: int
@@ -46,7 +46,7 @@ class AccessOrder:
         self._programs = programs
         self._running = _NOTHING
         self._known: Array | None = None
-        """Of each program the last step that the running one knows of; `None` for nothing."""
+        """The last step of each program that the running one knows of; `None` for none."""
         self._released: dict[int, Array] = {}
 
     def step(self, program: int, place: KernelPlace, *, atomic: bool) -> AccessStep:
@@ -66,7 +66,7 @@ class AccessOrder:
         return AccessStep(number, program, atomic)
 
     def synchronise(self, addresses: Array, semantics: str) -> None:
-        """Have the running program learn what was released at `addresses`, and release there."""
+        """Let the running program acquire releases at `addresses`, and release there."""
         every = np.unique(addresses).tolist()
         earlier = {
             id(known): known for known in map(self._released.get, every) if known is not None
@@ -108,7 +108,7 @@ _NOBODY = -1
 
 
 class _Cells:
-    """Who touched each cell of an allocation first and last: to read it, and to write it.
+    """The first and last reader and writer of each cell of an allocation.
 
     A cell is an element, or a byte from the first access on that is smaller than an element.
     """
@@ -131,7 +131,7 @@ class _Cells:
         return cells
 
     def differing(self, lanes: Lanes) -> Array:
-        """Return which lanes change what is in memory: atomic operations always do."""
+        """Return the lanes that change memory: atomic operations always do."""
         offsets, values, size = lanes.offsets, lanes.values, lanes.touch.size
         if values is None or values.dtype.itemsize != size:
             return np.ones(offsets.shape, np.bool_)
@@ -151,7 +151,7 @@ class Races:
         self._order = AccessOrder(math.prod(grid))
 
     def note(self, lanes: Lanes, place: KernelPlace) -> Conflict | None:
-        """Remember an access in bounds; return what it gets in the way of, if anything."""
+        """Record an access in bounds; return the access that it conflicts with, if any."""
         index, touch = lanes.slot.leaf.allocation, lanes.touch
         if index not in self._cells:
             self._cells[index] = _Cells(self._allocations[index])

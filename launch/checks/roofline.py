@@ -1,4 +1,4 @@
-"""What a kernel's time cannot be below on a device, and which share of the device it used.
+"""The minimum time of a kernel on a device, and the share of the device that it used.
 
 Only what must be so is claimed, so that no honest kernel is accused: what a run wrote into its
 outputs has to reach the L2 cache, what exceeds the cache has to pass the memory, and no kernel ends
@@ -17,7 +17,7 @@ MEDIAN_SLACK, MIN_SLACK = 0.95, 0.75
 """A median, or the least time, is impossible below this part of the floor: ceilings are measured,
 and single timings are known to a part of a microsecond only."""
 NOTHING_SLACK = 0.75
-"""Of the empty kernel's least time: how long a launch takes differs a little between kernels."""
+"""Share of the empty kernel's minimum time: launch times differ slightly between kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Ceilings:
         )
 
     def bytes_us(self, count: float) -> float:
-        """Return the least time that so many different bytes take to be read or written.
+        """Return the minimum time to read or write `bytes` different bytes.
 
         As many as the L2 cache holds may never pass the memory.
         """
@@ -60,13 +60,13 @@ class Ceilings:
         return max(count / self.l2_bytes_per_s, beyond / self.memory_bytes_per_s) * 1e6
 
     def bytes_ceiling(self, count: float) -> float:
-        """Return which ceiling so many bytes are a share of: that of where they have room."""
+        """Return the memory ceiling for so many bytes: that of the cache that holds them."""
         return self.l2_bytes_per_s if count <= self.l2_bytes else self.memory_bytes_per_s
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one run does: bytes that it wrote, and what the caller says of it (None: nothing).
+    """The work of one run: written bytes, and the caller's statements about it (None: nothing).
 
     `dtypes` are those of the buffers.
     """
@@ -97,7 +97,7 @@ class Roofline:
 
 
 def seen_under(ceilings: Ceilings, work: Work, median_us: float, min_us: float) -> Roofline:
-    """Return what the ceilings of a device say of a timing."""
+    """Return a device's ceilings applied to a timing."""
     bounds = list(_bounds(ceilings, work))
     floor = max(bounds, key=lambda bound: bound.least_us * bound.slack)
     return Roofline(
@@ -154,7 +154,7 @@ _FASTEST = {
     "i8": ("int8",),
     "u8": ("int8",),
 }
-"""What kernels multiply the elements of a type with where they can."""
+"""The factor types that tensor cores use for elements of a type."""
 
 
 def flops_ceiling(ceilings: Ceilings, dtypes: frozenset[str]) -> float | None:

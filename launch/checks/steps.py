@@ -1,4 +1,4 @@
-"""What chosen programs make, value by value in order: so that a page can step through a kernel.
+"""The values of chosen programs in order, so that a page can step through a kernel.
 
 Bounded in values and in elements. Programs are to run one at a time.
 """
@@ -17,7 +17,7 @@ from launch.checks.addresses import AddressSpace
 from launch.checks.finding import index_of
 
 MOST_ELEMENTS = 500_000
-"""Of all values together; one that is small, or of pointers, counts for more."""
+"""Limit of all values together; small values and pointers count for more."""
 _LEAST_COUNTED, _POINTER_COUNTED = 16, 4
 MOST_OF_ONE = 4096
 """Elements of one value; of a larger one these are the first, in row-major order."""

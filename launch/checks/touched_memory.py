@@ -1,6 +1,6 @@
-"""Which bytes of its memory a launch read, stored to, and changed atomically.
+"""The bytes of its memory that a launch read, stored to, and changed atomically.
 
-For who holds launches against each other; nothing is found here.
+For comparisons of launches; this module reports no findings.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TouchedMemory:
         octets[: octets.size // size * size].reshape(-1, size)[cells()] = 1
 
     def of(self, allocation: int) -> TouchedBytes:
-        """Return what was touched of an allocation that is watched."""
+        """Return the accesses to a watched allocation."""
         return self._flags[allocation]
 
 

@@ -1,7 +1,7 @@
-"""What of poisoned memory was written: elements of outputs, and bytes that loads may read.
+"""Tracks writes to poisoned memory: elements of outputs, and bytes that loads may read.
 
-Accesses are told by the cells they touch: a cell is as wide as the access, and cell 0 begins where
-the allocation does. A value alone cannot tell, as a kernel may mean the very bits of the poison.
+Accesses are tracked by cells: a cell is as wide as the access, and cell 0 begins where the
+allocation does. Values alone do not suffice, since a kernel may intend the bits of the poison.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class WrittenElements:
         }
 
     def wants(self, allocation: int) -> bool:
-        """Whether stores to an allocation are to be told."""
+        """Return True if stores to an allocation must be reported."""
         return allocation in self._stored
 
     def store(self, allocation: int, values: Array, cells: Cells) -> None:
@@ -57,7 +57,7 @@ class WrittenElements:
         stored[octets // memory.itemsize] = True
 
     def written(self, allocation: int) -> Array | None:
-        """Return which elements of an allocation somebody wrote; None: stores were not told."""
+        """Return the written elements of an allocation; None if stores were not reported."""
         stored = self._stored.get(allocation)
         if stored is None:
             return None
@@ -65,7 +65,7 @@ class WrittenElements:
         return written
 
     def unwritten(self, leaf: Leaf) -> Array | None:
-        """Return which elements of an output, in C order, nobody wrote; None: it has no such.
+        """Return the unwritten elements of an output in C order; None if there are none.
 
         An atomic operation is no store: what one made of the poison is not the poison any more.
         """
@@ -89,7 +89,7 @@ class WrittenBytes:
         }
 
     def wants(self, allocation: int) -> bool:
-        """Whether accesses to an allocation are to be told."""
+        """Return True if accesses to an allocation must be reported."""
         return allocation in self._written
 
     def write(self, allocation: int, cells: Array, size: int) -> None:
@@ -98,7 +98,7 @@ class WrittenBytes:
             self._flags(allocation, size)[cells] = _filled_with(1, size)
 
     def unwritten(self, allocation: int, cells: Array, size: int) -> Array | None:
-        """Return which of `cells` of `size` bytes have a byte that nobody wrote; None: no one."""
+        """Return those of `cells` of `size` bytes with an unwritten byte; None if none has."""
         if allocation not in self._written:
             return None
         missing = self._flags(allocation, size).take(cells) != _filled_with(1, size)

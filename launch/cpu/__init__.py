@@ -1,4 +1,4 @@
-"""Runs what the compiler made of a kernel, in NumPy: many programs at once, every access checked.
+"""Runs compiled IR in NumPy: many programs at once, with every access checked.
 
 No user Python runs here.
 """

@@ -1,4 +1,4 @@
-"""The memory that a kernel runs on: made as an order describes it, or what is there already."""
+"""The memory that a kernel runs on: created from an order, or existing already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the arguments of a launch to what the run form of its kernel is called with."""
+"""Converts the arguments of a launch to those of its kernel's run form."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def update(kind: str, elements: Array, index: Array, values: Array) -> None:
 
 
 def fetch_and_update(kind: str, elements: Array, index: Array, values: Array) -> Array:
-    """Do the same, and return what was there before each lane.
+    """Do the same, and return the old value for each lane.
 
     Lanes with a place of their own go together; those that meet go place by place.
     """
@@ -57,7 +57,7 @@ def fetch_and_update(kind: str, elements: Array, index: Array, values: Array) ->
 
 
 def _steps(kind: str, values: Array) -> Array:
-    """Return what is held after each row of values: the first is what was held before."""
+    """Return the value after each row of values; the first is the old value."""
     if kind == "xchg":
         return values
     found: Array = _operation(kind).accumulate(values, axis=0, dtype=values.dtype)
@@ -82,7 +82,7 @@ def _is_whole(values: Array) -> bool:
 
 
 def compare_and_swap(elements: Array, index: Array, expected: Array, values: Array) -> Array:
-    """Put each of `values` where its `expected` bits are; return what was there before."""
+    """Store each of `values` where memory equals its `expected` bits; return the old values."""
     bits = f"u{elements.itemsize}"
     cells, wanted, given = (
         np.ascontiguousarray(a).view(bits) for a in (elements, expected, values)

@@ -1,4 +1,4 @@
-"""Conditions, loops and early returns of programs that differ: who takes part is a mask.
+"""Conditions, loops and early returns of diverging programs, as masks of active programs.
 
 Where all programs of a batch decide alike, nothing is masked. Programs that do not take part
 calculate along, and what they calculate is dropped; only their accesses are held back.
@@ -46,14 +46,14 @@ class Branch:
         self._sides = _sides(condition, self._outer)
 
     def holds(self) -> bool:
-        """Have those take part for which it holds; tell whether there are any."""
+        """Activate the programs for which it holds; return whether there are any."""
         some, others = self._sides
         if some and others:
             self._programs.active = _both(self._condition, self._outer)
         return some
 
     def fails(self) -> bool:
-        """Have the others take part; tell whether there are any."""
+        """Activate the other programs; return whether there are any."""
         some, others = self._sides
         if some and others:
             self._programs.active = _both(~self._condition, self._outer)
@@ -96,7 +96,7 @@ class Rounds:
         self._passed: Values | None = None
 
     def passed(self, *values: Any) -> Values:
-        """Return what each program has as its result, were this its last round."""
+        """Return each program's result if this were its last round."""
         active = self._programs.active
         if self._passed is None or active is self._outer or active is None:
             self._passed = values
@@ -128,7 +128,7 @@ class Paths:
         self._left: tuple[Array | None, Values] | None = None
 
     def enters(self, block: int) -> bool:
-        """Have those take part that get to `block`; tell whether there are any."""
+        """Activate the programs that reach `block`; return whether there are any."""
         if block not in self._arrived:
             return False
         self._here = self._programs.active = self._arrived[block][0]
@@ -170,7 +170,7 @@ class Paths:
         self._left = _met(self._left, self._here, values)
 
     def end(self) -> Any:
-        """Have all take part again; return what each of them returned."""
+        """Activate all programs again; return each one's returned value."""
         self._programs.active = self._outer
         values = self._left[1] if self._left is not None else ()
         return values if len(values) > 1 else values[0] if values else None
@@ -179,7 +179,7 @@ class Paths:
 def _met(
     before: tuple[Array | None, Values] | None, who: Array | None, values: Values
 ) -> tuple[Array | None, Values]:
-    """Return who is there, and with what, when `who` come to those that were there `before`."""
+    """Return the arrived programs and their values after `who` join those that came `before`."""
     if before is None or before[0] is None or who is None:
         return who, values
     pairs = zip(values, before[1], strict=True)

@@ -15,12 +15,12 @@ Shape = tuple[int, ...]
 
 
 class TileMemory(Protocol):
-    """What descriptors ask of a memory."""
+    """The memory operations that descriptors need."""
 
     def load(
         self, pointer: Pointer, mask: Any, other: Any, shape: Shape, *, way: Way | None = None
     ) -> Array:
-        """Return what is at `pointer` where `mask` is true, `other` elsewhere."""
+        """Return the values at `pointer` where `mask` is true, `other` elsewhere."""
 
     def store(
         self, pointer: Pointer, value: Any, mask: Any, shape: Shape, *, way: Way | None = None
@@ -31,7 +31,7 @@ class TileMemory(Protocol):
         self, kind: str, pointer: Pointer, value: Any, mask: Any, shape: Shape, is_used: bool,
         *, semantics: str | None = None, way: Way | None = None,
     ) -> Any:  # fmt: skip
-        """Combine `value` with what is at `pointer` where `mask` is true."""
+        """Combine `value` with the memory at `pointer` where `mask` is true."""
 
 
 class TensorDescriptor:
@@ -146,7 +146,7 @@ class DescriptorAccesses:
     def descriptor_load(
         self, descriptor: TensorDescriptor, indices: Sequence[Array], shape: Shape
     ) -> Array:
-        """Return a block; what is outside of the tensor is its padding."""
+        """Return a block, with padding outside of the tensor."""
         pointer, inside = descriptor.places(indices)
         found = self._memory.load(
             pointer, inside, descriptor.padding, descriptor.block, way=Way.DESCRIPTOR
@@ -154,21 +154,21 @@ class DescriptorAccesses:
         return np.broadcast_to(found, (len(found), *descriptor.block)).reshape(len(found), *shape)
 
     def load_block(self, pointer: BlockPointer, checked: Sequence[int], nan: bool = False) -> Array:
-        """Return a block; what is outside along an axis in `checked` is 0, or NaN."""
+        """Return a block, with 0 or NaN out of bounds along an axis in `checked`."""
         where, inside = pointer.places(checked)
         padding = np.nan if nan else 0
         found = self._memory.load(where, inside, padding, pointer.block, way=Way.DESCRIPTOR)
         return np.broadcast_to(found, (len(found), *pointer.block))
 
     def store_block(self, pointer: BlockPointer, value: Array, checked: Sequence[int]) -> None:
-        """Put a block; what is outside along an axis in `checked` is left out."""
+        """Store a block, except out of bounds along an axis in `checked`."""
         where, inside = pointer.places(checked)
         self._memory.store(where, value, inside, pointer.block, way=Way.DESCRIPTOR)
 
     def descriptor_store(
         self, descriptor: TensorDescriptor, value: Array, indices: Sequence[Array]
     ) -> None:
-        """Put a block; what is outside of the tensor is left out."""
+        """Store a block, except outside of the tensor."""
         pointer, inside = descriptor.places(indices)
         block = value.reshape(len(value), *descriptor.block)
         self._memory.store(pointer, block, inside, descriptor.block, way=Way.DESCRIPTOR)
@@ -176,7 +176,7 @@ class DescriptorAccesses:
     def descriptor_reduce(
         self, kind: str, descriptor: TensorDescriptor, value: Array, indices: Sequence[Array]
     ) -> None:
-        """Combine a block with what is there."""
+        """Combine a block with memory."""
         pointer, inside = descriptor.places(indices)
         block = value.reshape(len(value), *descriptor.block)
         shape = descriptor.block

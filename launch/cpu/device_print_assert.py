@@ -1,4 +1,4 @@
-"""What a kernel says while it runs: its prints, and its assertions that do not hold."""
+"""The messages of a running kernel: its prints and failed assertions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DevicePrints:
         self._refuse(condition, words)
 
     def assume(self, condition: Array | bool) -> None:
-        """End the launch unless what a kernel has the compiler assume holds."""
+        """End the launch unless the kernel's assumption to the compiler holds."""
         self._refuse(condition, "tl.assume was given something that does not hold")
 
     def _refuse(self, condition: Array | bool, words: str) -> None:

@@ -11,7 +11,7 @@ import ctypes
 from functools import cache
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
-"""Of `mallopt`, in glibc's malloc.h."""
+"""Parameters of `mallopt`, from glibc's malloc.h."""
 _KEPT_BYTES = 1 << 30
 _STEP_BYTES = 16 << 20
 _LARGEST_BYTES = 32 << 20
@@ -20,7 +20,7 @@ _LARGEST_BYTES = 32 << 20
 
 @cache
 def keep_freed_memory() -> None:
-    """Have this process keep what it frees. Does nothing with another library than glibc."""
+    """Make this process keep freed memory. Does nothing with libraries other than glibc."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, _LARGEST_BYTES)

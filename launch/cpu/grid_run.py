@@ -45,7 +45,7 @@ from launch.cpu.programs import ProgramInstances
 from launch.messages import CHECK_TIMEOUT, RunOrder
 
 MOST_PROGRAMS_TO_SUSPECT = 1 << 31
-"""Their numbers fit the tables of who read and wrote what."""
+"""The maximum for the tables of readers and writers."""
 _FOR_RACES = 0.7
 _NEIGHBOURS = 32
 _MOST_SAMPLED_ACCESSES = 100_000
@@ -61,7 +61,7 @@ def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptio
     """Run the kernel once. Raises `Failure`, and `TooManyAccesses`."""
     total = math.prod(order.grid)
     watches_races = "racecheck" in how.checks
-    is_exact = how.trace is not None or form.prints  # what was printed cannot be taken back
+    is_exact = how.trace is not None or form.prints  # printed text cannot be withdrawn
     if is_exact or not watches_races:
         how = replace(how, until=None)
     if is_exact or (watches_races and total > MOST_PROGRAMS_TO_SUSPECT):
@@ -92,7 +92,7 @@ def _sample_of(suspected: SuspectedAt, total: int) -> Array:
 
 
 def _ended(ran: KernelRun, examined: str) -> KernelRun:
-    """Return a run that ends with its last finding, which says what was examined."""
+    """Return a run that ends with its last finding, which reports what was examined."""
     stopped = ran.stopped or ran.watch.findings.pop()
     said = f"{stopped.message} (There was time to look for races among {examined}.)"
     return replace(ran, stopped=replace(stopped, message=said))

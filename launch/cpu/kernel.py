@@ -1,4 +1,4 @@
-"""A run form as something to call: its text compiled, and given what it stands on."""
+"""A run form as a callable: its text compiled together with its runtime."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
 
 _UNEVEN = 8
-"""So many times fewer programs go through loops at once of which some may have fewer rounds."""
+"""The divisor of the batch size for loops in which programs may have different rounds."""
 _TENSOR_OPS = (
     "concatenate", "dot", "full", "gather", "histogram", "join", "reduce", "reshape", "scan",
     "select", "to_half", "transpose",
@@ -70,7 +70,7 @@ class Kernel:
         return max(1, most_elements // self._form.largest_tile)
 
     def run_batch(self, numbers: Array, arguments: Sequence[Any]) -> None:
-        """Run the programs of these numbers at once. Raises what a memory or assertion raises."""
+        """Run the programs with these numbers at once. Raises errors of memory and assertions."""
         self._programs.begin(numbers)
         with np.errstate(all="ignore"):
             self._function(*arguments)

@@ -23,14 +23,14 @@ class LocatedLanes:
 
     @property
     def shape(self) -> Shape:
-        """Return what the lanes spread to."""
+        """Return the shape that the lanes broadcast to."""
         shape: Shape = self._indices.shape
         if self.live is None:
             return shape
         return np.broadcast_shapes(shape, self.live.shape)
 
     def loaded(self, rest: Array) -> Array:
-        """Return what is there, and `rest` for lanes that are not live."""
+        """Return the contents, and `rest` for inactive lanes."""
         elements = self.elements[self._first :] if self._first else self.elements
         found: Array = elements.take(self._indices, mode="clip")
         return found if self.live is None else np.where(self.live, found.view(rest.dtype), rest)
@@ -86,16 +86,16 @@ class Rows(LocatedLanes):
 
     @property
     def shape(self) -> Shape:
-        """Return what the live lanes spread to."""
+        """Return the shape that the active lanes broadcast to."""
         return (*self._indices.shape[:-1], self._length)
 
     def loaded(self, rest: Array) -> Array:
-        """Return the rows, with `rest` behind what is live of them."""
+        """Return the rows, padded with `rest` after their active lanes."""
         starts, length, width = self._indices[..., 0], self._length, self._whole.shape[1]
         outer = _common(starts.shape, rest.shape[:-1])
         if outer != starts.shape:
             starts = np.broadcast_to(starts, outer)
-        if int(starts.max()) < len(self._whole):  # what is not live is there, too
+        if int(starts.max()) < len(self._whole):  # inactive lanes are in bounds, too
             found: Array = self._whole[starts]
         else:
             found = np.empty((*outer, width), self.elements.dtype)

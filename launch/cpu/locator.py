@@ -22,7 +22,7 @@ _MOST_KNOWN = 16
 
 
 class _Window(NamedTuple):
-    """What can be reached from an address in elements of a type: indices from `low` to `end`."""
+    """The elements of a type reachable from an address: indices from `low` to `end`."""
 
     allocation: int
     elements: Array
@@ -124,7 +124,7 @@ class Locator:
         return self._rows[key]
 
     def _counts(self, along: Array) -> bool:
-        """Whether each row of an array counts by one. The same array is often asked for again."""
+        """Return True if each row of an array counts by one; results are cached by array."""
         known = self._known.get(id(along))
         if known is None or known[0] is not along:
             if len(self._known) >= _MOST_KNOWN:
@@ -133,7 +133,7 @@ class Locator:
         return known[1]
 
     def _window(self, pointer: Pointer) -> _Window | None:
-        """Return what a pointer's lanes can reach, `None` where they do not begin together."""
+        """Return the range that a pointer's lanes can reach, `None` if they start apart."""
         key = pointer.origin, pointer.dtype
         if pointer.unit != pointer.dtype.itemsize or not pointer.origin:
             return None

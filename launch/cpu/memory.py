@@ -58,7 +58,7 @@ class ProgramMemory:
         *,
         way: Way | None = None,
     ) -> Array:
-        """Return what is at `pointer` where `mask` is true, `other` (or 0) elsewhere."""
+        """Return the values at `pointer` where `mask` is true, `other` (or 0) elsewhere."""
         live = self._live(mask, pointer)
         self._admit(Access.LOAD, pointer, live, None, shape, None, way)
         found: Array | None = None
@@ -115,7 +115,7 @@ class ProgramMemory:
         semantics: str | None = None,
         way: Way | None = None,
     ) -> Any:
-        """Combine every lane's value into memory; return what was there before, if it is used."""
+        """Combine every lane's value into memory; return the old values if they are used."""
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype) if is_used else None
         may_change_places = not is_used and kind != "xchg" and pointer.dtype.kind in "iu"
@@ -138,7 +138,7 @@ class ProgramMemory:
         *,
         semantics: str | None = None,
     ) -> Array:
-        """Put `value` where `expected` is, lane after lane; return what was there before."""
+        """Store `value` where memory equals `expected`, lane by lane; return the old values."""
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype)
         for lanes, cells in self._updated(pointer, None, wide, semantics, None, kind=None):

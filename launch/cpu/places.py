@@ -1,4 +1,4 @@
-"""Where a kernel is while its run form runs: the user's line, from the frames on the stack."""
+"""The position of a kernel while its run form runs: the user's line, from the stack's frames."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from launch.cpu.programs import ProgramId
 
 
 class InstancePlaces:
-    """The places of a run form's lines. Asked for only when something is to be told."""
+    """The positions of a run form's lines, computed only for reports."""
 
     def __init__(self, places: Sequence[Spot | None]) -> None:
         self._places = places

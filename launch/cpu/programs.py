@@ -1,4 +1,4 @@
-"""The programs that run at once: who they are, and which of them take part in what is done now."""
+"""The programs that run at once: their ids, and the mask of those active now."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ProgramInstances:
 
     @contextmanager
     def lanes(self, shape: tuple[int, ...]) -> Iterator[None]:
-        """Have every lane of tensors be a program of its own, that may decide for itself.
+        """Treat every lane of tensors as a separate program, with its own control flow.
 
         `shape` is theirs, the axis of programs last; within, leading axes have all lanes in order.
         """

@@ -1,4 +1,4 @@
-"""The task that runs a kernel's IR on the CPU, told in NumPy, every access checked.
+"""The task that runs a kernel's IR on the CPU, translated to NumPy, with every access checked.
 
 Runs no user Python; the IR is data. Its times say nothing of a GPU.
 """

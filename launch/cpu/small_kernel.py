@@ -1,6 +1,6 @@
 """A small kernel that a child runs when it has time, so that a real one finds all pages copied.
 
-It has the operations that most kernels have; what it computes nobody reads.
+It has the operations that most kernels have; its results are not used.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _reduced_by(combine: Combine, axis: int, tensor: Array) -> Array:
 
 
 def _of_programs(part: Array, made: Sequence[Array]) -> Array:
-    """Return `part` with as many programs, its last axis, as one of `made` has."""
+    """Return `part` with its last axis, the programs, as long as that of `made`."""
     count = max(new.shape[-1] if np.ndim(new) else 1 for new in made)
     if part.shape[-1] >= count:
         return part

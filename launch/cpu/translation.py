@@ -37,7 +37,7 @@ def translated(order: RunOrder, text: str) -> RunForm:
 
 @dataclass(frozen=True)
 class _Translation:
-    """All that a run form hangs on."""
+    """All inputs that determine a run form."""
 
     text: str
     stage: str

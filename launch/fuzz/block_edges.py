@@ -1,4 +1,4 @@
-"""Which extents of a launch may change, within what bounds, and which lengths are worth a try."""
+"""The extents of a launch that may change, their bounds, and the lengths worth trying."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from launch.fuzz.links import STRIDE, Links, names_of, next_power_of_2
 from launch.fuzz.subject import Subject
 
 MOST_ELEMENTS = 1 << 18
-"""Of all buffers of a case together, where the launch itself has less."""
+"""Limit of all buffers of a case together, unless the launch itself has more."""
 _PROMISE = re.compile("even|divis|multiple|align|mask|bound|tail|full|exact|pad", re.IGNORECASE)
 """In names of boolean constexprs that may say that an extent is a multiple of a block."""
 _BLOCK = re.compile("block|tile", re.IGNORECASE)
@@ -24,14 +24,14 @@ class MovableExtent:
 
     extent: int
     called: str
-    """What says it: a scalar, mostly."""
+    """The source of the extent: mostly a scalar."""
     lowest: int
     highest: int
     divisor: int
     lengths: tuple[int, ...]
 
     def allows(self, length: int) -> bool:
-        """Whether the launch could have this length instead."""
+        """Return True if the launch could have this length instead."""
         fits = self.lowest <= length <= self.highest
         return fits and length % self.divisor == 0
 
@@ -95,7 +95,7 @@ def _why_kept(subject: Subject, links: Links, extent: int) -> str | None:
 
 
 def _is_said(subject: Subject, constexpr: str, extent: int) -> bool:
-    """Whether it is a scalar that says an extent, and a block only happens to be as long."""
+    """Return True if it is a scalar for an extent that equals a block only by chance."""
     if not _BLOCK.search(constexpr):
         return False
     integers = subject.integers.items()

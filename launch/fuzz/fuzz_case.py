@@ -1,4 +1,4 @@
-"""One generated case: what it changes, and how a request would write it as an item of `cases`."""
+"""One generated case: its changes, and its form as an item of `cases` in a request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class NewValues:
 
 @dataclass(frozen=True, slots=True)
 class FuzzCase:
-    """What one case changes. `extents` are pairs of an extent and its new length."""
+    """The changes of one case. `extents` are pairs of an extent and its new length."""
 
     extents: tuple[tuple[int, int], ...] = ()
     values: tuple[NewValues, ...] = ()
@@ -67,12 +67,12 @@ class FuzzCase:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it changes nothing."""
+        """True if it changes nothing."""
         return not (self.extents or self.values or self.layouts)
 
     @property
     def kinds(self) -> list[str]:
-        """What it changes, in the words of a launch's record."""
+        """The changes in the terms of a launch's record."""
         strides = any(layout.kind != "shifted" for layout in self.layouts)
         alignment = any(layout.kind == "shifted" for layout in self.layouts)
         changed = {
@@ -85,7 +85,7 @@ class FuzzCase:
 
     @property
     def only_copies(self) -> bool:
-        """Whether only what comes out as it went in says something: all else may overflow."""
+        """True if only outputs that equal inputs are conclusive, since all others may overflow."""
         return any(each.pattern in OVERFLOWING for each in self.values)
 
 
@@ -101,7 +101,7 @@ def elements_of(case: FuzzCase, subject: Subject, links: Links) -> int:
 
 
 def words_of(case: FuzzCase, subject: Subject, links: Links) -> str:
-    """Return what a case changes, for people. Raises NotCertain."""
+    """Return the changes of a case for people. Raises NotCertain."""
     moved = links.follow(dict(case.extents))
     said = [f"{name} = {value}" for name, value in _integers(case, subject, moved).items()]
     if not said:
@@ -173,7 +173,7 @@ def _described(
 
 
 def is_written_small(case: FuzzCase, subject: Subject, links: Links) -> bool:
-    """Whether the patterns that list their values do so for few. Raises NotCertain."""
+    """Return True if patterns that list their values list few. Raises NotCertain."""
     shapes = shapes_of(case, subject, links)
     listed = [prod(shapes[each.buffer]) for each in case.values if each.pattern in LISTED]
     return all(0 < elements <= MOST_LISTED for elements in listed) and sum(listed) <= MOST_IN_ALL

@@ -1,6 +1,6 @@
-"""The cases of one fuzz: which, in what order, and what is not varied and why.
+"""The cases of one fuzz in their order, and the parts that are not varied, with reasons.
 
-A plan hangs on its subject and its seed alone, so the same seed makes the same cases again.
+A plan depends only on its subject and its seed, so the same seed gives the same cases.
 """
 
 import random
@@ -29,16 +29,16 @@ _SEED_BITS = 48
 _ORDINARY, _SHORT = 1100, 20
 """Lengths for cases that are about something else, and for those whose values are listed."""
 _SHARE_OF_VALUES, _SHARE_OF_LAYOUTS = 0.6, 0.25
-"""How often a case that changes several things changes the values of a buffer, or a layout."""
+"""Probability that a case with several changes changes a buffer's values, or a layout."""
 MOST_ARGUMENTS = 64
-"""Of a launch whose numbers are all compared with each other."""
+"""Limit for a launch whose numbers are all compared with each other."""
 _MOST_TRIED = 400
 """Cases that are looked at until there are enough: most are refused where hints forbid much."""
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzPlan:
-    """What may be varied in a subject, and what its cases are made with."""
+    """The parts of a subject that may be varied, and the inputs of its cases."""
 
     subject: Subject
     links: Links
@@ -50,12 +50,12 @@ class FuzzPlan:
 
     @property
     def varies(self) -> bool:
-        """Whether there is anything to vary."""
+        """True if there is anything to vary."""
         return bool(self.extents or self.buffers or self.layouts)
 
     @property
     def most_elements(self) -> int:
-        """What all buffers of a case may have together."""
+        """The limit of all buffers of a case together."""
         return max(MOST_ELEMENTS, sum(prod(each.shape) for each in self.subject.buffers.values()))
 
     @property
@@ -85,7 +85,7 @@ class FuzzPlan:
                 yield case
 
     def fits(self, case: FuzzCase) -> bool:
-        """Whether a case is of no more elements than one may have, and all its numbers certain."""
+        """Return True if a case is within the element limit, and all its numbers are certain."""
         try:
             shapes = shapes_of(case, self.subject, self.links)
             few = elements_of(case, self.subject, self.links) <= self.most_elements

@@ -1,4 +1,4 @@
-"""Where the elements of a buffer lie: rows further apart, elements further apart, another address.
+"""Layouts of a buffer: rows further apart, elements further apart, another address.
 
 Strides change only where scalars say them, and names tell whose they are. Addresses change only
 where the request asks for no alignment.
@@ -91,7 +91,7 @@ def _stem(buffer: str) -> str:
 
 
 def _likeness(tokens: set[str], stem: str) -> int:
-    """Return how much a stride's name says that it is of a buffer: `stride_am` of a_ptr."""
+    """Return how well a stride's name fits a buffer: `stride_am` for a_ptr."""
     if stem in tokens:
         return 100 + len(stem)
     if any(token.startswith(stem) and len(token) - len(stem) <= 2 for token in tokens):
@@ -102,7 +102,7 @@ def _likeness(tokens: set[str], stem: str) -> int:
 def _are_all_said(
     buffer: FuzzedBuffer, scalars: Sequence[StrideScalar], *, inner: bool = False
 ) -> bool:
-    """Whether scalars say every stride that matters; the innermost only where it is to change."""
+    """Return True if scalars give every relevant stride; the innermost only if it shall change."""
     said = {each.axis for each in scalars}
     outer = {axis for axis, extent in enumerate(buffer.shape[:-1]) if extent > 1}
     last = len(buffer.shape) - 1
@@ -128,7 +128,7 @@ def strides_of(
 def moved_strides(
     scalars: Sequence[StrideScalar], strides: Sequence[int]
 ) -> Iterator[tuple[str, int]]:
-    """Yield what the scalars of a buffer's strides come to."""
+    """Yield the new values of the scalars for a buffer's strides."""
     for each in scalars:
         yield each.scalar, strides[each.axis]
 

@@ -1,4 +1,4 @@
-"""Which numbers of a launch move together: extents, scalars, and the ends of random integers.
+"""The numbers of a launch that change together: extents, scalars, and bounds of integers.
 
 Equal extents are one; a scalar that equals one, or a product of those of a buffer, moves with it.
 Where a number may be explained in two ways, both must come to the same, or nothing moves.
@@ -21,27 +21,27 @@ STRIDE = re.compile(r"stride|pitch|(?<![a-z])ld[a-z]?(?![a-z])", re.IGNORECASE)
 """In names of scalars that are strides."""
 _SEED = re.compile("seed|philox", re.IGNORECASE)
 _LARGEST_PARAMETER = 16
-"""What no extent is may be something else entirely, up to here: a width, a count of groups."""
+"""Numbers up to this may be unrelated to any extent: a width, a count of groups."""
 _LARGEST_RATIO = 64
 
 
 class NotCertain(ValueError):
-    """It cannot be said what a number comes to when others move; the message says which."""
+    """A number cannot be derived when others change; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a launch comes to with other extents; only what is not as it was."""
+    """A launch's changed members after a change of extents."""
 
     integers: Mapping[str, int] = field(default_factory=dict)
     floats: Mapping[str, float] = field(default_factory=dict)
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     ends: Mapping[str, int] = field(default_factory=dict)
-    """Of random integers, exclusive, by buffer."""
+    """The exclusive bounds of random integers, by buffer."""
 
 
 class Links:
-    """What is linked in one subject, from its numbers and from names that say `stride`."""
+    """The links in one subject, from its numbers and from names that contain `stride`."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
@@ -75,16 +75,16 @@ class Links:
         return [name for name, value in found if extent in self._closure(value)]
 
     def is_derived(self, extent: int) -> bool:
-        """Whether an extent is a product of others, or how many blocks one of them has."""
+        """Return True if an extent is a product of others, or the number of blocks of one."""
         return bool(self._products.get(extent)) or bool(self._quotients(extent))
 
     def is_explained(self, number: int) -> bool:
-        """Whether a number is known to be an extent, a product of some, or a stride."""
+        """Return True if a number is known to be an extent, a product of some, or a stride."""
         is_known = number in self.extents or number in self._products
         return number <= 1 or is_known or number in self._kept_strides or number in self._counts
 
     def is_linked(self, name: str) -> bool:
-        """Whether a float is known to be a length, its root, or one divided by those."""
+        """Return True if a float is known to be a length, its root, or one divided by those."""
         return bool(self._forms[name])
 
     def unexplained(self, extent: int) -> str | None:
@@ -155,7 +155,7 @@ class Links:
         )
 
     def _moved(self, number: int, moving: _Moving) -> int:
-        """Return what a number comes to: however it is explained, it must be the same."""
+        """Return the new value of a number: all explanations must agree."""
         if number <= 1:
             return number
         if number not in moving.known:
@@ -166,7 +166,7 @@ class Links:
         return moving.known[number]
 
     def _ends(self, number: int, moving: _Moving) -> set[int]:
-        """Return what a number may come to."""
+        """Return the possible new values of a number."""
         found = {
             math.prod(self._moved(factor, moving) for factor in factors)
             for factors in self._products.get(number, ())
@@ -191,7 +191,7 @@ class Links:
 
     @cached_property
     def _forms(self) -> dict[str, list[tuple[int, Callable[[int], float]]]]:
-        """What each float may be of which length: that itself, its root, or one divided by it."""
+        """The possible lengths behind each float: itself, its root, or one divided by it."""
         lengths = sorted(self.extents | self._products.keys())
         return {
             name: [
@@ -218,7 +218,7 @@ class Links:
 
     @cached_property
     def _counts(self) -> dict[int, list[tuple[int, int]]]:
-        """How many blocks extents have that scalars say: by the count, extents and blocks."""
+        """Numbers of blocks for extents that scalars give: by the count, extents and blocks."""
         found: dict[int, list[tuple[int, int]]] = {}
         blocks = sorted(set(self._subject.blocks.values()))
         for whole in sorted(self.extents & self._said):
@@ -269,7 +269,7 @@ def _runs(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _are_related(number: int, extent: int, blocks: Iterable[int]) -> bool:
-    """Whether a number other than an extent looks as if it had been worked out from it."""
+    """Return True if a number that is not an extent seems to be computed from one."""
     if number == extent:
         return False
     padded = {-(-extent // block) * block for block in blocks} | {next_power_of_2(extent)}

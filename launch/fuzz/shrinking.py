@@ -51,7 +51,7 @@ def _fewer_changes(case: FuzzCase) -> Iterator[FuzzCase]:
 
 
 def _shorter(case: FuzzCase, plan: FuzzPlan) -> Iterator[FuzzCase]:
-    """Yield the case with one extent shorter; what it left as it is may shrink as well."""
+    """Yield the case with one extent shorter; members that it keeps may shrink, too."""
     lengths = dict(case.extents)
     for each in plan.extents:
         present = lengths.get(each.extent, each.extent)

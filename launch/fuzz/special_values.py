@@ -1,4 +1,4 @@
-"""Values that kernels stumble over, as initialisers of a request: whoever reads one can replay it.
+"""Values that often break kernels, as initialisers of a request, so that users can replay them.
 
 An initialiser that lists its values is made for small buffers alone.
 """
@@ -18,7 +18,7 @@ Pattern = Literal[
     "negative", "rising", "falling",
     "one_hot", "tiny", "huge", "extreme", "not_finite", "lowest", "highest",
 ]  # fmt: skip
-"""What the values of a buffer are like; the order is that in which they are tried."""
+"""The kinds of a buffer's values, in the order of trying."""
 MOST_LISTED = 512
 """Elements of a buffer whose values are listed."""
 MOST_IN_ALL = 8 * MOST_LISTED
@@ -67,7 +67,7 @@ def _why_kept(buffer: FuzzedBuffer, fixed: frozenset[str]) -> str | None:
 
 
 def patterns_of(buffer: FuzzedBuffer, subject: Subject, elements: int) -> list[Pattern]:
-    """Return the patterns that a buffer of so many elements may have."""
+    """Return the patterns that a buffer with so many elements may have."""
     return [pattern for pattern in get_args(Pattern) if _suits(pattern, buffer, subject, elements)]
 
 
@@ -127,7 +127,7 @@ _RANGES: Mapping[str, Callable[[str], tuple[float, float]]] = {
     "huge": lambda _: (-_HUGE, _HUGE),
     "tiny": lambda dtype: (-_TINY[dtype], _TINY[dtype]),
 }
-"""Of the patterns that are uniform, by dtype."""
+"""The uniform patterns by dtype."""
 
 
 def _listed(pattern: Pattern, buffer: FuzzedBuffer, elements: int, seed: int) -> list[Any]:

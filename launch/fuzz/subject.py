@@ -1,4 +1,4 @@
-"""What is fuzzed: one case of a launch, as far as its request and its kernel's parameters say it.
+"""The subject of fuzzing: one case of a launch, as described by the request and the kernel.
 
 Nothing is guessed here; what a number has to do with another is for `links` to say.
 """
@@ -35,19 +35,19 @@ class FuzzedBuffer:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether its strides are those of C order."""
+        """True if its strides are those of C order."""
         wanted = contiguous_strides(self.shape)
         triples = zip(self.shape, self.strides, wanted, strict=True)
         return all(extent == 1 or stride == own for extent, stride, own in triples)
 
     @property
     def is_input(self) -> bool:
-        """Whether the kernel may read what the request put there."""
+        """True if the kernel may read the contents from the request."""
         return self.init is not None
 
     @property
     def is_index_like(self) -> bool:
-        """Whether its integers may be positions in another buffer."""
+        """True if its integers may be positions in another buffer."""
         return self.is_input and not is_floating(self.dtype)
 
 
@@ -78,7 +78,7 @@ class Subject:
 
     @property
     def is_grid_literal(self) -> bool:
-        """Whether the request counts its programs itself, so that no extent can change."""
+        """True if the request gives the number of programs itself, so that no extent can change."""
         return not self.grid.names
 
     @property
@@ -88,7 +88,7 @@ class Subject:
 
     @property
     def float_outputs_only(self) -> bool:
-        """Whether no output is of integers."""
+        """True if no output has integers."""
         return all(is_floating(each.dtype) for each in self.buffers.values() if each.output)
 
 

@@ -1,1 +1,1 @@
-"""References and comparisons: what a kernel's outputs should be, and how far they are from it."""
+"""References and comparisons: expected outputs, and the differences from them."""

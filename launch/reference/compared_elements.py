@@ -1,4 +1,4 @@
-"""What is known of a comparison so far: the numbers of a launch's record, whoever compares.
+"""The state of a comparison: the numbers of a launch's record, for every comparing side.
 
 Elements are compared by NumPy on the host, or by torch where they lie; here they are counted alike.
 """
@@ -18,21 +18,21 @@ from launch.reference.mismatch_map import MismatchMap
 
 @dataclass(slots=True)
 class ComparedElements:
-    """Of two arrays of one shape; what neither side wrote is not `compared`."""
+    """Counts of two arrays of one shape; elements unwritten on both sides are not `compared`."""
 
     shape: tuple[int, ...]
     tolerance: Tolerance
     compared: int = 0
     mismatched: int = 0
     nonfinite: int = 0
-    """Of those mismatched: one side is not finite, or both are and not the same."""
+    """Mismatches with one side not finite, or both not finite and different."""
     unwritten: int = 0
-    """Of those mismatched: one side wrote it and the other did not."""
+    """Mismatches written by only one side."""
     absolute: Any = 0
     """The largest |actual - expected|, a number of Python's."""
     relative: Any = 0
     zeros_match: bool = True
-    """Whether all that was expected so far is within the tolerance of zero."""
+    """True if all expected values so far are within the tolerance of zero."""
     first: dict[str, Any] | None = None
     map: MismatchMap = field(init=False)
 
@@ -50,7 +50,7 @@ class ComparedElements:
         self.zeros_match = self.zeros_match and math.isfinite(largest) and largest <= allowed
 
     def show(self, place: int, actual: Any, expected: Any) -> None:
-        """Take the mismatch at a flat `place`, unless there was one before."""
+        """Record the mismatch at a flat `place`, unless there was an earlier one."""
         if self.first is None:
             index = [int(position) for position in np.unravel_index(place, self.shape)]
             self.first = {
@@ -61,7 +61,7 @@ class ComparedElements:
 
     @property
     def all_finite(self) -> bool:
-        """Whether both sides wrote all, and are finite or strange together."""
+        """Return True if both sides wrote all, and are finite or not finite together."""
         return self.nonfinite == self.unwritten == 0
 
     def result(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The task that compares what a kernel made with what was expected; executes no user code.
+"""The task that compares a kernel's outputs with the expected ones; executes no user code.
 
 Floats are compared in float64: an element matches if |actual - expected| <= atol + rtol |expected|,
 if both are the same infinity, or both NaN where `equal_nan` says so. Integers are compared exactly.
@@ -56,7 +56,7 @@ class Elements:
 
 
 def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> CompareReport:
-    """Return a summary of every output that one is asked of, and comparisons with what is expected.
+    """Return requested summaries of outputs, and comparisons with expected values.
 
     Sends `tensor:<name>`, a `.npy` file, of those that are to be returned as tensors.
     """
@@ -83,7 +83,7 @@ def _bits(body: bytes | memoryview, place: Place | None, count: int) -> Array | 
 
 @dataclass(frozen=True)
 class Question:
-    """Whether outputs lost precision: the causes in the kernel, and in one that is the reference.
+    """Detects lost precision of outputs: causes in the kernel, and in a kernel as reference.
 
     Without any of the kernel's nothing is measured.
     """
@@ -109,7 +109,7 @@ class Question:
     def answer(
         self, name: str, output: OutputOrder, comparer: Comparer, meter: PrecisionMeter
     ) -> Finding | None:
-        """Return the finding of an output; what nobody wrote, or overflowed, is another matter."""
+        """Return the finding of an output; unwritten or overflowed elements are other findings."""
         if not comparer.all_finite:
             return None
         bits = reference_bits(output, self.of_reference)
@@ -156,7 +156,7 @@ def _go_through(
     comparer: Comparer | None,
     meter: PrecisionMeter | None = None,
 ) -> None:
-    """Show every element once to whoever wants to know of it."""
+    """Show every element once to each interested consumer."""
     for part in pieces(ours.elements.size, STRETCH):
         actual = ours.numbers(part)
         if summed is not None:

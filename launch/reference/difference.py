@@ -29,7 +29,7 @@ def pieces(size: int, most: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class Unwritten:
-    """Which elements nobody wrote, flat; None: every element was written."""
+    """Unwritten elements, flat; None: every element was written."""
 
     actual: Array | None = None
     expected: Array | None = None
@@ -53,19 +53,19 @@ class Difference:
     relative: Array
     """The same divided by |expected|; 0 where that is 0."""
     finite: Array
-    """Where both are finite."""
+    """True where both are finite."""
     mismatched: Array
 
 
 class Comparer:
-    """What is known of a comparison so far. Elements come in order, as numbers of both sides."""
+    """The state of a comparison. Elements come in order, as numbers of both sides."""
 
     def __init__(self, shape: tuple[int, ...], tolerance: Tolerance) -> None:
         self._tolerance = tolerance
         self._found = ComparedElements(shape, tolerance)
         self._distance, self._size = np.empty(PIECE), np.empty(PIECE)
         self._was_equal = True
-        """Whether what came last was the same bit by bit: then it is looked for again."""
+        """True if the last piece was bitwise equal: then equality is tried first again."""
 
     def add(
         self, start: int, actual: Array, expected: Array, missing: Unwritten, stored: Array
@@ -86,12 +86,12 @@ class Comparer:
                 self._take(start + part.start, left, right, gone, stored[part])
 
     def add_equal(self, count: int, *, zeros: bool) -> None:
-        """Take so many elements that are known to be finite, written and equal; all are `zeros`."""
+        """Record elements known to be finite, written and equal; all are `zeros`."""
         self._found.compared += count
         self._found.zeros_match = self._found.zeros_match and zeros
 
     def _look_for_zeros(self, expected: Array) -> None:
-        """Look whether zeros would match, too: nearly always the first piece says that not."""
+        """Check whether zeros would match, too: nearly always the first piece shows that not."""
         for part in pieces(expected.size, PIECE):
             if not self._found.zeros_match:
                 return
@@ -99,7 +99,7 @@ class Comparer:
 
     @property
     def all_finite(self) -> bool:
-        """Whether both sides wrote all, and are finite or strange together."""
+        """Return True if both sides wrote all, and are finite or not finite together."""
         return self._found.all_finite
 
     def result(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Comparer:
         return self._found.result()
 
     def _take_ordinary(self, start: int, left: Array, right: Array) -> bool:
-        """Take a piece with nothing special in it; return whether it was one."""
+        """Record a piece without special values; return whether it was one."""
         if left.dtype.kind == "f" or right.dtype.kind == "f":
             with np.errstate(all="ignore"):
                 return self._take_finite(start, left, right)
@@ -150,7 +150,7 @@ class Comparer:
         if wrong.any():
             self._found.map.note(start, wrong)
             place = int(wrong.argmax())
-            # a boolean that nobody wrote is shown as the byte it is, not as true
+            # show an unwritten boolean as its byte, not as true
             shown_as = left if not one[place] or left.dtype.kind != "b" else stored
             self._found.show(start + place, shown_as[place], right[place])
         self._found.mismatched += int(wrong.sum())
@@ -220,7 +220,7 @@ def _ratio(absolute: Array, theirs: Array, finite: Array) -> Array:
 
 
 def _are_equal_and_finite(left: Array, right: Array, missing: Unwritten) -> bool:
-    """Whether all bits are the same, of finite numbers; False where that takes a closer look."""
+    """Return True if all bits are equal and finite; False if that needs a closer look."""
     if missing.actual is not None or missing.expected is not None:
         return False
     if left.dtype != right.dtype or left.dtype.kind != "f":

@@ -1,4 +1,4 @@
-"""Reads what a reference function returned: one array for each output to compare, or a failure.
+"""Parses a reference function's result: one array for each compared output, or a failure.
 
 A failure points at the line of the function's `return`.
 """
@@ -121,7 +121,7 @@ def _check(value: Any, output: Leaf) -> Array:
 
 
 def _is_whole(array: Array) -> bool:
-    """Whether floats are integers that none of them had to be rounded to."""
+    """Return True if floats are integers without any rounding."""
     return bool(np.all((np.abs(array) <= LARGEST_EXACT) & (np.trunc(array) == array)))
 
 

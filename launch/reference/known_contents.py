@@ -15,7 +15,7 @@ from launch.buffers.content_key import content_key
 from launch.buffers.element_types import Array
 
 MOST_BYTES = 64 << 20
-"""Of all contents that are kept; those that were asked for last stay."""
+"""Limit of all cached contents; the most recently used ones stay."""
 
 
 class KnownContents:

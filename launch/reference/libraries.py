@@ -1,4 +1,4 @@
-"""What the numbers that a reference works out depend on beside its source and its arguments."""
+"""The libraries that affect a reference's numbers, beside its source and its arguments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _version(name: str) -> str:
 
 
 def _processor() -> str:
-    """Return what the kernel calls it: a BLAS chooses its own routines by that."""
+    """Return the kernel's name of the processor: a BLAS selects its routines by it."""
     try:
         lines = _PROCESSOR.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Where an output differs from its reference: a small picture of it, however large it is.
+"""A map of the differences between an output and its reference, of bounded size.
 
 The output is seen as a matrix, its last axis by all others together, in at most `CELLS` by `CELLS`
 cells; a cell says how many of its elements do not match.
@@ -27,7 +27,7 @@ class MismatchMap:
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return self._down * self._across
 
     def count(self, counts: Array) -> None:

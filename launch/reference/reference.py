@@ -84,7 +84,7 @@ def reference(
 
 @dataclass(frozen=True)
 class _Asked:
-    """One reference, and what it is asked about."""
+    """One reference and its question."""
 
     order: ReferenceOrder
     text: str
@@ -96,7 +96,7 @@ class _Asked:
         return [found for found in leaves(self.order.arguments) if found.output]
 
     def answer(self, given: Given | None = None) -> dict[str, Array]:
-        """Return what it expects; its inputs are made by `given`, or as its language has them."""
+        """Return its expected values; `given` makes its inputs, in its language's form."""
         language = self.language
         if given is not None:
             language = replace(
@@ -110,7 +110,7 @@ class _Asked:
         return _read_answer(returned, self.outputs, self.text)
 
     def doubted(self, order: DoubtOrder) -> RoundingSensitive:
-        """Return what it expects in float64, and what of that says nothing."""
+        """Return its expected values in float64, and their inconclusive elements."""
         inputs = [
             widened(view(memory, leaf), leaf.dtype)
             for leaf in leaves(self.order.arguments)
@@ -144,7 +144,7 @@ def _read_answer(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str,
         return by_output(returned, outputs)
     except Failure as failure:
         raise at_return(failure, text, FUNCTION, PATH) from failure
-    except Exception as error:  # what is returned may have methods of its own
+    except Exception as error:  # the returned object may have its own methods
         raise _failure(error) from error
 
 
@@ -211,7 +211,7 @@ def _failure(error: BaseException) -> Failure:
 
 
 def _slug_and_message(error: BaseException) -> tuple[str, str]:
-    """Return slug and words for what a reference raised."""
+    """Return slug and message for an exception of a reference."""
     message = f"{type(error).__name__}: {error}"
     if environment.was_refused(error):
         return SLUG, reference_errors.refusal_of(message)
@@ -223,7 +223,7 @@ def _slug_and_message(error: BaseException) -> tuple[str, str]:
 
 
 def _memories(order: ReferenceOrder, body: bytes) -> list[Array | None]:
-    """Return what is in the allocations at first, None of those without initial contents."""
+    """Return the initial contents of the allocations, None for those without."""
     layouts = {(leaf.allocation, leaf.name): leaf for leaf in leaves(order.arguments)}
     try:
         return [

@@ -1,4 +1,4 @@
-"""Turns what a reference raised into a failure at the user's own line."""
+"""Turns a reference's exception into a failure at the user's own line."""
 
 from __future__ import annotations
 

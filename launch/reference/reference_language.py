@@ -1,6 +1,6 @@
 """The languages of references: how their functions are given inputs, and how answers are read.
 
-That of torch has a module of its own, as most children lack torch.
+Torch's is in a separate module, since most children lack torch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Language:
     misused: Callable[[Mapping[str, Any]], str | None] = _nothing
     undisturbed: Callable[[], AbstractContextManager[Any]] = generators_as_before
     of_numbers: Callable[[Array], Any] = _same
-    """An array that NumPy can calculate with to what the function receives."""
+    """Converts an array that NumPy can calculate with to the function's argument."""
 
 
 def _read_only(numbers: Array) -> Array:

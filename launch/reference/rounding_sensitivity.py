@@ -19,16 +19,16 @@ from launch.buffers.element_types import Array, is_float, largest_finite, readab
 from launch.messages import DoubtOrder, Tolerance
 
 Given = Callable[[Array, str], Array]
-"""Stored elements of a Triton type to what is calculated with."""
+"""Converts stored elements of a Triton type for calculations."""
 Answer = dict[str, Array]
-"""What a reference answers, by output."""
+"""A reference's results by output."""
 Ask = Callable[[Given | None], Answer]
 """Asks a reference; without a `Given` it gets its inputs as ever."""
 _NUDGES = 4
 _SHARE = 0.25
-"""Of the tolerance: how far a nudge may move an answer, as the root of the mean square of all."""
+"""Share of the tolerance by which a nudge may move a result, as a root mean square."""
 _NEAR = 0.02
-"""Of the largest finite number: so close to it, one is rounded to infinity and another is not."""
+"""Share of the largest finite number: so close to it, values may round to infinity or not."""
 _BEND, _BEND_OF_FP64 = 5e-7, 1e-15
 """A few units in the last place of what kernels calculate in."""
 
@@ -46,7 +46,7 @@ class RoundingSensitive:
 def doubted(
     order: DoubtOrder, ask: Ask, outputs: Sequence[Leaf], inputs: Sequence[Array]
 ) -> RoundingSensitive:
-    """Return what a reference answers, in float64 mostly, and what of it is in doubt.
+    """Return a reference's results, mostly in float64, and their doubtful elements.
 
     `ask` calls the reference with inputs made as it is told; `inputs` are widened. Raises `Failure`
     where it cannot be called with float64.
@@ -95,7 +95,7 @@ def widened(elements: Array, dtype: str) -> Array:
 def _nudging(order: DoubtOrder, source: np.random.Generator) -> Given:
     """Return what makes inputs of which each element is a little off, at random.
 
-    What is below the least normal number of its type becomes 0, as GPUs may do.
+    Values below the smallest normal number of their type become 0, as GPUs may do.
     """
 
     def given(elements: Array, dtype: str) -> Array:

@@ -19,7 +19,7 @@ def numbers_of(elements: Array, dtype: str | None) -> Array:
 
 
 class SummaryInPieces:
-    """What can be said of the finite elements so far. The mean depends on how they are cut."""
+    """Statistics of the finite elements so far. The mean depends on the pieces."""
 
     def __init__(self) -> None:
         self._count = self._nan = self._inf = 0
@@ -43,7 +43,7 @@ class SummaryInPieces:
             self._extremes += [extreme.item() for extreme in extremes]
 
     def result(self, shape: Sequence[int], dtype: str, unwritten: Array | None) -> dict[str, Any]:
-        """Return it with shape and type. `unwritten`, flat: which elements nobody wrote, if any."""
+        """Return it with shape and type. `unwritten`, flat: the unwritten elements, if any."""
         count, extremes = self._count, self._extremes
         return {
             "shape": list(shape),

@@ -1,4 +1,4 @@
-"""The task of references in torch, for a zygote of its own: no other child should carry torch.
+"""The task of references in torch, with a separate zygote: no other child should load torch.
 
 Inputs and answers are tensors; bf16 and fp8 pass as their bits, as NumPy lacks them. The zygote
 needs `launch_children.TORCH_ENVIRONMENT`.
@@ -41,7 +41,7 @@ def tensor_of(elements: Array, dtype: str) -> torch.Tensor:
 
 
 def plain(returned: Any) -> Any:
-    """Return what a reference returned with its tensors as NumPy arrays, bf16 and fp8 as float32.
+    """Return a reference's result with tensors as NumPy arrays, bf16 and fp8 as float32.
 
     Others of torch's own dtypes raise `TypeError`.
     """
@@ -101,13 +101,13 @@ _ALSO = (
 
 
 def libraries() -> dict[str, str]:
-    """Return what the numbers of a reference in torch depend on, as NumPy's zygote does."""
+    """Return the libraries that affect the numbers of a torch reference, as NumPy's zygote does."""
     capability = torch.backends.cpu.get_cpu_capability()
     return numbers.libraries() | {"torch": torch.__version__, "capability": capability}
 
 
 def warm_up() -> None:
-    """Import what a reference may need, as its child can open no file, and use torch once."""
+    """Import all modules that a reference may need, since its child cannot open files later."""
     for name in _ALSO:
         importlib.import_module(name)
     torch.set_num_threads(1)

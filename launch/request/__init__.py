@@ -1,4 +1,4 @@
-"""What a launch request says, resolved and checked, and what is answered.
+"""Launch requests, resolved and checked, and the answers.
 
 Nothing here runs a kernel, makes an array or imports Triton.
 """

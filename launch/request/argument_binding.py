@@ -211,7 +211,7 @@ class _Binder:
         return base
 
     def _first(self, name: str, at: str) -> None:
-        """Bind what a view is of. Raises RequestRejected for a long chain of views."""
+        """Bind the base of a view. Raises RequestRejected for a long chain of views."""
         if self._waiting == _MOST_WAITING:
             message = (
                 f"more than {_MOST_WAITING} views wait for one another; "

@@ -1,6 +1,6 @@
 """The forms that an argument of a launch may have in a request: fields and their bounds only.
 
-What they mean, and whether they fit one another, is for `argument_binding` to say.
+`argument_binding` checks their meaning and whether they fit together.
 """
 
 from typing import Annotated, Literal
@@ -18,7 +18,7 @@ MAX_RANK = 8
 MAX_ALIGN_BYTES = 4096
 MAX_TUPLE_ITEMS = 256
 MAX_ARGUMENTS = 10_000
-"""Of all cases together, the items of tuples included."""
+"""Limit of all cases together, including items of tuples."""
 
 Index = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Extent = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -43,7 +43,7 @@ TaggedNumber = Annotated[
 
 
 class BufferArgument(RequestPart):
-    """A buffer of its own; strides and offset in elements."""
+    """A new buffer; strides and offset in elements."""
 
     shape: Shape
     dtype: str = Field(max_length=64)
@@ -103,7 +103,7 @@ class TupleOfArguments(WrappedTuple):
 
 
 class BufferChange(BufferArgument):
-    """What a case changes of a buffer: without shape or dtype, the fields that it has."""
+    """The changes of a case to a buffer: without shape or dtype, its given fields."""
 
     model_config = ConfigDict(json_schema_extra=lambda schema: schema.pop("required", None))
 

@@ -1,7 +1,7 @@
-"""Bound arguments: what a request's arguments come to, as whoever runs a kernel receives them.
+"""Bound arguments: the resolved arguments of a request, as devices receive them.
 
-Plain JSON once dumped: allocations, and arguments that refer to them. Nobody who reads this
-needs the request; everybody who materialises it makes the same bytes.
+Plain JSON once dumped: allocations, and arguments that refer to them. Readers do not need the
+request, and all create the same bytes from it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -100,7 +100,7 @@ class BoundArguments(_Bound):
         return dict(_outputs(self.arguments))
 
     def is_divisible_by_16(self, buffer: Buffer) -> bool:
-        """Whether the address of `buffer` is surely a multiple of 16 bytes."""
+        """Return True if the address of `buffer` is certainly a multiple of 16 bytes."""
         base = self.allocations[buffer.allocation]
         return base.align_bytes % 16 == 0 and buffer.offset * ITEM_BYTES[buffer.dtype] % 16 == 0
 

@@ -31,7 +31,7 @@ def reached(shape: Sequence[int], strides: Sequence[int], offset: int) -> range:
 
 
 def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether two elements could share memory.
+    """Return True if two elements could share memory.
 
     False is certain; True also of some layouts that interleave without sharing.
     """
@@ -48,7 +48,7 @@ def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 MAX_BYTES = 2 * 1024**3
-"""Default of what the allocations of one run may take together."""
+"""Default limit of all allocations of one run."""
 
 
 def bind_buffer(

@@ -1,4 +1,4 @@
-"""Cases: what each changes, merged over what the launch says, and checked as far as JSON shows.
+"""Cases: their changes merged over the launch's members, and checked as far as JSON shows.
 
 An error of an argument points to where the request has it, in the case or in the launch.
 """
@@ -28,7 +28,7 @@ _BY_POSITION = re.compile(r"arg(\d+)(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request describes a case; errors point there.
+    """The location of a case in a request, for errors.
 
     `at` is the pointer of the case ("" without cases), `changed` the arguments it says itself.
     `is_list`, `is_changed_list`: whether those of the launch, and of the case, are lists.
@@ -56,7 +56,7 @@ class Origin:
 
 
 MAX_LISTED_VALUES = 4 * MAX_VALUES
-"""Of all cases together: each is read again for every case that keeps it."""
+"""Limit of all cases together: each member is parsed again for every case that keeps it."""
 
 _WHOLE = frozenset({"shape", "dtype"})
 _NOT_BUFFERS = frozenset({"value", "tuple", "view", "descriptor", "int", "float"})

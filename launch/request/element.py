@@ -55,13 +55,13 @@ ELEMENT_SCHEMA: dict[str, Any] = {
         {"type": "string", "pattern": f"^-?[0-9]{{1,{_MAX_DIGITS}}}$"},
     ]
 }
-"""Of what a request may write for one element; which of these depends on the dtype."""
+"""JSON forms of one element in a request; the dtype decides which are valid."""
 VALUES_SCHEMA: dict[str, Any] = {"anyOf": [*ELEMENT_SCHEMA["anyOf"], {"type": "array"}]}
-"""Of elements as nested lists."""
+"""JSON form of elements as nested lists."""
 
 
 def is_floating(dtype: str) -> bool:
-    """Whether a canonical dtype is a floating-point one."""
+    """Return True if a canonical dtype is a floating-point one."""
     return dtype not in INTEGER_RANGES
 
 
@@ -104,5 +104,5 @@ def _expected(dtype: str) -> str:
 
 
 def element_json(number: Number) -> Number | str:
-    """Return an element as JSON says it: what is not finite by its name."""
+    """Return an element as JSON: non-finite ones by name."""
     return number if isinstance(number, int) else written_number(number)

@@ -1,4 +1,4 @@
-"""The key of what a reference answers: the visible list of all that it depends on.
+"""The key of a reference's result: an explicit list of everything that it depends on.
 
 A wrong one would judge a kernel by another answer. Whoever lets a reference see something new adds
 it here and to the table of `tests/unit/launch/request/test_expected_key.py`.

@@ -1,4 +1,4 @@
-"""What a launch answers of its fuzzing, beside the finding that there may be."""
+"""A launch's answer on its fuzzing, in addition to findings."""
 
 from typing import Literal
 
@@ -8,10 +8,10 @@ from compiler.compilation import Record
 
 
 class Fuzzed(Record):
-    """How a launch was fuzzed. What failed is a finding with its `case`."""
+    """A description of the fuzzing. A failure is a finding with its `case`."""
 
     seed: int | str = Field(description="makes the same cases again")
-    cases: int = Field(description="so many were tried")
+    cases: int = Field(description="number of tried cases")
     kinds: dict[str, int] = Field(
         default_factory=dict,
         description="how many of them changed what",
@@ -20,7 +20,7 @@ class Fuzzed(Record):
     varied: list[str] = Field(
         default_factory=list, examples=[["n_elements: 1, 1023, 1025", "values of x_ptr: zeros"]]
     )
-    not_varied: list[str] = Field(default_factory=list, description="what was kept, and why")
+    not_varied: list[str] = Field(default_factory=list, description="fixed parts, with reasons")
     skipped: dict[str, int] = Field(
         default_factory=dict, description="further cases that say nothing of the kernel, by reason"
     )

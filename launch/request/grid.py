@@ -1,6 +1,6 @@
 """Grids: one to three integers or small expressions over scalars, constexprs and NUM_SMS.
 
-Integers are all that there is: a grid is what a launch of Triton's may be given.
+There are only integers, like the grid of a Triton launch.
 """
 
 import ast
@@ -30,7 +30,7 @@ GRID_SCHEMA: dict[str, Any] = {
         ]
     },
 }
-"""Of how a request writes a grid: integers and expressions."""
+"""JSON form of a grid in a request: integers and expressions."""
 
 _BOUNDS = Bounds(
     max_chars=MAX_CHARS,

@@ -69,7 +69,7 @@ class _Broken:
 
 
 def compiled_hints(parameters: Iterable[compilation.Parameter]) -> dict[str, SpecializedParameter]:
-    """Return what a finished compilation was promised, by name."""
+    """Return the hints of a finished compilation, by name."""
     return {item.name: _hint_of(item) for item in parameters}
 
 

@@ -88,7 +88,7 @@ def _normalized(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """What the JIT would compile, and the arguments with the defaults of run-time parameters."""
+    """The JIT's input for compilation, and the arguments with defaults of run-time parameters."""
 
     specialization: Specialization
     arguments: BoundArguments
@@ -119,7 +119,7 @@ def infer(
             continue
         argument = arguments.get(name) or _default(kernel, fact)
         if argument is None:
-            continue  # whoever compiles fills the default in, as a constexpr
+            continue  # the compilation fills the default in, as a constexpr
         if not fact["constexpr"]:
             arguments[name] = argument
         named[name] = _parameter(kernel, fact, argument, bound, backend)
@@ -169,7 +169,7 @@ def _default(kernel: str, fact: Mapping[str, Any]) -> Argument | None:
 
 
 def _from_value(value: Value) -> Argument | None:
-    """Return the argument that a default is, None for what the JIT takes as a constant only."""
+    """Return a default as an argument, None if the JIT only takes it as a constant."""
     if value is None:
         return NoValue()
     if isinstance(value, bool) or (isinstance(value, dict) and value.keys() <= {"int", "float"}):

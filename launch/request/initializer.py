@@ -1,4 +1,4 @@
-"""Initialisers: what a buffer holds before the kernel runs, as a recipe with nothing left open.
+"""Initialisers: complete recipes for the initial contents of buffers.
 
 They fill the buffer in C order of its shape, whatever its strides are.
 """
@@ -118,7 +118,7 @@ Initializer = Annotated[
     | TensorInit,
     Field(discriminator="kind"),
 ]
-"""How a request writes any of them."""
+"""JSON form of any of them in a request."""
 _KINDS: dict[str, type[_Kind]] = {
     "zeros": ConstantInit,
     "ones": ConstantInit,
@@ -160,7 +160,7 @@ def with_seed(raw: Any, source: random.Random) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Filled:
-    """What is filled: a buffer of `shape`; `at` is where its initialiser is written."""
+    """The target of an initialiser: a buffer of `shape`; `at` locates it in the request."""
 
     shape: list[int]
     dtype: str
@@ -187,7 +187,7 @@ def _full(kind: FullInit, filled: _Filled) -> Init:
 
 
 def _arange(kind: ArangeInit, filled: _Filled) -> Init:
-    # the step of a narrow or unsigned type may be anything: only what it makes must fit
+    # the step of a narrow or unsigned type may be anything: only its results must fit
     wide = "fp64" if is_floating(filled.dtype) else "i64"
     start, step = filled.read(kind.start, "start", wide), filled.read(kind.step, "step", wide)
     last = start + step * max(0, math.prod(filled.shape) - 1)

@@ -42,13 +42,13 @@ from launch.request.launch_request import (
 from launch.request.reference_request import check_reference
 
 MAX_OUTPUT_BYTES = 128 << 20
-"""What the outputs of one run may take together: they travel and are compared in one piece."""
+"""Limit of all outputs of one run: they are sent and compared in one piece."""
 MAX_UPLOADED_BYTES = 256 << 20
-"""What the uploaded tensors of one run may take together."""
+"""Limit of all uploaded tensors of one run."""
 
 
 class FuzzJob(BaseModel):
-    """How to fuzz the first case.
+    """Settings of fuzzing the first case.
 
     `arguments` are that case's as a request writes them: each fuzz case is one more request, which
     only a worker can make up. `own` is the item of `cases` that it varies, if it is one.
@@ -76,14 +76,14 @@ class LaunchJob(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[2] = 2
-    """Of these fields. Version 1 held the posted body, and workers resolved it again."""
+    """Version of these fields. Version 1 held the posted body, and workers resolved it again."""
     id: Annotated[str, Field(max_length=64)]
     caller: Name
     lane: Name
     """The queue of workers with the device."""
     device: Device
     compile_job: CompileJob
-    """What is launched; its specialization lacks the types to infer from arguments."""
+    """The kernel to launch; its specialization lacks the types to infer from arguments."""
     references: Annotated[dict[str, CompileJob], Field(max_length=MAX_CASES)]
     cases: Annotated[list[Case], Field(min_length=1, max_length=MAX_CASES)]
     has_cases: bool
@@ -102,7 +102,7 @@ class LaunchJob(BaseModel):
 
     @property
     def infers(self) -> bool:
-        """Whether the signature is inferred from the arguments: the job says no type itself."""
+        """True if the signature is inferred from the arguments: the job has no types."""
         job = self.compile_job
         if job.source is None or job.specialization.positional:
             return False
@@ -133,7 +133,7 @@ class LaunchJob(BaseModel):
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
-        if info.mode != "json":  # made here, of what was bound a moment ago
+        if info.mode != "json":  # created here from values that were bound just now
             return self
         count = 0
         try:

@@ -27,7 +27,7 @@ def answered(value: Any) -> Any:
 
 
 Number = Annotated[bool | int | float | str, BeforeValidator(answered)]
-"""A number of any size; whoever builds an answer need not think of the rule."""
+"""A number of any size, so that the code that builds an answer need not consider JSON's limits."""
 
 Values = Annotated[list[Any] | bool | int | float | str, BeforeValidator(answered)]
 """Nested lists of numbers, or one number of a buffer without dimensions."""
@@ -70,7 +70,7 @@ class Mismatch(Record):
 
 
 class MismatchMap(Record):
-    """Where elements do not match: the last axis by all others together, in cells."""
+    """The positions of mismatches: the last axis by all others together, in cells."""
 
     rows: int = Field(description="of the output, all axes but the last together")
     columns: int = Field(description="of the output, its last axis")
@@ -109,7 +109,7 @@ class Comparison(Record):
 
 
 class Output(Record):
-    """One output; what was not asked for is null."""
+    """One output; members that were not requested are null."""
 
     summary: Summary | None = None
     comparison: Comparison | None = None
@@ -203,7 +203,7 @@ class CaseResult(Record):
 
     @property
     def failed(self) -> bool:
-        """Whether it counts for `stop_after_failures`."""
+        """True if it counts for `stop_after_failures`."""
         return self.verdict not in GOOD
 
 

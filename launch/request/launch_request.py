@@ -85,11 +85,11 @@ class DeviceClass(RequestPart):
 
 
 RequestDevice = Literal["auto", "cpu", "gpu", "interpreter"] | DeviceClass
-"""How a request says where to run. `interpreter` is the old name of `cpu`."""
+"""JSON form of the device. `interpreter` is the old name of `cpu`."""
 
 
 class RepeatsRequest(RequestPart):
-    """How often to time what runs, and for how long; all repeats end after `max_ms`."""
+    """Settings of timing, and its limits; all repeats end after `max_ms`."""
 
     warmup_repeats: Annotated[int, Field(ge=0, le=10_000, description="runs before the clock")] = 10
     min_repeats: Annotated[int, Field(ge=1, le=100_000, description="timed runs at least")] = 20
@@ -103,7 +103,7 @@ class RepeatsRequest(RequestPart):
 
 
 class TimingRequest(RepeatsRequest):
-    """How to time the kernel; all repeats end after `max_ms`."""
+    """Settings of timing the kernel; all repeats end after `max_ms`."""
 
     fresh_inputs: Literal[False, True, "values"] = Field(
         default=False,
@@ -121,7 +121,7 @@ class TimingRequest(RepeatsRequest):
 
 
 class TraceRequest(RequestPart):
-    """Which programs' memory accesses to record, and whether what their operations make, too."""
+    """The programs whose memory accesses to record, and whether to record values, too."""
 
     programs: Annotated[
         list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=3)]],
@@ -136,7 +136,7 @@ class TraceRequest(RequestPart):
 
 
 class FuzzRequest(RequestPart):
-    """How to fuzz, where `checks` has it."""
+    """Settings of fuzzing, if `checks` has it."""
 
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = Field(
         default=None,
@@ -154,7 +154,7 @@ class FuzzRequest(RequestPart):
 
 
 class CaseRequest(RequestPart):
-    """What one case changes; null keeps what the launch says."""
+    """The changes of one case; null keeps the launch's member."""
 
     name: str | None = Field(default=None, max_length=256)
     arguments: Annotated[Json, ReadLater(lambda: ChangedArguments)] = Field(
@@ -197,7 +197,7 @@ class LaunchRequest(RequestPart):
     arguments: Annotated[Json, ReadLater(lambda: RequestArguments)] = Field(
         default_factory=dict, description="by name; a list by position for IR"
     )
-    reference: Reference | None = Field(default=None, description="what the outputs should be")
+    reference: Reference | None = Field(default=None, description="the source of expected outputs")
     cases: list[CaseRequest] = Field(
         default_factory=list, max_length=MAX_CASES, description="each a run that changes the above"
     )

@@ -1,4 +1,4 @@
-"""What a launch request means, or all that is wrong with it as far as its JSON alone shows.
+"""Resolves a launch request, or collects its errors, as far as its JSON alone shows.
 
 Pure. The service resolves a request once; workers read what it comes to (`launch_job.py`).
 """
@@ -43,7 +43,7 @@ class Resolved:
 
     @property
     def infers(self) -> bool:
-        """Whether the signature is to be inferred from the arguments of each case."""
+        """True if the signature must be inferred from the arguments of each case."""
         given = self.specialization
         if given is None or given.positional:
             return False
@@ -165,7 +165,7 @@ def _specialization(compilation: LaunchedKernel) -> Specialization:
 
 
 def _wrong_stages(compilation: LaunchedKernel) -> Iterator[FieldError]:
-    """Yield what is wrong with the stage to stop after. Raises RequestRejected for the target."""
+    """Yield errors of the stage to stop after. Raises RequestRejected for the target."""
     if not compilation.has_target:
         if compilation.stop_after is not None:
             yield FieldError("/stop_after", "without a target there are no stages; leave it out")
@@ -202,7 +202,7 @@ def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldE
 
 
 def _same_values(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldError]:
-    """Yield that repeats of a case are to have values of their own, and nothing of it is random."""
+    """Yield an error if repeats of a case shall have separate values, but nothing is random."""
     if request.timing is None or request.timing.fresh_inputs != "values":
         return
     for case in cases:

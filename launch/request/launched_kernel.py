@@ -33,7 +33,7 @@ class LaunchedKernel(CompileRequest):
 
     @property
     def has_target(self) -> bool:
-        """Whether the request says what to compile for."""
+        """True if the request names a target."""
         return "target" in self.model_fields_set
 
     def for_target(self, target: str) -> CompileRequest:

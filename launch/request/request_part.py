@@ -1,4 +1,4 @@
-"""How the parts of a launch request are read: strictly, and a null is as good as a field left out.
+"""Parses the parts of a launch request: strictly, with null equal to an omitted field.
 
 Parts that are read later than the body around them are described in its JSON schema all the same.
 """
@@ -39,7 +39,7 @@ class RequestPart(BaseModel):
 
 @dataclass(frozen=True)
 class ReadLater:
-    """Marks a JSON value that is read as `kind()` later, with errors of its own at its own pointer.
+    """Marks a JSON value to be parsed as `kind()` later, with its own errors and pointer.
 
     The body takes any JSON there; its schema is that of the kind, so the two cannot differ.
     """

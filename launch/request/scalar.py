@@ -16,7 +16,7 @@ _I64 = range(-(2**63), 2**63)
 
 
 def is_scalar(raw: Any) -> bool:
-    """Whether a JSON value is argument as a scalar; null is none."""
+    """Return True if a JSON value is a scalar argument; null is not."""
     if isinstance(raw, dict):
         return "value" in raw or raw.keys() == {"int"} or raw.keys() == {"float"}
     return isinstance(raw, bool | int | float)
@@ -68,6 +68,6 @@ def tagged(number: Number, dtype: str) -> Value:
 
 
 def integer(scalar: Scalar) -> int | None:
-    """Return the value of an integer scalar, None of others."""
+    """Return the value of an integer scalar, None for others."""
     value = scalar.value
     return int(value["int"]) if isinstance(value, dict) and "int" in value else None

@@ -29,7 +29,7 @@ MAX_RANGE_BYTES = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How far one parameter is specialized; the items of a tuple always are."""
+    """The degree of one parameter's specialization; items of a tuple are always specialized."""
 
     const: bool = False
     values: bool = True
@@ -48,7 +48,7 @@ class Rules:
 def specialized(
     argument: Argument, bound: BoundArguments, backend: str, rules: Rules
 ) -> SpecializedParameter:
-    """Return what the JIT makes of one argument of `bound`."""
+    """Return the JIT's view of one argument of `bound`."""
     match argument:
         case NoValue():
             return SpecializedParameter(is_constexpr=True)

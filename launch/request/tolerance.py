@@ -1,4 +1,4 @@
-"""How far an output may be from its reference where the request does not say.
+"""Default tolerances: the allowed difference between an output and its reference.
 
 An element matches when `|actual - expected| <= atol + rtol * |expected|`.
 """

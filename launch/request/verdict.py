@@ -27,18 +27,18 @@ class Verdict(StrEnum):
 
 
 class RunEnding(StrEnum):
-    """How a run of the kernel itself ended: in exactly one of these ways."""
+    """The end of a run of the kernel: exactly one of these."""
 
     FINISHED = "finished"
     """To its end, or to a finding of a checked access, which says so."""
     FAULT = "fault"
-    """The device stopped it at what a finding names."""
+    """The device stopped it because of a finding."""
     DOES_NOT_FIT = "does_not_fit"
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out_of_memory"
     CRASHED = "crashed"
     NOT_RUN = "not_run"
-    """It could not begin, or nobody can say how it ended: a problem, and no verdict."""
+    """It could not start, or its end is unknown: a problem, and no verdict."""
 
 
 _PRECEDENCE = {verdict: rank for rank, verdict in enumerate(Verdict)}
@@ -68,7 +68,7 @@ GOOD = frozenset({Verdict.PASSED, Verdict.NOT_CHECKED})
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of one run.
+    """The results of one run.
 
     `findings` are the kinds found; `matches` one entry for each output that was compared, empty
     without a reference; `deterministic` None when it was not run twice; `checks` those asked for.
@@ -80,7 +80,7 @@ class Evidence:
     deterministic: bool | None = None
     checks: frozenset[str] = frozenset()
     reference_failed: bool = False
-    """Of the reference's own run, which no finding of the kernel's run can say."""
+    """The problem of the reference's own run, independent of the kernel's findings."""
 
 
 def verdict_of(evidence: Evidence) -> Verdict:
@@ -89,7 +89,7 @@ def verdict_of(evidence: Evidence) -> Verdict:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
-    """Return the verdict of highest precedence, None of none."""
+    """Return the verdict of highest precedence, None if there is none."""
     return min(verdicts, key=_PRECEDENCE.__getitem__, default=None)
 
 
