@@ -1,6 +1,6 @@
-"""The texts of a program in a request: its own, and those of the modules that it imports.
+"""The texts of a program in a request: its source, and the modules that it imports.
 
-Shape only; nothing is read as Python here.
+Shape only: nothing is parsed as Python here.
 """
 
 from typing import Annotated, Any
@@ -24,7 +24,7 @@ _ALONE: list[JsonValue] = [
 
 
 def either_text(schema: dict[str, Any]) -> None:
-    """Say in a JSON schema of `PostedTexts` that the source may be one of the files."""
+    """Let a JSON schema of `PostedTexts` accept the source as one of the files."""
     schema["required"] = [name for name in schema.get("required", ()) if name != "source"]
     schema["anyOf"] = [
         {"required": ["source"], "properties": {"files": _BESIDE}},
@@ -37,15 +37,15 @@ def either_text(schema: dict[str, Any]) -> None:
 
 
 class PostedTexts(RequestPart):
-    """A program's own text and its further modules. Without `source` it is one of the files."""
+    """A program's source and its other modules. Without `source`, it is one of the files."""
 
     model_config = ConfigDict(json_schema_extra=either_text)
 
     source: SourceText = Field(
-        description="Python text; left out: the one file of `files`, or its `user.py`"
+        description="Python text; default: `user.py` of `files`, or their only file"
     )
     files: Annotated[Files, _FILES] = Field(
-        default_factory=dict, description="further modules the source imports, by path"
+        default_factory=dict, description="other modules that the source imports, by path"
     )
 
     @model_validator(mode="before")
@@ -58,7 +58,8 @@ class PostedTexts(RequestPart):
             return data
         if SOURCE_PATH not in files and len(files) > 1:
             message = (
-                "there is no `source`, and none of the files is {path}: name the program's own so"
+                "there is no `source`, and no file is called {path}: give the program's own file "
+                "that name"
             )
             raise PydanticCustomError("no_source", message, {"path": SOURCE_PATH})
         own = SOURCE_PATH if SOURCE_PATH in files else next(iter(files))

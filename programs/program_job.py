@@ -44,7 +44,7 @@ _DEFAULT_NAMES: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ProgramEntry:
-    """What of a program is called. `name` is a model's class or a function's name.
+    """The callable of a program. `name` is a model's class or a function's name.
 
     `outputs` are the variables of a script that hold its results, None: all.
     """
@@ -96,11 +96,11 @@ class ProgramJob(_Resolved):
     caller: Name
     namespace: str
     toolchain_id: Annotated[str, Field(max_length=64)]
-    """Whose Triton records the program and compiles its kernels."""
+    """The toolchain whose Triton records the program and compiles its kernels."""
     device: Device | None
-    """The class of GPUs that it runs on; None: the CPU device, or it does not run."""
+    """The GPU model that it runs on; None if it runs on the CPU device, or not at all."""
     lane: Name
-    """The queue of workers that do such programs."""
+    """The queue of the workers that do such programs."""
     candidate: ProgramSource
     reference: ProgramSource | None
     cases: Annotated[list[JobCase], Field(min_length=1, max_length=MAX_CASES)]
@@ -163,7 +163,7 @@ def _source_of(texts: PostedTexts, entry: EntryRequest | None, role: str) -> Pro
 
 
 def entries_of(posted: EntryRequest | None, role: str) -> list[ProgramEntry]:
-    """Return what to look for in a program of a `role`: the first that there is, is its entry."""
+    """Return the entries to look for in a program of a `role`. The first that exists is used."""
     model, function = _DEFAULT_NAMES[role]
     defaults = [ProgramEntry("model", model), ProgramEntry("function", function)]
     if posted is None:
@@ -185,7 +185,7 @@ def new_program(
     queue_position: int | None = None,
     problem: ProgramProblem | None = None,
 ) -> Program:
-    """Return the program of `job` in `state`, with nothing found out yet."""
+    """Return the record of `job` in `state`, without results."""
     return Program(
         id=job.id,
         url=program_url(job.id),

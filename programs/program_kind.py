@@ -38,6 +38,6 @@ PROGRAM: Final = JobKind(
         "deadline_exceeded", "No worker took this program within its deadline_s."
     ),
     exhausted_detail=(
-        "Three workers in a row were lost, or gave up, with this program. Post it again."
+        "Three workers in a row were lost, or gave up, on this program. Post it again."
     ),
 )

@@ -1,6 +1,6 @@
 """The program resource: the record that is stored under its id and answered over HTTP.
 
-Only data; who records and replays a program, and how it is stored, is not known here.
+Only data: this module does not know how programs are recorded, replayed or stored.
 """
 
 from typing import Literal
@@ -32,7 +32,7 @@ CoverageMeasure = Literal["time", "work"]
 
 
 class ProgramFlag(Record):
-    """One thing about how a program comes to its result that a reader should know."""
+    """A remark on how a program computes its result, for the reader to judge."""
 
     kind: FlagKind
     message: str
@@ -41,12 +41,12 @@ class ProgramFlag(Record):
 
 
 class ProgramProblem(Problem):
-    """Why there is no verdict; of `not_recordable` also the reason, and the place in the source."""
+    """The reason why there is no verdict, with the place in the source if it is known."""
 
     program: Literal["candidate", "reference"] | None = Field(
-        default=None, description="which of the two it is about, where it is about one"
+        default=None, description="the program that it is about; null if it is about neither"
     )
-    reason: str | None = Field(default=None, description="of a closed list, where it has one")
+    reason: str | None = Field(default=None, description="of `not_recordable`: of a closed list")
     file: str | None = None
     line: int | None = None
 
@@ -61,48 +61,48 @@ class ProgramOutput(Record):
 class KernelConfiguration(Record):
     """One of the configurations of an autotuned kernel."""
 
-    number: int = Field(description="from 0, as the autotuner has them")
+    number: int = Field(description="from 0, in the autotuner's order")
     constexprs: dict[str, JsonValue] = Field(default_factory=dict)
     options: dict[str, JsonValue] = Field(default_factory=dict)
     is_fastest: bool | None = Field(
-        default=None, description="on the GPU, for some launch; null: none was timed"
+        default=None, description="the fastest on the GPU for some launch; null: none was timed"
     )
 
 
 class ProgramKernel(Record):
-    """A kernel as the program launches it: one for each way in which it is compiled."""
+    """A kernel that the program launches: one entry for each specialization."""
 
     name: str
     file: str | None = None
     line: int | None = None
-    launches: int = Field(description="of it, in one call of the program")
+    launches: int = Field(description="its launches in one call of the program")
     compilation_key: str | None = None
     compilation_url: str | None = None
     configuration: KernelConfiguration | None = Field(
-        default=None, description="of an autotuned kernel; null: it is none"
+        default=None, description="of an autotuned kernel; null for others"
     )
     reads: list[str] | None = Field(
         default=None,
-        description="parameters whose memory it may read; null: not known, or too many",
+        description="parameters whose memory it may read; null: unknown, or too many",
     )
     writes: list[str] | None = Field(
         default=None,
-        description="parameters whose memory it may write; null: not known, or too many",
+        description="parameters whose memory it may write; null: unknown, or too many",
     )
-    problem: Problem | None = Field(default=None, description="why it does not compile")
+    problem: Problem | None = Field(default=None, description="the reason if it does not compile")
 
 
 class TapeSummary(Record):
-    """What was recorded of a program, in numbers."""
+    """The size of a program's tape, and its URL."""
 
     ops: int
     launches: int
-    bytes: int = Field(description="of the tape, as `url` answers it")
+    bytes: int = Field(description="the size of the tape that `url` answers")
     url: str
 
 
 class ReferenceRecord(Record):
-    """What was recorded of the reference."""
+    """The tape, kernels and times of the reference."""
 
     tape: TapeSummary | None = None
     kernels: list[ProgramKernel] = Field(default_factory=list)
@@ -111,19 +111,21 @@ class ReferenceRecord(Record):
 
 
 class Reward(Record):
-    """The answer in the few words that training wants."""
+    """A summary of the answer for training."""
 
     compiled: bool = Field(description="it was recorded, and all of its kernels compile")
     correct: bool = Field(description="the verdict is `passed`")
     speedup: float | None = Field(
-        default=None, description="over the reference; null unless correct, and on the CPU device"
+        default=None, description="over the reference; null if not correct, or on the CPU device"
     )
-    coverage: float | None = Field(default=None, description="as of the program")
-    flags: list[FlagKind] = Field(default_factory=list, description="the kinds, each once")
+    coverage: float | None = Field(default=None, description="the program's `coverage`")
+    flags: list[FlagKind] = Field(
+        default_factory=list, description="their kinds, without duplicates"
+    )
 
 
 class ProgramCaseResult(Record):
-    """One case; `verdict` is null when it did not run, and then `problem` says why."""
+    """One case; `verdict` is null if it did not run: see `problem`."""
 
     index: int
     name: str | None
@@ -143,42 +145,42 @@ class ProgramCaseResult(Record):
 
 
 class Program(Record):
-    """One program. With cases, outputs and findings are theirs and null here."""
+    """One program. With cases, each case has its outputs and findings, and they are null here."""
 
     id: str
     url: str
     state: LaunchState
     queue_position: int | None = None
     verdict: Verdict | None = Field(
-        default=None, description="in the words of launches; null unless completed"
+        default=None, description="one of the verdicts of launches; null unless completed"
     )
     device: Device | None = None
     flags: list[ProgramFlag] = Field(
-        default_factory=list, description="how it comes to its result; none changes the verdict"
+        default_factory=list, description="remarks on its method; none changes the verdict"
     )
     findings: list[Finding] | None = None
     outputs: dict[str, ProgramOutput] | None = Field(
-        default=None, description="by their index, or by the name of a script's variable"
+        default=None, description="by index, or by name for a script's variables"
     )
     kernels: list[ProgramKernel] = Field(default_factory=list)
     tape: TapeSummary | None = None
     speedup: float | None = Field(
         default=None,
-        description="the reference's median by the program's own; with cases the geometric mean of "
-        "theirs; null on the CPU device",
+        description="the reference's median time divided by the program's; with cases, the "
+        "geometric mean of theirs; null on the CPU device",
     )
     speedup_interval: tuple[float, float] | None = Field(
-        default=None, description="around speedup, from the intervals of both medians"
+        default=None, description="of speedup, from the intervals of both medians"
     )
     coverage: float | None = Field(
         default=None,
-        description="share of the time on a GPU, of the work on the CPU device, in the program's "
-        "kernels; with cases of theirs together; null where it is not known",
+        description="the share of the program's kernels in its time on a GPU, or in its work on "
+        "the CPU device; with cases, over all of them; null if unknown",
     )
     coverage_measure: CoverageMeasure | None = Field(
         default=None,
-        description="what coverage is a share of: time, as measured on a GPU, or work, in "
-        "elementary operations beside the reference's; null where coverage is",
+        description="coverage is a share of time, as measured on a GPU, or of work, in elementary "
+        "operations compared with the reference's; null if coverage is",
     )
     timing: ProgramTiming | None = Field(
         default=None, description="of one call; null on the CPU device"
@@ -186,14 +188,14 @@ class Program(Record):
     entries: list[EntryTime] | None = Field(
         default=None,
         max_length=MOST_ENTRIES,
-        description="what takes how long, the longest first; null on the CPU device",
+        description="the times of ops and launches, the longest first; null on the CPU device",
     )
     reference: ReferenceRecord | None = None
-    reward: Reward | None = Field(default=None, description="null until it is over")
+    reward: Reward | None = Field(default=None, description="null until it has finished")
     cases: list[ProgramCaseResult] | None = None
     counts: dict[str, int] = Field(default_factory=dict, description="runs by verdict")
     peak_bytes: int | None = Field(
-        default=None, description="the most that its tensors take at once, in replay"
+        default=None, description="the peak memory of its tensors in the replay"
     )
     timings_ms: dict[str, float] | None = None
     warnings: list[str] = Field(default_factory=list)
@@ -211,7 +213,7 @@ def tape_url(program_id: str, *, of_reference: bool = False) -> str:
 
 
 def reward_of(program: Program, *, compiled: bool) -> Reward:
-    """Return the reward of a program that is over: nothing for how fast it is wrong."""
+    """Return the reward of a finished program. An incorrect program gets no speedup."""
     correct = program.verdict is Verdict.PASSED
     return Reward(
         compiled=compiled,

@@ -1,6 +1,6 @@
 """The body of POST /v1/programs: shape and types only.
 
-Nothing here reads a source: where an entry is left out, the recorder looks for it.
+Nothing here reads a source. If `entry` is left out, the recorder looks for it.
 """
 
 from collections.abc import Sequence
@@ -64,19 +64,19 @@ FUNCTION_EXAMPLE: dict[str, Any] = {
     },
     "tolerance": {"rtol": 1e-5, "atol": 1e-6},
 }
-"""A function, and inputs that neither of the two programs says."""
+"""A function, with inputs that neither program defines."""
 WARMING_EXAMPLE: dict[str, Any] = {
     "source": _ADD_MODEL,
     "inputs": {"source": _REFERENCE_MODEL},
     "stop_after": "kernels",
     "target": "cuda:90",
 }
-"""What it launches is compiled, and nothing runs."""
+"""Compiles the kernels that the program launches, and runs nothing."""
 TIMED_EXAMPLE: dict[str, Any] = EXAMPLE | {
     "device": {"target": "cuda:90"},
     "timing": {"min_repeats": 50},
 }
-"""On a GPU, and timed there beside its reference."""
+"""Runs on a GPU, and times the program and its reference there."""
 
 _NULL: JsonValue = {"const": None}
 _ENTRY_SCHEMA: dict[str, JsonValue] = {
@@ -91,7 +91,7 @@ _Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]
 
 
 class EntryRequest(RequestPart):
-    """What of a program is called: a model's class, a function, or the script as a whole."""
+    """The entry point of a program: a model's class, a function, or the whole script."""
 
     model_config = ConfigDict(json_schema_extra=_ENTRY_SCHEMA)
 
@@ -111,20 +111,20 @@ class EntryRequest(RequestPart):
 
 
 class InputsRequest(RequestPart):
-    """A function that makes the inputs, in a text that neither program sees."""
+    """A function that makes the inputs, in a source that neither program sees."""
 
     source: SourceText = Field(description="Python text that defines the function")
     function: EntryName = Field(default="get_inputs", description="called without arguments")
 
 
 _DEFAULT_TOLERANCE = (
-    "default: that of the least precise floats which the reference rounds the output to on its "
-    "way, or has in it; a warning says where it rounds to less than the output's type"
+    "default: by the least precise dtype to which the reference rounds values on their way to the "
+    "output; a warning names the line if that is less precise than the output's dtype"
 )
 
 
 class ToleranceRequest(RequestPart):
-    """How far an output may be from the reference's, as `atol + rtol * |expected|`."""
+    """The allowed difference from the reference's output: `atol + rtol * |expected|`."""
 
     rtol: _Tolerance | None = Field(default=None, description=_DEFAULT_TOLERANCE)
     atol: _Tolerance | None = Field(default=None, description=_DEFAULT_TOLERANCE)
@@ -132,7 +132,7 @@ class ToleranceRequest(RequestPart):
 
 
 class ReferenceProgram(PostedTexts):
-    """The program that says what is right; inputs come from it unless the request says them."""
+    """The program with the expected outputs. It also makes the inputs unless the request does."""
 
     entry: EntryRequest | None = Field(
         default=None, description="default: the class `Model`, else the function `ref_kernel`"
@@ -152,7 +152,7 @@ def _whole_schema(schema: dict[str, Any]) -> None:
 
 
 class ProgramRequest(PostedTexts):
-    """A host program that launches kernels, and what it is held against."""
+    """A host program that launches kernels, and the reference that it is compared with."""
 
     model_config = ConfigDict(json_schema_extra=_whole_schema)
 
@@ -161,10 +161,10 @@ class ProgramRequest(PostedTexts):
     )
     inputs: InputsRequest | None = Field(
         default=None,
-        description="default: `get_inputs` of the reference, without one the program's",
+        description="default: `get_inputs` of the reference, or of the program without one",
     )
     reference: ReferenceProgram | None = Field(
-        default=None, description="what the outputs should be; without one nothing is compared"
+        default=None, description="computes the expected outputs; without one nothing is compared"
     )
     tolerance: ToleranceRequest | None = Field(
         default=None, description="of floating-point outputs; default: per dtype, as of launches"
@@ -174,24 +174,23 @@ class ProgramRequest(PostedTexts):
     )
     trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = Field(
         default=1,
-        description="how often a program that passes is compared, each time by two calls on values "
-        "of seeds of their own",
+        description="the number of comparisons of a program that passes; each makes two calls with "
+        "new seeds",
     )
     checks: Annotated[list[ProgramCheck], Field(max_length=3)] | None = Field(
         default=None,
-        description="what else to look for; default on the CPU device: `racecheck`, which costs "
-        "next to nothing, and `determinism` where a kernel has atomic operations. An empty list: "
-        "nothing",
+        description="additional checks; default on the CPU device: `racecheck`, which costs next "
+        "to nothing, and `determinism` if a kernel has atomic operations. An empty list: no checks",
     )
     timing: RepeatsRequest | None = Field(
         default=None,
-        description="how calls of the program and of its reference are timed, on GPUs only; there "
-        "also where this is null",
+        description="settings of timing the program and its reference. Only GPUs time, and they do "
+        "so also if this is null",
     )
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] = Field(
         default=DEFAULT_SEED,
-        description="of torch's generators, before each program is made; values of inputs follow "
-        "from it, and a program that is recorded is not told it",
+        description="seeds torch's generators before each program is made, so it decides the "
+        "values of inputs. The recorded program never sees it",
     )
     device: Annotated[Json, ReadLater(lambda: RequestDevice)] = Field(
         default="auto",
@@ -203,13 +202,13 @@ class ProgramRequest(PostedTexts):
     )
     stop_after: Literal["tape", "kernels"] | None = Field(
         default=None,
-        description="`tape`: record it only; `kernels`: and compile what it launches, in all "
-        "variants; nothing runs then, and a reference only says what it is made and called with",
+        description="`tape`: only record; `kernels`: also compile all variants of its kernels. "
+        "Nothing runs then, and a reference only provides the arguments",
     )
     target: str | None = Field(
         default=None,
         max_length=64,
-        description="what to compile for, where it stops after `kernels`; default: the "
+        description="the target to compile for, with `stop_after: kernels`; default: the "
         "toolchain's own",
         json_schema_extra=TARGET_SCHEMA,
     )
@@ -218,16 +217,17 @@ class ProgramRequest(PostedTexts):
         float, Field(gt=0, le=MAX_DEADLINE_S, description="queue, recording, compiles and runs")
     ] = 300
     priority: Literal["interactive", "batch"] = Field(
-        default="interactive", description="batch: behind everybody's interactive work"
+        default="interactive", description="batch: after all interactive work"
     )
 
 
 def cpu_checks(
     asked: Sequence[ProgramCheck] | None, *, has_atomics: bool = False
 ) -> Sequence[ProgramCheck]:
-    """Return what the CPU device looks for, where nothing says what.
+    """Return the checks `asked` for, else the defaults of the CPU device.
 
-    That is races, and in programs with atomic operations an order of programs that decides.
+    These are races, and for kernels with atomic operations also results that depend on the order of
+    program instances.
     """
     if asked is not None:
         return asked

@@ -1,6 +1,6 @@
-"""What is wrong with a program request: by its JSON alone, and on the device that it gets.
+"""Checks a program request: by its JSON alone, and for the device that it gets.
 
-Nothing here reads a source, or knows which devices there are.
+Nothing here reads a source, or knows the deployment's devices.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from launch.request.request_part import below
 from programs.program_request import EntryRequest, ProgramRequest
 
 ON_THE_CPU: Final = frozenset({"initcheck", "racecheck"})
-"""The checks that only the CPU device can make."""
+"""The checks that only the CPU device supports."""
 
 
 def check_program(request: ProgramRequest, limits: RequestLimits) -> None:
-    """Check all that can be checked without a worker. Raises RequestRejected, RequestTooLarge."""
+    """Do every check that needs no worker. Raises RequestRejected, RequestTooLarge."""
     limits = replace(limits, files=limits.program_files)
     for text in _texts(request):
         with below(text.at):
@@ -45,20 +45,18 @@ def check_program(request: ProgramRequest, limits: RequestLimits) -> None:
 
 
 def device_errors(request: ProgramRequest, device: Device | None) -> Iterator[FieldError]:
-    """Find what is asked for that `device` (None: the CPU device) cannot do."""
+    """Yield an error for each setting that `device` (None: the CPU device) does not support."""
     if device is None:
         if request.timing is not None:
             is_wanted = read_device(request.device) == CPU
-            why = "this is the CPU device" if is_wanted else "no worker runs programs on one here"
-            yield FieldError(
-                "/timing", f"only runs on GPUs are timed, and {why}; leave `timing` out"
-            )
+            why = "this is the CPU device" if is_wanted else "no worker here runs programs on a GPU"
+            yield FieldError("/timing", f"only GPUs time programs, and {why}; leave `timing` out")
         return
     for index, check in enumerate(request.checks or ()):
         if check in ON_THE_CPU:
             message = (
-                f"{check} is made on the CPU device only, and this runs on the GPU {device.model} "
-                f'({device.target}); leave it out, or say "device": "{CPU}"'
+                f"{check} needs the CPU device, and this program runs on the GPU {device.model} "
+                f'({device.target}); leave it out, or set "device": "{CPU}"'
             )
             yield FieldError(f"/checks/{index}", message)
 
@@ -71,7 +69,7 @@ class _Text:
 
 
 def _texts(request: ProgramRequest) -> Iterator[_Text]:
-    """Yield every text of the request, by the pointer of what holds its `source`."""
+    """Yield every text of the request, with the JSON pointer of the object of its `source`."""
     yield _Text("", request.source, request.files)
     if request.reference is not None:
         yield _Text("/reference", request.reference.source, request.reference.files)
@@ -90,35 +88,36 @@ def _entry_errors(entry: EntryRequest | None, at: str) -> Iterator[FieldError]:
     said = {"class": entry.class_, "name": entry.name, "outputs": entry.outputs}
     for name, value in said.items():
         if value is not None and _OF_KIND[name] != entry.kind:
-            yield FieldError(f"{at}/{name}", f"a {entry.kind} has none; a {_OF_KIND[name]} has")
+            message = f"only a {_OF_KIND[name]} takes it, and this is a {entry.kind}; leave it out"
+            yield FieldError(f"{at}/{name}", message)
 
 
 def _script_errors(request: ProgramRequest) -> Iterator[FieldError]:
-    """Find what asks for other inputs than those that a script makes itself."""
+    """Yield errors for inputs and references that do not go with a script."""
     reference = request.reference
     if _is_script(request.entry):
         if request.inputs is not None:
             yield FieldError(
-                "/inputs", "a script makes its own; name a function or a model in `entry`"
+                "/inputs", "a script makes its own inputs; name a function or a model in `entry`"
             )
         if request.cases:
-            yield FieldError("/cases", "a script runs on its own inputs alone")
+            yield FieldError("/cases", "a script makes its own inputs; leave `cases` out")
         if reference is not None and not _is_script(reference.entry):
-            message = 'a script is compared with a script; say `"kind": "script"` here, too'
+            message = 'a script is compared with a script; set `"kind": "script"` here, too'
             yield FieldError("/reference/entry", message)
     elif reference is not None and _is_script(reference.entry):
-        message = "a script takes no inputs; name the model or the function that this one replaces"
+        message = "a script takes no inputs; name the model or function that the program replaces"
         yield FieldError("/reference/entry", message)
 
 
 def _stop_errors(request: ProgramRequest) -> Iterator[FieldError]:
-    """Find what asks for more than is done before the program stops."""
+    """Yield errors for settings of steps that `stop_after` leaves out."""
     if request.target is not None and request.stop_after != "kernels":
-        message = 'only what stops after its kernels has one; say `"stop_after": "kernels"`'
+        message = 'it needs `"stop_after": "kernels"`; set that, or leave `target` out'
         yield FieldError("/target", message)
     if request.stop_after is None:
         return
-    # a reference also says what the program is made and called with
+    # a reference is allowed: it also provides the program's arguments
     runs: dict[str, object] = {
         "cases": request.cases,
         "checks": request.checks,
@@ -126,7 +125,7 @@ def _stop_errors(request: ProgramRequest) -> Iterator[FieldError]:
     }
     if request.trials > 1:
         runs["trials"] = request.trials
-    with suppress(RequestRejected):  # said of `device` already
+    with suppress(RequestRejected):  # `device` has its error already
         if read_device(request.device) not in (AUTO, CPU):
             runs["device"] = request.device
     for name, value in runs.items():

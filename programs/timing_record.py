@@ -1,6 +1,6 @@
-"""What the record of a program says of its times on a GPU: of all of a call, and of each entry.
+"""The times of a program on a GPU, as in its record: of a whole call, and of each entry.
 
-Only data; how times are taken, and what two of them say of each other, is not known here.
+Only data: this module does not know how times are measured or compared.
 """
 
 from typing import Literal
@@ -18,21 +18,21 @@ class ProgramTiming(Timing):
 
     method: Literal["graph", "events"] | None = Field(
         default=None,
-        description="graph: of a CUDA graph that the call was captured as; events: of its entries "
-        "issued one by one, with what the host takes for that wherever the GPU waits for it",
+        description="graph: the call was captured as a CUDA graph; events: its entries were issued "
+        "one by one, so times include the host's wherever the GPU waits for it",
     )
 
 
 class EntryTime(Record):
     """The time of one entry of the tape: an op of ATen, or a launch."""
 
-    op: int = Field(description="its index among the ops of the tape")
-    name: str = Field(description="of the overload, or of the kernel")
+    op: int = Field(description="index among the ops of the tape")
+    name: str = Field(description="the overload, or the kernel")
     file: str | None = None
     line: int | None = None
     us: float = Field(description="median, in microseconds")
-    share: float = Field(description="of the sum of all entries")
-    is_kernel: bool = Field(description="whether it is a launch of the program's own kernel")
+    share: float = Field(description="share of the sum of all entries")
+    is_kernel: bool = Field(description="true for a launch of one of the program's kernels")
     configuration: int | None = Field(
-        default=None, description="of an autotuned launch: which of its configurations ran, from 0"
+        default=None, description="the configuration that an autotuned launch ran, from 0"
     )

@@ -1,1 +1,1 @@
-"""Programs over HTTP: submitted, read, cancelled, and their tapes."""
+"""Programs over HTTP: submit, read and cancel them, and read their tapes."""

@@ -1,4 +1,4 @@
-"""What a program launches, compiled and to be put into Triton's cache elsewhere."""
+"""The route of a program's bundle: its compiled kernels, ready for Triton's cache."""
 
 import time
 
@@ -31,8 +31,8 @@ router = APIRouter(prefix="/v1/programs", tags=["programs"])
 async def get_bundle(request: Request, program_id: str) -> Response:
     """Answer a tar whose `install.py` fills Triton's cache, 202 while its files are made.
 
-    They are for the `target` that a program with `"stop_after": "kernels"` names; `bundle.json`
-    says what had to be left out.
+    Its kernels are compiled for the `target` of a program with `"stop_after": "kernels"`.
+    `bundle.json` lists the kernels that were left out, with reasons.
     """
     started = time.perf_counter()
     state = state_of(request)

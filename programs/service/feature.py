@@ -1,4 +1,4 @@
-"""Programs, as a part of the service."""
+"""Programs as a feature of the service."""
 
 from programs.program_kind import PROGRAM
 from programs.program_request import ProgramRequest

@@ -1,6 +1,6 @@
 """The bundle of a program: an export for Triton's cache of each specialization that it launches.
 
-It is one tar, of the form of a sweep's bundle, and is sent as that is.
+It is one tar with the same layout as a sweep's bundle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,15 @@ MOST_KERNELS = 1_000
 async def bundle_of_kernels(
     asked: DerivationRequest, program: Mapping[str, Any]
 ) -> list[Member] | None:
-    """Return the files of the bundle of `program`, a record that is over; None: not made in time.
+    """Return the files of the bundle of a finished `program`; None if some are not ready yet.
 
-    Raises ProblemRaised: 422 where nothing can be bundled, 404 and 410 for compilations.
+    Raises ProblemRaised: 422 if nothing can be bundled, 404 and 410 for missing compilations.
     """
     kernels = program["kernels"]
     good = [kernel["compilation_key"] for kernel in kernels if kernel["problem"] is None]
     keys = [key for key in dict.fromkeys(good) if key is not None]
     if len(keys) > MOST_KERNELS:
-        detail = f"{len(keys)} compilations; a bundle has {MOST_KERNELS} at most"
+        detail = f"The program has {len(keys)} compilations; a bundle takes at most {MOST_KERNELS}"
         raise ProblemRaised("not_derivable", detail, limit=MOST_KERNELS)
     compilations = [await read_finished(asked.state, asked.caller, key) for key in keys]
     outcomes = await exports(asked, compilations)

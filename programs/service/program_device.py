@@ -1,4 +1,4 @@
-"""Where a program runs: the Triton that records it, the device asked for, and the lane of both."""
+"""Chooses where a program runs: the Triton that records it, the device, and the lane."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -16,14 +16,14 @@ from service.program_places import ProgramPlace
 from service.state import ServiceState
 
 _TRYING_S: Final = "5"
-"""After how many seconds to ask again whether a worker records."""
+"""The `Retry-After`, in seconds, while a worker tests its recorder."""
 
 
 async def choose_place(state: ServiceState, request: ProgramRequest) -> ProgramPlace:
     """Return where the program runs, or where it is recorded if it stops after that.
 
-    Raises RequestRejected for a device that programs never ran on, and for what it cannot do;
-    ProblemRaised (503) while a worker finds out whether it records.
+    Raises RequestRejected for a device that no worker offers, or that cannot do what is asked;
+    ProblemRaised (503) while a worker tests its recorder.
     """
     wanted = read_device(request.device)
     chosen = await state.toolchains.choose(request.triton)
@@ -43,9 +43,9 @@ async def choose_place(state: ServiceState, request: ProgramRequest) -> ProgramP
 async def _on_a_gpu(
     state: ServiceState, request: ProgramRequest, chosen: Toolchain, wanted: str | DeviceClass
 ) -> ProgramPlace | None:
-    """Return the place on a GPU; None where any device will do and programs run on no GPU.
+    """Return the place on a GPU; None if `wanted` is "auto" and programs run on no GPU.
 
-    Raises RequestRejected, and ProblemRaised (503) while a worker tries its GPUs.
+    Raises RequestRejected, and ProblemRaised (503) while a worker tests its GPUs.
     """
     known = await state.workers.known_program_devices()
     fitting = {
@@ -63,7 +63,7 @@ async def _on_a_gpu(
 
 
 def _matching(names: Sequence[str], wanted: str | DeviceClass) -> str | None:
-    """Return the first device class that is as `wanted`; every one is as "auto"."""
+    """Return the first device class that matches `wanted`; "auto" matches all."""
     if not isinstance(wanted, DeviceClass):
         return names[0]
     wanted_target = str(parse_target(wanted.target))
@@ -77,7 +77,7 @@ def _matching(names: Sequence[str], wanted: str | DeviceClass) -> str | None:
 async def _no_such_device(
     state: ServiceState, known: Mapping[str, Sequence[str]], fitting: Collection[str]
 ) -> RequestRejected | ProblemRaised:
-    """Return why no GPU that was asked for runs the program."""
+    """Return the reason why no GPU of the requested class runs the program."""
     if await _of(state, fitting):
         return RequestRejected(FieldError("/triton", await _offered(state, fitting, "such a GPU")))
     await _check_gpus_are_known(state)
@@ -85,9 +85,9 @@ async def _no_such_device(
         return _try_again()
     offered = ", ".join(sorted({name for names in known.values() for name in names}))
     message = (
-        "no worker has ever run programs on such a device; they run on "
-        f"{offered or 'none, only the CPU device'}. A worker runs them on the GPUs of its machine "
-        "where a CUDA build of torch is installed beside its Triton"
+        "no worker has ever run programs on such a device. Available: "
+        f"{offered or 'only the CPU device'}. "
+        "To run programs on a worker's GPUs, install a CUDA build of torch beside its Triton"
     )
     return RequestRejected(FieldError("/device", message))
 
@@ -95,8 +95,8 @@ async def _no_such_device(
 async def _recording(state: ServiceState, request: ProgramRequest, chosen: Toolchain) -> Toolchain:
     """Return the toolchain that records the program for the CPU device.
 
-    Raises RequestRejected where there is none, or the request names the Triton that it wants, and
-    ProblemRaised (503) while a worker finds out whether it records.
+    Raises RequestRejected if there is none, or none of the requested Triton, and ProblemRaised
+    (503) while a worker tests its recorder.
     """
     recording = await state.workers.known_programs()
     toolchain = await _instead(state, request, chosen, recording)
@@ -113,7 +113,7 @@ async def _instead(
 ) -> Toolchain | None:
     """Return `chosen` if it is among those `offering`, else one of the same Triton.
 
-    One of another Triton where the request names none; None where nothing is left.
+    If the request names no Triton, any toolchain will do. None if nothing is left.
     """
     if chosen.id in offering:
         return chosen
@@ -130,7 +130,7 @@ async def _of(state: ServiceState, ids: Collection[str]) -> list[Toolchain]:
 
 async def _offered(state: ServiceState, ids: Collection[str], device: str) -> str:
     tritons = ", ".join(sorted({each.triton for each in await _of(state, ids)}))
-    return f"no worker runs programs of this Triton on {device}; there is one of {tritons}"
+    return f"no worker runs programs of this Triton on {device}; use one of {tritons}"
 
 
 async def _is_being_tried(state: ServiceState) -> bool:
@@ -138,33 +138,30 @@ async def _is_being_tried(state: ServiceState) -> bool:
 
 
 async def _check_gpus_are_known(state: ServiceState) -> None:
-    """Raise ProblemRaised (503) while a worker finds out whether programs run on its GPUs."""
+    """Raise ProblemRaised (503) while a worker tests if programs run on its GPUs."""
     if await _says(state, "tries_gpus"):
         raise _try_again("programs run on its GPU")
 
 
 async def _says(state: ServiceState, member: str) -> bool:
-    """Whether a worker says this of what it records."""
+    """Return True if a worker has set this field of its offer to record."""
     reports = [worker.sandbox_report or {} for worker in await state.workers.list()]
     return any((report.get("recording") or {}).get(member) for report in reports)
 
 
 def _try_again(what: str = "it can record programs") -> ProblemRaised:
-    detail = (
-        f"A worker that started a moment ago is trying whether {what}, which takes some seconds; "
-        "post again"
-    )
+    detail = f"A worker has just started and is testing if {what}. Post again in {_TRYING_S} s"
     return ProblemRaised("no_toolchain", detail, headers={"Retry-After": _TRYING_S})
 
 
 async def _refusal(state: ServiceState) -> RequestRejected | ProblemRaised:
-    """Return why no worker records programs."""
+    """Return the reason why no worker records programs."""
     if await _is_being_tried(state):
         return _try_again()
     message = (
-        "no worker of this deployment records programs: they are offered where torch is installed "
-        "beside a worker's Triton (a CPU build is enough). Install it there and start that worker "
-        "again; GET /v1/targets says under `programs` where they are, GET /v1/system under "
-        "`recording` why not"
+        "no worker of this deployment records programs. Install torch beside a worker's Triton (a "
+        "CPU build is enough) and restart that worker. GET /v1/targets lists under `programs` the "
+        "workers that record, and GET /v1/system gives under `recording` the reason of one that "
+        "does not"
     )
     return RequestRejected(FieldError("", message))

@@ -1,6 +1,6 @@
-"""What programs are answered with, as the API's documentation shows it.
+"""Examples of answers for the API's documentation.
 
-Made of the records themselves, so that no example can lack a field.
+They are built from the record classes, so no example can lack a field.
 """
 
 from typing import Any
@@ -173,7 +173,7 @@ _NOT_RECORDABLE = Program(
     reward=Reward(compiled=False, correct=False),
     problem=program_problem(
         "not_recordable",
-        "It asks for the value of a tensor, and a recording has none: .item()",
+        "The program reads the value of a tensor, and a recording has none: .item()",
         program="candidate",
         reason="value_dependent",
         file="user.py",
@@ -206,7 +206,7 @@ CANCELLED = _shown(cancelled=_CANCELLED)
 
 
 def _calls() -> list[dict[str, Any]]:
-    """Return what the two calls of the example do: the same, on inputs of their own."""
+    """Return the ops of the example's two calls, which differ only in their inputs."""
     ops: list[dict[str, Any]] = []
     for phase, x, y, output in (("run", 0, 1, 2), ("run2", 3, 4, 5)):
         made = {"op": "aten.empty_like.default", "a": [{"t": x}], "k": {}, "o": [output]}

@@ -1,4 +1,4 @@
-"""Programs: POST, GET, DELETE, their tapes and events. A program belongs to its caller."""
+"""Routes of programs: POST, GET, DELETE, tapes and events. A program belongs to its caller."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ router = APIRouter(prefix="/v1/programs", tags=["programs"])
 
 @router.post(
     "",
-    summary="Run a program that launches kernels, and say whether it is right",
+    summary="Run a program that launches kernels, and judge its outputs",
     responses=answer_of(Program, ANSWERS) | answer_of(Program, UNDER_WAY, status=202),
     openapi_extra={
         "requestBody": body_of(ProgramRequest, EXAMPLES),
@@ -46,10 +46,10 @@ router = APIRouter(prefix="/v1/programs", tags=["programs"])
     },
 )
 async def post_program(request: Request) -> Response:
-    """Answer 200 with a program that is over, 202 with one under way.
+    """Answer 200 with a finished program, 202 with one that is queued or running.
 
-    It is recorded in a sandboxed process without data, and what was recorded is run by another
-    one, which never sees its Python. A program that is wrong, or cannot be recorded, is a result.
+    A sandboxed process records the program without data. Another process, which never sees its
+    Python, runs the recording. A program that is wrong, or cannot be recorded, is a result.
     """
     return await post_owned(request, PROGRAMS)
 
@@ -71,13 +71,13 @@ async def get_program(request: Request, program_id: str) -> Response:
     responses=answer_of(Program, ANSWERS) | answer_of(Program, CANCELLED, status=202),
 )
 async def delete_program(request: Request, program_id: str) -> Response:
-    """Answer 202, or 200 when it was over."""
+    """Answer 202, or 200 if it had finished."""
     return await delete_owned(request, PROGRAMS, program_id)
 
 
 @router.get(
     "/{program_id}/tape",
-    summary="What was recorded of a program: its ops and launches",
+    summary="The tape of a program: its recorded ops and launches",
     response_class=Response,
     responses={
         200: {
@@ -94,7 +94,7 @@ async def get_tape(
     program_id: str,
     program: Annotated[WhichTape, Query(description="whose tape")] = "candidate",
 ) -> Response:
-    """Answer the tape as JSON, or told as text to who accepts that."""
+    """Answer the tape as JSON, or as readable text if `Accept` prefers that."""
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
     stored = await PROGRAMS.find_owned(state, caller, program_id)
@@ -111,7 +111,7 @@ async def get_tape(
     openapi_extra=RESUMED,
 )
 async def get_program_events(request: Request, program_id: str) -> StreamingResponse:
-    """Stream the events later than `Last-Event-ID`, until the program is over."""
+    """Stream the events after `Last-Event-ID`, until the program has finished."""
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
     await PROGRAMS.find_owned(state, caller, program_id)

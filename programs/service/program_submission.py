@@ -1,6 +1,6 @@
-"""From a program request to its job, and what its caller is told before a worker has done it.
+"""Turns a program request into a job and queues it.
 
-Nothing here parses, compiles or runs what was posted.
+Nothing here parses, compiles or runs the posted source.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ async def submit_program(
     waiting: Waiting | None = None,
     membership: Membership | None = None,
 ) -> Submitted:
-    """Check all that can be checked without a worker, and queue the program.
+    """Do every check that needs no worker, and queue the program.
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
-    # in a thread: megabytes of sources take longer than other requests should wait
+    # in a thread: checking megabytes of source would hold up other requests
     await asyncio.to_thread(check_program, request, state.settings.request_limits)
     place = await choose_place(state, request)
     job = program_job(

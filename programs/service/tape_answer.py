@@ -1,4 +1,4 @@
-"""The tape of a program as its caller reads it: JSON as it was recorded, or text."""
+"""Answers the tape of a program: the recorded JSON, or readable text."""
 
 import asyncio
 import hashlib
@@ -23,7 +23,7 @@ from store.programs import StoredProgram
 WhichTape = Literal["candidate", "reference"]
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Accept, Accept-Encoding"}
 MAX_TAPE_BYTES = 2 << 20
-"""Of a tape that is told as text: reading one takes a second for each 4 MB, in this process."""
+"""Limit of a tape shown as text: parsing takes a second per 4 MB, in this process."""
 _TEXT = "text/plain"
 _WEIGHT = re.compile(r"q=(0(?:\.\d{1,3})?|1(?:\.0{1,3})?)")
 
@@ -33,8 +33,8 @@ async def tape_answer(
 ) -> Response:
     """Return the tape of the program, or of its reference.
 
-    Raises ProblemRaised: 409 while it may still be recorded, 404 where it was not, 410 where it has
-    left the cache.
+    Raises ProblemRaised: 409 while it may still be recorded, 404 if it was not recorded, 410 if it
+    has left the cache.
     """
     digest = stored.tapes.get(which)
     if digest is None:
@@ -58,17 +58,17 @@ async def tape_answer(
 
 async def _missing(state: ServiceState, program_id: str, which: WhichTape) -> ProblemRaised:
     if await state.jobs.state(program_id) is not None:
-        detail = f"The {which} is not recorded yet; ask again, or wait for the program"
+        detail = f"The {which} is not recorded yet. Ask again, or wait for the program"
         return ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
     if which == "reference":
-        detail = "There is no tape of a reference: the program has none, or it was not recorded"
+        detail = "There is no tape of a reference: none was posted, or it was not recorded"
         return ProblemRaised("not_found", detail)
-    detail = "The program was not recorded; its `problem` says why"
+    detail = "The program was not recorded: see its `problem`"
     return ProblemRaised("not_found", detail)
 
 
 def prefers_text(accept: str) -> bool:
-    """Whether `Accept` asks for plain text rather than JSON (RFC 9110, 12.5.1)."""
+    """Return True if `Accept` prefers plain text to JSON (RFC 9110, 12.5.1)."""
     weights = dict(map(_weighed, accept.split(",")))
     return weights.get(_TEXT, 0.0) > weights.get("application/json", 0.0)
 
@@ -80,10 +80,10 @@ def _weighed(part: str) -> tuple[str, float]:
 
 
 def _readable(data: bytes, record: bytes | None, which: WhichTape) -> bytes:
-    """Return a tape as text; `record` is its program's, None: that is not over."""
+    """Return a tape as text; `record` is its program's, None before that has finished."""
     try:
         tape = read_tape(data)
-    except InvalidTape as forged:  # another version of tritond validated it otherwise
+    except InvalidTape as forged:  # recorded by a version of tritond with other checks
         raise _unavailable(str(forged)) from None
     kernels = () if record is None else _compiled(Program.model_validate_json(record), which)
     return tape_text(tape, _effects(tape, kernels)).encode()
@@ -96,9 +96,9 @@ def _compiled(program: Program, which: WhichTape) -> Sequence[ProgramKernel]:
 
 
 def _effects(tape: Tape, kernels: Sequence[ProgramKernel]) -> KernelsEffects:
-    """Return what the kernels of a tape may do, of those that were compiled.
+    """Return the effects of those kernels of a tape that were compiled.
 
-    Two that were defined at one place, as by a function that makes them, are not told apart.
+    Kernels that were defined at the same line, for instance by a factory, share their effects.
     """
     at: dict[tuple[str, str | None, int | None], KernelEffects | None] = {}
     for kernel in kernels:
@@ -116,5 +116,5 @@ def _of(kernel: ProgramKernel) -> KernelEffects | None:
 
 
 def _unavailable(why: str) -> ProblemRaised:
-    detail = f"This tape cannot be told as text ({why}); ask for it as application/json"
+    detail = f"This tape cannot be shown as text ({why}). Request it as application/json"
     return ProblemRaised("not_found", detail)

@@ -1,4 +1,4 @@
-"""What a recorded program did, as plain data: read from hostile bytes, judged, and told.
+"""The tape: a recorded program as plain data. Reads hostile bytes, finds flags, shows text.
 
-Pure: no torch, no HTTP, no Redis, and nothing of a program is ever executed here.
+Pure: no torch, no HTTP, no Redis. Nothing here executes a program.
 """

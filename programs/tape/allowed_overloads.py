@@ -1,11 +1,11 @@
-"""The ATen overloads that a tape may call: the one list of them, each family with its reason.
+"""The ATen overloads that a tape may call, in families, each with its reason.
 
-To add one: it must neither read nor write anything but its arguments (no files, sockets, other
-processes, generators' states), take time and memory that its arguments and outputs bound, make
-outputs whose shapes follow from shapes, and not keep memory beyond them. So never: `from_file`,
-`set_`, `resize_`, `record_stream`, `_local_scalar_dense`, sparse, quantized and nested tensors,
-and what makes shapes out of values (`nonzero`, `unique`, `masked_select`, `bincount`). Overloads
-whose time grows with the *value* of an argument (polynomials) need a bound in `fragile_arguments`.
+A new overload must read and write only its arguments (no files, sockets, processes or generator
+states). Its arguments and outputs must bound its time and memory, and the shapes of its outputs
+must follow from shapes. It must keep no memory. So these stay out: `from_file`, `set_`, `resize_`,
+`record_stream`, `_local_scalar_dense`; sparse, quantized and nested tensors; and overloads whose
+shapes depend on values (`nonzero`, `unique`, `masked_select`, `bincount`). If the time grows with
+the *value* of an argument (polynomials), add a bound to `fragile_arguments`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import Literal
 Kind = Literal[
     "uninitialized", "constant", "random", "view", "metadata", "overwrite", "compute", "heavy"
 ]
-"""What an overload's outputs are.
+"""The kind of an overload's outputs.
 
 - `uninitialized`: new memory, nothing written; `constant`, `random`: new memory, or all of its
-  first argument, written without reading any tensor's values;
+  first argument, written without reading tensor values;
 - `view`: tensors over the storage of the first argument; `metadata`: its first argument, seen anew;
 - `overwrite`: all of the first argument, written from the others;
-- `compute`: new tensors of values of the arguments; `heavy`: the same, with most of a program's
-  time in it where it is there at all.
+- `compute`: new tensors, computed from the arguments; `heavy`: the same, for overloads that usually
+take most of a program's time.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class OverloadFamily:
-    """Overloads that are allowed for one reason and treated alike."""
+    """Overloads that are allowed for the same reason and treated alike."""
 
     kind: Kind
     reason: str
@@ -42,7 +42,7 @@ class OverloadFamily:
 FAMILIES = (
     OverloadFamily(
         "uninitialized",
-        "allocations; the replay fills them with poison, so nobody's old memory is seen",
+        "allocations; the replay fills them with poison, so they show no earlier contents",
         "empty.memory_format empty_like.default empty_strided.default new_empty.default "
         "new_empty_strided.default",
     ),
@@ -318,4 +318,4 @@ FAMILIES = (
 ALLOWED: Mapping[str, OverloadFamily] = {
     f"aten.{name}": family for family in FAMILIES for name in family.overloads.split()
 }
-"""By full name."""
+"""The family of each overload, by its full name."""

@@ -1,9 +1,9 @@
-"""How many elementary operations an op of ATen does, by its shapes.
+"""Counts the elementary operations of an ATen op, from its shapes.
 
-One operation is one result of an addition, a comparison, an exponential, ... of two numbers or one.
-Any overload does one for each element of its largest tensor, if nothing here says what is more:
-so none is free because its name is not known. Views and memory with values that follow from scalars
-are free, and an element that is only copied is a sixteenth.
+One operation is one result of an addition, a comparison, an exponential, ... of one or two
+numbers. By default, an overload does one for each element of its largest tensor, so an unknown
+name is never free. Views, and memory filled from scalars, are free. A copied element counts as a
+sixteenth.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from programs.tape.overload_effects import argument_tensors, kind_of, name_of
 from programs.tape.schema import AtenOp, TensorMeta, Value, tensors_of
 
 COPIED = 1 / 16
-"""The operations of an element that is copied, or converted to another type."""
+"""The operations of an element that is copied, or converted to another dtype."""
 _FREE_KINDS = frozenset({"uninitialized", "constant", "random", "view", "metadata"})
 
 
 class _Shapes:
-    """The tensors of an op, by what they are for."""
+    """The shapes of an op's arguments and outputs."""
 
     def __init__(self, op: AtenOp, tensors: Sequence[TensorMeta]) -> None:
         self.op, self._tensors = op, tensors
@@ -35,15 +35,12 @@ class _Shapes:
         return self._of(tensors_of(value))
 
     def argument(self, position: int, name: str = "") -> Value:
-        """Return an argument by its position or its name, None where it is not given."""
+        """Return an argument by position or name, None if it is not given."""
         args, kwargs = self.op.args, self.op.kwargs
         return args[position] if position < len(args) else kwargs.get(name)
 
     def shape(self, position: int, *names: str) -> tuple[int, ...]:
-        """Return the shape of the tensor at a position, or given by one of these names.
-
-        That of a number where there is none.
-        """
+        """Return the shape of the tensor at a position or under one of these names, () if none."""
         args, kwargs = self.op.args, self.op.kwargs
         named = (kwargs[name] for name in names if name in kwargs)
         value = args[position] if position < len(args) else next(named, None)
@@ -51,21 +48,21 @@ class _Shapes:
 
     @property
     def made(self) -> int:
-        """The elements of the largest tensor that the op returns."""
+        """The number of elements of the largest tensor that the op returns."""
         return max(map(math.prod, self.outputs), default=0)
 
     @property
     def largest(self) -> int:
-        """The elements of the largest tensor that the op takes or returns."""
+        """The number of elements of the largest tensor that the op takes or returns."""
         return max(map(math.prod, (*self.given, *self.outputs)), default=0)
 
     def longest_axis(self, among: int) -> int:
-        """Return the longest of the last axes of all tensors that are given, of so many each."""
+        """Return the longest of the last `among` axes of all tensor arguments."""
         return max((size for shape in self.given for size in shape[-among:]), default=1)
 
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the shape of all together, as of an op element by element; (0,): there is none."""
+    """Return the broadcast shape; (0,) if the shapes do not broadcast."""
     rank = max(map(len, shapes), default=0)
     aligned = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     axes = [set(sizes) - {1} for sizes in zip(*aligned, strict=True)]
@@ -87,7 +84,7 @@ def aten_work(op: AtenOp, tensors: Sequence[TensorMeta]) -> float:
 
 
 def _product(first: int) -> Callable[[_Shapes], float]:
-    """Return the rule of a product whose factors begin at a position; before it is an addend."""
+    """Return the rule of a product with factors from position `first`, after an addend if any."""
 
     def operations(shapes: _Shapes) -> float:
         names = ("mat1", "batch1", "mat") if first else ("self",)
@@ -100,7 +97,7 @@ def _product(first: int) -> Callable[[_Shapes], float]:
 
 
 def _pairs(operations: int) -> Callable[[_Shapes], float]:
-    """Return the rule of what takes its arguments in pairs, broadcast, and may return a sum."""
+    """Return the rule of ops that broadcast two arguments, and may return a sum."""
 
     def of_pairs(shapes: _Shapes) -> float:
         return operations * max(shapes.largest, math.prod(_broadcast(shapes.given[:2])))
@@ -113,7 +110,7 @@ def _outer(shapes: _Shapes) -> float:
 
 
 def _bilinear(shapes: _Shapes) -> float:
-    """Each row of the first factor is multiplied with all weights, as `nn.Bilinear` has it."""
+    """Count each row of the first factor times all weights, as in `nn.Bilinear`."""
     left, weights = shapes.shape(0, "i1"), shapes.shape(1, "i2")
     return 2 * math.prod(left[:-1]) * math.prod(weights) + 2 * shapes.made
 
@@ -139,13 +136,13 @@ def _attention(shapes: _Shapes) -> float:
     query, key, value = (shapes.shape(position, name) for position, name in enumerate(names))
     if min(map(len, (query, key, value))) < 2:
         return shapes.largest  # the replay refuses it
-    batch = max(math.prod(one[:-2]) for one in (query, key, value))  # what is one is broadcast
+    batch = max(math.prod(one[:-2]) for one in (query, key, value))  # sizes of one are broadcast
     scores = batch * query[-2] * key[-2]
     return scores * (2 * query[-1] + 5 + 2 * value[-1])
 
 
 def _recurrent(shapes: _Shapes) -> float:
-    """Every weight is multiplied once for each row of the input."""
+    """Count a multiplication and an addition for each weight and row of the input."""
     rows = math.prod(shapes.shape(0, "input")[:-1])
     state = len(tensors_of(shapes.argument(1, "hx")))
     weights = [shape for shape in shapes.given[1 + state :] if len(shape) == 2]
@@ -163,13 +160,13 @@ def _gradients_of_distances(shapes: _Shapes) -> float:
 
 
 def _pairs_of_rows(shapes: _Shapes) -> float:
-    """Return the distances of each two rows of one matrix."""
+    """Count the distances between all pairs of rows of a matrix."""
     rows = shapes.shape(0, "self")
     return 3 * math.prod(rows) * (rows[0] if rows else 1) / 2
 
 
 def _matrices(operations: float) -> Callable[[_Shapes], float]:
-    """Return the rule of what takes so many operations of each element along its axis."""
+    """Return the rule of `operations` for each element, times the longer axis of the matrix."""
 
     def cubic(shapes: _Shapes) -> float:
         return operations * sum(map(math.prod, shapes.given)) * shapes.longest_axis(2)
@@ -182,7 +179,7 @@ def _sorted(shapes: _Shapes) -> float:
 
 
 def _selected(shapes: _Shapes) -> float:
-    """Return a comparison for each element, and what it takes to keep the largest k in order."""
+    """Count a comparison for each element, and keeping the largest k in order."""
     number = shapes.argument(1, "k")
     kept = min(number, shapes.longest_axis(64)) if isinstance(number, int) else 1
     return shapes.largest * (1 + math.log2(max(kept, 1)))
@@ -200,7 +197,7 @@ def _transform(shapes: _Shapes) -> float:
 
 
 def _windows(shapes: _Shapes) -> float:
-    """Each output looks at a window, whose size is the second argument."""
+    """Count a window for each output; its size is the second argument."""
     window = shapes.argument(1, "kernel_size")
     sizes = [size for size in window if isinstance(size, int)] if isinstance(window, tuple) else []
     if len(sizes) == 1:  # the same along each axis
@@ -214,7 +211,7 @@ def _gathered(shapes: _Shapes) -> float:
 
 
 def _put(shapes: _Shapes) -> float:
-    """Return the places that indices name together, times the axes that they do not index."""
+    """Count the places that the indices select, times the sizes of axes without an index."""
     whole, given = shapes.shape(0, "self"), shapes.argument(1, "indices")
     indices = given if isinstance(given, tuple) else ()
     axes = {axis for axis, index in enumerate(indices) if tensors_of(index)}
@@ -224,7 +221,7 @@ def _put(shapes: _Shapes) -> float:
 
 
 def _scattered(shapes: _Shapes) -> float:
-    """Return what is written into the first argument, whose other elements are only copied."""
+    """Count the elements that are written into the first argument; copied ones do not count."""
     others = shapes.given[1:] or shapes.given
     return max(map(math.prod, others), default=0)
 
@@ -315,4 +312,4 @@ _PER_ELEMENT: Mapping[str, int] = {
             "_thnn_fused_gru_cell_backward"),
     **_each(32, "grid_sampler_3d upsample_bicubic2d"),
 }  # fmt: skip
-"""Operations of each element, of what does more than one: as many as it takes written out."""
+"""Operations per element, for ops with more than one: as many as the formula has."""

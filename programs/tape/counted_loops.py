@@ -1,7 +1,7 @@
-"""Loops with a condition that count: `while k < end: ...; k += step`, as TTIR has them.
+"""Recognizes counting loops in TTIR: `while k < end: ...; k += step`.
 
-How often such a loop runs follows from numbers, as of `scf.for`. What it is made of is seen as the
-lines go by; at its end it is known whether it is one.
+Their number of trips follows from numbers, as for `scf.for`. The reader collects the parts of a
+loop line by line, and decides at its end.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class CountedLoop:
-    """A counter: the numbers that it begins with, is compared with, and grows by."""
+    """A counter: its first value, the end that it is compared with, and its step."""
 
     bounds: tuple[str, str, str]
     includes_end: bool
     argument: int
-    """Which of the body's arguments it is."""
+    """The position of the counter among the body's arguments."""
 
 
 @dataclass(slots=True)
 class ConditionalLoop:
-    """What is seen of an `scf.while`; values are nodes."""
+    """The parts of an `scf.while` read so far; values are nodes of the flow."""
 
     place: int
-    """Where its instruction is, among all."""
+    """The index of its instruction."""
     carried: Sequence[tuple[str, str]]
-    """What it carries, each with what it begins with."""
+    """The carried values, each with its initial value."""
     condition: str = ""
     forwarded: Sequence[str] = ()
-    """What the condition hands to the body."""
+    """The values that the condition passes to the body."""
     arguments: list[tuple[str, int]] = field(default_factory=list)
-    """Of the body, each with where its instruction is."""
+    """The arguments of the body, each with the index of its instruction."""
     yielded: Sequence[str] = ()
 
     def counted(
@@ -40,7 +40,7 @@ class ConditionalLoop:
         compared: Mapping[str, tuple[str, str, str]],
         sums: Mapping[str, tuple[str, str]],
     ) -> CountedLoop | None:
-        """Return its counter, None where it has none.
+        """Return its counter, None if it has none.
 
         `compared` are the comparisons of the module by their results, `sums` its additions.
         """

@@ -1,4 +1,4 @@
-"""What a program draws on CUDA: no CPU draws the same numbers from a seed."""
+"""Warns of random numbers drawn on CUDA: a CPU draws other numbers from the same seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_NAMED = 5
 
 
 def drawn_on_cuda(tape: Tape, effects: KernelsEffects) -> str | None:
-    """Return a warning where outputs depend on numbers that a program itself draws on CUDA."""
+    """Return a warning if outputs depend on numbers that the program itself draws on CUDA."""
     drawing = [
         (index, op)
         for index, op in enumerate(tape.ops)
@@ -30,6 +30,6 @@ def drawn_on_cuda(tape: Tape, effects: KernelsEffects) -> str | None:
     listed = ", ".join(map(str, outputs[:_MOST_NAMED])) + (", …" if outputs[_MOST_NAMED:] else "")
     return (
         f"Outputs depend on random numbers that the program draws on CUDA{where} (outputs {listed})"
-        ": the CPU device draws other numbers from the same seed than a GPU does. Draw on the CPU "
-        "for values that are the same everywhere."
+        ". From the same seed, the CPU device and a GPU draw different numbers. Draw on the CPU to "
+        "get the same values everywhere."
     )

@@ -1,7 +1,7 @@
-"""Whether both calls of a program are given the same: then a result that is kept does not show.
+"""Checks if both calls of a program get equal inputs, so that a cached result goes unnoticed.
 
-Contents are numbered by what makes them: two that are made alike have one number. Reads tapes
-alone; nothing is run here.
+Each content of memory gets a number by the way it is made, so equal contents have equal numbers.
+This only reads tapes, and runs nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from programs.tape.schema import (
 )
 
 _TORCHS: tuple[Device, ...] = ("cpu", "cuda")
-"""torch's generators: an op that is given none draws from that of its device."""
+"""torch's own generators: an op without a generator argument draws from its device's."""
 
 
 def gives_both_calls_the_same(tape: Tape) -> bool:
-    """Whether a tape makes both calls' inputs alike: of the same numbers, by the same ops.
+    """Return True if a tape makes both calls' inputs from the same numbers by the same ops.
 
-    Raises as `inputs_only`.
+    Raises InvalidTape like `inputs_only`.
     """
     contents = _Contents(tape)
     for op in inputs_only(tape).ops:
@@ -42,7 +42,7 @@ def gives_both_calls_the_same(tape: Tape) -> bool:
 
 
 class _Contents:
-    """What lies in the storages of a tape, as its ops go by."""
+    """The contents of a tape's storages, op by op."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
@@ -52,12 +52,12 @@ class _Contents:
             for id_, data in tape.constants.items()
         }
         self._generators: dict[int | Device, int] = {}
-        """How far each has come, of those that were seeded, or drawn from."""
+        """The state of each generator that was seeded or drawn from."""
         self._phase: Phase = "init"
 
     def take(self, op: Op) -> None:
-        """Take note of what the next op does."""
-        if op.phase != self._phase:  # inputs have a seed of their own
+        """Apply the next op."""
+        if op.phase != self._phase:  # each phase is seeded anew
             for device in _TORCHS:
                 self._generators[device] = self._number("phase", op.phase)
             self._phase = op.phase
@@ -69,7 +69,7 @@ class _Contents:
                 self._take_result(op)
 
     def given(self, inputs: tuple[Structure, ...]) -> dict[str, object]:
-        """Return what a call is given, by path."""
+        """Return the contents of a call's inputs, by path."""
         return {
             path: self._of(value.id) if isinstance(value, TensorRef) else (type(value), value)
             for path, value in by_path(TupleOf(inputs)).items()

@@ -1,7 +1,7 @@
-"""What a tape shows of how a program comes to its result: what it leaves out, keeps or pretends.
+"""Finds flags: signs in a tape that a program skips work, caches results or only seems to compute.
 
-A flag says what was seen and what to do about it, with the user's line. It is raised where the
-tape leaves no other reading; where the reference does the same, it is not raised.
+A flag says what was seen, at the user's line, and what to do. It is raised only if the tape allows
+no other reading, and not if the reference does the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_FLAGS = 100
 
 @dataclass(frozen=True, slots=True)
 class TapeFlag:
-    """One thing that a reader should know, with the line of the program that it is about."""
+    """One sign, with the line of the program that it is about."""
 
     kind: FlagKind
     message: str
@@ -40,10 +40,10 @@ def flags_of(
     reference: Tape | None = None,
     launches: LaunchesWork | None = None,
 ) -> tuple[TapeFlag, ...]:
-    """Return what a candidate's tape shows, at most a hundred flags, each place once.
+    """Return the flags of a candidate's tape, without duplicates, at most a hundred.
 
-    `effects` says what each kernel of the tape reads and writes (`kernel_effects`); `reference` is
-    the tape of what the candidate stands in for, `launches` what is known of its launches' work.
+    `effects` are the reads and writes of each kernel (`kernel_effects`), `reference` is the tape
+    of the reference, and `launches` has the known work of launches.
     """
     if not any(op.phase == "run" for op in tape.ops) and not tensors_of(tape.outputs):
         return ()
@@ -69,14 +69,14 @@ def _launches(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
         if isinstance(op, TapeLaunch) and op.phase == "run"
     ]
     if not launches:
-        message = "no kernel is launched: torch does all of the work; launch one on its path"
+        message = "the program launches no kernel, so torch does all of the work; launch one"
         yield _flag("no_kernel", message, None)
         return
     if all(0 in tape.tensors[id_].shape for id_ in tensors_of(tape.outputs)):
-        return  # what returns nothing may do all of its work for what it prints
+        return  # a program without outputs may do its work for what it prints
     if not any(index in flow.live for index, _ in launches):
         message = (
-            "kernels are launched, but nothing that is returned hangs on what they write: torch "
+            "the program launches kernels, but no output depends on what they write: torch "
             "does the work; return what the kernels compute"
         )
         yield _flag("no_kernel", message, launches[0][1].place)
@@ -84,14 +84,13 @@ def _launches(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
         if flow.is_dead(index) and not _is_of_nothing(launch, tape):
             name = tape.kernels[launch.kernel].name
             message = (
-                f"nothing that is returned hangs on this launch of {name}: use what it writes, or "
-                "leave it out"
+                f"no output depends on this launch of {name}: use what it writes, or leave it out"
             )
             yield _flag("dead_launch", message, launch.place)
 
 
 def _is_of_nothing(launch: TapeLaunch, tape: Tape) -> bool:
-    """Whether there is nothing to do, as a tensor is empty: no program runs, and none has to."""
+    """Return True for an empty grid over an empty tensor: there is nothing to do."""
     ids = [id_ for value in launch.args.values() for id_ in tensors_of(value)]
     return 0 in launch.grid and any(0 in tape.tensors[id_].shape for id_ in ids)
 
@@ -114,12 +113,12 @@ def _outputs(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFla
 
 
 _WORDS: dict[FlagKind, str] = {
-    "returned_input": "is an input that the call has not changed: compute the result",
-    "unwritten_output": "is memory that nothing has written: what it holds is left from others",
+    "returned_input": "is an unchanged input: compute the result",
+    "unwritten_output": "is memory that was never written: write it before returning it",
     "precomputed": (
-        "hangs on no input, only on what was computed before the call: compute it from the inputs"
+        "depends on no input, only on what was computed before the call: compute it from the inputs"
     ),
-    "constant_output": "hangs on no input: compute it from the inputs",
+    "constant_output": "depends on no input: compute it from the inputs",
 }
 
 
@@ -131,7 +130,7 @@ def _expected_kinds(reference: Tape | None, number: int) -> list[FlagKind | None
 
 
 def _output_kinds(tape: Tape, flow: Flow) -> list[FlagKind | None]:
-    """Return what the outputs of the first call are, None for those with nothing to say of."""
+    """Return the flag kinds of the first call's outputs, None for those without a flag."""
     written: set[int] = set()
     for op, access in zip(tape.ops, flow.accesses, strict=True):
         if op.phase == "run":
@@ -157,7 +156,7 @@ def _output_kind(
 
 
 def _last_writers(tape: Tape, flow: Flow) -> dict[int, Op]:
-    """Return by storage the last op that wrote it by the end of the first call."""
+    """Return the last op that wrote each storage before the end of the first call."""
     found: dict[int, Op] = {}
     for op, access in zip(tape.ops, flow.accesses, strict=True):
         if op.phase in ("init", "run"):
@@ -168,12 +167,12 @@ def _last_writers(tape: Tape, flow: Flow) -> dict[int, Op]:
 def _second_call(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
     found = _kept(tape, flow)
     if found and reference is not None and _kept(reference, flow_of(reference, {})):
-        return  # what it stands in for keeps a state as well
+        return  # the reference keeps state as well
     yield from found
 
 
 def _kept(tape: Tape, flow: Flow) -> list[TapeFlag]:
-    """Return what shows that a second call does less, since it has something of the first."""
+    """Return the signs that the second call reuses results of the first."""
     found = []
     new = _bits(tape, flow, tape.inputs2)
     old = _bits(tape, flow, tape.inputs) & ~new
@@ -182,9 +181,9 @@ def _kept(tape: Tape, flow: Flow) -> list[TapeFlag]:
         is_stale = bool(sources & old)
         if is_stale or (first and first[0] & old and not sources & new):
             message = (
-                f"output {position} of a second call hangs on "
-                f"{'the inputs of the first' if is_stale else 'none of its inputs'}: keep nothing "
-                "of one call for the next"
+                f"output {position} of the second call depends on "
+                f"{'the inputs of the first' if is_stale else 'none of its inputs'}: do not keep "
+                "results for the next call"
             )
             found.append(_flag("cached_result", message, None))
     difference = difference_of_calls(tape, flow) if tensors_of(tape.outputs2) else None
@@ -215,7 +214,7 @@ def _rounded(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFla
 
 
 def _total(reference: Tape | None) -> float | None:
-    """Return the work of a reference, None where it launches kernels: theirs is not known here."""
+    """Return the work of a reference, None if it launches kernels, whose work is unknown here."""
     if reference is None:
         return None
     return program_work(reference, flow_of(reference, {}), {}).total

@@ -1,8 +1,8 @@
-"""What hangs on what in a tape: from its inputs onwards, and from its outputs backwards.
+"""The data flow of a tape: forwards from its inputs, and backwards from its outputs.
 
-Storages stand for their tensors, since whoever writes a view writes all that share its memory. A
-write by a kernel is never taken to cover what was there before, as nothing is run to find out; but
-for what a first call left: whether a second one writes less shows in its ops.
+Flow is tracked per storage, since a write to a view changes all tensors that share its memory. A
+kernel's write is assumed to leave some earlier contents in place, as nothing is run to find out.
+The exception is what a first call left: the ops show if the second call writes less.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from programs.tape.schema import (
 from programs.tape.tensor_extents import element_bytes
 
 KernelsEffects = Mapping[str, KernelEffects | None]
-"""By the kernel's name in the tape; None, or no entry: it may read and write all that it gets."""
+"""By the kernel's name in the tape; None, or no entry, if it may read and write all arguments."""
 
 UNWRITTEN = 1
-"""Memory that was allocated and that nothing has written."""
+"""Allocated memory that was never written."""
 LAUNCHED = 2
-"""A launch wrote something that it hangs on."""
+"""A value that depends on what a launch wrote."""
 PREPARED = 4
-"""It was there before the first call: parameters, buffers, what `__init__` computed."""
+"""A value from before the first call: parameters, buffers, results of `__init__`."""
 DRAWN_ON_CUDA = 8
-"""The program drew it on CUDA, its inputs apart."""
+"""A random number that the program drew on CUDA; draws for inputs do not count."""
 _FIRST_INPUT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class OpAccess:
-    """The storages that an op reads, writes, and makes anew or writes all of."""
+    """The storages that an op reads, writes, and allocates or fully overwrites (`renews`)."""
 
     reads: frozenset[int]
     writes: frozenset[int]
@@ -59,32 +59,32 @@ class OpAccess:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What hangs on what; sources are sets of bits: those above, and inputs."""
+    """The dependences of a tape. Sources are sets of bits: those above, and one for each input."""
 
     accesses: tuple[OpAccess, ...]
     live: frozenset[int]
-    """Indices of ops that what the program returned hangs on."""
+    """Indices of ops on which the returned tensors depend."""
     op_sources: tuple[int, ...]
-    """Of each op: what its results hang on."""
+    """The sources of each op's results."""
     output_sources: tuple[int, ...]
-    """Of each tensor of `outputs`, in order."""
+    """The sources of each tensor of `outputs`, in order."""
     output2_sources: tuple[int, ...]
     input_bits: Mapping[int, int]
-    """By storage: the bit of an input of the first or the second call."""
+    """The bit of each input of the first or second call, by storage."""
     state: frozenset[int]
-    """Storages that outlive a call: what is left in a parameter, a buffer or an input."""
+    """Storages that outlive a call: those of parameters, buffers and inputs."""
 
     def hangs_on_inputs(self, sources: int) -> bool:
-        """Whether these sources hold an input of any call."""
+        """Return True if these sources include an input of any call."""
         return sources >= _FIRST_INPUT
 
     def is_dead(self, index: int) -> bool:
-        """Whether an op is for nothing: what it writes is not returned, and not left in state."""
+        """Return True if what an op writes is neither returned nor left in state."""
         return index not in self.live and self.accesses[index].writes.isdisjoint(self.state)
 
 
 def flow_of(tape: Tape, effects: KernelsEffects) -> Flow:
-    """Return what hangs on what in a tape that `read_tape` has read."""
+    """Return the flow of a tape that `read_tape` has read."""
     accesses = tuple([access_of(op, tape, effects) for op in tape.ops])
     forward = _Forward(tape)
     op_sources = []
@@ -125,7 +125,7 @@ def access_of(op: Op, tape: Tape, effects: KernelsEffects) -> OpAccess:
 
 
 def _launch_key(launch: TapeLaunch) -> object:
-    """Return all that a kernel is told beside tensors: numbers and constants."""
+    """Return all of a launch's arguments except tensors: numbers and constants."""
     args, constexprs = (
         tuple((name, _number(value)) for name, value in sorted(given.items()))
         for given in (launch.args, launch.constexprs)
@@ -160,12 +160,13 @@ def _is_whole(tape: Tape, id_: int) -> bool:
 
 
 class _Forward:
-    """The sources of each storage, as the ops go by.
+    """The sources of each storage, op by op.
 
-    What a first call leaves in parameters and buffers is a module's state, as running statistics
-    are: for the second call it was there before. What it leaves in other memory is gone where the
-    second call writes there and has not read it: it does the same work, or is flagged for less. Of
-    a launch that holds if it is told the same: one of `n = 0` may write nothing.
+    What the first call leaves in parameters and buffers is a module's state, like running
+    statistics: for the second call it counts as prepared. What it leaves in other memory is
+    forgotten when the second call writes there without having read it, since the second call
+    either does the same work or is flagged for less. For a launch, this needs the same
+    non-tensor arguments as in the first call: with `n = 0` it may write nothing.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -182,12 +183,12 @@ class _Forward:
         new = sum(self.input_bits[storage] for storage in _storages(tape, given))
         self._of_first_call = sum(self.input_bits.values()) & ~new
         self._launches: dict[object, int] = {}
-        """By all that launches are told, a number for each."""
+        """A number for each set of non-tensor arguments of launches."""
         self._written_by: dict[int, set[int]] = {}
-        """By storage, which launches of the first call write there."""
+        """The launches of the first call that write each storage."""
 
     def take(self, op: Op, access: OpAccess) -> int:
-        """Return what the results of the next op hang on."""
+        """Apply the next op, and return the sources of its results."""
         if op.phase in ("run", "run2") and not self._begun:
             self._begun = True
             for storage in (*self._sources, *self._prepared()):
@@ -215,7 +216,7 @@ class _Forward:
         return sources
 
     def _is_written_anew(self, op: Op, launch: int | None, storage: int) -> bool:
-        """Whether an op of the second call does to a storage what one of the first did."""
+        """Return True if an op of the second call writes a storage as one of the first did."""
         if launch is None:
             return op.phase == "run2"
         known = self._written_by.setdefault(storage, set())
@@ -224,7 +225,7 @@ class _Forward:
         return op.phase == "run2" and launch in known
 
     def of(self, structure: Structure) -> tuple[int, ...]:
-        """Return what each tensor of a structure hangs on as things stand."""
+        """Return the current sources of each tensor of a structure."""
         if not self._begun:
             self._sources.update(self.input_bits)
         storages = [self._tape.tensors[id_].storage for id_ in tensors_of(structure)]
@@ -237,7 +238,7 @@ class _Forward:
 
 
 def _live(tape: Tape, accesses: tuple[OpAccess, ...]) -> frozenset[int]:
-    """Return the ops that what either call returned hangs on."""
+    """Return the ops on which the outputs of either call depend."""
     wanted = set(_storages(tape, tensors_of(tape.outputs2)))
     is_first_call = False
     live = set()

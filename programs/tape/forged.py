@@ -1,4 +1,4 @@
-"""The one way in which a tape is refused: what is wrong with it, and where."""
+"""The error for an invalid tape: what is wrong with it, and where."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ MAX_WHAT_CHARS = 500
 
 
 class InvalidTape(ValueError):
-    """No recorder sends such a tape: `where` is a JSON pointer into it, `what` says why."""
+    """No recorder sends such a tape. `where` is a JSON pointer into it, `what` the reason."""
 
     slug = "forged_tape"
 

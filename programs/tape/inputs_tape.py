@@ -1,6 +1,6 @@
-"""A tape cut down to what makes a program's inputs: a candidate's replay is told no more.
+"""Cuts a tape down to the ops that make inputs. A candidate's replay gets no more of a reference.
 
-Reads and writes tapes alone; nothing is run here.
+This only reads and writes tapes, and runs nothing.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from programs.tape.schema import (
 )
 
 MEMBERS = ("init_inputs", "inputs", "inputs2")
-"""What a program is made and called with."""
+"""The fields with a program's arguments: of its constructor, and of both calls."""
 _Number = Mapping[int, int]
-"""By the index of a tensor on the tape, its index on the one that is cut out."""
+"""The index of a tensor in the cut tape, by its index in the original."""
 
 
 def inputs_only(tape: Tape) -> Tape:
     """Return a tape that makes the inputs of `tape`, and does nothing else.
 
-    Raises `InvalidTape` for one that is given inputs itself, or makes them with kernels.
+    Raises `InvalidTape` if it does not make all of its inputs, or makes some with kernels.
     """
     ops = _ops(tape, _phases(tape))
     if any(isinstance(op, TapeLaunch) for op in ops):
-        raise InvalidTape("/inputs", "inputs are made with kernels: make them with torch alone")
+        raise InvalidTape("/inputs", "inputs are made with kernels: make them with torch only")
     outputs = TupleOf(tuple(TensorRef(id_) for id_ in _inputs(tape)))
     apart = [op if isinstance(op, Seeding) else replace(op, stream=0, after=()) for op in ops]
     return replace(tape, ops=tuple(apart), outputs=outputs, outputs2=TupleOf(()), ends={})
 
 
 def inputs_text(tape: Tape, text: bytes) -> bytes:
-    """Return the JSON of `inputs_only` of a tape, without a word of what else it holds.
+    """Return the JSON of `inputs_only` of a tape, without anything else from it.
 
-    `text` is what the tape was read from. Raises as `inputs_only`.
+    `text` is the JSON that the tape was read from. Raises InvalidTape like `inputs_only`.
     """
     phases = _phases(tape)
     kept = inputs_only(tape)
@@ -81,7 +81,7 @@ def inputs_text(tape: Tape, text: bytes) -> bytes:
 
 
 def _phases(tape: Tape) -> Collection[Phase]:
-    """Return the phases whose ops make the inputs: `init` as well where they hang on it."""
+    """Return the phases whose ops make the inputs, with `init` if they depend on it."""
     alone: tuple[Phase, ...] = ("inputs",)
     ops = _ops(tape, alone)
     needed = {*_inputs(tape), *(id_ for op in ops for id_ in tensors_at(op))}
@@ -92,7 +92,7 @@ def _phases(tape: Tape) -> Collection[Phase]:
     if made_alone and drawn_before.isdisjoint(_generators(ops)):
         return alone
     if not needed <= tensors_made(everything) | tape.constants.keys():
-        raise InvalidTape("/inputs", "no op makes some of the inputs")
+        raise InvalidTape("/inputs", "some of the inputs are made by no op")
     return both
 
 
@@ -110,7 +110,7 @@ def _inputs(tape: Tape) -> Iterator[int]:
 
 
 def _op(said: dict[str, Any], number: _Number) -> dict[str, Any]:
-    """Return an op of ATen, or a seed, with its tensors' other indices, as of one stream."""
+    """Return an ATen op or a seed with renumbered tensors, in the default stream."""
     if "o" not in said:
         return said
     return {name: value for name, value in said.items() if name not in ("stream", "after")} | {
@@ -125,7 +125,7 @@ def _numbered(structures: list[Any], number: _Number) -> list[Any]:
 
 
 def _value(said: Any, number: _Number) -> Any:
-    """Return an argument or a structure, whose kind is its only key."""
+    """Return an argument or a structure with renumbered tensors; its only key is its kind."""
     match said:
         case {"t": id_}:
             return {"t": number[id_]}

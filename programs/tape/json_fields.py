@@ -1,6 +1,7 @@
-"""Fields of hostile JSON, each read as exactly one type or refused with its place.
+"""Reads fields of hostile JSON: each has exactly one type, or is refused with its place.
 
-Knows nothing of what a tape means; every function takes what was parsed and a JSON pointer to it.
+This knows nothing of tapes. Every function takes a parsed value and its JSON pointer, and raises
+InvalidTape.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SHOWN_CHARS = 60
 
 
 def parsed(raw: bytes) -> Any:
-    """Return the JSON in `raw`. Raises `InvalidTape` for what is too large, or not strict JSON."""
+    """Return the JSON in `raw`. Raises `InvalidTape` if it is too large, or not strict JSON."""
     if len(raw) > MAX_TAPE_BYTES:
         raise InvalidTape("", f"it takes {len(raw)} bytes; at most {MAX_TAPE_BYTES} are read")
     objects, lists = raw.count(b"{"), raw.count(b"[")
@@ -61,7 +62,7 @@ def _constant(name: str) -> NoReturn:
 
 
 def shown(value: Any) -> str:
-    """Return a parsed value as a message quotes it, clipped before it is put into words."""
+    """Return a parsed value for a message, clipped before it is formatted."""
     if isinstance(value, str):
         text = ascii(value[:_SHOWN_CHARS])
     elif isinstance(value, (dict, list)):
@@ -106,7 +107,7 @@ def a_list(value: Any, where: str, most: int) -> list[Any]:
 
 
 def whole(value: Any, where: str, least: int = LEAST_INT, most: int = LARGEST_INT) -> int:
-    """Return `value`, an integer within these bounds; true and false are none."""
+    """Return `value`, an integer within these bounds. true and false are refused."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidTape(where, f"{shown(value)} is not an integer")
     if not least <= value <= most:
@@ -128,9 +129,9 @@ def boolean(value: Any, where: str) -> bool:
 
 
 def text(value: Any, where: str, most: int = MAX_TEXT_CHARS) -> str:
-    """Return `value`, a text of at most `most` characters that UTF-8 can write, without NUL."""
+    """Return `value`, a text of at most `most` characters, valid in UTF-8 and without NUL."""
     if not isinstance(value, str):
-        raise InvalidTape(where, f"{shown(value)} is not a text")
+        raise InvalidTape(where, f"{shown(value)} is not a string")
     if len(value) > most:
         raise InvalidTape(where, f"it has {len(value)} characters; at most {most} are read")
     if not value.isascii() and not _is_writable(value):
@@ -145,7 +146,7 @@ def _is_writable(value: str) -> bool:
 
 
 def name(value: Any, where: str) -> str:
-    """Return `value`, a text of one line, not empty, of at most `MAX_NAME_CHARS` characters."""
+    """Return `value`, a printable, non-empty text of at most `MAX_NAME_CHARS` characters."""
     found = text(value, where, MAX_NAME_CHARS)
     if not found or not found.isprintable():
         raise InvalidTape(where, f"{shown(value)} is not a name")
@@ -153,7 +154,7 @@ def name(value: Any, where: str) -> str:
 
 
 def one_of(value: Any, where: str, known: Collection[str], what: str) -> str:
-    """Return `value`, one of `known`; `what` says in the refusal what these are."""
+    """Return `value`, one of `known`; `what` names these in the error message."""
     if not isinstance(value, str) or value not in known:
         raise InvalidTape(where, f"{shown(value)} is no {what}")
     return value

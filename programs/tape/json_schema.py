@@ -1,7 +1,7 @@
 """The JSON Schema of a tape on the wire, for the service's OpenAPI.
 
-`read_tape` is what decides: it also checks what no schema says. One schema without references, so
-that it can lie anywhere in another document.
+`read_tape` decides: it also checks rules that no schema can express. The schema has no references,
+so that it can be embedded anywhere.
 """
 
 from __future__ import annotations
@@ -95,21 +95,21 @@ _CONFIGURATION: Schema = {
 _UNPREPARED: Schema = {
     "unprepared": {
         "type": "boolean",
-        "description": "its `pre_hook` is not in the tape, so it is compiled and never run",
+        "description": "its `pre_hook` was not recorded, so it is compiled, but never run",
     }
 }
 _ORDER: Schema = {
     "stream": {
         **_INDEX,
         "maximum": MAX_STREAMS - 1,
-        "description": "left out: the default stream",
+        "description": "default: the default stream",
     },
     "after": _list(
         _INDEX,
         maxItems=MAX_STREAMS,
         description=(
-            "ops that its stream, or the host, waited for since its op before: of each other "
-            "stream the last that is over"
+            "ops that its stream, or the host, waited for since the stream's previous op: the last "
+            "finished op of each other stream"
         ),
     ),
 }
@@ -125,8 +125,11 @@ _ATEN = _object(
 _SEED = _object(
     {"op": {"const": "seed"}, "seed": {"type": "integer"}, "phase": _PHASE},
     {
-        "generator": {**_INDEX, "description": "one of the program's own; left out: torch's"},
-        "device": {"enum": list(DEVICES), "description": "torch's of it alone; left out: both"},
+        "generator": {**_INDEX, "description": "one of the program's own; default: torch's"},
+        "device": {
+            "enum": list(DEVICES),
+            "description": "of one of torch's generators; default: both",
+        },
         "line": _PLACE,
     },
 )
@@ -134,7 +137,7 @@ _LAUNCH = _object(
     {
         "op": {"const": "launch"},
         "kernel": _TEXT,
-        "args": _by_name(_KERNEL_ARGUMENT, "by parameter, constexprs apart"),
+        "args": _by_name(_KERNEL_ARGUMENT, "by parameter, without constexprs"),
         **_CONFIGURATION,
         "phase": _PHASE,
     },
@@ -156,7 +159,7 @@ _KERNEL = _object(
 )
 TAPE_SCHEMA: Mapping[str, Any] = {
     "title": "Tape",
-    "description": "All that a recorded program did, in order: ATen ops, launches, seeds.",
+    "description": "A recorded program: its ATen ops, launches and seeds, in order.",
     **_object(
         {
             "tape": {"const": VERSION},
@@ -177,7 +180,7 @@ TAPE_SCHEMA: Mapping[str, Any] = {
             "init_inputs": _list(_STRUCTURE),
             "ends": _by_name(
                 _list(_INDEX, maxItems=MAX_STREAMS),
-                "by call, the last op of each stream that is over for its caller",
+                "by call, the last finished op of each stream when it returns",
             ),
         },
     ),

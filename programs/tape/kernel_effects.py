@@ -1,8 +1,9 @@
-"""Which of its parameters a kernel may read and write, told from its TTIR.
+"""Finds the parameters that a kernel may read and write, from its TTIR.
 
-Pointers are followed through arithmetic, loops, branches, calls, tensor descriptors and inline
-assembly, in one pass over the lines and one over what they connect. What is not known is said to
-be done: too much is never found dead, too little is. The text is hostile, so the code is linear.
+It follows pointers through arithmetic, loops, branches, calls, tensor descriptors and inline
+assembly, in one pass over the lines and one over the connections. Unknown operations count as
+accesses: too few accesses would make live launches look dead. The text is hostile, so the code is
+linear.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"?')
-"""One that nobody closes ends with its line: else it would be looked for from each quote in it."""
+"""An unclosed string ends with its line; else each quote in it would start a new search."""
 VALUE = re.compile(r"%[\w.$-]+(?:#\d{1,6})?")
 RESULT = re.compile(r"(%[\w.$-]+)(?::(\d{1,6}))?")
 OPERATION = re.compile(r"\"?([a-z_]+\.[\w.]+)")
@@ -31,7 +32,7 @@ _READS = frozenset({
     "tt.load", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_load", "tt.descriptor_gather",
     "tt.descriptor_reduce", "tt.print",
 })  # fmt: skip
-"""Of the first operand's memory; the results carry no pointers on."""
+"""These access the first operand's memory. Their results carry no pointers."""
 _HARMLESS = ("arith.", "math.", "scf.", "cf.", "ub.", "tt.dot", "tt.reduce", "tt.scan")
 _PASSES = frozenset({
     "tt.splat", "tt.unsplat", "tt.addptr", "tt.broadcast", "tt.expand_dims", "tt.reshape",
@@ -56,14 +57,14 @@ NO_EFFECTS = KernelEffects(frozenset(), frozenset())
 def either_effects(
     first: KernelEffects | None, second: KernelEffects | None
 ) -> KernelEffects | None:
-    """Return what is done by whoever does the one or the other; None: anything."""
+    """Return the union of two effects; None if either is unknown."""
     if first is None or second is None:
         return None
     return KernelEffects(first.reads | second.reads, first.writes | second.writes)
 
 
 def kernel_effects(ttir: str) -> KernelEffects | None:
-    """Return what a kernel may do to its parameters, None where it may do anything to any."""
+    """Return the effects of a kernel, None if it may do anything to any parameter."""
     reader = ValueFlow()
     for line in ttir.splitlines():
         reader.read(line.strip())
@@ -75,7 +76,7 @@ def kernel_effects(ttir: str) -> KernelEffects | None:
 
 @dataclass(slots=True)
 class _Region:
-    """An operation with a body: its results, and what its iterations carry."""
+    """An operation with a body: its results, and the values that its iterations carry."""
 
     kind: str
     result: str = ""
@@ -87,9 +88,9 @@ class _Region:
 
 
 class ValueFlow:
-    """Values of a module, each with the values that it, or its pointers, may come from.
+    """The values of a module, each with the values that it, or its pointers, may come from.
 
-    What is loaded comes from no other value.
+    A loaded value comes from no other value.
     """
 
     def __init__(self) -> None:
@@ -99,7 +100,7 @@ class ValueFlow:
         self._from: dict[str, list[str]] = {}
         self._unknown: set[str] = set()
         self._parameters: dict[str, str] = {}
-        """Of the kernel: the name of each pointer, by the value."""
+        """The names of the kernel's pointers, by value."""
         self._function = ""
         self._regions: list[_Region] = []
 
@@ -110,7 +111,7 @@ class ValueFlow:
         elif line.startswith("}"):
             region = self._regions.pop() if self._regions else _Region("")
             if opens(line):
-                self._regions.append(region)  # `} else {` and `} do {` are of the same
+                self._regions.append(region)  # `} else {` and `} do {` belong to the same region
         elif line.startswith("^"):
             region = self._regions[-1] if self._regions else _Region("")
             source = region.result if region.kind == "scf.while" else "^"
@@ -120,7 +121,7 @@ class ValueFlow:
             self._operation(line)
 
     def reached(self, sinks: Iterable[str]) -> frozenset[str] | None:
-        """Return the kernel's pointers that come to any of these, None if any pointer may."""
+        """Return the kernel's pointers that may reach any of these, None if every pointer may."""
         seen = self.sources(sinks)
         if not seen.isdisjoint(self._unknown):
             return None
@@ -130,7 +131,7 @@ class ValueFlow:
         return frozenset(name.partition(".")[0] for name in found)
 
     def sources(self, sinks: Iterable[str]) -> set[str]:
-        """Return all values that any of these comes from, and these."""
+        """Return these values and all values that they come from."""
         seen = set(sinks)
         waiting = list(seen)  # each once, however often it is accessed
         while waiting:
@@ -191,7 +192,7 @@ class ValueFlow:
     def _access(
         self, name: str, words: str, pointers: list[str], results: list[tuple[str, int]]
     ) -> None:
-        """Note an access; an operation without a name, one that nobody knows, may do both."""
+        """Note an access. An unknown operation, which has no name here, may read and write."""
         for pointer in pointers:
             if name not in _READS - _WRITES:
                 self.written.append(self.used(pointer))
@@ -231,7 +232,7 @@ class ValueFlow:
             self._plain(name, words, operands, results)
 
     def _yield(self, operands: list[str]) -> None:
-        """Connect what a body hands on to the results, and to the next iteration."""
+        """Connect the yielded values to the results, and to the next iteration."""
         region = next((r for r in reversed(self._regions) if r.kind.startswith("scf.")), None)
         if region is None:
             return
@@ -260,7 +261,7 @@ class ValueFlow:
         self._from.setdefault(node, []).append(self.used(source))
 
     def used(self, name: str) -> str:
-        """Return the node of a value that is used: one of several results has what all have."""
+        """Return the node of a used value. One of several results gets the sources of all."""
         value = self.at(name)
         whole = value.partition("#")[0]
         if whole != value:
@@ -268,10 +269,10 @@ class ValueFlow:
         return value
 
     def at(self, name: str) -> str:
-        """Return the node of a value of the function that is read."""
+        """Return the node of a value of the current function."""
         return f"{self._function}\0{name}"
 
 
 def opens(line: str) -> bool:
-    """Whether a body begins with this line."""
+    """Return True if a body begins with this line."""
     return line.partition(" loc(")[0].rstrip().endswith("{")

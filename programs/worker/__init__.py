@@ -1,4 +1,4 @@
-"""Programs driven: recorded, compiled by ordinary jobs, replayed and judged.
+"""The worker's part of programs: has them recorded, compiled and replayed, and judges them.
 
-Nothing of a user's program runs in this process; nothing that runs it decides how it ends.
+No user code runs in this process, and no process that runs user code decides a verdict.
 """

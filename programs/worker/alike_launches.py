@@ -1,7 +1,7 @@
-"""Which launches of a tape are the same to a compiler, as Triton's JIT looks at their arguments.
+"""Finds launches that share a compilation, by what Triton's JIT looks at in their arguments.
 
-A tape may launch one kernel a hundred thousand times, each with another number: what a compile job
-takes long to find out is found out once for all that are alike.
+A tape may launch one kernel a hundred thousand times, each time with another number. Making a
+compile job is slow, so it is done once for all launches that are alike.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from programs.tape.schema import (
 
 @dataclass(frozen=True, slots=True)
 class ReadKernel:
-    """A kernel of one source, options and constants; or the `problem` with any of them."""
+    """A kernel of one source, with options and constants; or the `problem` with any of them."""
 
     posted: CompileJob | None = None
     name: str = ""
@@ -38,12 +38,12 @@ class ReadKernel:
 
     @property
     def constexprs(self) -> frozenset[str]:
-        """The parameters whose very values are compiled, wherever they are given."""
+        """The parameters whose values are compiled in."""
         return frozenset(one["name"] for one in self.parameters if one["constexpr"])
 
     @property
     def ranges(self) -> Mapping[str, range]:
-        """What values the parameters take whose annotation fixes an integer's type."""
+        """The values that fit parameters whose annotation fixes an integer type."""
         kinds = {one["name"]: annotated_type(one["annotation"]) for one in self.parameters}
         return {
             name: INTEGER_RANGES[kind] for name, kind in kinds.items() if kind in INTEGER_RANGES
@@ -52,7 +52,7 @@ class ReadKernel:
 
 @dataclass(slots=True)
 class AlikeLaunches:
-    """The kernels that were read so far, by `kind_of` a launch: digests, as some are very long."""
+    """The kernels read so far, by `kind_of` a launch. That is a digest, as some texts are long."""
 
     kernels: dict[bytes, ReadKernel] = field(default_factory=dict)
     _looked_at: dict[bytes, tuple[frozenset[str], Mapping[str, range]]] = field(
@@ -60,10 +60,10 @@ class AlikeLaunches:
     )
 
     def asked(self, tape: Tape, launch: TapeLaunch, variant: LaunchVariant) -> bytes:
-        """Return the same for launches that are the same to a compiler.
+        """Return a digest that is equal for launches that share a compilation.
 
         Triton looks at an argument's type, at whether a number is 1 or divisible by 16, and at
-        whether an address is. What more a kernel looks at is known once its source was read.
+        whether an address is divisible by 16. Once a kernel was read, its constexprs count, too.
         """
         kind = kind_of(launch, variant)
         read = self.kernels.get(kind)
@@ -80,7 +80,7 @@ class AlikeLaunches:
 
 
 def kind_of(launch: TapeLaunch, variant: LaunchVariant) -> bytes:
-    """Return the same for launches that differ in what they give at run time alone."""
+    """Return a digest that is equal for launches that differ only in run-time arguments."""
     constants = [
         (name, value)
         for name, value in launch.args.items()
@@ -95,14 +95,14 @@ def _digest(*said: object) -> bytes:
 
 
 def _exact(tape: Tape, value: LaunchValue) -> object:
-    """Return all that a compiler could look at, numbers as they are."""
+    """Return everything that a compiler could look at, with exact numbers."""
     if isinstance(value, tuple):
         return [_exact(tape, item) for item in value]
     return value if isinstance(value, int | float) else _alike(tape, value)
 
 
 def _alike(tape: Tape, value: LaunchValue, taken: range | None = None) -> object:
-    """Return what Triton's JIT looks at of a run-time argument; `taken`: what fits its type."""
+    """Return what Triton's JIT sees of a run-time argument; `taken` are values of its type."""
     match value:
         case bool():
             return value

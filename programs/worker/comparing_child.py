@@ -1,6 +1,6 @@
-"""The child that compares what programs returned: it runs no user code and parses nothing.
+"""Has a child compare outputs of programs. The child runs no user code and parses nothing.
 
-Many bytes are shared with it, and not copied.
+Large bodies are shared with it instead of copied.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from worker.pool.shared_bytes import Body
 
 
 class Bodies:
-    """Parts of an order's body, one behind the other."""
+    """The parts of an order's body, concatenated."""
 
     def __init__(self) -> None:
         self.parts: list[Body] = []
         self._size = 0
 
     def add(self, part: Body) -> Place:
-        """Append a part; return where it lies."""
+        """Append a part; return its offset and size in bytes."""
         place = (self._size, len(part))
         self.parts.append(part)
         self._size += len(part)
@@ -31,7 +31,7 @@ class Bodies:
 
 
 async def compare_outputs(pool: Pool, order: CompareOrder, parts: Sequence[Body]) -> CompareReport:
-    """Have the outputs of `order` compared, whose elements are `parts`. Raises NotCompared."""
+    """Have a child do `order`, whose elements are in `parts`. Raises NotCompared."""
     header, limit_s = header_of(order), COMPARE_DEADLINE_S
     async with body_of(parts) as body:
         outcome = await run_task(pool, order.profile, header, body, deadline_s=limit_s)

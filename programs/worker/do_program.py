@@ -1,7 +1,7 @@
-"""One claimed program, to its record.
+"""Does one claimed program, and finishes it with a record.
 
-Runs in the worker parent: whatever touches the program's code, or what it calculates, is a child;
-this only moves what they report from one to the next, and judges.
+This runs in the worker's own process. Children touch the program's code and its values; this
+module only passes their reports on, and judges.
 """
 
 import time
@@ -24,7 +24,7 @@ from worker.spent_time import SpentTime
 async def do_program(attempt: Attempt[ProgramJob], context: ProgramContext) -> None:
     """Do a program and finish it.
 
-    Raises StoreUnavailable, ZygoteError, DeviceCordoned: another attempt may have more luck.
+    Raises StoreUnavailable, ZygoteError, DeviceCordoned; another attempt may then succeed.
     """
     started = time.monotonic()
     spent = SpentTime()
@@ -35,7 +35,7 @@ async def do_program(attempt: Attempt[ProgramJob], context: ProgramContext) -> N
     queue_ms = attempt.queue_ms
     timings_ms = {"queue": queue_ms, **spent.ms, "run": run_ms, "total": queue_ms + run_ms}
     program = amended(program, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
-    # reusable: who submits the same program a moment late, with the same key, gets this one
+    # reusable: a submit with the same idempotency key that comes a moment late gets this record
     await attempt.finish(program, reusable=True, keep_s=LIFE_S)
 
 

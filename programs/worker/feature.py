@@ -1,4 +1,4 @@
-"""Programs, as a part of the worker."""
+"""Programs as a feature of the worker."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from worker.gpu.supervisor.launcher_process import LauncherCommand
 from worker.worker_context import WorkerContext
 
 LAUNCHER_START_S = 120.0
-"""What a launcher with torch in it may take to start."""
+"""The time limit of starting a launcher that imports torch."""
 
 
 @asynccontextmanager

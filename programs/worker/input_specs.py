@@ -1,4 +1,4 @@
-"""What a candidate learns of its inputs: shapes, memory, plain values, never a tensor's value."""
+"""Specs of inputs for a candidate: shapes, layout and plain values, but no tensor's values."""
 
 import math
 from typing import Any
@@ -7,17 +7,17 @@ from programs.tape.schema import DictOf, ListOf, Structure, Tape, TensorRef, Tup
 
 
 def specs(tape: Tape, structures: tuple[Structure, ...]) -> list[Any]:
-    """Return structures of `tape` as a record order has them: specs in the place of tensors.
+    """Return structures of `tape` for a record order, with tensors replaced by specs.
 
-    Views of one storage are so in the order, too: where a tensor lies in memory decides what its
-    kernels are compiled for, and a change of one shows in the others.
+    Views keep their common storage: a tensor's offset decides how its kernels are compiled, and a
+    change of one view shows in the others.
     """
     numbers: dict[int, int] = {}
     return [_spec(tape, structure, numbers) for structure in structures]
 
 
 def _spec(tape: Tape, structure: Structure, numbers: dict[int, int]) -> Any:
-    """Return one spec; `numbers` are the storages so far, so that equal calls have equal specs."""
+    """Return one spec. `numbers` counts storages from 0, so that equal calls have equal specs."""
     match structure:
         case TensorRef():
             tensor = tape.tensors[structure.id]

@@ -1,6 +1,6 @@
-"""The kernels of a program compiled: by ordinary jobs as its caller's, or found in the cache.
+"""Compiles a program's kernels: finds them in the cache, or submits ordinary jobs of its caller.
 
-Interest in a job ends with the program that waits for it, however that ends.
+When the program ends, its interest in these jobs is withdrawn.
 """
 
 import asyncio
@@ -26,35 +26,35 @@ from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
 SOURCE: Final = "source"
 CUBIN: Final = "cubin"
 COMPILED_AT_ONCE: Final = 64
-_GONE = "What was made of a kernel left the cache before the program could be run; post it again."
+_GONE = "A compiled kernel left the cache before the program could run; post the program again."
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltKernel:
-    """A compilation that is over; `problem` says why there is nothing of a kernel to run.
+    """A finished compilation. `problem` is set if there is no kernel to run.
 
     `ttir` is the stage after Triton's first passes.
     """
 
     compilation: Compilation
     ir: KernelIr | None = None
-    """What the CPU device runs."""
+    """The IR that the CPU device runs."""
     ttir: str = ""
     effects: KernelEffects | None = None
-    """What it may do to its parameters; None: that is not known."""
+    """Its effects on its parameters; None if unknown."""
     problem: Problem | None = None
     cubin: bytes | None = None
-    """What a GPU runs, where that was asked for."""
+    """The cubin that a GPU runs, if `for_gpu`."""
 
     @property
     def warnings(self) -> Sequence[Diagnostic]:
-        """What its compiler warned of."""
+        """The compiler's warnings."""
         return [item for item in self.compilation.diagnostics if item.is_warning]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelCompiles:
-    """Compiles for one caller's program."""
+    """Compiles the kernels of one caller's program."""
 
     client: JobClient
     compilations: Compilations
@@ -63,10 +63,10 @@ class KernelCompiles:
     priority: Priority
     deadline: Deadline
     for_gpu: bool = False
-    """Whether cubins are to be run, and no IR."""
+    """True to fetch cubins for a GPU, not IR for the CPU device."""
 
     async def all(self, wanted: Mapping[str, KernelUse]) -> dict[str, BuiltKernel]:
-        """Return what became of each use's job, by key. Raises DeadlinePassed, CallerBytesFull."""
+        """Return each use's finished job, by key. Raises DeadlinePassed, CallerBytesFull."""
         room = asyncio.Semaphore(COMPILED_AT_ONCE)
 
         async def one(use: KernelUse) -> BuiltKernel:
@@ -91,7 +91,7 @@ class KernelCompiles:
             return BuiltKernel(compilation, problem=problem)
         if self.for_gpu:
             return await self._with_cubin(compilation)
-        if SOURCE not in compilation.artifacts:  # Gluon says what each thread of a GPU does
+        if SOURCE not in compilation.artifacts:  # Gluon, whose kernels have no TTIR
             return BuiltKernel(compilation)
         return await self._with_ir(job, use.parameters, compilation)
 
@@ -133,7 +133,7 @@ class KernelCompiles:
         return BuiltKernel(compilation, ir, text, await _effects(text))
 
     async def _made(self, job: CompileJob) -> bytes:
-        """Return the record of `job`, which is submitted and waited for."""
+        """Submit `job`, and return its record when it is done."""
         self.deadline.check()
         order = JobOrder(
             COMPILATION,

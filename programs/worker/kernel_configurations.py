@@ -1,4 +1,4 @@
-"""Which configuration of an autotuner each compiled kernel is, and which was the fastest. Pure."""
+"""Maps compiled kernels to their autotuner's configurations, and marks the fastest. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,9 +13,10 @@ from programs.worker.kernel_jobs import KernelUse
 def configurations_of(
     tape: Tape, variants: Mapping[int, Sequence[KernelUse]], fastest: Mapping[int, int]
 ) -> dict[KernelUse, KernelConfiguration]:
-    """Return the configuration of each use of an autotuned kernel, of which all were asked for.
+    """Return the configuration of each use of an autotuned kernel.
 
-    `variants` and `fastest`, which variant ran, are by the index of the launch.
+    `variants` has all uses of a launch, `fastest` the number of its fastest variant; both are by
+    the index of the launch.
     """
     found: dict[KernelUse, KernelConfiguration] = {}
     for index, uses in variants.items():
@@ -33,7 +34,7 @@ def configurations_of(
 def _configuration(
     variants: Sequence[LaunchVariant], number: int, is_fastest: bool | None
 ) -> KernelConfiguration:
-    """Return one of `variants`: of its constants those that are not the same in all."""
+    """Return one of `variants`, with only those constants that differ among them."""
     own = variants[number]
     constants = {
         name: _shown(value)

@@ -1,7 +1,7 @@
-"""The compile jobs of a recorded program: what Triton's JIT would compile for each of its launches.
+"""The compile jobs of a recorded program: one for each kernel that Triton's JIT would compile.
 
-Launches that give their kernel the same to compile share a job. Nothing is compiled here; what a
-source says of a kernel's parameters is found out in children.
+Launches with equal specializations share a job. Nothing is compiled here, and children read the
+kernels' parameters from the source.
 """
 
 import asyncio
@@ -34,19 +34,19 @@ from programs.worker.program_texts import PostedKernel, ProgramTexts
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import KernelSources, detail_of
 
-"""What the recorder stands in for."""
+"""The target of the GPU that the recorder imitates."""
 TTIR: Final = "ttir"
 MOST_USES = 512
-"""Kernels in all the ways in which one tape has them compiled."""
+"""Limit of compiled kernels of one tape: each specialization counts."""
 _AT_ONCE = 1_000
-"""Arguments looked at until others of this process may go on."""
+"""The number of arguments to look at before this task yields to others of its process."""
 
 
 @dataclass(eq=False, slots=True)
 class KernelUse:
-    """A kernel as launches of a tape use it: one for each way in which it is compiled.
+    """A kernel with one specialization that launches of a tape use.
 
-    `job` None: `problem` says why there is none.
+    If `job` is None, `problem` gives the reason.
     """
 
     kernel: str
@@ -54,48 +54,48 @@ class KernelUse:
     job: CompileJob | None
     problem: Problem | None = None
     is_own: bool = True
-    """Whether the job's own source is the program's."""
+    """True if the job's source is the program's own, so that lines agree."""
     parameters: Sequence[str] = ()
     """The names of the kernel's parameters, in its order."""
     launches: int = 0
-    """In one call."""
+    """The number of launches in one call."""
 
 
 class TooManyKernels(Exception):
-    """A tape has more compiled than one program may."""
+    """A tape needs more compilations than one program may have."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"The program launches its kernels in more than {MOST_USES} ways that each have to be "
-            "compiled: pass what changes from launch to launch as a run-time argument, or name it "
-            "in do_not_specialize."
+            f"The program's launches need more than {MOST_USES} compilations. Pass values that "
+            "change from launch to launch as run-time arguments, or list these in "
+            "do_not_specialize."
         )
 
 
 @dataclass(slots=True)
 class KernelUses:
-    """All of them, and which one each launch of the tape is, by its index among the ops."""
+    """All uses of a tape's kernels, and the use of each launch, by its index among the ops."""
 
     of_launch: dict[int, KernelUse] = field(default_factory=dict)
     variants: dict[int, list[KernelUse]] = field(default_factory=dict)
-    """Of each launch, as far as they were asked for: of one that is not autotuned there is one."""
+    """The uses of each launch's variants that were asked for; one if it is not autotuned."""
     by_asked: dict[bytes, KernelUse] = field(default_factory=dict)
-    """By what `AlikeLaunches` says of a launch."""
+    """The uses by the digests of `AlikeLaunches.asked`."""
     _by_job: dict[tuple[str, str], KernelUse] = field(default_factory=dict)
     _made: Counter[tuple[KernelUse, str]] = field(default_factory=Counter)
 
     @property
     def all(self) -> Sequence[KernelUse]:
-        """Each of them once, in the order of the first launches."""
+        """Each use once, in the order of the first launches."""
         return list(self._by_job.values())
 
     def count(self, use: KernelUse, phase: str) -> None:
-        """Count a launch; the two calls of a program may use a kernel in different ways."""
+        """Count a launch. The two calls of a program may use a kernel in different ways."""
         self._made[use, phase] += 1
         use.launches = max(self._made[use, "run"], self._made[use, "run2"])
 
     def same(self, use: KernelUse) -> KernelUse:
-        """Return the one that is known already and is the same. Raises TooManyKernels."""
+        """Return the known use that is equal, else this one. Raises TooManyKernels."""
         said = use.job.key if use.job is not None else str(use.problem)
         known = self._by_job.setdefault((use.kernel, said), use)
         if len(self._by_job) > MOST_USES:
@@ -105,7 +105,7 @@ class KernelUses:
 
 @dataclass(frozen=True, slots=True)
 class KernelJobs:
-    """Finds the jobs of one program."""
+    """Finds the compile jobs of one program."""
 
     texts: ProgramTexts
     toolchain: Toolchain
@@ -116,7 +116,7 @@ class KernelJobs:
     stop_after: CompiledStage | None = TTIR
 
     async def of(self, tape: Tape, *, all_variants: bool = False) -> KernelUses:
-        """Return how the tape uses its kernels; `all_variants`: what autotuners try, too.
+        """Return the tape's uses of its kernels; with `all_variants`, of those that autotuners try.
 
         Raises TooManyKernels, DeadlinePassed.
         """
@@ -153,7 +153,7 @@ class KernelJobs:
         if asked not in found.by_asked:
             use = found.same(await self._found(tape, launch, variant, alike))
             found.by_asked[asked] = use
-            # what its kernel looks at may be known only now
+            # reading the kernel may have changed what `asked` takes into account
             found.by_asked[alike.asked(tape, launch, variant)] = use
         return found.by_asked[asked]
 
@@ -187,7 +187,7 @@ class KernelJobs:
         launch: TapeLaunch,
         alike: AlikeLaunches,
     ) -> ReadKernel:
-        """Return what a source says of a kernel, read once for all arguments at run time."""
+        """Return the kernel's parameters, which are read once for all run-time arguments."""
         kind = kind_of(launch, variant)
         if kind not in alike.kernels:
             alike.kernels[kind] = await self._read_anew(text, arguments, variant)
@@ -219,13 +219,13 @@ class KernelJobs:
 
 
 def _variants(launch: TapeLaunch) -> Sequence[LaunchVariant]:
-    """Return the configurations of a launch, that which the CPU device runs first."""
+    """Return the configurations of a launch; its own if it is not autotuned."""
     own = LaunchVariant(launch.grid, launch.constexprs, launch.options)
     return launch.variants or (own,)
 
 
 def _number_of_values(launch: TapeLaunch) -> int:
-    """Return how much there is to look at in one variant of a launch."""
+    """Return the number of values to look at in one variant of a launch."""
     return 1 + sum(map(_size, (*launch.args.values(), *launch.constexprs.values())))
 
 

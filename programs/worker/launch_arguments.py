@@ -1,7 +1,7 @@
-"""The arguments of a recorded launch, as those of a launch that is posted.
+"""Converts the arguments of a recorded launch to those of a posted one.
 
-What Triton's JIT reads of a tensor (its type, and whether its address is a multiple of 16) is in
-the tape: memory of torch's begins at multiples of 512 bytes, and offsets are recorded.
+Triton's JIT looks at a tensor's dtype, and at whether its address is a multiple of 16. Both follow
+from the tape: torch aligns memory to 512 bytes, and offsets are recorded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,12 +36,12 @@ from programs.tape.schema import (
 )
 
 ALIGNED_BYTES = 512
-"""What torch's allocator of CUDA memory aligns every allocation to."""
+"""The alignment of torch's CUDA allocator."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedArguments:
-    """What a launch gives its kernel: at run time, and as constants."""
+    """The arguments of a launch: those at run time, and the constants."""
 
     bound: BoundArguments
     constexprs: Mapping[str, SpecializedParameter]
@@ -52,8 +52,8 @@ def launch_arguments(
 ) -> RecordedArguments:
     """Return the arguments of `launch`, with the `constexprs` of one of its variants.
 
-    What Triton takes as a constant wherever it stands (a type, a text, a function) is one here,
-    too. Raises BindingFailed for what Triton cannot launch with.
+    Dtypes, strings and functions are always constants, as in Triton. Raises BindingFailed for
+    arguments that Triton cannot launch with.
     """
     constants = {name: _constant(name, tape, value) for name, value in constexprs.items()}
     arguments: dict[str, Argument] = {}

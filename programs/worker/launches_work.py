@@ -1,4 +1,4 @@
-"""How much work the launches of a program are, and which share of all that is, where they ran."""
+"""The work of a program's launches in operations, and their share of all its work."""
 
 from collections.abc import Mapping
 
@@ -10,15 +10,15 @@ from programs.tape.schema import TapeLaunch, variant_on_cpu
 from programs.worker.program_kernels import ProgramKernels
 
 _MOST_STEPS = 20_000_000
-"""Of counting, over all launches of a tape: some ten seconds."""
+"""Limit of steps of counting, over all launches of a tape: some ten seconds."""
 _CHARS_A_STEP = 2
-"""Read in the time of a step."""
+"""The characters of TTIR that are read in the time of a step."""
 
 
 def launches_work(kernels: ProgramKernels) -> LaunchesWork:
-    """Return the operations of each launch of a first call, as far as they follow from numbers.
+    """Return the operations of each launch of the first call; None if they cannot be counted.
 
-    Launches behind the first that would take too many steps have none.
+    When counting would take too many steps, that launch and those after it have no entry.
     """
     works: dict[str, KernelWork] = {}
     known: dict[object, int | None] = {}
@@ -56,9 +56,9 @@ def launches_work(kernels: ProgramKernels) -> LaunchesWork:
 def coverage_by_work(
     program: ProgramKernels, reference: ProgramKernels | None
 ) -> tuple[WorkShares | None, str | None]:
-    """Return who does a program's work beside its reference's, or None and why that is not known.
+    """Return the shares of a program's work; or None, and a warning that says why.
 
-    Without a reference there is neither: nothing says how much work there is.
+    Without a reference there is neither, as the amount of necessary work is unknown.
     """
     if reference is None:
         return None, None
@@ -66,12 +66,12 @@ def coverage_by_work(
     if done.kernels is None or needed.total is None:
         whose = "program" if done.kernels is None else "reference"
         return None, (
-            f"coverage is null: how much a kernel of the {whose} does is not known before it "
-            "runs: bounds of a loop are loaded, say."
+            f"coverage is null: the work of a kernel of the {whose} cannot be counted before it "
+            "runs, for instance because it loads the bounds of a loop."
         )
     found = shares(done, needed.total) if needed.total else None
     if found is None or found.coverage is None:
-        return None, "coverage is null: there is no work to be shared."
+        return None, "coverage is null: the program does no work that can be counted."
     return found, None
 
 
@@ -81,13 +81,13 @@ def _work(kernels: ProgramKernels) -> ProgramWork:
 
 
 def grid_of(launch: TapeLaunch, variant: int | None) -> tuple[int, int, int]:
-    """Return the grid of the variant that runs, or would run first."""
+    """Return the grid of `variant`; None: of the variant that the CPU device would run."""
     if not launch.variants:
         return launch.grid
     return launch.variants[variant_on_cpu(launch) if variant is None else variant].grid
 
 
 def _numbers(launch: TapeLaunch, work: KernelWork) -> Mapping[str, int]:
-    """Return the integers that a launch gives to parameters from which bounds of loops come."""
+    """Return the integer arguments that bound loops of the kernel, by parameter."""
     found = {name: launch.args.get(name) for name in work.parameters.values()}
     return {name: int(value) for name, value in found.items() if isinstance(value, int)}

@@ -1,4 +1,4 @@
-"""How far each output of a program may be from its reference's, and why so far."""
+"""The tolerance of each output of a program, and warnings where it is wider than usual."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,17 +17,17 @@ _MOST_PATHS = 5
 
 @dataclass(frozen=True, slots=True)
 class OutputTolerances:
-    """As asked; else of the least precise floats that the reference rounds an output to.
+    """The requested tolerances, else those of the least precise dtype that the reference rounds to.
 
-    Nothing of the candidate counts: one that alone is less precise is held to the reference.
+    The candidate's roundings do not count: it may not be less precise than the reference.
     """
 
     asked: ToleranceRequest | None = None
     roundings: Mapping[str, Rounding] = field(default_factory=dict)
-    """The reference's, by path."""
+    """The reference's roundings, by path of the output."""
 
     def of(self, path: str, dtype: str) -> Tolerance:
-        """Return how far the output at `path`, which is compared as `dtype`, may be."""
+        """Return the tolerance of the output at `path`, which is compared as `dtype`."""
         coarser = self._coarser(path, dtype)
         default = default_tolerance(dtype if coarser is None else coarser.dtype)
         if self.asked is None:
@@ -36,12 +36,12 @@ class OutputTolerances:
         return replace(default, **{name: one for name, one in given.items() if one is not None})
 
     def expected_bits(self, path: str, dtype: str) -> int | None:
-        """Return the bits of mantissa that the reference's output has; None: those of `dtype`."""
+        """Return the mantissa bits of the reference's output; None: those of `dtype`."""
         coarser = self._coarser(path, dtype)
         return None if coarser is None else coarser.bits
 
     def warnings(self, outputs: Iterable[tuple[str, str]]) -> list[str]:
-        """Return why outputs, each with the type that it is compared as, may be so far off."""
+        """Return warnings for outputs (path, dtype) with a wider tolerance than their dtype's."""
         if self.asked is not None and None not in (self.asked.rtol, self.asked.atol):
             return []
         paths: dict[Rounding, list[str]] = {}
@@ -52,7 +52,7 @@ class OutputTolerances:
         return [_warning(one, paths[one]) for one in list(paths)[:_MOST_WARNINGS]]
 
     def _coarser(self, path: str, dtype: str) -> Rounding | None:
-        """Return the step that is less precise than the output's own type, if there is one."""
+        """Return the reference's rounding if it is less precise than `dtype`, else None."""
         rounding = self.roundings.get(path)
         bits = MANTISSA_BITS.get(dtype, 0)
         return rounding if rounding is not None and rounding.bits < bits else None
@@ -61,7 +61,7 @@ class OutputTolerances:
 def output_tolerances(
     asked: ToleranceRequest | None, reference: Tape, effects: KernelsEffects
 ) -> OutputTolerances:
-    """Return the tolerances beside a reference, whose kernels have these effects."""
+    """Return the tolerances for outputs of `reference`, whose kernels have these `effects`."""
     return OutputTolerances(asked, roundings(reference, effects))
 
 
@@ -72,6 +72,6 @@ def _warning(rounding: Rounding, paths: list[str]) -> str:
     place = rounding.place
     where = "" if place is None else f" at {place.file}:{place.line}"
     return (
-        f"{who} held to the tolerance of {rounding.dtype}, as the reference rounds to "
-        f"{rounding.dtype}{where}: post a `tolerance` for another."
+        f"{who} compared with the tolerance of {rounding.dtype}, because the reference rounds to "
+        f"{rounding.dtype}{where}. Set `tolerance` to change that."
     )

@@ -1,7 +1,7 @@
-"""Whether a program's parameters came out as the reference's, where outputs do not match.
+"""Compares the parameters of a program and its reference when their outputs do not match.
 
 Both are made from one seed. A program that makes its weights in another order, or by other calls,
-draws other numbers: its outputs then differ whatever its kernels do, which nothing else would say.
+draws other numbers. Its outputs then differ whatever its kernels do.
 """
 
 from collections.abc import Mapping
@@ -23,17 +23,18 @@ class _Parameter:
     digest: str
 
     def may_be(self, other: "_Parameter") -> bool:
-        """Whether both are of one type and shape."""
+        """Return True if both have the same dtype and shape."""
         return (self.dtype, self.shape) == (other.dtype, other.shape)
 
 
 def differing_parameters(
     candidate: Replayed, candidate_tape: Tape, reference: Replayed, reference_tape: Tape
 ) -> Finding | None:
-    """Return the parameters of the reference whose values the candidate has not; None: no such.
+    """Return a finding that names parameters whose values differ; None if none do.
 
-    A parameter is held against that of its name, if that is of its type and shape, else against
-    all of these. One that the candidate has none of is no matter: it may be made otherwise.
+    A parameter is compared with the one of its name if dtype and shape agree, else with all of
+    that dtype and shape. If the candidate has no such parameter, it is not reported: the
+    candidate may make it in another way.
     """
     ours = _parameters(candidate, candidate_tape)
     theirs = _parameters(reference, reference_tape)
@@ -42,10 +43,10 @@ def differing_parameters(
         return None
     more = f" and {len(differing) - _MOST_NAMED} more" if len(differing) > _MOST_NAMED else ""
     message = (
-        "Parameters or buffers have other values in the program than in the reference: "
-        f"{', '.join(differing[:_MOST_NAMED])}{more}. Both are made from the same seed, so a "
-        "program draws the reference's numbers if it makes the same parameters by the same calls "
-        "in the same order. Until it does, that outputs differ says nothing of its kernels."
+        "These parameters or buffers of the program differ from the reference's: "
+        f"{', '.join(differing[:_MOST_NAMED])}{more}. Both are made from the same seed. Create the "
+        "same parameters with the same calls in the same order as the reference, to draw the same "
+        "numbers. Until then, outputs differ whatever the kernels do."
     )
     return Finding(kind=PARAMETERS_DIFFER, message=message)
 
@@ -59,7 +60,7 @@ def _is_other(name: str, wanted: _Parameter, ours: Mapping[str, _Parameter]) -> 
 
 
 def _parameters(replayed: Replayed, tape: Tape) -> dict[str, _Parameter]:
-    """Return the parameters by name, as they were before the first call."""
+    """Return the parameters by name, with their values before the first call."""
     found = {}
     for (name, id_), digest in zip(tape.params, replayed.parameters, strict=False):
         if digest is not None:

@@ -1,4 +1,4 @@
-"""One attempt at a program: what it is done with, and what is told and kept of it on the way."""
+"""One attempt at a program: its settings and pools, the events it sends, the tapes it stores."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ProgramContext:
-    """What programs are done with."""
+    """The stores, pools and caches that programs are done with."""
 
     programs: Programs
     events: Events
@@ -54,18 +54,18 @@ class ProgramContext:
     compiling: CompileContext
     children: ProgramChildren
     comparing: Pool
-    """Whose children compare outputs."""
+    """The pool whose children compare outputs."""
     batch_elements: int
     sources: LRUCache[KernelSource]
     tapes: LRUCache[ProgramTape]
     references: KnownReferences
     gpu: ProgramGpu | None = None
-    """What programs run on; None: the CPU device."""
+    """The GPU that programs run on; None: the CPU device."""
 
 
 @dataclass(slots=True)
 class ProgramAttempt:
-    """An attempt; `recordings` are its program's."""
+    """One attempt at a program, with its request, deadline and recordings."""
 
     claim: Claim
     job: ProgramJob
@@ -74,22 +74,22 @@ class ProgramAttempt:
     recordings: Recordings
     spent: SpentTime
     trial: int = 0
-    """How often the case was compared before, on values of other seeds."""
+    """The number of the trial. Each has other seeds."""
     _kept: bool = False
-    """Whether tapes are kept already."""
+    """True once tapes are stored."""
     _recorded: dict[InputsRequest | None, RecordedCase] = field(default_factory=dict)
 
     def again(self, trial: int) -> "ProgramAttempt":
-        """Return the attempt at another trial of what was recorded already."""
+        """Return this attempt for another trial, which uses the same recordings."""
         return replace(self, trial=trial)
 
     @property
     def seed(self) -> int:
-        """The seed of this trial's first call; the second's is the next."""
+        """The seed of this trial's first call. The second call's seed is one more."""
         return (self.job.seed + CALLS_OF_A_TRIAL * self.trial) % (MAX_SEED + 1)
 
     async def record(self, inputs: InputsRequest | None) -> RecordedCase:
-        """Record one case once, and tell of its tapes; those of the first are kept.
+        """Record a case once, and send events of its tapes. Only the first case's tapes are stored.
 
         Raises as `Recordings.case`.
         """
@@ -116,7 +116,7 @@ class ProgramAttempt:
         return await self.context.compiling.blobs.put_many(texts)
 
     def kernel_jobs(self, texts: ProgramTexts) -> KernelJobs:
-        """Return what finds the compile jobs of the kernels in `texts`."""
+        """Return the finder of compile jobs for the kernels in `texts`."""
         context = self.context
         is_whole = self.runs_on is not None or self.job.stop_after == "kernels"
         return KernelJobs(
@@ -136,7 +136,9 @@ class ProgramAttempt:
         inputs_text: bytes | None,
         role: str,
     ) -> Replayed:
-        """Replay a program on the inputs that another tape makes, None: its own.
+        """Replay a program on the CPU device. `inputs_text` is the tape that makes its inputs.
+
+        If that is None, its own tape makes them.
 
         Raises DeadlinePassed, ZygoteError.
         """
@@ -170,7 +172,7 @@ class ProgramAttempt:
         return replayed
 
     def replays_on(self, gpu: ProgramGpu, tolerances: OutputTolerances) -> ProgramReplays:
-        """Return what replays this program and its reference on a GPU."""
+        """Return the replays of this program and its reference on a GPU."""
         job = self.job
 
         async def report(role: str, replayed: Replayed) -> None:
@@ -190,12 +192,12 @@ class ProgramAttempt:
 
     @property
     def runs_on(self) -> ProgramGpu | None:
-        """The GPU that this program runs on; None: the CPU device, or it does not run."""
+        """The GPU that this program runs on; None if it runs on the CPU device, or not at all."""
         return self.context.gpu if self.job.stop_after is None else None
 
     @property
     def compiles(self) -> KernelCompiles:
-        """What compiles for this program."""
+        """The compiler of this program's kernels."""
         context = self.context
         return KernelCompiles(
             client=context.client,
@@ -208,7 +210,7 @@ class ProgramAttempt:
         )
 
     async def report(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Tell the followers of this program: news only, which a refusing store may cost them."""
+        """Send an event to the program's followers. If the store refuses it, they miss it."""
         try:
             await self.context.events.append(self.claim.id, self.claim.token, kind, data)
         except StoreUnavailable as error:

@@ -1,4 +1,4 @@
-"""One case of a program: recorded, its kernels compiled, replayed beside its reference, judged."""
+"""Does one case: records it, compiles its kernels, replays it and its reference, judges it."""
 
 from asyncio import to_thread
 from collections.abc import Sequence
@@ -39,17 +39,18 @@ _FLAGS: Final[dict[str, FlagKind]] = {
     "precision_downgrade": "precision_downgrade",
     "zeros_match": "zeros_match",
 }
-"""Findings of a comparison that say how the program came to its result."""
+"""The findings of a comparison that are also flags, by their kind."""
 _EQUAL_INPUTS = (
-    "Both calls get the same inputs, as what makes them draws no other numbers for the second: a "
-    "result that is kept from the first would not show. Draw them, as with torch.randn, unseeded."
+    "Both calls get the same inputs, because the code that makes them draws the same numbers "
+    "twice. A result cached from the first call would go unnoticed. Draw inputs without a seed of "
+    "your own, for instance with torch.randn."
 )
 _MOST_KEPT = 20
-"""Findings of kernels that could keep something."""
+"""Limit of findings about kernels that could keep state."""
 
 
 async def do_case(attempt: ProgramAttempt, inputs: InputsRequest | None) -> CaseOutcome:
-    """Return what comes of the program on `inputs`, or on those that it comes with.
+    """Return the outcome of the program on `inputs`; None: on the inputs that its code makes.
 
     Raises DeadlinePassed, CallerBytesFull, ZygoteError.
     """
@@ -69,7 +70,7 @@ async def do_case(attempt: ProgramAttempt, inputs: InputsRequest | None) -> Case
 def _flags_of_refusal(problem: ProgramProblem) -> list[ProgramFlag]:
     if problem.reason != VALUE_DEPENDENT or problem.program != CANDIDATE:
         return []
-    message = "What it does depends on values of tensors, which it asks for."
+    message = "Its control flow depends on values of tensors, which it reads."
     return [
         ProgramFlag(kind=VALUE_DEPENDENT, message=message, file=problem.file, line=problem.line)
     ]
@@ -127,7 +128,7 @@ class _Case:
         return compiled
 
     async def _run(self, recorded: RecordedCase, compiled: ProgramKernels) -> None:
-        """Replay the program, and where there is one its reference; judge."""
+        """Replay the program and its reference, if it has one, on the CPU device; judge."""
         attempt, outcome, reference, kernels = self._attempt, self.outcome, None, None
         if (program := recorded.reference) is not None:
             if (kernels := await self._reference_kernels(program)) is None:
@@ -149,7 +150,7 @@ class _Case:
     async def _run_on(
         self, gpu: ProgramGpu, recorded: RecordedCase, compiled: ProgramKernels
     ) -> None:
-        """Replay the program on a GPU, and its reference; judge."""
+        """Wait for room on the GPU, replay the program and its reference there; judge."""
         attempt, program, kernels = self._attempt, recorded.reference, None
         if program is not None and (kernels := await self._reference_kernels(program)) is None:
             return
@@ -165,7 +166,7 @@ class _Case:
         compiled: ProgramKernels,
         kernels: ProgramKernels | None,
     ) -> None:
-        """Replay the program, and its reference with its `kernels`, where there is one; judge."""
+        """Replay the program, and its reference with its `kernels` if it has one; judge."""
         attempt, outcome, program = self._attempt, self.outcome, recorded.reference
         given = recorded.inputs_of(recorded.candidate)
         candidate = device_program(recorded.candidate, compiled, given, CANDIDATE)
@@ -196,7 +197,7 @@ class _Case:
         replayed: Replayed,
         reference: Replayed | None,
     ) -> None:
-        """Judge what came of both."""
+        """Judge the replays of both."""
         outcome = self.outcome
         outcome.peak_bytes = replayed.peak_bytes
         outcome.findings += [*replayed.findings, *compiled.warnings]
@@ -208,14 +209,14 @@ class _Case:
     async def _reference(
         self, recorded: RecordedCase, program: ProgramTape, kernels: ProgramKernels
     ) -> Replayed:
-        """Return what came of the reference."""
+        """Return the replay of the reference."""
         given = recorded.inputs_of(program)
         replayed = await self._attempt.replay(program, kernels, given, REFERENCE)
         self._take_reference(replayed)
         return replayed
 
     async def _reference_kernels(self, program: ProgramTape) -> ProgramKernels | None:
-        """Return the kernels of the reference; None: the outcome's problem says why not."""
+        """Return the reference's kernels; None if they fail: see the outcome's problem."""
         texts = self._attempt.recordings.reference_texts
         assert texts is not None
         compiled = await self._compiled(program, texts)
@@ -258,7 +259,7 @@ class _Case:
     async def _compare_iterations(
         self, replayed: Replayed, reference: Replayed, compared: ComparedProgram
     ) -> None:
-        """Compare the timed repeats that came of a GPU, too."""
+        """Compare the timed repeats that a GPU sent, too."""
         if not replayed.repeats or replayed.times is None:
             return
         pool = self._attempt.context.comparing
@@ -271,7 +272,7 @@ class _Case:
     def _look_at_parameters(
         self, recorded: RecordedCase, replayed: Replayed, reference: Replayed | None
     ) -> None:
-        """Say of a mismatch whether parameters differ already."""
+        """Add a finding to a mismatch if the parameters already differ."""
         if self.outcome.verdict is not Verdict.MISMATCH:
             return
         if reference is None or recorded.reference is None:
@@ -285,7 +286,7 @@ class _Case:
 def device_program(
     program: ProgramTape, kernels: ProgramKernels, inputs_text: bytes | None, role: str
 ) -> DeviceProgram:
-    """Return a program as a GPU takes it, on what another tape makes, None: its own inputs."""
+    """Return a program for a GPU. The tape `inputs_text` makes its inputs; None: its own does."""
     return DeviceProgram(
         tape=program.tape,
         text=program.text,
@@ -301,7 +302,7 @@ def _untimed(whose: str, replayed: Replayed) -> list[str]:
 
 
 def _kept_by_modules(replayed: Replayed, texts: ProgramTexts) -> list[Finding]:
-    """Return what the program's kernels could keep from one run to the next."""
+    """Return findings about state that the program's kernels could keep between runs."""
     sources = {USER_FILE: texts.source, **texts.files}
     found = (one for state in replayed.module_states for one in of_module(state, sources))
     return list(islice(found, _MOST_KEPT))
@@ -316,12 +317,12 @@ def _flags_of_findings(findings: Sequence[Finding]) -> list[ProgramFlag]:
 
 
 def _failure_of_reference(reference: Replayed) -> Finding:
-    """Return why nothing is compared with what came of a reference."""
+    """Return why the reference's results cannot be compared with."""
     first = next(iter(reference.findings), None)
     why = first.message if first is not None else f"its run ended as {reference.ending}."
     return Finding(
         kind=str(Verdict.INVALID_REFERENCE),
-        message=f"The reference is nothing to compare with: {why}",
+        message=f"The reference failed, so there is nothing to compare with: {why}",
         file=first.file if first is not None else None,
         line=first.line if first is not None else None,
     )

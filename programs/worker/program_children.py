@@ -1,6 +1,6 @@
-"""The children that record and replay programs: two zygotes with torch, started when first needed.
+"""The children that record and replay programs: two zygotes with torch, started on first use.
 
-A recording child runs user code and sees no value; a replaying child sees values and runs no user
+A recording child runs user code and sees no values. A replaying child sees values and runs no user
 code. They never share a process.
 """
 
@@ -20,17 +20,18 @@ ENVIRONMENT = TORCH_ENVIRONMENT | {
     "CUDA_VISIBLE_DEVICES": "",
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
-"""One thread, and no GPU. A build of torch for CUDA looks for none: what asks whether there is one
-would start the driver, and with it a thread, unless it may go by what is visible.
+"""One thread, and no GPU.
+
+NVML is asked for GPUs: by default, torch's check for one would start the driver and a thread.
 """
 RECORDER_TASKS = "programs.recorder.record_tasks"
 REPLAY_TASKS = "programs.replay.replay_tasks"
 _BESIDE_BYTES = 1 << 20
-"""What a child reports beside a tape or outputs."""
+"""The size allowed to a child's report beside its tape or outputs."""
 
 
 class LatePool:
-    """A pool of children that starts with the first who asks for it."""
+    """A pool of children that starts on first use."""
 
     def __init__(self, make: Callable[[], Pool]) -> None:
         self._make = make
@@ -47,7 +48,7 @@ class LatePool:
         return self._pool
 
     async def close(self) -> None:
-        """End its children, if there are any; it starts again with who asks next."""
+        """End its children, if there are any. The next `started` starts them again."""
         async with self._starting:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -56,28 +57,28 @@ class LatePool:
 
 @dataclass(frozen=True, slots=True)
 class ProgramChildren:
-    """Of one toolchain, whose environment has torch."""
+    """The pools of one toolchain, whose environment has torch."""
 
     recorder: LatePool
     replay: LatePool
     tensor_bytes: int
-    """What all tensors of a program may take at one time in its replay."""
+    """Limit of the memory of all tensors of a program in its replay."""
 
     async def started(self) -> tuple[Pool, Pool]:
         """Return the pools that record and that replay, both warm. Raises ZygoteError."""
         return await asyncio.gather(self.recorder.started(), self.replay.started())
 
     async def close(self) -> None:
-        """End them."""
+        """End both pools."""
         await asyncio.gather(self.recorder.close(), self.replay.close())
 
 
 def program_children(
     toolchain: ZygoteToolchain, on_outdated: Callable[[], None], idle: IdleTime
 ) -> ProgramChildren | None:
-    """Return the children of programs; None where torch is not installed.
+    """Return the children of programs; None if torch is not installed.
 
-    `toolchain` is how zygotes of launches are started.
+    `toolchain` has the settings of the zygotes of launches, on which these are based.
     """
     if not is_torch_here():
         return None

@@ -1,6 +1,6 @@
-"""What a program returned, held against what its reference did: both calls, output by output.
+"""Compares what a program and its reference returned: both calls, output by output.
 
-Elements are compared in a child that runs no user code and parses nothing.
+A child compares the elements. It runs no user code and parses nothing.
 """
 
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ WARNING = "warning"
 INPUT_MODIFIED = str(Verdict.INPUT_MODIFIED)
 _CALLS = ("first", "second")
 _CHANGES_INPUT = (
-    "The {call} call changes {path} in place, and the reference leaves it as it was: compute in "
-    "memory of the program's own."
+    "The {call} call changes {path} in place, and the reference does not. Write to a tensor that "
+    "the program allocates, for instance to {path}.clone()."
 )
-_LEAVES_INPUT = "The {call} call leaves {path} as it was, and the reference changes it in place."
+_LEAVES_INPUT = "The {call} call leaves {path} unchanged, and the reference changes it in place."
 _MOST_FINDINGS = 20
 _PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
 _DEFAULT_TOLERANCES = OutputTolerances()
@@ -48,13 +48,13 @@ _DEFAULT_TOLERANCES = OutputTolerances()
 
 @dataclass(slots=True)
 class ComparedProgram:
-    """The outputs in numbers, by path: of the first call, or of the one that does not match."""
+    """The comparison of outputs, by path: of the first call, or of the one that does not match."""
 
     outputs: dict[str, ProgramOutput] = field(default_factory=dict)
     matches: list[bool] = field(default_factory=list)
-    """Of each output of each call that has anything to compare."""
+    """One entry for each output of each call that has anything to compare."""
     findings: list[Finding] = field(default_factory=list)
-    """Outputs that cannot be held against each other, and precision that was lost."""
+    """Outputs that cannot be compared with each other, and lost precision."""
 
 
 async def compare(
@@ -66,10 +66,10 @@ async def compare(
     *,
     devices: bool = True,
 ) -> ComparedProgram:
-    """Compare all that `candidate` returned. Raises NotCompared.
+    """Compare everything that `candidate` returned. Raises NotCompared.
 
-    `ir` is the TTIR of its kernels, where it is to be found out whether their precision shows;
-    `devices`: an output on another device than the reference's does not match, as with torch.
+    `ir` is the TTIR of its kernels, used to find a cause in their precision. With `devices`, an
+    output on another device than the reference's does not match, as with torch.
     """
     compared = ComparedProgram()
     for call, returned in enumerate(candidate.calls):
@@ -87,10 +87,10 @@ def judged(
     compared: ComparedProgram,
     checks: Sequence[str] = (),
 ) -> Verdict:
-    """Return what one word says of it, by the rules of launches.
+    """Return the verdict, by the rules of launches.
 
-    Where the order of programs decides, `determinism` counts though nobody asked for it; bits that
-    differ as rounding makes them are a finding only, then.
+    If results depend on the order of program instances, `determinism` counts even if the request
+    did not ask for it. Bits that differ only by rounding are then just a finding.
     """
     findings = [*candidate.findings, *compared.findings]
     if any(finding.kind == ORDER_DEPENDENT for finding in findings):
@@ -108,13 +108,13 @@ def judged(
 
 
 def is_sound(reference: Replayed) -> bool:
-    """Whether a reference ran to its end, and nothing was found that forbids to believe it."""
+    """Return True if a reference ran to its end without findings."""
     return reference.is_whole and reference.ending is RunEnding.FINISHED and not reference.findings
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Of one call."""
+    """The comparison of one call."""
 
     pool: Pool
     compared: ComparedProgram
@@ -163,7 +163,7 @@ class _Comparison:
                 self.compared.findings.append(replace(found.downgrade, message=message))
 
     def _put(self, path: str, output: ProgramOutput) -> None:
-        """Show an output: that of the second call only where that alone does not match."""
+        """Record an output. The second call's replaces the first's only if it alone mismatches."""
         known = self.compared.outputs.get(path)
         if known is None:
             self.compared.outputs[path] = output
@@ -172,8 +172,8 @@ class _Comparison:
         was_right = known.comparison is None or known.comparison.matches
         if was_right and comparison is not None and not comparison.matches:
             note = (
-                "of the second call, which is given other values, and finds others in memory that "
-                "nobody wrote; the first one matches"
+                "of the second call, which gets other inputs, and finds other values in memory "
+                "that was never written; the first call matches"
             )
             described = amended(comparison, note=comparison.note or note)
             self.compared.outputs[path] = amended(output, comparison=described)
@@ -181,20 +181,20 @@ class _Comparison:
             self._note_the_larger(path, known, comparison)
 
     def _note_the_larger(self, path: str, known: ProgramOutput, comparison: Comparison) -> None:
-        """Note beside the first call what tolerance both take, where rounding explains both."""
+        """Add the larger tolerance to the first call's note if rounding explains both errors."""
         first = known.comparison
         if first is None or first.note is None or comparison.note is None:
             return
         if float(comparison.max_abs_error or 0) > float(first.max_abs_error or 0):
             described = amended(
-                first, note=f"{comparison.note} (Of the second call, which is further.)"
+                first, note=f"{comparison.note} (From the second call, whose error is larger.)"
             )
             self.compared.outputs[path] = amended(known, comparison=described)
 
     def _expected(
         self, path: str, item: ReplayedTensor, expected: ReplayedCall | None
     ) -> ReplayedTensor | None:
-        """Return what to compare an output with; None where it cannot be, with a finding."""
+        """Return the output to compare with; None, after adding a finding, if there is none."""
         if expected is None or path not in expected:
             return None
         other = expected[path]
@@ -231,13 +231,13 @@ class _Comparison:
                     self._refuse(WRONG_STRUCTURE, path, described(item), described(other))
 
     def _check_inputs(self, returned: ReplayedCall, expected: ReplayedCall) -> None:
-        """Say which inputs only one of the two changed in place."""
+        """Add findings for inputs that only one of the two changed in place."""
         call = _CALLS[self.call]
         for path in filter(is_input_path, returned.keys() - expected.keys()):
             self._find(INPUT_MODIFIED, path, _CHANGES_INPUT.format(path=path, call=call))
         for path in filter(is_input_path, expected.keys() - returned.keys()):
             message = _LEAVES_INPUT.format(path=path, call=call)
-            if returns_tensors(expected):  # it may use its inputs up for what it returns
+            if returns_tensors(expected):  # it may reuse its inputs' memory for its outputs
                 self._find(WARNING, path, message)
             else:
                 self._mismatch(WRONG_STRUCTURE, path, message)
@@ -264,7 +264,7 @@ class _Comparison:
             self._put(path, ProgramOutput(comparison=comparison))
 
     def _find(self, kind: str, path: str, message: str) -> bool:
-        """Say what was found of an output, once; return whether that was new."""
+        """Add a finding about an output unless it is known; return True if it was added."""
         known = any((one.kind, one.argument) == (kind, path) for one in self.compared.findings)
         if known or len(self.compared.findings) >= _MOST_FINDINGS:
             return False
@@ -296,16 +296,16 @@ class _Comparison:
 
 
 def compared_dtype(dtype: str) -> str:
-    """Return the type that elements are compared as: that of its parts, of a complex number."""
+    """Return the dtype to compare elements as: for complex numbers, that of their parts."""
     return _PARTS_OF_COMPLEX.get(dtype, dtype)
 
 
 def _is_empty(item: ReplayedTensor | Scalar) -> bool:
-    """Whether a tensor has no elements: then it is compared by shape and type."""
+    """Return True for a tensor without elements, which is compared by shape and dtype."""
     return isinstance(item, ReplayedTensor) and 0 in item.meta.shape
 
 
 def _stored(meta: TensorMeta) -> tuple[str, list[int]]:
-    """Return the type and shape that elements are compared as: a complex number is two."""
+    """Return the dtype and shape to compare elements as: a complex number counts as two."""
     dtype = compared_dtype(meta.dtype)
     return dtype, [*meta.shape, 2] if dtype != meta.dtype else list(meta.shape)

@@ -1,6 +1,6 @@
-"""The consumers of programs, which record, compile and replay them, where torch is installed.
+"""The consumers of programs: one for the CPU device, and one for each GPU. They need torch.
 
-It takes none before a recording that it made of its own showed that recording works here.
+They take no job before a recording of a known program has shown that recording works here.
 """
 
 import asyncio
@@ -35,25 +35,25 @@ from worker.worker_context import WorkerContext
 NO_TORCH = "torch is not installed in this worker's environment"
 IS_BEING_TRIED = "recording is being tried"
 MOST_TAPES_BYTES = 256 << 20
-"""Of references' tapes that a worker remembers, as they lie in its memory."""
+"""Limit of the cached tapes of references, by their size in memory."""
 
 MOST_REFERENCES_BYTES = 1 << 30
-"""Of what references returned on GPUs."""
+"""Limit of the cached outputs of references on GPUs."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingOffer:
-    """Whether this worker records programs; `reason` says why not."""
+    """This worker's offer to record programs; `reason` is None if it records them."""
 
     reason: str | None
     is_being_tried: bool = False
     tries_gpus: bool = False
-    """Whether it is finding out if programs run on the GPUs of its machine."""
+    """True while it checks if programs run on the GPUs of its machine."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form in which workers publish it."""
+        """Return the offer as workers publish it."""
         return {
             "offered": self.reason is None,
             "reason": self.reason,
@@ -66,7 +66,7 @@ class ProgramConsumers:
     """Does programs of one toolchain, on the CPU device and on each GPU that programs run on."""
 
     def __init__(self, context: WorkerContext, children: ProgramChildren | None) -> None:
-        """Begin nothing yet; `children` are None where torch is not installed."""
+        """Prepare, but start nothing. `children` is None if torch is not installed."""
         self._context, self._children = context, children
         self._on_gpus: list[ProgramGpuConsumer] = []
         self._toolchain_id = context.compiling.toolchain.id
@@ -93,23 +93,23 @@ class ProgramConsumers:
 
     @property
     def offered(self) -> list[str]:
-        """The toolchains beside which it records programs."""
+        """The toolchains for which it records programs."""
         return [self._toolchain_id] if self.recording.reason is None else []
 
     def describe(self, worker: workers.Worker) -> workers.Worker:
-        """Return what a worker says of itself, with what it says of programs."""
+        """Return the description of a worker, with its offer of programs."""
         report = (worker.sandbox_report or {}) | {"recording": self.recording.to_dict()}
         return replace(worker, sandbox_report=report, programs=self.offered)
 
     async def run(self) -> None:
-        """Try to record, and then do programs until cancelled, where that works."""
+        """Test the recorder, and if it works, do programs until cancelled."""
         if self._children is None:
             return
         async with asyncio.TaskGroup() as group:
             recorder = group.create_task(self._fault(self._children))
             gpus = await self._context.gpus.started()
             facts_of_all = gpus.facts if gpus is not None else ()
-            # beside the recorder, as each of them takes seconds
+            # in parallel with the recorder's test, as each takes seconds
             trying = [group.create_task(self._tried(facts)) for facts in facts_of_all]
             fault = await recorder
             self.recording = RecordingOffer(fault, tries_gpus=fault is None and bool(trying))
@@ -127,7 +127,7 @@ class ProgramConsumers:
             self.recording = RecordingOffer(None)
 
     async def drain(self) -> None:
-        """Take no further program, and return when those that run have ended."""
+        """Take no more programs, and return when the running ones have ended."""
         if self.offered:
             on_gpus = (on_gpu.drain() for on_gpu in self._on_gpus)
             await asyncio.gather(self._consumer.drain(), *on_gpus)
@@ -136,7 +136,7 @@ class ProgramConsumers:
         self._references.forget_old()
 
     async def _tried(self, facts: Mapping[str, Any]) -> ProgramGpuConsumer | None:
-        """Return the consumer of a GPU, None where no launcher of programs starts on it."""
+        """Return the consumer of a GPU, None if no launcher of programs starts on it."""
         shared = self._context.gpus
         gpus, ordinal = await shared.started(), facts["ordinal"]
         assert gpus is not None
@@ -154,14 +154,14 @@ class ProgramConsumers:
         except ZygoteError as error:
             return str(error)
         except Exception as error:
-            # whatever is wrong with recording, all else that this worker does goes on
+            # a broken recorder must not stop the worker's other jobs
             logger.exception("trying to record a program")
             return f"{type(error).__name__}: {error}"
         finally:
-            await children.recorder.close()  # until somebody posts a program
+            await children.recorder.close()  # it starts again with the first program
 
     async def _do(self, attempt: Attempt[ProgramJob], gpu: ProgramGpu | None = None) -> None:
-        """Do a program on a GPU, None: on the CPU device."""
+        """Do a program on `gpu`; None: on the CPU device."""
         assert self._children is not None
         context, children = self._context, self._context.children
         doing = ProgramContext(
@@ -182,7 +182,7 @@ class ProgramConsumers:
 
 
 async def _gpu_fault(launchers: Launchers, ordinal: int) -> str | None:
-    """Return why programs do not run on a GPU, None where they do."""
+    """Return why programs do not run on a GPU, None if they do."""
     try:
         await launchers.try_programs(ordinal)
     except DeviceCordoned as cordoned:

@@ -1,4 +1,4 @@
-"""The kernels of one tape, compiled: which IR each launch runs, and what is answered of each."""
+"""The compiled kernels of one tape: the IR of each launch, and the record of each kernel."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,20 +22,20 @@ from worker.launch.kernel_ir import KernelIr
 _ATOMIC = "tt.atomic_"
 _MOST_WARNINGS = 64
 _MOST_NAME_CHARS = 4096
-"""Of the parameters that a record names for one kernel: a program may have hundreds of kernels."""
+"""Limit of one kernel's parameter names in a record: a program may have hundreds of kernels."""
 _STATIC_ASSERTION = "static assertion failed"
 _LEFT_OUT_BY_TUNERS = frozenset({"out_of_resources", "assembler_failed"})
 _NO_IR = (
-    "It is a Gluon kernel, which says what each thread of a GPU does, and only Triton kernels run "
-    "on the CPU device."
+    "It is a Gluon kernel. The CPU device runs only Triton kernels: Gluon describes what each "
+    "thread of a GPU does. Run it on a GPU."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramKernels:
-    """What became of the kernels of one program.
+    """The compiled kernels of one program.
 
-    `irs` are by the index of the launch among the tape's ops; one that has none did not compile.
+    `irs` are by the index of the launch among the tape's ops. A launch without one did not compile.
     """
 
     tape: Tape
@@ -44,19 +44,19 @@ class ProgramKernels:
     """By compile key."""
     of_launch: Mapping[int, KernelUse]
     variants: Mapping[int, Sequence[KernelUse]] = field(default_factory=dict)
-    """Of each launch, by its index, where all were asked for."""
+    """The uses of all variants of each launch, by its index, if all were asked for."""
     numbers: Mapping[int, int] = field(default_factory=dict)
-    """Which of its variants the CPU device runs in each launch that is autotuned."""
+    """The number of the variant that the CPU device runs, for each autotuned launch."""
 
     @property
     def answered(self) -> list[ProgramKernel]:
-        """The kernels as the record says them."""
+        """The kernels as they are in the record."""
         return self.answered_with({})
 
     def answered_with(self, fastest: Mapping[int, int]) -> list[ProgramKernel]:
-        """Return the kernels as the record says them, and of autotuned ones which ran.
+        """Return the kernels as they are in the record, with the configurations of autotuned ones.
 
-        `fastest` is the variant of a launch that was the fastest, by the launch's index.
+        `fastest` is the number of a launch's fastest variant, by the launch's index.
         """
         configurations = configurations_of(self.tape, self.variants, fastest)
         return [
@@ -65,18 +65,19 @@ class ProgramKernels:
 
     @property
     def left_out_warnings(self) -> list[str]:
-        """Say which kernels have configurations that do not compile, and are left out."""
+        """Warnings about kernels with configurations that do not compile, and are left out."""
         counts = Counter(use.kernel for use in self.left_out)
         kernels = ((self.tape.kernels[name], count) for name, count in counts.items())
         return [
-            f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned: of what it tries {count} "
-            "did not compile and was left out, as Triton's autotuner does; see `kernels`."
+            f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned, and {count} of its "
+            "configurations did not compile. They are left out, as in Triton's autotuner: see "
+            "`kernels`."
             for kernel, count in kernels
         ]
 
     @property
     def irs(self) -> dict[int, KernelIr]:
-        """What each launch runs."""
+        """The IR of each launch."""
         found = {}
         for index, use in self.of_launch.items():
             ir = self._of(use).ir if use.job is not None else None
@@ -86,24 +87,24 @@ class ProgramKernels:
 
     @property
     def warnings(self) -> list[Finding]:
-        """What compilers warned of, each once, and not more than are read."""
+        """The compilers' warnings, without duplicates, up to a limit."""
         kernels = self.compiled.values()
         found = [warning_finding(item) for kernel in kernels for item in kernel.warnings]
         return list(dict.fromkeys(found))[:_MOST_WARNINGS]
 
     @property
     def has_atomics(self) -> bool:
-        """Whether programs of a kernel may learn from each other which of them came first."""
+        """True if instances of a kernel may observe in which order they ran."""
         return any(_ATOMIC in kernel.ttir for kernel in self.compiled.values())
 
     @property
     def questionable_ir(self) -> bytes:
-        """The TTIR of those whose precision may be in question."""
+        """The TTIR of kernels that may compute with too low a precision."""
         texts = (kernel.ttir.encode() for kernel in self.compiled.values())
         return b"\n".join(filter(None, map(questionable, texts)))
 
     def effects(self) -> dict[str, KernelEffects | None]:
-        """Return what each kernel may do in any of the ways in which it is compiled."""
+        """Return each kernel's effects, over all of its compilations."""
         found: dict[str, KernelEffects | None] = {}
         for use in self.uses:
             if use.job is not None and (built := self._of(use)).ttir:
@@ -112,7 +113,7 @@ class ProgramKernels:
         return found
 
     def problem(self, program: str) -> ProgramProblem | None:
-        """Return why the first kernel that does not compile does not, at its line."""
+        """Return the problem of the first kernel that does not compile, at its line, or None."""
         left_out = self.left_out
         for use in self.uses:
             problem = self._problem(use)
@@ -122,7 +123,7 @@ class ProgramKernels:
 
     @property
     def left_out(self) -> frozenset[KernelUse]:
-        """What Triton's autotuner leaves out: it does not compile, and another variant does."""
+        """Variants that Triton's autotuner leaves out: they do not compile, and another does."""
         found = set[KernelUse]()
         needed = set[KernelUse]()
         for index, uses in self.variants.items():
@@ -133,7 +134,7 @@ class ProgramKernels:
         return frozenset(found - needed)
 
     def on_cpu(self) -> "ProgramKernels":
-        """Return them with the variants that the CPU device runs, of those that compile."""
+        """Return these kernels, with the variants that compile and that the CPU device runs."""
         numbers = {}
         for index, op in enumerate(self.tape.ops):
             if not isinstance(op, TapeLaunch) or len(op.variants) < 2:
@@ -152,11 +153,11 @@ class ProgramKernels:
 
     @property
     def lacks_variants(self) -> bool:
-        """Whether another variant has to stand in for one that an autotuner would leave out."""
+        """True if a launch's variant does not compile, so that another one must replace it."""
         return any(map(self._is_left_out, self.of_launch.values()))
 
     def built(self, use: KernelUse) -> BuiltKernel | None:
-        """Return what became of a use, None where there was nothing to compile."""
+        """Return the compiled kernel of a use, None if there was nothing to compile."""
         return None if use.job is None else self._of(use)
 
     def _is_left_out(self, use: KernelUse) -> bool:
@@ -198,19 +199,19 @@ class ProgramKernels:
 
 
 def _sorted_names(names: frozenset[str]) -> list[str] | None:
-    """Return names as a record has them, None where they are more than is kept of one kernel."""
+    """Return the names for a record, None if they exceed the limit of one kernel."""
     return sorted(names) if sum(map(len, names)) <= _MOST_NAME_CHARS else None
 
 
 def _for_cpu(kernel: BuiltKernel) -> BuiltKernel:
-    """Return a kernel, or why the CPU device cannot run it."""
+    """Return the kernel, with a problem if the CPU device cannot run it."""
     if kernel.ir is not None or kernel.problem is not None:
         return kernel
     return BuiltKernel(kernel.compilation, problem=failure_problem("needs_gpu", _NO_IR))
 
 
 def _runnable(tape: Tape, index: int, uses: Sequence[KernelUse]) -> Sequence[KernelUse]:
-    """Return those variants of a launch whose hooks the tape holds."""
+    """Return the variants of a launch whose hooks were recorded."""
     launch = tape.ops[index]
     assert isinstance(launch, TapeLaunch)
     if len(uses) != len(launch.variants):
@@ -225,7 +226,7 @@ def _first_error(compilation: Compilation) -> Diagnostic | None:
 async def compile_kernels(
     tape: Tape, jobs: KernelJobs, compiles: KernelCompiles, *, all_variants: bool, on_cpu: bool
 ) -> ProgramKernels:
-    """Compile what the launches of `tape` need; `on_cpu`: to be run there.
+    """Compile the kernels of `tape`; with `on_cpu`, choose variants for the CPU device.
 
     Raises TooManyKernels, DeadlinePassed, CallerBytesFull.
     """

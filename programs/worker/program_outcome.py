@@ -1,4 +1,4 @@
-"""What came of a program's cases, and the record that it makes."""
+"""The outcomes of a program's cases, and the record made of them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,12 +30,12 @@ from programs.worker.recording import ProgramTape
 
 _MOST_WARNINGS = 100
 _MOST_FLAGS = 100
-"""Of all cases together, as of one."""
+"""Limit of flags in a record, over all cases."""
 
 
 @dataclass(slots=True)
 class CaseOutcome:
-    """What came of one case; `problem` says why there is no verdict where one was wanted."""
+    """The outcome of one case. `problem` is set if there is no verdict though one was asked for."""
 
     recorded: RecordedCase | None = None
     kernels: list[ProgramKernel] = field(default_factory=list)
@@ -49,22 +49,22 @@ class CaseOutcome:
     times: ProgramTimes | None = None
     reference_times: ProgramTimes | None = None
     work: WorkShares | None = None
-    """Who did its work, where nothing is timed."""
+    """The shares of work by kernels and by torch, if nothing is timed."""
     warnings: list[str] = field(default_factory=list)
     problem: ProgramProblem | None = None
     is_compiled: bool = False
-    """Whether it was recorded, and all of its kernels compile."""
+    """True if it was recorded and all of its kernels compile."""
 
     @property
     def speedup(self) -> Speedup | None:
-        """How many times faster it is than its reference; None: not both were timed."""
+        """The reference's time divided by its time; None unless both were timed."""
         if self.times is None or self.reference_times is None:
             return None
         return speedup_of(self.times, self.reference_times)
 
     @property
     def timed(self) -> dict[str, Any]:
-        """What a record says of its times; where nothing is timed, of its work."""
+        """The record's fields of times; of work if nothing is timed."""
         if self.times is None and self.work is not None:
             return {"coverage": self.work.coverage, "coverage_measure": "work"}
         if self.times is None:
@@ -81,25 +81,25 @@ class CaseOutcome:
 
     @property
     def all_warnings(self) -> list[str]:
-        """What to say beside the verdict."""
+        """The warnings of the case, its times and its speedup."""
         times = [one for one in (self.times, self.reference_times) if one is not None]
         said = [*self.warnings, *(warning for one in times for warning in one.warnings)]
         speedup = self.speedup
         return said if speedup is None else [*said, *speedup.warnings]
 
     def take_trial(self, other: "CaseOutcome", trial: int, seed: int) -> None:
-        """Take what another trial came to where that is not good: no time and no kernel of it."""
+        """Adopt the verdict of another trial if that is not good. Times and kernels stay."""
         if other.verdict in GOOD and other.problem is None:
             return
         self.verdict, self.problem = other.verdict, other.problem
         self.outputs, self.findings = other.outputs, other.findings
         self.warnings.append(
-            f"Trial {trial + 1} is the first that is not good: outputs and findings are of its two "
-            f"calls, from the seeds {seed} and {seed + 1}."
+            f"Trial {trial + 1} is the first that failed. The outputs and findings shown are those "
+            f"of its two calls, with the seeds {seed} and {seed + 1}."
         )
 
     def result(self, index: int, name: str | None) -> ProgramCaseResult:
-        """Return the case as the record says it."""
+        """Return the case as it is in the record."""
         return ProgramCaseResult(
             index=index,
             name=name,
@@ -115,7 +115,7 @@ class CaseOutcome:
 
 
 def launches_of(tape: Tape) -> int:
-    """Return how many launches one call of the program makes."""
+    """Return the number of launches in one call of the program."""
     return sum(isinstance(op, TapeLaunch) and op.phase == "run" for op in tape.ops)
 
 
@@ -143,9 +143,9 @@ def with_run(job: ProgramJob, run: CaseOutcome) -> Program:
 def with_cases(
     job: ProgramJob, names: Sequence[str | None], runs: Sequence[CaseOutcome]
 ) -> Program:
-    """Return the record of a program with cases: the worst verdict, and how many had which.
+    """Return the record of a program with cases: the worst verdict, and the count of each.
 
-    Cases that could not run fail the program only when all do, but it has not passed with them.
+    A program fails only if none of its cases could run. It passes only if all of them ran.
     """
     ran = [run.verdict for run in runs if run.verdict is not None]
     verdict = worst(ran)
@@ -179,24 +179,24 @@ def _first_recorded(runs: Sequence[CaseOutcome]) -> CaseOutcome:
 
 
 def _compiled(runs: Sequence[CaseOutcome]) -> bool:
-    """Whether the kernels compile in all cases that were recorded: inputs say nothing of them."""
+    """Return True if the kernels compile in all recorded cases; a refused case does not count."""
     recorded = [run.is_compiled for run in runs if run.recorded is not None]
     return bool(recorded) and all(recorded)
 
 
 def counted(runs: Sequence[CaseOutcome]) -> dict[str, int]:
-    """Return how many runs had which verdict; `failed` are those that have none."""
+    """Return the number of runs by verdict; `failed` counts those without one."""
     return dict(Counter(str(run.verdict or "failed") for run in runs))
 
 
 def _mean_speedup(runs: Sequence[CaseOutcome]) -> float | None:
-    """Return the geometric mean; None where not every case has a speed-up."""
+    """Return the geometric mean; None unless every case has a speedup."""
     found = [run.speedup.ratio for run in runs if run.speedup is not None]
     return geometric_mean(found) if found and len(found) == len(runs) else None
 
 
 def _coverage(runs: Sequence[CaseOutcome]) -> dict[str, Any]:
-    """Return the share of all cases' time, or work, that is in kernels of the program."""
+    """Return the fields for the share of all cases' time, or work, in the program's kernels."""
     times = [run.times for run in runs if run.times is not None]
     works = [run.work for run in runs if run.work is not None]
     if times:
@@ -217,7 +217,7 @@ def _rewarded(program: Program, *, compiled: bool) -> Program:
 def _with_tapes(
     program: Program, job: ProgramJob, run: CaseOutcome, *, of_cases: bool = False
 ) -> Program:
-    """Return `program` with what was recorded for `run`; cases have times of their own."""
+    """Return `program` with the tapes and kernels of `run`. Each case has its times in `cases`."""
     if run.recorded is None:
         return program
     reference = None

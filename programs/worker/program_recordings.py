@@ -1,7 +1,7 @@
-"""The recordings of one program: its candidate's, its reference's, and of what makes inputs.
+"""Records the candidate, its reference, and the code that makes inputs.
 
-What a reference or a text of inputs comes to is remembered by this worker, for its caller alone: a
-candidate is one of many for the same reference.
+This worker caches the tapes of references and of code that makes inputs, separately for each
+caller, since many candidates share one reference.
 """
 
 import asyncio
@@ -31,15 +31,15 @@ from worker.compile.lru_cache import LRUCache
 from worker.pool.pool import Pool
 
 TAPE_OVERHEAD = 10
-"""How many times its text a tape that was read takes, about."""
+"""The approximate ratio of a parsed tape's size to its text's."""
 _ENTRY_NAMES = {"model": "class", "function": "name", "inputs": "name"}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCase:
-    """The tapes of one case. `inputs` is whose ops make the values; None: each tape its own.
+    """The tapes of one case. The ops of `inputs` make the inputs; None: each tape makes its own.
 
-    `inputs_text` is the part of that tape that does, and all that another program's replay gets.
+    `inputs_text` is the part of that tape that makes them. Replays of other programs get no more.
     """
 
     candidate: ProgramTape
@@ -48,22 +48,20 @@ class RecordedCase:
     inputs_text: bytes | None = None
 
     def makes_equal_inputs(self) -> bool:
-        """Whether both calls of its programs get the same: that a result is kept does not show."""
+        """Return True if both calls get equal inputs, so that a cached result goes unnoticed."""
         try:
             return gives_both_calls_the_same((self.inputs or self.candidate).tape)
-        except (
-            InvalidTape
-        ):  # a program that nobody gives its inputs is refused where it is replayed
+        except InvalidTape:  # a program without inputs is refused at its replay
             return False
 
     def inputs_of(self, program: ProgramTape) -> bytes | None:
-        """Return the tape that makes the inputs of a program of this case; None: its own does."""
+        """Return the tape that makes the inputs of `program`; None if its own tape does."""
         return None if program is self.inputs else self.inputs_text
 
 
 @dataclass(frozen=True, slots=True)
 class Recordings:
-    """Records what one job needs."""
+    """Records the programs of one job."""
 
     job: ProgramJob
     pool: Pool
@@ -72,17 +70,17 @@ class Recordings:
 
     @property
     def texts(self) -> ProgramTexts:
-        """The candidate's."""
+        """The texts of the candidate."""
         return ProgramTexts(self.job.candidate.source, self.job.candidate.files)
 
     @property
     def reference_texts(self) -> ProgramTexts | None:
-        """The reference's."""
+        """The texts of the reference, None without one."""
         reference = self.job.reference
         return None if reference is None else ProgramTexts(reference.source, reference.files)
 
     async def case(self, inputs: InputsRequest | None) -> RecordedCase:
-        """Return the tapes of the program on `inputs`, or on those that it comes with.
+        """Return the tapes of the program on `inputs`; None: on the inputs that its code makes.
 
         Raises NotRecorded, DeadlinePassed, ZygoteError.
         """
@@ -123,9 +121,9 @@ class Recordings:
         inputs: ProgramTape | None = None,
         init_inputs: ProgramTape | None = None,
     ) -> RecordOrder:
-        """Return the order: of inputs, and what a model is made with, shapes alone are told.
+        """Return the order. It has shapes of inputs and of a model's arguments, but no values.
 
-        The request's seed stays out of it, since the values of inputs follow from that.
+        It leaves out the request's seed, from which the values of inputs follow.
         """
         given, made_with = (None if one is None else one.tape for one in (inputs, init_inputs))
         first = None if given is None else specs(given, given.inputs)
@@ -139,7 +137,7 @@ class Recordings:
         )
 
     async def _remembered(self, order: RecordOrder, texts: ProgramTexts) -> ProgramTape:
-        """Return what the reference, or a text of inputs, comes to: these may know the seed."""
+        """Return the cached or new tape of a reference or of inputs. These may know the seed."""
         key, seed = self._key(order, texts), self.job.seed
         known = self.cache.get(key)
         if known is not None and known.inputs_seed in (None, seed):
@@ -152,9 +150,9 @@ class Recordings:
         return recorded
 
     def _key(self, order: RecordOrder, texts: ProgramTexts) -> str:
-        """Return what a recording is known by: all but `inputs_seed` that the child is told.
+        """Return the cache key of a recording: all that its child gets, except `inputs_seed`.
 
-        That counts where the recording says that it does (`ProgramTape.inputs_seed`).
+        The seed is compared only if the tape depends on it (`ProgramTape.inputs_seed`).
         """
         members = {"entries": order.entries, "seed": order.seed}
         given = [order.inputs, order.inputs2, order.init_inputs]
@@ -164,7 +162,7 @@ class Recordings:
 
 
 async def _inputs_text(program: ProgramTape) -> bytes:
-    """Return the part of a tape that makes its inputs. Raises NotRecorded where none does."""
+    """Return the part of a tape that makes its inputs. Raises NotRecorded if none does."""
     try:
         # in a thread: the tape may be long
         return await asyncio.to_thread(inputs_text, program.tape, program.text)

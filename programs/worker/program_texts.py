@@ -1,4 +1,4 @@
-"""The texts of a program, and how a kernel that is in one of them is asked to be compiled."""
+"""The source and files of a program, and the source from which to compile each kernel."""
 
 import json
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from programs.tape.schema import TapeKernel
 
 @dataclass(frozen=True, slots=True)
 class PostedKernel:
-    """A source that has a kernel called `name`, and the files that it imports.
+    """A source with a kernel called `name`, and the files that it imports.
 
-    `is_own`: its lines are those of the program; else it only imports the kernel.
+    With `is_own`, it is the program's source, so lines agree; else it only imports the kernel.
     """
 
     source: str
@@ -31,21 +31,21 @@ class ProgramTexts:
 
     @property
     def body(self) -> bytes:
-        """The texts as a record order's body has them."""
+        """The body of a record order, as JSON."""
         return json.dumps({"source": self.source, "files": dict(self.files)}).encode()
 
     def of(self, kernel: TapeKernel) -> PostedKernel:
-        """Return the source to compile `kernel` from. Raises BindingFailed where it has none."""
+        """Return the source to compile `kernel` from. Raises BindingFailed if there is none."""
         name = kernel.name
         if not all(part.isidentifier() for part in name.split(".")):
-            message = f"`{kernel.name}` is no name of a function, so no kernel of the program's"
+            message = f"`{kernel.name}` is not a function's name, so it cannot be a kernel's"
             raise BindingFailed("unknown_kernel", message, kernel.name)
         if kernel.file == USER_FILE:
             return PostedKernel(self.source, self.files, name, is_own=True)
         if kernel.file not in self.files:
             message = (
-                f"the kernel `{kernel.name}` is defined in {kernel.file}, which is none of the "
-                "posted files: post it in `files`, so that it can be compiled"
+                f"the kernel `{kernel.name}` is defined in {kernel.file}, which was not posted: "
+                "add it to `files`, so that the kernel can be compiled"
             )
             raise BindingFailed("unknown_kernel", message, kernel.name)
         module = kernel.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")

@@ -1,7 +1,7 @@
-"""Whether programs can be recorded here: walls that hold, and a tape of a program of our own.
+"""Checks that programs can be recorded here: tests the sandbox, and records a known program.
 
-A torch whose insides the recorder does not fit makes no tape, or another one: then no program is
-taken at all.
+With a torch whose internals the recorder does not know, that fails or gives another tape. Then the
+worker takes no programs.
 """
 
 from jobs.deadline import Deadline, DeadlinePassed
@@ -17,7 +17,7 @@ _SET_BY_TORCH = "TORCHINDUCTOR_CACHE_DIR"
 
 
 async def recorder_fault(pool: Pool) -> str | None:
-    """Return why programs are not to be recorded with the children of `pool`; None: they are."""
+    """Return why the children of `pool` cannot record programs; None if they can."""
     walls = await _walls_fault(pool)
     if walls is not None:
         return walls
@@ -26,9 +26,9 @@ async def recorder_fault(pool: Pool) -> str | None:
             pool, ORDER, BODY, CANDIDATE, WITHIN_S, Deadline(WITHIN_S, what="self-test")
         )
     except (NotRecorded, DeadlinePassed) as error:
-        return f"a program that is known to be recordable was not recorded: {error}"
+        return f"recording a known program failed: {error}"
     fault = fault_of(recorded.tape)
-    return None if fault is None else f"the tape of a known program is another here: {fault}"
+    return None if fault is None else f"the tape of a known program is wrong: {fault}"
 
 
 async def _walls_fault(pool: Pool) -> str | None:
@@ -36,8 +36,8 @@ async def _walls_fault(pool: Pool) -> str | None:
     header = {"task": "selftest", "may_run_tools": False, "environment": environment}
     outcome = await pool.run(ORDER.profile, header, b"", deadline_s=WITHIN_S)
     if outcome.ending is not Ending.OK or outcome.result is None:
-        return f"its sandbox could not be tried: {outcome.ending} ({outcome.detail})"
+        return f"the sandbox test did not finish: {outcome.ending} ({outcome.detail})"
     failed = outcome.result["failed"]
     if failed and not pool.facts["unsafe"]:
-        return f"the sandbox does not hold: {', '.join(map(str, failed))}"
+        return f"these checks of the sandbox failed: {', '.join(map(str, failed))}"
     return None

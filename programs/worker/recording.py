@@ -1,7 +1,7 @@
-"""One program recorded by a child, and what the child sent, checked before it is believed.
+"""Has a child record one program, and checks its answer.
 
-The program's own code ran in that child, so whatever comes of it is the program's word: a tape is
-read from nothing, and every other end has a name.
+The program's code ran in that child, so it may have forged anything that the child sends. The
+tape is parsed as hostile bytes, and every other ending maps to a named problem.
 """
 
 import asyncio
@@ -37,11 +37,11 @@ class ProgramTape:
     tape: Tape
     text: bytes
     inputs_seed: int | None = None
-    """What the plain numbers among its inputs were drawn from; None: it draws none."""
+    """The seed of the plain numbers among its inputs; None if it draws none."""
 
 
 class NotRecorded(Exception):
-    """There is no tape; `problem` says why, and of which program."""
+    """There is no tape; `problem` gives the reason and the program."""
 
     def __init__(self, problem: ProgramProblem) -> None:
         super().__init__(problem.detail)
@@ -51,7 +51,7 @@ class NotRecorded(Exception):
 async def record_program(
     pool: Pool, order: RecordOrder, body: bytes, program: str, timeout_s: float, deadline: Deadline
 ) -> ProgramTape:
-    """Return the tape of a program, which is the `candidate` or the `reference`.
+    """Return the tape of a `program`: `candidate` or `reference`.
 
     Raises NotRecorded, DeadlinePassed, ZygoteError.
     """
@@ -68,13 +68,13 @@ async def record_program(
         # in a thread: a long tape takes seconds to read
         tape = await asyncio.to_thread(read_tape, text)
     except InvalidTape as forged:
-        detail = f"The process that recorded the program sent no tape ({forged})."
+        detail = f"The process that recorded the program sent an invalid tape: {forged}."
         raise NotRecorded(program_problem("invalid_tape", detail, program=program)) from None
     return ProgramTape(tape, text, order.inputs_seed if draws_inputs else None)
 
 
 class _Unrecordable(Report):
-    """Why a program cannot be recorded, by the recorder's account."""
+    """The recorder's reason for refusing a program."""
 
     reason: Annotated[str, Field(max_length=64)]
     detail: Message
@@ -88,9 +88,9 @@ class _RecordReport(Report):
 
 
 def _sent(outcome: ChildOutcome, program: str) -> tuple[bytes, bool]:
-    """Return the tape that was sent, and whether it depends on the order's `inputs_seed`.
+    """Return the tape that was sent, and True if it depends on the order's `inputs_seed`.
 
-    Raises NotRecorded where there is none.
+    Raises NotRecorded if there is none.
     """
     try:
         report = read_report(_RecordReport, outcome.result or {})
@@ -106,7 +106,7 @@ def _sent(outcome: ChildOutcome, program: str) -> tuple[bytes, bool]:
 def _refusal(why: _Unrecordable, program: str) -> ProgramProblem:
     known = REASONS.get(why.reason)
     if known is None:
-        return _invalid("a reason that there is not", program)
+        return _invalid("an unknown reason", program)
     return program_problem(
         "not_recordable",
         f"{known[:1].upper()}{known[1:]}: {why.detail}" if why.detail else known,
@@ -131,14 +131,14 @@ def _problem_of(
 
 def _named(outcome: ChildOutcome, order: RecordOrder, timeout_s: float) -> tuple[str, str]:
     if outcome.ending is Ending.SANDBOX:
-        return "worker_lost", "A layer of the sandbox did not hold; nothing was recorded."
+        return "worker_lost", "A layer of the sandbox failed, so nothing was recorded."
     if killed_from_outside(outcome, order.profile):
-        detail = f"The process that recorded the program was lost ({outcome.detail}); post again."
+        detail = f"The process that recorded the program died ({outcome.detail}); post it again."
         return "worker_lost", detail
     if outcome.ending is Ending.DEADLINE:
         return "record_timeout", (
-            f"Recording did not end within timeout_s = {timeout_s:g} s. Nothing is calculated "
-            "while a program is recorded: its Python loops for that long."
+            f"Recording did not end within timeout_s = {timeout_s:g} s. Recording computes no "
+            "tensor values, so the time went into the program's Python: look for a long loop."
         )
     if (violation := violation_of(outcome)) is not None:
         return "sandbox_violation", violation
@@ -157,7 +157,7 @@ def _of_failure(failure: dict[str, Any]) -> tuple[str, str]:
         return "invalid_tape", misreported(str(error))
     if found.slug == "memory_exceeded":
         return "recorder_crashed", (
-            "Recording the program needs more memory than its process may have: tensors take none "
-            "there, so its Python does."
+            "Recording the program needs more memory than its process may use. Tensors take no "
+            "memory there, so the program's Python does."
         )
     return "recorder_crashed", f"The recorder failed: {found.message}"

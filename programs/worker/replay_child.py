@@ -1,6 +1,6 @@
-"""The child that replays a program, and what its report or its end amounts to.
+"""Has a child replay a program on the CPU device, and reads its report or its ending.
 
-No user Python runs in it, but a tape is its author's: whatever the child does is their program's.
+No user Python runs in the child, but its tape may be forged, so its report is checked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,37 +44,37 @@ from worker.pool.shared_bytes import Body
 
 @dataclass(frozen=True, slots=True)
 class ProgramToReplay:
-    """A tape that was read, and all that its replay needs."""
+    """A parsed tape, and everything that its replay needs."""
 
     tape: Tape
     text: bytes
     """The JSON that the tape was read from."""
     kernels: Mapping[int, KernelIr]
-    """By the index of each launch among the ops."""
+    """The IR of each launch, by its index among the ops."""
     inputs_text: bytes | None
-    """The tape whose ops make the inputs; None: its own do."""
+    """The tape whose ops make the inputs; None: this tape's own do."""
     files: Sequence[str]
     role: str
-    """Whose a problem is: the candidate's or the reference's."""
+    """The program that problems name: `candidate` or `reference`."""
     variants: Mapping[int, int] = field(default_factory=dict)
-    """By the index of each launch that is autotuned, the number of the variant that runs."""
+    """The number of the variant that runs, by the index of each autotuned launch."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """How programs are replayed."""
+    """Settings of a replay."""
 
     target: Target
     seed: int
     memory_bytes: int
-    """What all tensors of a program may take at one time."""
+    """Limit of the memory of all tensors of a program."""
     checks: Sequence[Check] = ()
     batch_elements: int = MOST_BATCH_ELEMENTS
     ir_bounds: IrBounds = field(default_factory=IrBounds)
 
 
 class ReportedReplay(Report):
-    """Of the child that replayed."""
+    """The report of the child that replayed."""
 
     ending: Literal["finished", "out_of_memory", "crashed"]
     findings: Annotated[list[TensorFinding], Field(max_length=MAX_FINDINGS)]
@@ -86,7 +86,7 @@ class ReportedReplay(Report):
 
 
 class ReplayFailure(Report):
-    """How a replay failed by its own account."""
+    """The failure that a replay reported."""
 
     slug: Annotated[str, Field(max_length=64)]
     message: Message
@@ -101,14 +101,15 @@ async def replay(
 ) -> Replayed:
     """Replay a program. Raises DeadlinePassed, ZygoteError.
 
-    Where the child crashes, another one tells where: the finding names that op's line.
+    If the child crashes, another child replays it and announces each op, so that the finding can
+    name the line of the crash.
     """
     step = deadline.step(timeout_s)
     try:
         outcome = await _run(pool, program, settings, step.limit_s, announce=False)
     except FrameError as error:
         replayed = Replayed()
-        detail = f"Its kernels and their parameters are more than one replay is told ({error})."
+        detail = f"The kernels and parameters are too large for one replay ({error})."
         replayed.fail(program_problem("invalid_argument", detail, program=program.role))
         return replayed
     if outcome.ending is Ending.DEADLINE:
@@ -155,7 +156,7 @@ def _order_of(
     parts = [program.text, program.inputs_text or b""]
     size = sum(map(len, parts))
     kernels: dict[str, KernelText] = {}
-    names: dict[str, str] = {}  # short ones: there may be 200,000 launches
+    names: dict[str, str] = {}  # short, as there may be 200,000 launches
     for kernel in program.kernels.values():
         if kernel.key not in names:
             names[kernel.key] = str(len(names))
@@ -211,7 +212,7 @@ def _take(replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tap
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
     if report.ending == "finished" and not report.findings and not replayed.is_whole:
-        raise Malformed("it ended well, but some outputs are missing")
+        raise Malformed("it finished, but some outputs are missing")
 
 
 def _sent(tape: Tape, outcome: ChildOutcome) -> SentTensors:
@@ -228,26 +229,26 @@ def _sent(tape: Tape, outcome: ChildOutcome) -> SentTensors:
 
 
 def _returned(tape: Tape, call: int) -> int:
-    """Return how many tensors a call returns."""
+    """Return the number of tensors that a call returns."""
     return len(tensors_of((tape.outputs, tape.outputs2)[call]))
 
 
 def _given(tape: Tape, call: int) -> int:
-    """Return how many tensors a call is given."""
+    """Return the number of tensors among a call's inputs."""
     inputs = tape.inputs2 if call else tape.inputs
     return sum(len(tensors_of(structure)) for structure in inputs)
 
 
 def take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None:
-    """Note why what was to replay a program did not."""
+    """Turn the failure of a replay into an ending with a finding, or into a problem."""
     match failure.slug:
         case "memory_exceeded":
-            message = "The replay needs more memory than a process of a program may have."
+            message = "The replay needs more memory than its process may use. Use smaller inputs."
             replayed.end(RunEnding.OUT_OF_MEMORY, Finding(kind="out_of_memory", message=message))
         case "check_timeout":
             replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=failure.message))
         case "forged_tape":
-            detail = f"The tape is none of a program's ({failure.message})."
+            detail = f"The tape is invalid: {failure.message}."
             replayed.fail(program_problem("invalid_tape", detail, program=role))
         case "unsupported_op":
             problem = program_problem(
@@ -268,12 +269,12 @@ def _take_ending(replayed: Replayed, outcome: ChildOutcome, timeout_s: float, ro
     lost = outcome.ending is Ending.SANDBOX or killed_from_outside(outcome, ReplayOrder.profile)
     slug = "worker_lost" if lost else "replay_crashed"
     what = "was lost" if lost else "ended unexpectedly"
-    detail = f"The process that was to replay the program {what} ({outcome.detail})."
+    detail = f"The process that replayed the program {what} ({outcome.detail})."
     replayed.fail(program_problem(slug, detail, program=role))
 
 
 def _last_op(outcome: ChildOutcome) -> int | None:
-    """Return the op that a child said to begin last."""
+    """Return the index of the op that a child announced last."""
     announced = [stage.name for stage in outcome.stages if stage.name.startswith("op:")]
     return int(announced[-1].removeprefix("op:")) if announced else None
 

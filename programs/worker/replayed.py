@@ -1,4 +1,4 @@
-"""What came of replaying a program: what both calls returned, findings, and memory."""
+"""The result of replaying a program: the outputs of both calls, findings, and memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,39 +16,39 @@ from worker.pool.shared_bytes import Body
 
 @dataclass(frozen=True, slots=True)
 class ReplayedTensor:
-    """A tensor that a call returned: elements in C order, and a bit for each that nobody wrote."""
+    """A returned tensor: its elements in C order, and a bitmap of those that were never written."""
 
     meta: TensorMeta
     data: Body | None
-    """None: it has not left the GPU."""
+    """None if it stayed on the GPU."""
     unwritten: Body | None = None
     compared: ComparedOutput | None = None
-    """What a GPU says of it, where it was compared there."""
+    """The GPU's comparison, if it was compared there."""
 
 
 ReplayedCall = Mapping[str, ReplayedTensor | Scalar]
-"""What a call returned, by path (`0`, `1.a`), and left in inputs that it changed (`inputs[0]`)."""
+"""A call's outputs by path (`0`, `1.a`), and the inputs that it changed in place (`inputs[0]`)."""
 
 
 def is_input_path(path: str) -> bool:
-    """Whether a path is of an input that was changed, and not of an output."""
+    """Return True for the path of a changed input, False for an output's."""
     return path.startswith("inputs[")
 
 
 def returns_tensors(call: ReplayedCall) -> bool:
-    """Whether a call returned a tensor, beside inputs that it changed."""
+    """Return True if a call returned a tensor. Inputs that it changed do not count."""
     tensors = (path for path, item in call.items() if isinstance(item, ReplayedTensor))
     return not all(map(is_input_path, tensors))
 
 
 def are_equal(one: Scalar, other: Scalar | ReplayedTensor) -> bool:
-    """Whether plain values are one: NaN is itself, and True is not 1."""
+    """Return True if plain values are equal: NaN equals NaN, and True does not equal 1."""
     both_nan = one != one and other != other
     return type(one) is type(other) and (one == other or both_nan)
 
 
 def described(item: ReplayedTensor | Scalar) -> str:
-    """Return what a message calls it."""
+    """Return a description of an output for messages."""
     if isinstance(item, ReplayedTensor):
         return f"a tensor of {item.meta.dtype} {list(item.meta.shape)}"
     return f"{item!r:.80}"
@@ -56,17 +56,17 @@ def described(item: ReplayedTensor | Scalar) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimedCall:
-    """A timed repeat that is to be looked at: which, on which call's inputs, what it returned."""
+    """A timed repeat to compare: its number, the call whose inputs it had, and its outputs."""
 
     repeat: int
-    """From 0; below 0 it was one to warm up."""
+    """Counts from 0; negative for a warm-up run."""
     call: int
     returned: ReplayedCall
 
 
 @dataclass(slots=True)
 class Replayed:
-    """What came of a replay. `calls` are those that got to their end, in order."""
+    """The result of a replay. `calls` are those that finished, in order."""
 
     ending: RunEnding = RunEnding.FINISHED
     calls: list[ReplayedCall] = field(default_factory=list)
@@ -74,30 +74,30 @@ class Replayed:
     peak_bytes: int | None = None
     deterministic: bool | None = None
     parameters: Sequence[str | None] = ()
-    """A digest of each parameter of the tape, before the first call; None: no call needs it."""
+    """The digest of each parameter before the first call; None if no call needs it."""
     repeats: list[TimedCall] = field(default_factory=list)
     variants: Mapping[int, int] = field(default_factory=dict)
-    """Of autotuned launches on a GPU, by op: which variant was the fastest, and ran."""
+    """The number of the fastest variant, which ran, of each autotuned launch on a GPU, by op."""
     module_states: Sequence[Mapping[str, Any]] = ()
-    """What its kernels' modules could keep between runs on a GPU, of those that could."""
+    """State that its kernels' modules could keep between runs on a GPU."""
     times: ProgramTimes | None = None
-    """On a GPU, where it was timed."""
+    """Its times on a GPU, if it was timed."""
     untimed: str = ""
-    """Why there are none, where it was to be."""
+    """The reason if it should have been timed and was not."""
     stdout: str = ""
     problem: ProgramProblem | None = None
-    """Why it could not be replayed at all, where its ending is `NOT_RUN`."""
+    """The reason if its ending is `NOT_RUN`: it could not be replayed."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether both calls got to their end."""
+        """True if both calls finished."""
         return self.problem is None and len(self.calls) == len(CALLS)
 
     def end(self, ending: RunEnding, finding: Finding) -> None:
-        """Say that it ended badly."""
+        """Set a bad ending, and add its finding."""
         self.ending = ending
         self.findings.append(finding)
 
     def fail(self, problem: ProgramProblem) -> None:
-        """Say that there is no replay that could be judged."""
+        """Set the problem of a program that was not replayed."""
         self.ending, self.problem = RunEnding.NOT_RUN, problem

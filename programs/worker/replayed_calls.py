@@ -1,6 +1,6 @@
-"""What a replay sent of its two calls, put where the tape says that it belongs.
+"""Assigns the bytes that a replay sent to the outputs and inputs of the tape.
 
-Whoever replayed worked on a tape of the program's author: nothing is taken that does not fit it.
+The process that replayed worked on a tape that may be forged, so sizes are checked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,22 +17,22 @@ from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
 
 SentPlace = tuple[int, int]
-"""A call, and the position of a tensor among what it returned, or was given."""
+"""A call, and the position of a tensor among its outputs or inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentTensors:
-    """Elements in C order, by place."""
+    """The elements of tensors in C order, by place."""
 
     outputs: Mapping[SentPlace, Body]
     unwritten: Mapping[SentPlace, Body] = field(default_factory=dict)
-    """A bit for each element of an output that has some which nobody wrote."""
+    """A bit for each element, of outputs with elements that were never written."""
     inputs: Mapping[SentPlace, Body] = field(default_factory=dict)
-    """Those that the call changed in place."""
+    """Inputs that the call changed in place."""
 
 
 def calls_of(tape: Tape, sent: SentTensors) -> list[ReplayedCall]:
-    """Return the calls of which everything was sent, up to the first that is not whole.
+    """Return the calls up to the first of which something is missing.
 
     Raises Malformed.
     """
@@ -46,7 +46,7 @@ def calls_of(tape: Tape, sent: SentTensors) -> list[ReplayedCall]:
 
 
 def call_of(tape: Tape, call: int, sent: SentTensors) -> ReplayedCall | None:
-    """Return what a call returned, None where not all of it was sent. Raises Malformed."""
+    """Return a call's outputs, None if some were not sent. Raises Malformed."""
     found: dict[str, ReplayedTensor | Scalar] = {}
     position = 0
     for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
@@ -67,9 +67,9 @@ def calls_left_on_gpu(
     compared: Mapping[SentPlace, ComparedOutput],
     inputs: Mapping[SentPlace, Body | None],
 ) -> list[ReplayedCall]:
-    """Return both calls of a program whose outputs did not leave the GPU, and what it says of them.
+    """Return both calls of a program whose outputs stayed on the GPU, with its comparisons.
 
-    `inputs` are those that a call changed in place; None: they did not leave it, either.
+    `inputs` are those that a call changed in place; None for one that stayed on the GPU, too.
     """
     found = list[ReplayedCall]()
     for call in range(len(CALLS)):
@@ -87,7 +87,7 @@ def calls_left_on_gpu(
 
 
 def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> str | None:
-    """Return the path of an output that both have alike, and that was compared nowhere."""
+    """Return the path of an output that agrees in dtype and shape, but was never compared."""
     for call, expected in zip(ours, theirs, strict=False):
         for path, item in call.items():
             other = expected.get(path)
@@ -104,9 +104,9 @@ def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> 
 def uncompared_input(
     tape: Tape, ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]
 ) -> str | None:
-    """Return the path of an input that both changed in place and whose values nobody compares.
+    """Return the path of an input that both changed in place, but that was never compared.
 
-    One that shares its memory with an output is compared as that.
+    An input that shares memory with an output is compared as that output.
     """
     for number, (call, expected) in enumerate(zip(ours, theirs, strict=False)):
         returned = {
@@ -131,7 +131,7 @@ def _kind(tensor: ReplayedTensor) -> tuple[str, tuple[int, ...]]:
 def _changed_inputs(
     tape: Tape, call: int, sent: Mapping[SentPlace, Body | None]
 ) -> dict[str, ReplayedTensor | Scalar]:
-    """Return what a call left in the inputs that it changed, by path. Raises Malformed."""
+    """Return the inputs that a call changed in place, by path. Raises Malformed."""
     found: dict[str, ReplayedTensor | Scalar] = {}
     given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
     paths = [(path, value) for path, value in given.items() if isinstance(value, TensorRef)]
@@ -147,7 +147,7 @@ def _changed_inputs(
 def _tensor_of(path: str, meta: TensorMeta, data: Body, missing: Body | None) -> ReplayedTensor:
     count = prod(meta.shape)
     if len(data) != count * ELEMENT_BYTES[meta.dtype]:
-        raise Malformed(f"the output {path} is of another size")
+        raise Malformed(f"the output {path} has a wrong size")
     if missing is not None and len(missing) != -(-count // 8):
-        raise Malformed(f"what of the output {path} was not written is of another size")
+        raise Malformed(f"the bitmap of unwritten elements of the output {path} has a wrong size")
     return ReplayedTensor(meta, data, missing)

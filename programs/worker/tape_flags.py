@@ -1,4 +1,4 @@
-"""The flags of a candidate: what its tape shows, with what its kernels may read and write."""
+"""The flags of a candidate, from its tape and from its kernels' reads and writes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from programs.worker.program_recordings import RecordedCase
 
 
 async def tape_flags(recorded: RecordedCase, kernels: ProgramKernels) -> list[ProgramFlag]:
-    """Return the flags of a candidate, whose kernels are compiled as far as they can be."""
+    """Return the flags of a candidate, given its kernels as far as they compiled."""
     # in a thread: the tape may be long
     found = await asyncio.to_thread(_flags, recorded, kernels)
     return [

@@ -1,4 +1,4 @@
-"""What is said of autotuned kernels on the CPU device: which of their configurations ran."""
+"""Warnings about autotuned kernels on the CPU device: they name the configurations that ran."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ _UNSAID_OPTIONS = frozenset({"num_ctas"})
 
 
 def tuned_warnings(tape: Tape, numbers: Mapping[int, int]) -> list[str]:
-    """Return one for each autotuned kernel; `numbers` are the variants that ran, by op."""
+    """Return a warning for each autotuned kernel; `numbers` are the variants that ran, by op."""
     ran: dict[str, dict[int, LaunchVariant]] = {}
     most: dict[str, int] = {}
     for index, number in numbers.items():
@@ -28,13 +28,13 @@ def _warning(kernel: TapeKernel, ran: Sequence[LaunchVariant], count: int) -> st
     if len(ran) > 1:
         said += f"the first call ran {first}, the second {last}."
     else:
-        said += f"{first} alone was run."
+        said += f"only {first} ran."
     left = count - len(ran)
     if left <= 0:
         return said
     return (
-        f"{said} Of its {count} configurations that leaves {left}, and a GPU takes the fastest; "
-        "post it with each of the others first to have them judged, too."
+        f"{said} {left} of its {count} configurations did not run, and a GPU may choose one of "
+        "these. To judge one here, list it first in the autotuner's configs."
     )
 
 

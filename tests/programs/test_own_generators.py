@@ -97,7 +97,7 @@ def test_inputs_come_from_a_generator_that_the_reference_s_module_made(
     only_first = constant.replace("return x *", "return 0 * x +")
     found = evaluate(programs, only_first.partition("\ndef get_inputs")[0], reference)
     note = found["outputs"]["0"]["comparison"]["note"]
-    assert (found["verdict"], "the first one matches" in note) == ("mismatch", True), found
+    assert (found["verdict"], "the first call matches" in note) == ("mismatch", True), found
 
 
 def test_a_tape_says_which_generator_is_seeded_and_drawn_from(programs: httpx.Client) -> None:

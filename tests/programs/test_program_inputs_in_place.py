@@ -39,7 +39,7 @@ def test_only_the_program_changes_an_input(programs: httpx.Client, source: str) 
     assert program["verdict"] == "input_modified", program
     [finding] = program["findings"]
     assert (finding["kind"], finding["argument"]) == ("input_modified", "inputs[0]")
-    assert "in place, and the reference leaves it as it was" in finding["message"]
+    assert "in place, and the reference does not" in finding["message"]
     assert not program["reward"]["correct"]
 
 

@@ -90,7 +90,7 @@ def test_a_mismatch_of_other_parameters_says_which(
     answer = evaluate(programs, program(weights), REFERENCE)
     assert answer["verdict"] == "mismatch", answer
     [finding] = [one for one in answer["findings"] if one["kind"] == "parameters_differ"]
-    assert f"other values in the program than in the reference: {named}." in finding["message"]
+    assert f"of the program differ from the reference's: {named}." in finding["message"]
     assert "scale" not in finding["message"]
 
 

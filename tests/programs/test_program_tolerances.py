@@ -51,7 +51,7 @@ def test_a_right_program_is_as_near_as_the_halves_of_its_reference(programs: htt
     comparison, default = answer["outputs"]["0"]["comparison"], default_tolerance("fp16")
     assert (comparison["rtol"], comparison["atol"]) == (default.rtol, default.atol)
     [warning] = [one for one in answer["warnings"] if "tolerance" in one]
-    assert "Output 0 is held to the tolerance of fp16" in warning
+    assert "Output 0 is compared with the tolerance of fp16" in warning
     assert "reference rounds to fp16 at user.py:6" in warning
     assert answer["flags"] == []
 

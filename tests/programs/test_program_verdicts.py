@@ -139,8 +139,8 @@ def test_a_program_that_is_right_for_few_values_fails_a_later_trial(programs: ht
     found = [evaluate(programs, source, reference, trials=trials, seed=39) for trials in (1, 3)]
     assert [program["verdict"] for program in found] == ["passed", "mismatch"], found
     assert found[1]["warnings"] == [
-        "Trial 2 is the first that is not good: outputs and findings are of its two calls, from "
-        "the seeds 41 and 42."
+        "Trial 2 is the first that failed. The outputs and findings shown are those of its two "
+        "calls, with the seeds 41 and 42."
     ]
     assert not found[1]["reward"]["correct"]
 

@@ -267,7 +267,7 @@ def test_a_loop_whose_end_is_loaded_leaves_coverage_open_with_a_reason(
     assert (program["verdict"], program["reward"]["flags"]) == ("passed", flags), program
     assert program["coverage"] is program["coverage_measure"] is None
     [warning] = program["warnings"]
-    assert warning.startswith("coverage is null: how much a kernel of the program does")
+    assert warning.startswith("coverage is null: the work of a kernel of the program")
 
 
 def test_a_reference_with_kernels_has_their_work(programs: httpx.Client) -> None:

@@ -71,7 +71,7 @@ async def refused(recorder):
             "answer['not_recordable'] = "
             "{'reason': 'because', 'detail': '', 'file': None, 'line': None}",
             "invalid_tape",
-            "a reason that there is not",
+            "an unknown reason",
         ),
         (
             "answer['not_recordable'] = "

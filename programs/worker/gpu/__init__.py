@@ -1,1 +1,1 @@
-"""Programs on GPUs: the queue of a GPU, what its launcher is told, and what that answers."""
+"""Programs on GPUs: the consumer of a GPU, the launcher's orders, and its checked reports."""

@@ -1,4 +1,4 @@
-"""The kernels of a program as its launcher is told of them, each once. Pure."""
+"""The kernels in a launcher's order, each once. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from programs.worker.program_kernels import ProgramKernels
 
 
 class DeviceKernels:
-    """The kernels of a program by short names: there may be 200,000 launches."""
+    """The kernels of a program under short names, as there may be 200,000 launches."""
 
     def __init__(self, kernels: ProgramKernels) -> None:
         self._kernels = kernels
@@ -22,7 +22,7 @@ class DeviceKernels:
         self.named: dict[str, DeviceKernel] = {}
 
     def of_launch(self, launch: TapeLaunch, uses: Sequence[KernelUse]) -> list[str]:
-        """Return the names of what the variants of a launch run, "" for what cannot be run."""
+        """Return the names of the kernels of a launch's variants, "" for one that cannot run."""
         variants = launch.variants or (None,)
         return [
             "" if variant is not None and variant.unprepared else self.name(use)
@@ -30,7 +30,7 @@ class DeviceKernels:
         ]
 
     def name(self, use: KernelUse) -> str:
-        """Return the name of what a launch runs, "" for what does not compile."""
+        """Return the name of the kernel of a use, "" if it did not compile."""
         built = self._kernels.built(use)
         if built is None or built.cubin is None or use in self._left_out:
             return ""
@@ -44,7 +44,7 @@ class DeviceKernels:
 
 
 def scalars_of(compilation: Compilation) -> dict[str, str]:
-    """Return the types of what a kernel takes by value, by path: `n`, or `pair.1` of a tuple."""
+    """Return the types of a kernel's scalar parameters by path: `n`, or `pair.1` in a tuple."""
     found: dict[str, str] = {}
     for item in compilation.parameters:
         if item.role == "runtime":

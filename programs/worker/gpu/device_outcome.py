@@ -1,7 +1,6 @@
-"""What the outcome of a program's launcher amounts to. Pure.
+"""Turns a launcher's outcome into the replay of a program. Pure.
 
-No user Python runs in a launcher, but a tape is its author's: what is told is checked before it is
-believed.
+No user Python runs in a launcher, but its tape may be forged, so its reports are checked.
 """
 
 from collections.abc import Mapping
@@ -44,7 +43,7 @@ _INPUT, _OP = "input:", "op-"
 
 
 def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float) -> Replayed:
-    """Return what came of a replay that had `timeout_s`; `role` is whose a problem is."""
+    """Return the result of a replay that had `timeout_s`; problems name the program of `role`."""
     replayed = Replayed(stdout=outcome.stdout.decode(errors="replace"))
     try:
         _take(replayed, outcome, tape, role, timeout_s)
@@ -58,9 +57,10 @@ def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float)
 def both_of(
     outcome: LaunchOutcome, tape: Tape, reference: Tape, timeout_s: float
 ) -> tuple[Replayed, Replayed]:
-    """Return what came of a program and its reference, which were compared on the GPU.
+    """Return the results of a program and its reference, which were compared on the GPU.
 
-    What ended an order is of whichever was under way: of neither, where they were compared.
+    A bad ending belongs to the one that was running. During the comparison that is neither, so
+    the program gets a problem.
     """
     ours, theirs = Replayed(), Replayed()
     if outcome.ending is not LaunchEnding.OK:
@@ -82,11 +82,11 @@ def both_of(
 
 
 def _not_compared(outcome: LaunchOutcome) -> ProgramProblem:
-    """Return why there is no verdict, though both programs ran to their end."""
+    """Return why there is no verdict, although both programs finished."""
     failed = outcome.failure or {}
     why = str(failed.get("message") or outcome.detail or outcome.ending)
-    detail = f"The outputs were not compared on the GPU, where both programs had ended: {why}"
-    if failed.get("slug") == "out_of_memory":  # so it would be the next time, too
+    detail = f"Both programs finished on the GPU, but their outputs were not compared: {why}"
+    if failed.get("slug") == "out_of_memory":  # another attempt would fail, too
         return program_problem("invalid_argument", f"{detail} Make the inputs smaller.")
     return program_problem("worker_lost", detail)
 
@@ -94,13 +94,13 @@ def _not_compared(outcome: LaunchOutcome) -> ProgramProblem:
 def _take_both(
     ours: Replayed, theirs: Replayed, outcome: LaunchOutcome, tape: Tape, reference: Tape
 ) -> None:
-    """Take what an outcome says of both. Raises Malformed."""
+    """Read the outcome's reports of both. Raises Malformed."""
     said = outcome.result or {}
     _take_numbers(ours, read_report(DeviceReport, said), tape, said)
     _doubt_times(ours)
     if said.get("compared") is None:
         if ours.ending is RunEnding.FINISHED and not ours.findings:
-            raise Malformed("it ended well, but nothing was compared")
+            raise Malformed("it finished, but nothing was compared")
         return
     beside = read_report(BesideReport, said["compared"])
     report = read_report(DeviceReferenceReport, beside.reference)
@@ -111,23 +111,23 @@ def _take_both(
         left: dict[SentPlace, Body | None] = _placed(dict.fromkeys(report.inputs_left))
         theirs.calls += calls_left_on_gpu(reference, {}, left)
     if not theirs.findings and (path := uncompared(ours.calls, theirs.calls)) is not None:
-        detail = f"Output {path} is too large to be sent, and not where the reference has it: it "
-        detail += "was not compared. Return outputs in the reference's order."
+        detail = f"Output {path} is too large to leave the GPU, and the reference returns it at "
+        detail += "another position, so it was not compared. Return outputs in the same order."
         ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
     elif not theirs.findings and (path := uncompared_input(tape, ours.calls, theirs.calls)):
-        detail = f"The program and its reference both change {path} in place, and what they leave "
-        detail += "there is not compared where outputs are too large to be sent: return it, too."
+        detail = f"The program and its reference both change {path} in place. It was not compared, "
+        detail += "because outputs are too large to leave the GPU. Return it, too, to compare it."
         ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
 
 
 def _doubt_times(replayed: Replayed) -> None:
-    """Forget the times of runs that returned something else, of which nothing was compared."""
+    """Drop the times if timed runs returned other outputs, since none of these were compared."""
     timing = replayed.times.timing if replayed.times is not None else None
     if timing is not None and timing.differing_repeats:
         replayed.times = None
         replayed.untimed = (
-            f"{timing.differing_repeats} of {timing.checked_repeats} timed runs "
-            "returned something else than the checked ones, too large to leave the GPU and be "
+            f"{timing.differing_repeats} of {timing.checked_repeats} timed runs returned other "
+            "outputs than the checked calls. They are too large to leave the GPU, so they were not "
             "compared with the reference."
         )
 
@@ -135,7 +135,7 @@ def _doubt_times(replayed: Replayed) -> None:
 def _take(
     replayed: Replayed, outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float
 ) -> None:
-    """Take what an outcome says. Raises Malformed."""
+    """Read an outcome. Raises Malformed."""
     match outcome.ending:
         case LaunchEnding.OK:
             _take_report(replayed, outcome, tape)
@@ -168,7 +168,7 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
             raise Malformed(f"outputs of the timed repeat {iteration.repeat} are missing")
         replayed.repeats.append(TimedCall(iteration.repeat, iteration.call, returned))
     if report.ending == "finished" and not report.findings and not replayed.is_whole:
-        raise Malformed("it ended well, but some outputs are missing")
+        raise Malformed("it finished, but some outputs are missing")
 
 
 def _take_numbers(
@@ -195,9 +195,9 @@ def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:
 def _by_place(
     outcome: LaunchOutcome,
 ) -> tuple[dict[SentPlace, Body], dict[SentPlace, Body], dict[SentPlace, Body]]:
-    """Return outputs, which of their elements nobody wrote, and changed inputs. Raises Malformed.
+    """Return outputs, bitmaps of their unwritten elements, and changed inputs. Raises Malformed.
 
-    They came as `0:1`, of the first call's second output, and `input:0:1`.
+    They were sent as `0:1` (the first call's second output), and as `input:0:1`.
     """
     outputs = {name: body for name, body in outcome.outputs.items() if not name.startswith(_INPUT)}
     inputs = {
@@ -222,7 +222,7 @@ def _positions(sent: Mapping[str, Body]) -> list[tuple[int, Body]]:
 
 def _number(written: str) -> int:
     if not (written.isascii() and written.isdigit() and len(written) < 10):
-        raise Malformed("an output of a name that says no place")
+        raise Malformed("the name of an output is not a place like 0:1")
     return int(written)
 
 
@@ -249,7 +249,7 @@ def _take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None
 
 
 def _last_op(outcome: LaunchOutcome, tape: Tape) -> Op | None:
-    """Return the op that a launcher said to begin last."""
+    """Return the op that a launcher announced last."""
     started = [stage.removeprefix(_OP) for stage in outcome.stages if stage.startswith(_OP)]
     index = _number(started[-1]) if started else len(tape.ops)
     return tape.ops[index] if index < len(tape.ops) else None

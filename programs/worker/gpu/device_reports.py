@@ -1,6 +1,6 @@
-"""What a program's launcher reports, bounded and checked before it is believed.
+"""The reports of a program's launcher, with bounds on every field.
 
-No user Python runs in a launcher, but what it replays is its author's.
+No user Python runs in a launcher, but the tape that it replays may be forged.
 """
 
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ class _Iteration(Report):
 
 
 class _Variable(Report):
-    """A global variable of a kernel's module; `changed` None: nobody can say."""
+    """A global variable of a kernel's module; `changed` is None if that is unknown."""
 
     name: Annotated[str, Field(max_length=4096)]
     size_bytes: Count
@@ -29,7 +29,7 @@ class _Variable(Report):
 
 
 class _ModuleState(Report):
-    """What a kernel's module could keep between its runs."""
+    """The state that a kernel's module could keep between its runs."""
 
     problem: Annotated[str, Field(max_length=4096)] | None = None
     variables: list[_Variable] = Field(default_factory=list)
@@ -38,7 +38,7 @@ class _ModuleState(Report):
 
 
 class DeviceReport(ReportedReplay):
-    """Of a launcher."""
+    """A launcher's report of a replay."""
 
     variants: Annotated[dict[str, Count], Field(max_length=200_000)] = Field(default_factory=dict)
     module_state: Annotated[dict[str, _ModuleState], Field(max_length=4096)] = Field(
@@ -51,14 +51,14 @@ class DeviceReport(ReportedReplay):
 
 
 class DeviceReferenceReport(DeviceReport):
-    """Of a reference that ran beside its candidate."""
+    """A launcher's report of a reference that ran in its candidate's turn."""
 
     inputs_left: Annotated[list[str], Field(max_length=8192)] = Field(default_factory=list)
-    """Places of the inputs that it changed in place."""
+    """Places (`call:position`) of the inputs that it changed."""
 
 
 class BesideReport(Report):
-    """What a launcher says that compared a program with its reference."""
+    """A launcher's report of a program that it compared with its reference."""
 
     outputs: Annotated[dict[str, ComparedOutput], Field(max_length=8192)]
     """By place."""
@@ -66,7 +66,7 @@ class BesideReport(Report):
 
 
 class FaultReport(Report):
-    """What a kernel did; `op` is the launch that was under way, best known."""
+    """A fault of a kernel; `op` is the launch that was probably running."""
 
     kind: Annotated[str, Field(max_length=64)]
     message: Annotated[str, Field(max_length=4096)]

@@ -1,6 +1,6 @@
-"""One replay of a program on a GPU: what its launcher is told, and what its outcome amounts to.
+"""Has a launcher replay one program on a GPU, when it is the program's turn.
 
-No user Python runs where the GPU and the clock are: a launcher gets a tape, cubins and a seed.
+No user Python runs in the process with the GPU and the clock. It gets a tape, cubins and a seed.
 """
 
 import logging
@@ -29,11 +29,11 @@ from worker.pool.frame import FrameError
 from worker.spent_time import SpentTime
 
 _MEMORY_SHARE = 0.85
-"""Of a GPU's memory that the tensors of a program may take."""
+"""The share of a GPU's memory that the tensors of a program may take."""
 _SENDS = 4
-"""So often is what a candidate returns there at once: of timed repeats, too."""
+"""The number of copies of a candidate's outputs in memory: calls, and timed repeats."""
 _UNEXPLAINED = frozenset({LaunchEnding.SIGNAL, LaunchEnding.SILENT})
-"""Endings of launchers that say nothing of where in the program it was."""
+"""Endings of launchers that do not show the op that was running."""
 _LAST_WORDS_BYTES = 2 << 10
 
 logger = logging.getLogger(__name__)
@@ -41,18 +41,18 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ProgramGpu:
-    """The GPU that a program is done on, `ordinal` among the `launchers`."""
+    """The GPU that a program runs on: `ordinal` of the `launchers`."""
 
     launchers: Launchers
     ordinal: int
     in_flight: BytesInFlight
-    """For what programs return, until it is compared."""
+    """The budget for programs' outputs that wait to be compared."""
 
     @asynccontextmanager
     async def room_for(
         self, candidate: Tape, reference: Tape | None, caller: str, deadline: Deadline
     ) -> AsyncIterator[None]:
-        """Wait until there is room for what both send. Raises DeadlinePassed."""
+        """Wait until there is room for the outputs of both. Raises DeadlinePassed."""
         size_bytes = _sent_bytes(candidate, reference)
         async with deadline.bounding():
             await self.in_flight.take(size_bytes, caller)
@@ -63,24 +63,24 @@ class ProgramGpu:
 
     @property
     def facts(self) -> LauncherFacts | None:
-        """What is known of it."""
+        """The facts that its launcher reported; None before it started."""
         return next(d.facts for d in self.launchers.devices if d.ordinal == self.ordinal)
 
     @property
     def target(self) -> str:
-        """What its kernels are compiled for. Raises DeviceCordoned where nothing started yet."""
+        """The target of its kernels. Raises DeviceCordoned before its launcher started."""
         if self.facts is None:
             raise DeviceCordoned("no launcher of it has started")
         return self.facts.target
 
     @property
     def uuid(self) -> str:
-        """Which one it is, of all GPUs there are."""
+        """The GPU's UUID; "" before its launcher started."""
         return self.facts.uuid if self.facts is not None else ""
 
     @property
     def device(self) -> Device | None:
-        """It as a record says it."""
+        """The device as it is in a record."""
         facts = self.facts
         if facts is None:
             return None
@@ -90,27 +90,27 @@ class ProgramGpu:
 
     @property
     def memory_bytes(self) -> int:
-        """What all tensors of a program may take at one time."""
+        """Limit of the memory of all tensors of a program."""
         return int(self.facts.memory_bytes * _MEMORY_SHARE) if self.facts is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceProgram:
-    """A tape that was read, and its kernels compiled for the GPU."""
+    """A parsed tape, and its kernels compiled for the GPU."""
 
     tape: Tape
     text: bytes
     """The JSON that the tape was read from."""
     kernels: ProgramKernels
     inputs_text: bytes | None
-    """The tape whose ops make the inputs; None: its own do."""
+    """The tape whose ops make the inputs; None: this tape's own do."""
     role: str
-    """Whose a problem is: the candidate's or the reference's."""
+    """The program that problems name: `candidate` or `reference`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTurn:
-    """How a program is replayed on a GPU, and in whose turn."""
+    """Settings of a replay on a GPU, and of waiting for its turn."""
 
     seed: int
     determinism: bool
@@ -119,13 +119,13 @@ class ReplayTurn:
     is_batch: bool
     timeout_s: float
     turn_s: float
-    """How long the GPU's turn may be waited for."""
+    """The longest wait for a turn on the GPU."""
     spent: SpentTime = field(default_factory=SpentTime)
-    """On waiting for turns, and in them."""
+    """The time spent waiting for turns, and in them."""
 
     @property
     def of_reference(self) -> "ReplayTurn":
-        """The reference's: it may add up in no fixed order, and only its time is of interest."""
+        """The settings for the reference: no test of determinism, and only the time of a call."""
         timing = self.timing
         if timing is not None:
             timing = replace(timing, entries=False, sends_iterations=False)
@@ -133,7 +133,7 @@ class ReplayTurn:
 
 
 def timing_order(asked: RepeatsRequest | None) -> ProgramTimingOrder:
-    """Return how a program is to be timed."""
+    """Return the timing order of a request."""
     if asked is None:
         return ProgramTimingOrder()
     return ProgramTimingOrder(
@@ -165,8 +165,9 @@ async def placed_outcome(
 ) -> tuple[LaunchOutcome, StepLimit]:
     """Return the outcome of an order, and the limit of each of its programs.
 
-    Where the launcher ends without a word, another one tells where: the outcome's stages name that
-    op, if that one ends there, too. Raises DeadlinePassed, DeviceCordoned, FrameError.
+    If the launcher dies without a report, another one replays and announces each op. If that
+    dies, too, the outcome's stages name the last op. Raises DeadlinePassed, DeviceCordoned,
+    FrameError.
     """
     outcome, step = await in_turn_again(gpu, order, how, deadline)
     if outcome.ending in _UNEXPLAINED:
@@ -177,15 +178,15 @@ async def placed_outcome(
 
 
 def announced(order: ProgramOrder) -> ProgramOrder:
-    """Return an order that says of each op that it begins, and does nothing beside running them."""
+    """Return an order that only runs the ops, and announces each of them."""
     beside = None if order.beside is None else announced(order.beside)
     return replace(order, timing=None, determinism=False, announce=True, beside=beside)
 
 
 def too_large_order(error: FrameError, role: str) -> Replayed:
-    """Return what comes of a program that is too much for one frame."""
+    """Return the result for a program whose order does not fit into one frame."""
     replayed = Replayed()
-    detail = f"Its kernels and their parameters are more than one replay is told ({error})."
+    detail = f"The kernels and parameters are too large for one replay ({error})."
     replayed.fail(program_problem("invalid_argument", detail, program=role))
     return replayed
 
@@ -193,24 +194,25 @@ def too_large_order(error: FrameError, role: str) -> Replayed:
 async def in_turn_again(
     gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
 ) -> tuple[LaunchOutcome, StepLimit]:
-    """Do as `in_turn`; once more where the launcher left by itself, which may be its own mistake.
+    """Do as `in_turn`, and once more if the launcher exits, which may be our bug.
 
-    What it said of that goes into the log.
+    Its last output goes into the log.
     """
     outcome, step = await in_turn(gpu, order, how, deadline)
     if outcome.ending is not LaunchEnding.SILENT:
         return outcome, step
     words = outcome.stdout[-_LAST_WORDS_BYTES:].decode(errors="replace")
-    logger.error("a launcher of programs left (%s):\n%s", outcome.detail, words)
+    logger.error("a program launcher exited (%s); its last output:\n%s", outcome.detail, words)
     return await in_turn(gpu, order, how, deadline)
 
 
 async def in_turn(
     gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
 ) -> tuple[LaunchOutcome, StepLimit]:
-    """Return the outcome of an order when it is its turn, and its limit.
+    """Wait for the turn of an order; return its outcome and its limit.
 
-    A program beside the first has as long again. Raises DeadlinePassed, DeviceCordoned, FrameError.
+    A reference in the same turn gets as much time again. Raises DeadlinePassed, DeviceCordoned,
+    FrameError.
     """
     limit, came_s = _Limit(deadline, how.timeout_s), time.monotonic()
     try:
@@ -233,7 +235,7 @@ async def in_turn(
 
 
 class _Limit:
-    """The limit of a replay, asked for when it begins."""
+    """The limit of a replay, computed when it begins."""
 
     def __init__(self, deadline: Deadline, timeout_s: float) -> None:
         self.step = StepLimit(timeout_s, None)
@@ -247,7 +249,7 @@ class _Limit:
 
 
 def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> ProgramOrder:
-    """Return what the launcher is told."""
+    """Return the launcher's order."""
     kernels = DeviceKernels(program.kernels)
     launches = [
         kernels.of_launch(op, program.kernels.variants[index])
@@ -267,14 +269,14 @@ def order_of(program: DeviceProgram, how: ReplayTurn, memory_bytes: int) -> Prog
 
 
 def _sent_bytes(candidate: Tape, reference: Tape | None) -> int:
-    """Return what both send at most, nothing where outputs are compared on the GPU."""
+    """Return the most bytes that both send; 0 if outputs are compared on the GPU."""
     ours = returned_bytes(candidate)
     theirs = returned_bytes(reference) if reference is not None else 0
     return _SENDS * ours + theirs if max(ours, theirs) <= MOST_OUTPUT_BYTES else 0
 
 
 def returned_bytes(tape: Tape) -> int:
-    """Return what both calls return together."""
+    """Return the size of the outputs of both calls."""
     returned = [*tensors_of(tape.outputs), *tensors_of(tape.outputs2)]
     tensors = (tape.tensors[id_] for id_ in returned)
     return sum(prod(one.shape) * ELEMENT_BYTES[one.dtype] for one in tensors)

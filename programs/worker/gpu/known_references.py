@@ -1,7 +1,7 @@
-"""What references came to on a GPU, remembered for a while: many candidates are held against one.
+"""Caches replays of references on a GPU for a while, as many candidates share one reference.
 
-A reference is known by all that its run hangs on, and to its caller alone. Only what ran to its
-end, with nothing found that forbids to believe it, is remembered.
+The key covers everything that a run depends on, and the caller. Only runs that finished without
+findings are kept.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from programs.worker.program_comparison import is_sound
 from programs.worker.replayed import Replayed, ReplayedTensor
 
 LIFE_S = 300.0
-"""How long: a GPU's clocks and warmth change, and so do times."""
+"""Lifetime of an entry. A GPU's clocks and temperature change, and times with them."""
 _BESIDE_BYTES = 64 << 10
-"""What one is counted as, beside its outputs."""
+"""The size counted for an entry, beside its outputs."""
 _NAME_BYTES = 512
-"""And for each thing that is told of it: there may be 200,000."""
+"""The size counted for each of its details: there may be 200,000."""
 
 
 class KnownReferences:
-    """References of one worker, within a size."""
+    """The replays of references of one worker, within a size."""
 
     def __init__(self, most_bytes: int) -> None:
         self._kept = TTLCache[str, Replayed](
@@ -33,34 +33,34 @@ class KnownReferences:
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
     def lock(self, name: str) -> asyncio.Lock:
-        """Return what is held while a reference is looked for and replayed, so that it is once."""
+        """Return the lock to hold while a reference is looked up and replayed, to do that once."""
         lock = self._locks.get(name)
         if lock is None:
             lock = self._locks[name] = asyncio.Lock()
         return lock
 
     def find(self, key: str) -> Replayed | None:
-        """Return what a reference came to, None where that is not known, or for too long."""
+        """Return the replay of a reference, None if it is unknown or too old."""
         self.forget_old()
         return self._kept.get(key)
 
     def keep(self, key: str, replayed: Replayed) -> None:
-        """Remember a reference, if it is to be believed, and not larger than all may be."""
+        """Keep the replay of a reference if it is sound and within the size."""
         if is_sound(replayed) and _size_bytes(replayed) <= self._kept.maxsize:
             self._kept[key] = replayed
 
     def forget_old(self) -> None:
-        """Let go of what is too old, and of the memory that it returned."""
+        """Drop entries that are too old, and free their memory."""
         self._kept.expire()
 
     @property
     def size_bytes(self) -> int:
-        """What is remembered takes so much."""
+        """The size of all entries."""
         return int(self._kept.currsize)
 
 
 def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
-    """Return what the run of `order` on a GPU is known by: all that it hangs on."""
+    """Return the key of a run of `order` on a GPU: a digest of everything it depends on."""
     digest = hashlib.sha256()
     kernels = [
         (name, hashlib.sha256(one.cubin).hexdigest(), one.abi, sorted(one.scalars.items()))

@@ -1,6 +1,6 @@
-"""A program and its reference replayed in one turn, and compared on the GPU.
+"""Replays a program and its reference in one turn, and compares them on the GPU.
 
-For outputs that are too large to leave it: of these only numbers are sent.
+This is for outputs that are too large to leave the GPU: only the comparison is sent.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ from worker.pool.frame import FrameError
 
 
 def is_too_large(tape: Tape) -> bool:
-    """Whether what a program returns is more than leaves a GPU."""
+    """Return True if a program's outputs are too large to leave a GPU."""
     return returned_bytes(tape) > MOST_OUTPUT_BYTES
 
 
@@ -40,7 +40,7 @@ async def replay_beside(
     allowed: OutputTolerances,
     deadline: Deadline,
 ) -> tuple[Replayed, Replayed]:
-    """Return what came of a program and of its reference. Raises DeadlinePassed, DeviceCordoned."""
+    """Return the replays of a program and its reference. Raises DeadlinePassed, DeviceCordoned."""
     of_reference = order_of(reference, how.of_reference, gpu.memory_bytes)
     order = replace(
         order_of(program, how, gpu.memory_bytes),
@@ -58,9 +58,9 @@ async def replay_beside(
 
 
 def tolerances_of(tape: Tape, reference: Tape, allowed: OutputTolerances) -> dict[int, Tolerance]:
-    """Return how far outputs may be from the reference's, by position; without what has no partner.
+    """Return the tolerances of outputs by position, of those that have a partner.
 
-    A partner is at the same position and path, and of the same shape and type, in both calls.
+    A partner has the same position, path, shape and dtype in the reference, in both calls.
     """
     ours, theirs = ([_tensors(one, call) for call in (0, 1)] for one in (tape, reference))
     found: dict[int, Tolerance] = {}
@@ -75,7 +75,7 @@ _Output = tuple[str, str, tuple[int, ...]]
 
 
 def _tensors(tape: Tape, call: int) -> list[_Output]:
-    """Return path, type and shape of each tensor that a call returns, in order."""
+    """Return path, dtype and shape of each tensor that a call returns, in order."""
     returned: Structure = (tape.outputs, tape.outputs2)[call]
     return [
         (path, tape.tensors[value.id].dtype, tape.tensors[value.id].shape)

@@ -1,7 +1,7 @@
 """The consumer of the programs of one GPU.
 
-Children record and compare; each replay takes the GPU's turn, which launches share. The consumer
-stops for good when the GPU takes no programs any more: those that it has not finished go to other
+Children record and compare. Each replay waits for a turn on the GPU, which launches share. The
+consumer stops for good when the GPU takes no more programs; its unfinished jobs go to other
 workers.
 """
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramGpuConsumer:
-    """Does the programs of one GPU: so many at a time as there are slots."""
+    """Does the programs of one GPU, one in each slot at a time."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ProgramGpuConsumer:
         )
 
     async def run(self) -> None:
-        """Offer and do programs until cancelled, or until the GPU takes none any more."""
+        """Offer and do programs until cancelled, or until the GPU takes no more."""
         gpu = self._gpu
         logger.info("GPU %d: %s", gpu.ordinal, self._lane)
         self._gpus.offer_programs(gpu.ordinal, [self._toolchain_id])
@@ -65,7 +65,7 @@ class ProgramGpuConsumer:
             self._gpus.offer_programs(gpu.ordinal, [])
 
     async def drain(self) -> None:
-        """Take no further program, and return when those that run have ended."""
+        """Take no more programs, and return when the running ones have ended."""
         await self._consumer.drain()
 
     async def _log_end(self, why: str) -> None:

@@ -1,7 +1,6 @@
-"""Timed repeats of a program that a launcher sent, held against the reference.
+"""Compares timed repeats that a launcher sent with the reference.
 
-Which ones is chosen when all have run, so a program that does its work only while somebody looks
-cannot know when that is.
+The launcher chooses them after all repeats ran, so a program cannot know which are checked.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ from worker.pool.pool import Pool
 
 @dataclass(slots=True)
 class ComparedRepeats:
-    """What came of comparing repeats: `matches` has an entry for each compared output."""
+    """The result of comparing repeats; `matches` has an entry for each compared output."""
 
     compared: list[ComparedRepeat] = field(default_factory=list)
     matches: list[bool] = field(default_factory=list)
@@ -32,7 +31,7 @@ async def compare_iterations(
     reference: Replayed,
     tolerances: OutputTolerances,
 ) -> ComparedRepeats:
-    """Compare what was sent, all at once; tell of the first that does not match.
+    """Compare all repeats in parallel; add a finding for the first that does not match.
 
     Raises NotCompared.
     """
@@ -40,13 +39,14 @@ async def compare_iterations(
     async def compared_with(one: TimedCall) -> ComparedProgram:
         expected = Replayed(calls=[_outputs(reference.calls[one.call])])
         returned = Replayed(calls=[_outputs(one.returned)])
-        return await compare(pool, returned, expected, tolerances, devices=False)  # calls told
+        # the comparison of the calls has checked devices already
+        return await compare(pool, returned, expected, tolerances, devices=False)
 
     found = ComparedRepeats()
     tasks = [asyncio.create_task(compared_with(one)) for one in sent]
     try:
         results = await asyncio.gather(*tasks)
-    finally:  # the first that raises ends the others
+    finally:  # the first that raises cancels the others
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -73,9 +73,9 @@ def _outputs(call: ReplayedCall) -> ReplayedCall:
 def _mismatch(one: TimedCall, paths: Sequence[str]) -> Finding:
     which = f"Timed run {one.repeat}" if one.repeat >= 0 else "A run to warm up"
     message = (
-        f"{which} does not match the reference, though the {('first', 'second')[one.call]} call, "
-        f"whose inputs it had, does: output {', '.join(paths)} is another. The program keeps "
-        "something from call to call, or its kernels race."
+        f"{which} does not match the reference in output {', '.join(paths)}, but the "
+        f"{('first', 'second')[one.call]} call with the same inputs does. The program keeps state "
+        "between calls, or its kernels race."
     )
     path = paths[0] if paths else None
     return Finding(kind=str(Verdict.MISMATCH), argument=path, message=message)

@@ -1,7 +1,7 @@
-"""A program and its reference on a GPU: in which order, and in how many of its turns.
+"""Replays a program and its reference on a GPU, in this order, in one turn or in two.
 
-The candidate goes first: a kernel can read whatever its process has mapped, so nothing that is
-expected may have been there before.
+The candidate goes first: a kernel can read everything that its process has mapped, so expected
+outputs must not have been there before.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,17 +27,17 @@ class ProgramReplays:
 
     gpu: ProgramGpu
     turn: ReplayTurn
-    """The candidate's."""
+    """The settings of the candidate's replay."""
     tolerances: OutputTolerances
     deadline: Deadline
     known: KnownReferences
     report: Callable[[str, Replayed], Awaitable[None]]
-    """Tells that a program of this role was replayed."""
+    """Sends the event that the program of a role was replayed."""
 
     async def both(
         self, candidate: DeviceProgram, reference: DeviceProgram | None
     ) -> tuple[Replayed, Replayed | None]:
-        """Return what came of both, None of a reference that is not needed any more.
+        """Return both replays, None for a reference that is no longer needed.
 
         Raises DeadlinePassed, DeviceCordoned.
         """
@@ -64,7 +64,7 @@ class ProgramReplays:
         turn, gpu = self.turn.of_reference, self.gpu
         order = order_of(reference, turn, gpu.memory_bytes)
         key = key_of(turn.caller, gpu.uuid, order)
-        # who has the same one waits for what comes of it, but not behind work in the background
+        # programs with the same reference wait for one replay of it, but not behind batch work
         lock = self.known.lock(f"{key} {turn.is_batch}")
         with turn.spent.on("turn"):
             async with self.deadline.bounding():

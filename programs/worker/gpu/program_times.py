@@ -1,4 +1,4 @@
-"""What a program's times on a GPU say: of a call, of each op, and beside the reference's. Pure."""
+"""A program's times on a GPU: of a call, of each op, and its speedup over the reference. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from programs.timing_record import MOST_ENTRIES, EntryTime, ProgramTiming
 from worker.gpu.launcher.fault import JobFailed
 
 _SUM_RATIO, _SUM_US = 0.05, 2.0
-"""How far apart the time of a call and the sum of its ops' may be, the larger of both."""
+"""A call's time and the sum of its ops' times may differ by the larger of both."""
 _MOST_NOTE_CHARS = 2000
 _LEAST_RATIO = 0.1
-"""Of a median: of times below a microsecond, intervals reach down to nothing."""
+"""Lower bound of an interval's end, as a ratio of the median: below 1 us, intervals reach 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +26,30 @@ class ProgramTimes:
 
     timing: ProgramTiming
     entries: Sequence[EntryTime] = ()
-    """The longest first, as many as are answered."""
+    """The longest first, up to a limit."""
     coverage: float | None = None
-    """Of all ops' time, the share of launches of the program's kernels; None: ops were not timed
-    one by one."""
+    """The share of the program's kernels in all ops' time; None if ops were not timed."""
     warnings: Sequence[str] = ()
     entries_us: float = 0.0
     """The sum of all ops' times."""
     kernels_us: float = 0.0
-    """Of launches of the program's kernels."""
+    """The sum of the times of the program's kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """How many times faster a candidate is than its reference."""
+    """The reference's median time divided by the candidate's."""
 
     ratio: float
     interval: tuple[float, float]
-    """Around it: another pair of runs has its ratio within it in 19 of 20 tries."""
+    """The 95 % interval: the ratio of another pair of runs is within it in 19 of 20 cases."""
     warnings: Sequence[str] = ()
 
 
 def times_of(tape: Tape, result: Mapping[str, Any]) -> ProgramTimes | None:
-    """Return the times that a launcher's last frame tells; None where it timed nothing.
+    """Return the times in a launcher's last frame; None if it timed nothing.
 
-    Raises JobFailed for members that are none of `program_timing`'s.
+    Raises JobFailed for fields that `program_timing` never sends.
     """
     timing = result.get("timing")
     if timing is None:
@@ -67,8 +66,8 @@ def times_of(tape: Tape, result: Mapping[str, Any]) -> ProgramTimes | None:
     kernels_us = sum(one.us for one in entries if one.is_kernel)
     if entries and abs(total_us - read.median_us) > max(_SUM_US, _SUM_RATIO * read.median_us):
         warnings.append(
-            f"The ops' times sum to {total_us:.1f} us, and the whole call takes "
-            f"{read.median_us:.1f} us: shares and coverage are rough."
+            f"The ops' times add up to {total_us:.1f} us, but the whole call takes "
+            f"{read.median_us:.1f} us, so shares and coverage are rough."
         )
     longest = sorted(entries, key=lambda one: -one.us)[:MOST_ENTRIES]
     coverage = kernels_us / total_us if total_us > 0 else None
@@ -76,15 +75,14 @@ def times_of(tape: Tape, result: Mapping[str, Any]) -> ProgramTimes | None:
 
 
 def note_of(result: Mapping[str, Any]) -> str:
-    """Return what a launcher's last frame says of its times, or of why there are none."""
+    """Return the note in a launcher's last frame on its times, or on why there are none."""
     return str(result.get("timing_note") or "")[:_MOST_NOTE_CHARS]
 
 
 def speedup_of(candidate: ProgramTimes, reference: ProgramTimes) -> Speedup | None:
-    """Return the ratio of both medians; None where one is no time.
+    """Return the ratio of both medians; None if one is not positive.
 
-    Both intervals are of independent runs, so the squares of what they allow add, in logarithms, as
-    a ratio's do.
+    Both intervals are of independent runs, so their widths, as logarithms, add in squares.
     """
     fast, slow = candidate.timing, reference.timing
     if fast.median_us <= 0 or slow.median_us <= 0:
@@ -96,7 +94,7 @@ def speedup_of(candidate: ProgramTimes, reference: ProgramTimes) -> Speedup | No
 
 
 def _below(timing: ProgramTiming) -> float:
-    """Return the logarithm of how many times the median the lower end of its interval is below."""
+    """Return the logarithm of the median divided by the lower end of its interval."""
     low = timing.interval_us[0] if timing.interval_us else timing.min_us
     return math.log(timing.median_us / max(low, _LEAST_RATIO * timing.median_us))
 
@@ -110,12 +108,13 @@ def _warnings(fast: ProgramTiming, slow: ProgramTiming) -> list[str]:
     warnings = []
     if fast.method != slow.method:
         warnings.append(
-            f"The program's time is of a {_RUN_AS[fast.method]}, and its reference's of a "
-            f"{_RUN_AS[slow.method]}: the speed-up has what the host takes in one of them."
+            f"The program was timed as a {_RUN_AS[fast.method]}, its reference as a "
+            f"{_RUN_AS[slow.method]}: the speedup contains the host's time of one of them."
         )
     noisy = [name for name, one in (("program", fast), ("reference", slow)) if one.noisy]
     if noisy:
-        warnings.append(f"Times are noisy, of the {' and the '.join(noisy)}: see speedup_interval.")
+        which = " and the ".join(noisy)
+        warnings.append(f"The times of the {which} are noisy: see speedup_interval.")
     return warnings
 
 
@@ -125,7 +124,7 @@ _RUN_AS = {"graph": "CUDA graph", "events": "call op by op", None: "call of anot
 def _entries(tape: Tape, result: Mapping[str, Any]) -> list[EntryTime]:
     found = result.get("entries") or []
     if len({int(one["op"]) for one in found}) < len(found):
-        raise ValueError("an op has two times")
+        raise ValueError("an op has more than one time")
     total_us = sum(float(one["us"]) for one in found)
     chosen = {int(index): int(number) for index, number in (result.get("variants") or {}).items()}
     return [_entry(tape, one, total_us, chosen) for one in found]

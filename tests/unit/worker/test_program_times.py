@@ -72,8 +72,8 @@ def test_ops_that_do_not_sum_to_the_whole_are_warned_of() -> None:
     found = times(40.0, entries=[{"op": 1, "us": 10.0}, {"op": 2, "us": 20.0}])
 
     assert found.warnings == [
-        "The ops' times sum to 30.0 us, and the whole call takes 40.0 us: shares and coverage are "
-        "rough."
+        "The ops' times add up to 30.0 us, but the whole call takes 40.0 us, so shares and "
+        "coverage are rough."
     ]
 
 
@@ -152,8 +152,8 @@ def test_times_taken_in_two_ways_are_warned_of() -> None:
 
     assert found is not None
     assert found.warnings == [
-        "The program's time is of a CUDA graph, and its reference's of a call op by op: the "
-        "speed-up has what the host takes in one of them."
+        "The program was timed as a CUDA graph, its reference as a call op by op: the speedup "
+        "contains the host's time of one of them."
     ]
 
 
@@ -166,7 +166,7 @@ def test_noisy_times_are_warned_of() -> None:
     found = speedup_of(candidate, times(100.0))
 
     assert found is not None
-    assert found.warnings == ["Times are noisy, of the program: see speedup_interval."]
+    assert found.warnings == ["The times of the program are noisy: see speedup_interval."]
 
 
 def test_no_time_is_no_speedup() -> None:

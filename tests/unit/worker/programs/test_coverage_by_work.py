@@ -88,9 +88,9 @@ def test_it_is_not_known_without_a_reference() -> None:
 @pytest.mark.parametrize(
     ("program", "reference", "why"),
     [
-        (kernels(1, True, LOOPS), kernels(1, False), "a kernel of the program does is not known"),
-        (kernels(1, True), kernels(1, True, LOOPS), "a kernel of the reference does is not known"),
-        (kernels(0, True), kernels(0, False), "there is no work"),
+        (kernels(1, True, LOOPS), kernels(1, False), "a kernel of the program cannot be counted"),
+        (kernels(1, True), kernels(1, True, LOOPS), "a kernel of the reference cannot be counted"),
+        (kernels(0, True), kernels(0, False), "no work that can be counted"),
     ],
 )
 def test_where_it_is_not_known_there_is_a_reason(

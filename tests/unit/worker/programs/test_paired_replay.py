@@ -118,14 +118,14 @@ def test_timed_runs_that_differ_and_cannot_be_compared_are_no_time():
 
     ours, _ = both(timing=same | {"differing_repeats": 3}, method="graph")
     assert ours.times is None
-    assert ours.untimed.startswith("3 of 20 timed runs returned something else")
+    assert ours.untimed.startswith("3 of 20 timed runs returned other outputs")
 
 
 def test_an_output_that_was_compared_nowhere_is_not_passed_over():
     ours, _ = both({"0:0": numbers()})
 
     assert ours.problem.slug == "invalid_argument"
-    assert "Output 0 is too large to be sent" in ours.problem.detail
+    assert "Output 0 is too large to leave the GPU" in ours.problem.detail
 
 
 def both_change_the_input(changed):
