@@ -49,7 +49,7 @@ def test_only_the_reference_changes_an_input(programs: httpx.Client) -> None:
     assert program["verdict"] == "passed", program
     [warning] = program["findings"]
     assert (warning["kind"], warning["argument"]) == ("warning", "inputs[0]")
-    assert warning["message"].startswith("The first call leaves inputs[0] as it was")
+    assert warning["message"].startswith("The first call leaves inputs[0] unchanged")
 
 
 def test_both_change_an_input_but_to_something_else(programs: httpx.Client) -> None:

@@ -277,7 +277,7 @@ async def test_more_ways_to_compile_than_there_may_be_are_refused(uses, monkeypa
     for number, one in enumerate(more):
         one["constexprs"]["BLOCK"] = 32 << number
     tape["ops"][2:2] = more
-    with pytest.raises(TooManyKernels, match="more than 3 ways"):
+    with pytest.raises(TooManyKernels, match="more than 3 compilations"):
         await uses(tape)
 
 

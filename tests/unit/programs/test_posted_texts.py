@@ -25,11 +25,11 @@ POSTED: dict[str, tuple[dict[str, Any], str, dict[str, str]]] = {
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "nothing": ({}, "/source", "this field is needed"),
     "no file": ({"files": {}}, "/source", "this field is needed"),
-    "several files": ({"files": {"a.py": "", "b.py": ""}}, "", "none of the files is user.py"),
+    "several files": ({"files": {"a.py": "", "b.py": ""}}, "", "no file is called user.py"),
     "several files of a reference": (
         {"source": "x", "reference": {"files": {"a.py": "x", "b.py": "x"}}},
         "/reference",
-        "none of the files is user.py",
+        "no file is called user.py",
     ),
     "an empty file": ({"files": {"a.py": ""}}, "/source", "at least 1 character"),
     "no text": ({"files": {"a.py": 1}}, "/source", "valid string"),

@@ -59,18 +59,18 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "name of a model": (
         SOURCE | {"entry": {"kind": "model", "name": "f"}},
         "/entry/name",
-        "a model has none; a function has",
+        "only a function takes it, and this is a model",
     ),
     "class of a script": (
         SOURCE | {"entry": SCRIPT | {"class": "A"}},
         "/entry/class",
-        "a script has none; a model has",
+        "only a model takes it, and this is a script",
     ),
     "no identifier": (SOURCE | {"entry": FUNCTION | {"name": "a.b"}}, "/entry/name", "pattern"),
     "reference's entry": (
         SOURCE | {"reference": SOURCE | {"entry": FUNCTION | {"outputs": ["x"]}}},
         "/reference/entry/outputs",
-        "a function has none; a script has",
+        "only a script takes it, and this is a function",
     ),
     "inputs of a script": (
         SOURCE | {"entry": SCRIPT, "inputs": INPUTS},
@@ -80,7 +80,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "cases of a script": (
         SOURCE | {"entry": SCRIPT, "cases": [{"inputs": INPUTS}]},
         "/cases",
-        "a script runs on its own inputs alone",
+        "a script makes its own inputs; leave `cases` out",
     ),
     "script beside a model": (
         SOURCE | {"entry": SCRIPT, "reference": SOURCE},

@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "another target": (
         SMALL | {"device": {"target": "cuda:100"}},
         "/device",
-        f"no worker has ever run programs on such a device; they run on {GPU}",
+        f"no worker has ever run programs on such a device. Available: {GPU}",
     ),
     "another model": (
         SMALL | {"device": {"target": "cuda:90", "model": "NVIDIA H100"}},
@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a check of the CPU device": (
         SMALL | {"checks": ["determinism", "racecheck"]},
         "/checks/1",
-        f"racecheck is made on the CPU device only, and this runs on the GPU {MODEL} (cuda:90)",
+        f"racecheck needs the CPU device, and this program runs on the GPU {MODEL} (cuda:90)",
     ),
     "a time on the CPU device": (
         SMALL | {"device": "cpu", "timing": {}},
@@ -135,7 +135,7 @@ def test_the_cpu_is_not_taken_while_it_is_not_known_whether_there_is_a_gpu(
     answer = beside_a_worker_that_is("tries_gpus", alice, recording, EXAMPLE)
 
     assert (answer.status_code, answer.json()["slug"]) == (503, "no_toolchain")
-    assert "trying whether programs run on its GPU" in answer.json()["detail"]
+    assert "testing if programs run on its GPU" in answer.json()["detail"]
 
 
 def test_a_program_for_the_cpu_does_not_wait_for_gpus(

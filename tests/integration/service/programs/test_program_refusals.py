@@ -19,17 +19,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a GPU": (
         SMALL | {"device": {"target": "cuda:90"}},
         "/device",
-        "no worker has ever run programs on such a device; they run on none, only the CPU device",
+        "no worker has ever run programs on such a device. Available: only the CPU device.",
     ),
     "a time": (
         SMALL | {"timing": {}},
         "/timing",
-        "only runs on GPUs are timed, and no worker runs programs on one here",
+        "only GPUs time programs, and no worker here runs programs on a GPU",
     ),
     "a time on the CPU": (
         SMALL | {"timing": {}, "device": "cpu"},
         "/timing",
-        "only runs on GPUs are timed, and this is the CPU device",
+        "only GPUs time programs, and this is the CPU device",
     ),
     "a Triton": (SMALL | {"triton": "1.0"}, "/triton", "Triton 1.0 is not offered here"),
     "a target": (WARMING_EXAMPLE | {"target": "cuda:10"}, "/target", "cannot compile for cuda:10"),
@@ -58,7 +58,7 @@ def test_a_deployment_that_records_no_programs_says_where_they_are(http: httpx.C
     assert offered == [False] * len(offered)
     assert answer.status_code == 422
     assert "no worker of this deployment records programs" in answer.json()["detail"]
-    assert "torch is installed beside a worker's Triton" in answer.json()["detail"]
+    assert "Install torch beside a worker's Triton" in answer.json()["detail"]
 
 
 def test_a_worker_that_has_just_started_is_to_be_asked_again(
@@ -79,7 +79,7 @@ def test_a_worker_that_has_just_started_is_to_be_asked_again(
     answer = asyncio.run(post())
 
     assert (answer.status_code, answer.json()["slug"]) == (503, "no_toolchain")
-    assert "trying whether it can record" in answer.json()["detail"]
+    assert "testing if it can record" in answer.json()["detail"]
     assert int(answer.headers["Retry-After"]) > 0
 
 

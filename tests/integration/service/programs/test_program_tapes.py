@@ -100,7 +100,7 @@ def test_a_tape_that_this_version_cannot_read_is_still_there_as_json(
 
     assert alice.get(url).json() == newer
     assert answer.status_code == 404
-    assert "ask for it as application/json" in answer.json()["detail"]
+    assert "Request it as application/json" in answer.json()["detail"]
 
 
 def test_a_long_tape_is_there_as_json_alone(
@@ -133,7 +133,7 @@ def test_a_program_that_was_not_recorded_has_no_tape(
     answer = alice.get(f"{program['url']}/tape")
 
     assert (answer.status_code, answer.json()["slug"]) == (404, "not_found")
-    assert "its `problem` says why" in answer.json()["detail"]
+    assert "see its `problem`" in answer.json()["detail"]
 
 
 def test_a_program_without_a_reference_has_no_tape_of_one(
