@@ -128,7 +128,7 @@ _SEED = _object(
         "generator": {**_INDEX, "description": "one of the program's own; default: torch's"},
         "device": {
             "enum": list(DEVICES),
-            "description": "of one of torch's generators; default: both",
+            "description": "whose generator of torch's; default: both",
         },
         "line": _PLACE,
     },

@@ -214,4 +214,4 @@ def test_inputs_that_a_reference_makes_with_kernels_are_refused_as_the_reference
     problem = program["problem"]
     assert (problem["slug"], problem["reason"]) == ("not_recordable", "bad_inputs")
     assert problem["program"] == "reference"
-    assert "make them with torch alone" in problem["detail"]
+    assert "make them with torch only" in problem["detail"]

@@ -129,7 +129,7 @@ def test_a_result_that_was_computed_before_the_call_is_shown() -> None:
 
     assert (flag.kind, flag.file, flag.line) == ("precomputed", "user.py", 13)
     assert flag.message == (
-        "output 0 hangs on no input, only on what was computed before the call: compute it from "
+        "output 0 depends on no input, only on what was computed before the call: compute it from "
         "the inputs"
     )
 
@@ -144,8 +144,8 @@ def test_a_result_that_is_kept_for_the_next_call_is_shown() -> None:
 
     messages = [flag.message for flag in flags_of(called_twice(cached), READS_A_WRITES_OUT)]
     assert messages == [
-        "output 0 of a second call hangs on the inputs of the first: keep nothing of one call "
-        "for the next",
+        "output 0 of the second call depends on the inputs of the first: do not keep results for "
+        "the next call",
         "the first call does a launch of copy_kernel[1, 1, 1] where a second one with inputs of "
         "the same shapes does nothing more: do the same work in each call",
     ]
@@ -168,7 +168,7 @@ def test_a_result_that_is_kept_in_a_buffer_is_shown() -> None:
     tape = called_twice(first, second, make=maker)
     messages = [flag.message for flag in flags_of(tape, READS_A_WRITES_OUT)]
 
-    assert messages[0].startswith("output 0 of a second call hangs on none of its inputs")
+    assert messages[0].startswith("output 0 of the second call depends on none of its inputs")
 
 
 def test_running_statistics_are_no_cheat() -> None:
