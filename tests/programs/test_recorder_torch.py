@@ -209,6 +209,23 @@ def test_a_value_that_decides_or_computes_is_refused(recorder: RecordingProcess,
     assert (found["reason"], found["line"]) == ("value_dependent", 6)
 
 
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ("x.bfloat16().cpu().numpy()", "Got unsupported ScalarType BFloat16"),
+        ("x.requires_grad_().cpu().numpy()", "Can't call numpy() on Tensor that requires grad"),
+        ("np.asarray(x.requires_grad_().cpu())", "Can't call numpy() on Tensor that requires grad"),
+        ("x.numpy()", "can't convert cuda:0 device type tensor to numpy"),
+    ],
+)
+def test_what_torch_does_not_give_to_numpy_is_refused_in_its_words(
+    recorder: RecordingProcess, use: str, said: str
+) -> None:
+    found = refusal(recorder, f"import numpy as np\nx = torch.rand(4, device='cuda')\n{use}\n")
+    assert found["reason"] == "program_error"
+    assert said in found["message"]
+
+
 def test_seeding_is_recorded_once(recorder: RecordingProcess) -> None:
     tape = tape_of(recorder, "torch.manual_seed(7)\nx = torch.rand(2)\n")
     assert [op.seed for op in tape.ops if isinstance(op, Seeding)] == [7]

@@ -30,6 +30,13 @@ _DECIDING = (
 )  # fmt: skip
 
 
+_NOT_OF_NUMPY = {
+    torch.bfloat16: "BFloat16", torch.complex32: "ComplexHalf",
+    torch.float8_e4m3fn: "Float8_e4m3fn", torch.float8_e5m2: "Float8_e5m2",
+}  # fmt: skip
+"""Types that `Tensor.numpy` refuses, by the names that its error has."""
+
+
 class UnreadValue:
     """A number, or an array of them, that was not computed."""
 
@@ -74,7 +81,7 @@ def install() -> None:
     tensor.item = _known_or(tensor.item, _item)
     tensor.tolist = _known_or(tensor.tolist, _list)
     tensor.numpy = _known_or(tensor.numpy, _array)
-    tensor.__array__ = _known_or(tensor.__array__, _array)
+    tensor.__array__ = _known_or(tensor.__array__, lambda self, *_, **__: _array(self))
     tensor.__repr__ = _waited_for(tensor.__repr__)
     for name in ("allclose", "equal"):
         compare = _compared(getattr(torch, name), name)
@@ -96,7 +103,7 @@ def _waited_for(real: Callable[..., str]) -> Callable[..., str]:
     return shown
 
 
-def _known_or(real: Callable[..., Any], unread: Callable[[Any], Any]) -> Callable[..., Any]:
+def _known_or(real: Callable[..., Any], unread: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that gives the value of a tensor that has one, else one that is unread."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -108,7 +115,7 @@ def _known_or(real: Callable[..., Any], unread: Callable[[Any], Any]) -> Callabl
         if known is not None:
             with _disable_current_modes():
                 return real(known.clone(), *args, **kwargs)
-        return unread(self)
+        return unread(self, *args, **kwargs)
 
     return method
 
@@ -134,12 +141,19 @@ def _list(tensor: Any) -> Any:
     return _filled(tensor, UnreadValue(".tolist()")).tolist()
 
 
-def _array(tensor: Any) -> Any:
-    if tensor.device.type != "cpu":
+def _array(tensor: Any, *, force: bool = False) -> Any:
+    """Return values that are unread, as `Tensor.numpy` does. Raises what that raises."""
+    if tensor.device.type != "cpu" and not force:
         raise TypeError(
             f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy "
             "the tensor to host memory first."
         )
+    if tensor.requires_grad and torch.is_grad_enabled() and not force:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    if tensor.dtype in _NOT_OF_NUMPY:
+        raise TypeError(f"Got unsupported ScalarType {_NOT_OF_NUMPY[tensor.dtype]}")
     return _filled(tensor, UnreadValue(".numpy()"))
 
 
