@@ -223,7 +223,7 @@ def test_what_torch_does_not_give_to_numpy_is_refused_in_its_words(
 ) -> None:
     found = refusal(recorder, f"import numpy as np\nx = torch.rand(4, device='cuda')\n{use}\n")
     assert found["reason"] == "program_error"
-    assert said in found["message"]
+    assert said in found["detail"]
 
 
 def test_seeding_is_recorded_once(recorder: RecordingProcess) -> None:
