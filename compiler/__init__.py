@@ -1,1 +1,1 @@
-"""What a compilation is (the modules of this folder) and how it is made (its folders)."""
+"""The definition of a compilation (the modules of this folder) and its steps (the folders)."""

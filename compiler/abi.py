@@ -1,4 +1,4 @@
-"""How a compiled kernel is called: entry, launch dimensions, and every parameter it really has.
+"""The ABI of a compiled kernel: entry, launch dimensions, and every real parameter.
 
 Triton flattens tuples and descriptors, leaves constants out and appends two pointers of its own.
 Standard library only: launchers and exports read an ABI with what makes it.
@@ -22,7 +22,7 @@ _Slot = tuple[str, str, int, int]  # kind, name, size, alignment
 
 
 class TypedParameter(Protocol):
-    """What is asked of a parameter of the kernel: see `compiler.compilation.Parameter`."""
+    """The members that this module reads of a kernel's parameter: see `compilation.Parameter`."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class TypedParameter(Protocol):
 
     @property
     def role(self) -> str:
-        """Whether it is a parameter at run time."""
+        """True if it is a parameter at run time."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ScratchMemory:
 
 @dataclass(frozen=True)
 class Abi:
-    """How a kernel is called; `block` and `cluster` are threads and blocks by dimension."""
+    """The calling convention; `block` and `cluster` are threads and blocks by dimension."""
 
     entry: str
     block: tuple[int, int, int]

@@ -1,4 +1,4 @@
-"""What a kernel's own `@triton.autotune` and `@triton.heuristics` say, as it is exchanged.
+"""The contents of a kernel's `@triton.autotune` and `@triton.heuristics`, for exchange.
 
 It is what executing the file for one target gave: the same file may say otherwise for another.
 """
@@ -43,7 +43,7 @@ class Heuristic(BaseModel):
 
 
 class AutotuneReading(BaseModel):
-    """What the decorators of one kernel try and set at a launch; `line` is that of its `def`.
+    """The decorators of one kernel: configurations and heuristics; `line` is that of its `def`.
 
     `key`, `reset_to_zero` and `restore_value` name arguments; `hooks` are those that user code gave
     the autotuner, by Triton's names: none of them is called here. `source_hash` is Triton's own of
@@ -81,7 +81,7 @@ class TimedVariant(BaseModel):
 
 
 class TunedResults(BaseModel):
-    """What a sweep found out for one set of arguments: the winner, and others that were timed.
+    """A sweep's results for one set of arguments: the winner, and other timed variants.
 
     `arguments` are the values that a call passes, by name, `dtypes` torch's names of its tensors'
     types; `untyped` are tensors of a type that torch has not, `unsaid` all other arguments.

@@ -1,4 +1,4 @@
-"""Whether Triton's autotuner would look a sweep's result up in its cache, and under which key.
+"""Predicts the key under which Triton's autotuner looks a result up in its cache, if any.
 
 It follows `Autotuner.run` and `check_disk_cache` of Triton 3.6 to 3.9: what these put into the key
 must be known for certain, or nothing is written.
@@ -22,7 +22,7 @@ class NotCacheable(Exception):
 def autotune_cache_order(
     reading: AutotuneReading, results: TunedResults, resolved: Mapping[str, Any]
 ) -> AutotuneCacheOrder:
-    """Return what a child needs to write the file.
+    """Return the data that a child needs to write the file.
 
     `resolved` are all options that the winner was compiled with. Raises NotCacheable.
     """
@@ -132,7 +132,7 @@ def _slower(
 
 
 def _beside(reading: AutotuneReading, variant: TimedVariant) -> dict[str, Any]:
-    """Return what of a variant is no part of its configuration: what the call itself says."""
+    """Return the arguments of a variant outside of its configuration: those of the call itself."""
     own = {*_configured(reading), *_computed(reading), *CONFIG_OPTIONS}
     return {k: v for k, v in {**variant.options, **variant.constexprs}.items() if k not in own}
 

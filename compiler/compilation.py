@@ -58,7 +58,7 @@ class Artifact(Record):
 
 
 class Parameter(Record):
-    """One parameter of the kernel and what the specialization made of it."""
+    """One parameter of the kernel with its specialization."""
 
     name: str
     type: Any = Field(description="Triton type, a list for a tuple, null for a constexpr")
@@ -80,7 +80,7 @@ class Occupancy(Record):
 
 
 class Resources(Record):
-    """What the built kernel takes; known without a GPU, from the assembler's own report."""
+    """The resources of the built kernel, from the assembler's own report."""
 
     backend: str
     registers: int | None
@@ -130,7 +130,7 @@ class Compilation(Record):
 
 
 class CompilationAnswer(Compilation):
-    """A compilation as one request gets it."""
+    """A compilation in one request's answer."""
 
     cache: Literal["hit", "miss", "join"] | None = None
     queue_position: int | None = None

@@ -1,4 +1,4 @@
-"""Constexpr values as JSON: what a request may write, and the one tagged form used inside.
+"""Constexpr values as JSON: the forms in a request, and the one tagged form used inside.
 
 Inside: null, true, false and strings as they are; {"int": "1024"}, {"float": "0x1.8p+1"},
 {"tuple": [...]}, {"dtype": "bf16"}, {"function": "relu"}. Values are data: nothing is evaluated.
@@ -19,7 +19,7 @@ MAX_STRING_CHARS = 4096
 MAX_NUMBER_CHARS = 256
 MAX_TUPLE_ITEMS = 256
 MAX_DEPTH = 8
-# Python reads more as a number than anybody else does: 1_000, and digits of other scripts
+# Python accepts more number formats than others do: 1_000, and digits of other scripts
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT_CHARS = re.compile(r"[+\-.0-9a-zA-Z]+")
 INT_RANGE = range(-(2**63), 2**64)
@@ -124,7 +124,7 @@ def _read_float(inner: Any, at: str) -> float:
 def read_constant(written: str) -> Any:
     """Return the JSON value of a constant in `triton.tools.compile`'s string.
 
-    Raises ValueError for what is none.
+    Raises ValueError for invalid values.
     """
     if written in _CONSTANTS:
         return _CONSTANTS[written]

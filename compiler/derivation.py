@@ -1,4 +1,4 @@
-"""What can be derived from a finished compilation on demand, and the job that derives it.
+"""The results that can be derived from a finished compilation, and the job that derives one.
 
 Job and outcome as service and worker exchange them; how it is made is not known here.
 """
@@ -18,11 +18,11 @@ from compiler.problem import Problem, failure_problem
 from compiler.stages import BY_NAME
 
 DERIVATION_VERSION = 2
-"""Raise it with every change to what a derivation holds: kept ones are then left behind."""
+"""Increase it with every change to a derivation's content, so that stored ones are ignored."""
 
 EXPORTS = "exports/"
 AUTOTUNE_CACHE = "autotune-cache"
-"""Of the winner of a sweep: the file that Triton's autotuner loads, with the folder it is in."""
+"""For a sweep's winner: the file that Triton's autotuner loads, with its folder."""
 DIFF = "diff"
 
 
@@ -69,7 +69,7 @@ own, `sass` and `numpy`, are artifacts."""
 
 
 class ComparedCompilation(BaseModel):
-    """The second compilation of a diff, and what of both was disassembled, by digest.
+    """The second compilation of a diff, and the disassembly of both, by digest.
 
     `stages` are those whose texts are compared, in the order of the pipeline.
     """
@@ -101,7 +101,7 @@ class DeriveJob(BaseModel):
 
 
 class Derivation(BaseModel):
-    """How a derivation ended: the blob that was made, or why there is none."""
+    """The end of a derivation: the resulting blob, or the reason why there is none."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -113,7 +113,7 @@ class Derivation(BaseModel):
 
 
 def cancelled_derivation(job: DeriveJob) -> Derivation:
-    """Return how a derivation ends that nobody wants any more."""
+    """Return the end of a derivation without interested callers."""
     problem = failure_problem("derivation_failed", "Everybody who asked for it withdrew.")
     return Derivation(state="failed", what=job.what, problem=problem)
 

@@ -1,4 +1,4 @@
-"""Diagnostics, assumptions and failures: how whatever compiles or runs a kernel says what is wrong.
+"""Diagnostics, assumptions and failures: the errors of everything that compiles or runs kernels.
 
 The one definition of each, for children, workers, records and OpenAPI. A failure is answered to
 everybody who posts the same source again, so its words are those of the source alone: addresses of
@@ -46,12 +46,12 @@ class Diagnostic:
 
     @property
     def is_warning(self) -> bool:
-        """Whether the kernel compiles all the same, and its author should know."""
+        """True if the kernel compiles, but its author should know."""
         return self.severity == "warning"
 
     @property
     def advice(self) -> str:
-        """Return the message with its hint as sentences of their own."""
+        """Return the message with its hint as separate sentences."""
         if not self.hint:
             return self.message
         end = "" if self.message.endswith((".", "!", "?")) else "."
@@ -72,7 +72,7 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class Assumption:
-    """What was assumed of a statement that could not be executed as it is."""
+    """The assumption about a statement that could not be executed unchanged."""
 
     file: str
     line: int
@@ -100,7 +100,7 @@ class Failure(Exception):
         self.slug = slug
         self.stage = stage
         self.conclusive = False
-        """Whether nothing stood in for anything while the source was executed."""
+        """True if no stand-in was used while the source was executed."""
         self.message = _bounded(without_addresses(message))
         self.diagnostics = [_with_bounded_texts(item) for item in diagnostics]
 

@@ -1,4 +1,4 @@
-"""An inspection: what a source says of its kernels, without compiling anything.
+"""An inspection: the facts about a source's kernels, without compiling anything.
 
 Its text alone is read; with a target, one kernel's decorators are also executed, as most autotuned
 kernels list their configurations by code. Request, job and answer, as service and worker exchange
@@ -86,7 +86,7 @@ class InspectJob(BaseModel):
 
 
 class InspectedParameter(BaseModel):
-    """What the text says of one parameter.
+    """Facts about one parameter from the text.
 
     `default` is null, `{"literal": value}` or `{"expression": text}`; of `tl.constexpr(4)` it is
     `{"literal": 4, "constexpr": true}`.
@@ -102,7 +102,7 @@ class InspectedParameter(BaseModel):
 
 
 class InspectedKernel(BaseModel):
-    """What the text says of one jit function.
+    """Facts about one jit function from the text.
 
     `blanked` are the lines (first, last) that compiling it would not look at; `calls` are the jit
     functions it uses; `configs` and `heuristics` are those of its decorators.

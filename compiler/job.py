@@ -45,13 +45,13 @@ class CompileJob(BaseModel):
 
     @property
     def texts(self) -> dict[str, str]:
-        """What was posted, by the paths that diagnostics name."""
+        """The posted texts, by the paths in diagnostics."""
         if self.ir is not None:
             return {self.ir.path: self.ir.text}
         return {SOURCE_PATH: self.source or "", **self.files}
 
     def as_request(self) -> dict[str, Any]:
-        """Return a request that means this job: what was posted, with options resolved."""
+        """Return a request for this job: the posted one, with resolved options."""
         common = {
             "target": self.target_name,
             "options": self.options,

@@ -14,7 +14,7 @@ from typing import Any
 LARGEST_EXACT = 2**53
 """The largest integer that every reader of JSON keeps exactly."""
 NON_FINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-"""What JSON has no number for, by the names that answers and requests have for it."""
+"""The names of non-finite numbers, which JSON lacks, in answers and requests."""
 
 Number = int | float | bool
 

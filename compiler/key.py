@@ -130,7 +130,7 @@ def back_key(
     toolchain_id: str,
     namespace: str,
 ) -> str:
-    """Return the key of what the back end makes of a front end's IR, however far it goes."""
+    """Return the key of the back end's result for a front end's IR, for any last stage."""
     return labelled_digest(
         "back",
         [
@@ -156,7 +156,7 @@ def posted_ir_key(
     toolchain_id: str,
     namespace: str,
 ) -> str:
-    """Return the key of what the back end makes of posted IR, however far it goes."""
+    """Return the key of the back end's result for posted IR, for any last stage."""
     return labelled_digest(
         "posted ir",
         [
@@ -204,7 +204,7 @@ def slice_key(
     functions: Sequence[str],
     toolchain_id: str,
 ) -> str:
-    """Return the key of what of a source can matter to its kernel, whatever it is compiled for."""
+    """Return the key of the parts of a source that can affect its kernel, for any target."""
     return labelled_digest(
         "slice",
         [
@@ -250,7 +250,7 @@ def derivation_key(
     artifact_digests: Mapping[str, str],
     derivation_version: int,
 ) -> str:
-    """Return the key of what is derived from a compilation: the id of its job."""
+    """Return the key of a derivation: the id of its job."""
     return labelled_digest(
         "derivation",
         [

@@ -1,6 +1,6 @@
-"""The digest that every key is: over labelled parts, none of which can run into the next.
+"""The digest behind every key: over labelled parts that cannot run into each other.
 
-What the parts of a key are is for `key` to say.
+`key` defines the parts of each key.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ KEY_VERSION = 2
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 Parts = list[tuple[str, Any]]
-"""What a key depends on, by label."""
+"""The inputs of a key, by label."""
 
 
 def labelled_digest(level: str, parts: Parts) -> str:
-    """Return the SHA-256 of labelled parts, each with its length; bytes are told from JSON."""
+    """Return the SHA-256 of labelled parts, each with its length; bytes and JSON are distinct."""
     pieces = []
     for label, part in [("version", KEY_VERSION), ("level", level), *parts]:
         kind, data = ("raw", part) if isinstance(part, bytes) else ("json", _canonical_json(part))

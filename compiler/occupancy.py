@@ -1,4 +1,4 @@
-"""Theoretical occupancy: how many blocks a multiprocessor holds, and what it runs out of.
+"""Theoretical occupancy: the number of blocks on a multiprocessor, and the limiting resource.
 
 The limits are those of `compiler.target`. For CUDA the arithmetic is that of NVIDIA's
 cuda_occupancy.h. For AMD the compiler says how many waves the registers of a SIMD allow.
@@ -36,7 +36,7 @@ TENSOR_COLUMNS_UNIT = 32
 
 @dataclass(frozen=True)
 class Needs:
-    """What one block takes: `registers` of each thread, the rest of the block as a whole.
+    """The resources of one block: `registers` of each thread, the rest of the block as a whole.
 
     `waves_per_simd` (hip) is what the registers allow, by the compiler's own account.
     """

@@ -1,4 +1,4 @@
-"""Binds a specialization to a kernel's parameters: what only the source can tell is checked here.
+"""Binds a specialization to a kernel's parameters, and checks it against the source.
 
 Works on the facts that slicing found; the source itself is not seen.
 """
@@ -44,7 +44,7 @@ class Misfit:
 
 
 def unknown(kernel: str, given: Iterable[str], names: Sequence[str]) -> list[Misfit]:
-    """Return a misfit for each of `given` that is none of the kernel's parameters, `names`."""
+    """Return an error for each of `given` that is not among the kernel's parameters, `names`."""
     found: list[Misfit] = []
     for name in given:
         if name in names:
@@ -114,7 +114,7 @@ class BindingFailed(Exception):
 
     @classmethod
     def of(cls, misfits: Sequence[Misfit]) -> BindingFailed:
-        """Return one failure for all of `misfits`, which are in the order to tell them in."""
+        """Return one failure for all of `misfits`, which are in the order of the report."""
         first, shown = misfits[0], misfits[:_MOST_SHOWN]
         problems = [item.message.rstrip(".") for item in shown[:-1]] + [shown[-1].message]
         failed = cls(first.slug, "; ".join(problems), first.parameter)
@@ -190,7 +190,7 @@ def bind_unseen(specialization: Specialization) -> Binding:
 def with_defaults(
     parameters: tuple[compilation.Parameter, ...], defaults: dict[str, Value]
 ) -> tuple[compilation.Parameter, ...]:
-    """Return `parameters` with the values of defaults that only executing the source could tell."""
+    """Return `parameters` with the values of defaults that only execution could find."""
     return tuple(
         compilation.amended(item, value=plain_value(defaults[item.name]))
         if item.role == "constexpr" and item.name in defaults
@@ -202,7 +202,7 @@ def with_defaults(
 def _by_name(
     kernel: str, names: list[str], specialization: Specialization
 ) -> tuple[dict[str, SpecializedParameter], list[Misfit]]:
-    """Return what is given by name, and a misfit for each name that is no parameter's."""
+    """Return the given values by name, and an error for each unknown name."""
     misfits = unknown(kernel, specialization.named, names)
     given = dict(specialization.named)
     if len(specialization.positional) > len(names):

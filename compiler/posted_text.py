@@ -49,7 +49,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def _fault(declared: str, text: str, *, marked: bool) -> str | None:
-    """Return what is wrong with an encoding as that of a text, which a mark may stand before."""
+    """Return the error of a text's encoding, which a byte order mark may precede."""
     name = re.sub(r"[-.]+", "_", declared.lower())
     meant = aliases.get(name, name)
     if name not in _ENCODINGS or meant in _REFUSED:

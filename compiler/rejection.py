@@ -1,4 +1,4 @@
-"""What is wrong with a request, field by field, and what somebody may have meant instead.
+"""Errors of a request, field by field, with suggestions.
 
 It knows JSON pointers but no HTTP status: the service maps it to one. Standard library only.
 """
@@ -15,7 +15,7 @@ from typing import Any
 MAX_ERRORS = 50
 MAX_SHOWN_CHARS = 60
 MAX_NAME_CHARS = 256
-"""Of a member that a pointer names."""
+"""The maximum length of a member's name in a pointer."""
 MAX_SHOWN_BITS = 128
 _ALIKE = 0.74
 ALIKE_AMONG_FEW = 0.6
@@ -33,7 +33,7 @@ class FieldError:
 
 
 class RequestRejected(Exception):
-    """The caller can mend the request; `errors` name what is wrong, `MAX_ERRORS` at most."""
+    """The caller can fix the request; `errors` has at most `MAX_ERRORS` of its errors."""
 
     slug = "invalid_request"
 

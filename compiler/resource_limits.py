@@ -1,4 +1,4 @@
-"""Whether a compiled kernel can be launched at all, and if not, what it asks too much of.
+"""Checks that a compiled kernel can be launched at all, and names the exceeded resource.
 
 A kernel that compiled but cannot be launched is no failure: its artifacts are worth looking at. It
 is told by warnings.
@@ -29,7 +29,7 @@ _MOST_NAMES = 4
 
 @dataclass(frozen=True)
 class CompiledWith:
-    """What the kernel was compiled with, for advice on what to change."""
+    """The compile settings of the kernel, for advice on changes."""
 
     options: dict[str, Any]
     parameters: Sequence[Parameter]

@@ -23,7 +23,7 @@ ONE: Value = {"int": "1"}
 
 @dataclass(frozen=True, slots=True)
 class SpecializedParameter:
-    """What the request says of one parameter: a type with hints, or a constexpr value."""
+    """A request's value for one parameter: a type with hints, or a constexpr value."""
 
     type: Type | None = None
     hints: frozenset[str] = frozenset()
@@ -54,7 +54,7 @@ class SpecializedParameter:
 
     @property
     def unaligned(self) -> "SpecializedParameter":
-        """The same without what is known of a pointer's or number's alignment and range."""
+        """The same without the known alignment and range of a pointer or number."""
         kind = _without_alignment(self.type)
         return replace(self, type=kind, hints=self.hints & {"equal_to_1"})
 
@@ -89,7 +89,7 @@ class Specialization:
 
     @property
     def unaligned(self) -> "Specialization":
-        """The same without alignments; what is equal to 1 stays, since Triton makes it constant."""
+        """The same without alignments; equality to 1 stays, since Triton makes it a constant."""
         return Specialization(
             {name: item.unaligned for name, item in self.named.items()},
             tuple(item.unaligned for item in self.positional),

@@ -34,7 +34,7 @@ class Stage:
     media_type: str
     made_by: Literal["front", "back", "derivation"]
     derived_from: tuple[str, ...] = ()
-    """Of a derived stage: it is made from the first of these that there is."""
+    """For a derived stage: it is made from the first available one of these."""
     is_mapped: bool = False
     """Its lines are mapped to the user's."""
     is_compared: bool = False
@@ -44,12 +44,12 @@ class Stage:
 
     @property
     def is_binary(self) -> bool:
-        """Whether it has no text."""
+        """True if it has no text."""
         return self.syntax == "elf"
 
     @property
     def is_derived(self) -> bool:
-        """Whether it is made on demand, from a finished compilation."""
+        """True if it is made on demand, from a finished compilation."""
         return self.made_by == "derivation"
 
 
@@ -85,7 +85,7 @@ BINARY: Final = frozenset(stage.name for stage in STAGES if stage.is_binary)
 
 
 def pipeline(backend: str) -> tuple[str, ...]:
-    """Return the names of what a compilation for `backend` keeps, first to last."""
+    """Return the names of the stages of a compilation for `backend`, first to last."""
     return tuple(name for name, stage in COMPILED.items() if backend in stage.backends)
 
 

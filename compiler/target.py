@@ -17,7 +17,7 @@ from compiler.stages import pipeline
 
 KIB: Final = 1024
 Feature = Literal["clusters", "cluster_launch_control", "tensor_maps"]
-"""What a kernel can ask of some architectures only."""
+"""Features that a kernel can use on some architectures only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +26,13 @@ class Backend:
 
     name: str
     arch_pattern: str
-    """A regular expression of what stands behind its name in a target."""
+    """A regular expression for the text after its name in a target."""
     vendor: str
     """The name of its package in Triton."""
     torch_version: str
-    """What `torch.version` has for it, where user code asks."""
+    """Its attribute of `torch.version`, for user code that asks."""
     instruction_set: str
-    """Compiler Explorer's name of what it makes."""
+    """Compiler Explorer's name of its assembly."""
     has_tensor_memory: bool
     has_pointer_ranges: bool
     """Triton's JIT gives it a hint for buffers of at most 2 GiB."""
@@ -68,7 +68,7 @@ class HipMultiprocessor:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What is known of one target."""
+    """The facts about one target."""
 
     name: str
     """As it is written in requests, such as `cuda:90`."""
@@ -161,7 +161,7 @@ ARCHITECTURES: Final = (
 )  # fmt: skip
 BY_NAME: Final = {row.name: row for row in ARCHITECTURES}
 CANDIDATES: Final = tuple(BY_NAME)
-"""Every target that a toolchain is asked to compile for when a worker starts."""
+"""Every target that a toolchain must compile for when a worker starts."""
 STANDARD_TARGET: Final = "cuda:90"
 """The target where nothing names one."""
 

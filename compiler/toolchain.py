@@ -27,7 +27,7 @@ class OptionSpec(BaseModel):
 
 
 class Toolchain(BaseModel):
-    """What a worker registers; the service knows compilers by nothing else."""
+    """A worker's registration of a toolchain; the service knows compilers only by it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,7 +45,7 @@ class Toolchain(BaseModel):
 
     @property
     def default_target(self) -> str:
-        """What a kernel is compiled for where only a CPU is to run it: cuda:90 if it is offered."""
+        """The default target of kernels that only run on a CPU: cuda:90 if it is available."""
         return STANDARD_TARGET if STANDARD_TARGET in self.targets else self.targets[0]
 
 

@@ -15,7 +15,7 @@ SCALAR_BYTES = {
     **dict.fromkeys(("i32", "u32", "fp32"), 4),
     **dict.fromkeys(("i64", "u64", "fp64"), 8),
 }
-"""What a scalar of each Triton type takes as a parameter and in memory: a boolean takes a byte."""
+"""The size of each scalar Triton type as a parameter and in memory: a boolean takes a byte."""
 SCALARS = frozenset(SCALAR_BYTES) - {"u1"}
 INTEGERS = frozenset(name for name in SCALARS if name[0] in "iu" and name != "i1")
 
@@ -65,7 +65,7 @@ class UnknownType(ValueError):
         self.why = why
 
     def __str__(self) -> str:
-        """Return the message. What was meant is looked for here: many are raised and not shown."""
+        """Return the message. It computes suggestions late: many errors are never shown."""
         if self.why:
             return f"{shown(self.written)} {self.why}"
         meant = did_you_mean(_element(self.written).lower(), SCALARS)
@@ -127,7 +127,7 @@ def _canonical_pointer(text: str) -> str:
 
 
 def _canonical_c_pointer(text: str) -> str:
-    """Of `float*`, `const float*` and `const *fp32`, which Triton takes as annotations."""
+    """Forms such as `float*`, `const float*` and `const *fp32`, valid in annotations."""
     bare = text.removeprefix("const ").strip()
     pointed = canonical_type("*" + bare[:-1] if bare.endswith("*") else bare)
     if not is_pointer(pointed):
@@ -153,5 +153,5 @@ def _canonical_descriptor(match: re.Match[str]) -> str:
 
 
 def is_pointer(name: str) -> bool:
-    """Whether a canonical type is a pointer."""
+    """Return True if a canonical type is a pointer."""
     return name.startswith("*")

@@ -1,4 +1,4 @@
-"""The back end: TTIR or other IR to machine code, and what only Triton's own code can tell of it.
+"""The back end: TTIR or other IR to machine code, and facts that only Triton's own code knows.
 
 Runs in back children. No user Python ever runs beside it. Standard library and Triton only.
 """

@@ -110,7 +110,7 @@ def _reading_nothing(assemble: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Memory:
-    """Stands in for `tempfile.NamedTemporaryFile`."""
+    """Replaces `tempfile.NamedTemporaryFile`."""
 
     def __init__(self) -> None:
         self._descriptor = os.memfd_create("hsaco", 0)

@@ -48,7 +48,7 @@ class _Lowering:
     facts: dict[str, Lowered] = field(default_factory=dict)
 
     def note(self, stage: str) -> None:
-        """Keep what is known now: all that is to say of a lowering that ends with `stage`."""
+        """Keep the facts known now: all that a lowering reports that ends with `stage`."""
         known = {name: self.metadata.get(name) for name in METADATA}
         metadata = known | {"parameter_sizes_bytes": self.parameter_sizes_bytes}
         self.facts[stage] = Lowered(metadata=metadata, resources=self.resources)

@@ -12,7 +12,7 @@ from typing import Any
 from compiler.back import reproducers, triton_api
 
 _prepared: dict[str, Any] = {}
-"""By backend, one that nobody used."""
+"""An unused context by backend."""
 _last: list[Any] = []
 """The last prepared one that was taken: to take it apart takes longer than to end the process."""
 
@@ -25,7 +25,7 @@ def prepare(backend: Any) -> None:
 
 
 def new_context(backend: Any) -> Any:
-    """Return an MLIR context with Triton's and the backend's dialects, used by nobody before."""
+    """Return a new MLIR context with Triton's and the backend's dialects."""
     prepared = _prepared.pop(backend.target.backend, None)
     if prepared is None:
         return _made(backend)

@@ -1,4 +1,4 @@
-"""Where the inline assembly stands that LLVM complains of: LLVM itself names no line.
+"""Locates the inline assembly behind LLVM's errors, which name no line.
 
 Reads TTGIR that Triton printed, line by line. Pure text.
 """
@@ -46,7 +46,7 @@ class _Assembly:
         return any(int(number) >= self.operands for number in _OPERAND.findall(self.text))
 
     def may_be_meant_by(self, message: str) -> bool:
-        """Whether LLVM's `message` can be about this one."""
+        """Return True if LLVM's `message` can be about this one."""
         if (named := _CONSTRAINT.search(message)) is not None:
             return any(c.strip("=&") == named[1] for c in self.constraints)
         if (quoted := _QUOTED_TEXT.search(message)) is not None:

@@ -1,4 +1,4 @@
-"""What a module of IR says of itself: its warps, its CTAs, the target it was made for.
+"""Attributes of an IR module: its warps, its CTAs, its target.
 
 Bounds on IR before the back end sees it: what passes here may still be slow, but not absurd.
 """
@@ -21,7 +21,7 @@ def check_size(text: str, stage: str, bounds: IrBounds) -> None:
     size = len(text)
     if size > bounds.size_bytes:
         raise _too_large(stage, f"{size:,} bytes of IR", f"{bounds.size_bytes:,} bytes")
-    # every operation has a line of its own, and so have the locations at the end
+    # every operation is on a separate line, and so are the locations at the end
     operations = text.count("\n") - text.count("\n#loc")
     if operations > bounds.operations:
         limit = f"{bounds.operations:,} operations"
@@ -68,7 +68,7 @@ def check_lowerable(module: Any, target: Any, language: str) -> None:
 
 
 def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
-    """Return what the module says of itself that is not what `order` asks for."""
+    """Return the module's attributes that contradict `order`."""
     language, options = order.language, order.options
     wins = "the option holds, TTIR has none yet" if language == "ttir" else "the module's holds"
     found = [

@@ -33,7 +33,7 @@ _NEW_OPERAND = re.compile(r"(?<=[:,] )<((?:\d+x)+\w+)>(?= ?(?:->|,| loc|$))")
 
 @dataclass(frozen=True)
 class Repair:
-    """A text that was mended, and what was done to it in words."""
+    """A repaired text, and its repairs in words."""
 
     text: str
     notes: tuple[str, ...]

@@ -46,7 +46,7 @@ def _described(name: str, value: Any) -> LanguageName:
 
 
 def _signature(function: Any) -> str:
-    """Return what a kernel writes: without what the compiler passes by itself."""
+    """Return the signature for kernels: without parameters that the compiler passes itself."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of a class that Python cannot say it of

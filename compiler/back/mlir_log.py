@@ -134,7 +134,7 @@ class _Position(NamedTuple):
 
 
 def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagnostic]:
-    """Return what `log` complains of, errors at the user's lines where it tells them.
+    """Return the complaints in `log`, errors at the user's lines if it names them.
 
     `sources` holds the user's texts by virtual path ("/kernel/user.py"); `stage` is the one under
     way.
@@ -145,7 +145,7 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
     before = ""
     for line in log[:LONGEST_LOG].splitlines():
         complaint = _read(line[:LONGEST_LINE], lines, stage)
-        if line.startswith(_UNREACHABLE):  # what it was about is on the line before
+        if line.startswith(_UNREACHABLE):  # its subject is on the line before
             complaint = _plain("error", stage, f"LLVM: {before}")
         before = line[:LONGEST_LINE]
         if complaint is not None:
@@ -223,7 +223,7 @@ def _assertion(line: str) -> str | None:
     for part in line[:start].split(": "):
         file, _, number = part.rpartition(":")
         if file and _is_number(number) and not (":" in file or " " in file):
-            # the folders are of whoever built Triton
+            # the folders are from the machine that built Triton
             return f"{line[start + 11 : end]} ({file.rpartition('/')[2]}:{number})"
     return None
 

@@ -52,7 +52,7 @@ def sass(order: SassOrder, body: bytes, send: Send) -> None:
 
 @contextmanager
 def disassembly(given: Mapping[str, bytes]) -> Iterator[Callable[[], str]]:
-    """Start to disassemble `given["cubin"]`; what is yielded waits for the text and returns it.
+    """Start to disassemble `given["cubin"]`; the yielded function waits for the text.
 
     The lines of the source are found through `given["ptx"]`, where there is one. What is yielded
     must be called once, and raises `Failure`: `NOT_DERIVABLE` where nvdisasm has forgotten the GPU.

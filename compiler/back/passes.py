@@ -1,4 +1,4 @@
-"""The task that runs the pipeline again and shows what each pass made of the module.
+"""The task that runs the pipeline again and shows the effect of each pass on the module.
 
 Triton has its pass managers print before every pass when MLIR_ENABLE_DUMP is set; what Triton does
 with LLVM itself after the last of them (translate, link, optimize) is watched here.
@@ -31,7 +31,7 @@ _ENABLED = "MLIR_ENABLE_DUMP"
 
 @dataclass(frozen=True)
 class Dump:
-    """The module before one pass. `operation` is what the pass was run on."""
+    """The module before one pass. `operation` is the pass's root."""
 
     name: str
     options: str
@@ -40,7 +40,7 @@ class Dump:
 
 
 class Capture:
-    """What was printed since it was made or last taken."""
+    """The text printed since it was created or last taken."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -65,7 +65,7 @@ def printing() -> Iterator[Capture]:
 
 
 def read(text: str) -> Iterator[Dump]:
-    """Yield the dumps in `text`. What passes print of their own inner steps is left out."""
+    """Yield the dumps in `text`, without those of passes' inner steps."""
     marks = list(_ANY.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, end in zip(marks, ends, strict=True):
@@ -110,7 +110,7 @@ def _module_of(lower: Callable[..., Any]) -> str:
 
 
 class _Watched:
-    """Stands in for the `llvm` module of Triton's C++ side."""
+    """Replaces the `llvm` module of Triton's C++ side."""
 
     def __init__(self, original: Any, steps: list[LlvmStep]) -> None:
         self._original = original
@@ -129,7 +129,7 @@ class _Watched:
 
 
 MOST_BYTES = 24 << 20
-"""Of all bodies together; those after it are left out, and the answer says so."""
+"""Limit of all bodies together; later ones are left out, and the answer says so."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class _Step:
 
 @dataclass
 class _Trace:
-    """The steps so far. What a pass gave is what the next one got, or the stage's artifact."""
+    """The steps so far. A pass's result is the next one's input, or the stage's artifact."""
 
     steps: list[_Step] = field(default_factory=list)
 

@@ -1,6 +1,6 @@
-"""The task that takes IR as somebody posted it: parsed, mended where it must be, and lowered.
+"""The task for posted IR: it is parsed, repaired if necessary, and lowered.
 
-Runs no Python of anybody's; the text is data for MLIR's parser alone.
+Runs no user Python; the text is data for MLIR's parser alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _VERIFIER = re.compile(r"'[\w.]+' op |\w+ has an invalid layout")
 
 @dataclass(frozen=True)
 class _Module:
-    """A parsed module, the text it was parsed from, and what had to be mended."""
+    """A parsed module, its text, and the necessary repairs."""
 
     module: Any
     text: str
@@ -50,7 +50,7 @@ def lower_posted_ir(order: PostedOrder, body: bytes, send: Send) -> PostedReport
     ir_module.check_lowerable(parsed.module, backend.target, language)
     parse_ms = spent_ms(started)
     send({"kind": "stage", "stage": order.stage, "ms": parse_ms}, parsed.text.encode())
-    # before the lowering, which changes what the module says of itself
+    # before the lowering, which changes the module's attributes
     notes = [*parsed.notes, *ir_module.contradictions(parsed.module, order)]
     report = lowered(parsed.module, backend, order, send, parse_ms)
     return PostedReport(
@@ -103,7 +103,7 @@ def _refusal(log: str, text: str, path: str, language: str) -> Failure:
 
 
 def _at_own_lines(refused: Failure, text: str, backend: Any, language: str) -> Failure:
-    """Return `refused` told by the lines of `text`, not of what the IR was once made from."""
+    """Return `refused` with lines of `text`, not of the source that the IR was once made from."""
     if refused.diagnostics[0].file == f"user.{language}":
         return refused
     try:

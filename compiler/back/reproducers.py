@@ -21,7 +21,7 @@ _NOWHERE = "/proc/0/reproducer"
 _MODULE = re.compile(rb"^(?:#[\w.]+ = |module\b)", re.MULTILINE)
 _END = b"\n#-}\n"
 _MOST_BEFORE, _MOST_BEHIND = 40 << 10, 8 << 10
-"""Bytes that are passed on of what a run wrote that failed: what broke, and while running what."""
+"""Bytes passed on from the output of a failed run: the error, and the command."""
 
 
 def keep_away() -> None:
@@ -30,7 +30,7 @@ def keep_away() -> None:
 
 
 def use_one_thread(context: Any) -> None:
-    """Have MLIR start no thread for what is done in `context`, whatever it holds.
+    """Prevent MLIR from starting threads in `context`, whatever it contains.
 
     Triton sees to that where a path is set; nothing else of it does.
     """

@@ -63,7 +63,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 @contextmanager
 def stderr_in_memory() -> Iterator[int]:
-    """Yield the descriptor of a memory file that takes what is written to standard error."""
+    """Yield the descriptor of a memory file that captures standard error."""
     original = os.dup(2)
     try:
         with memory("stderr") as descriptor:
@@ -82,7 +82,7 @@ def path_of(descriptor: int) -> str:
 
 
 def content_of(descriptor: int, most_bytes: int = sys.maxsize) -> bytes:
-    """Return what was written to a memory file, by whomever: its first `most_bytes`."""
+    """Return the content of a memory file: its first `most_bytes`."""
     size = os.fstat(descriptor).st_size
     return os.pread(descriptor, min(size, most_bytes), 0)
 

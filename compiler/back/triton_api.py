@@ -33,7 +33,7 @@ __all__ = ["CompilationError", "GPUTarget", "JITFunction", "ir", "make_backend"]
 USABLE = (
     language.constexpr, language.dtype, jit.KernelInterface, int, float, str, tuple, list, dict
 )  # fmt: skip
-"""The types of what a kernel can read from its module."""
+"""The types of values that a kernel can read from its module."""
 INSTALLED = str(Path(triton.__file__).parent)
 VIRTUAL = "/triton"
 LAUNCHABLE = (JITFunction, Autotuner, Heuristics)
@@ -111,7 +111,7 @@ def definition_path(function: Any) -> str:
 
 
 def load_libraries() -> None:
-    """Load what a stage of AMD's would load late (from Triton 3.9 on), when it may open no file."""
+    """Load modules that an AMD stage imports late (since Triton 3.9), before files are closed."""
     from triton.backends.amd import compiler as amd_compiler
 
     load = getattr(amd_compiler, "_load_amd_codegen", None)
@@ -136,7 +136,7 @@ class _CommandSeen(Exception):
 
 
 class _Scratch:
-    """Stands in for `tempfile.NamedTemporaryFile` while Triton writes its ptxas command down."""
+    """Replaces `tempfile.NamedTemporaryFile` while Triton builds its ptxas command."""
 
     def __init__(self, *_: Any, suffix: str = "", **__: Any) -> None:
         self.name = f"scratch{suffix}"
@@ -244,7 +244,7 @@ def has_global_scratch(backend: str) -> bool:
 
 
 def triton_key() -> str:
-    """Return the text by which Triton tells its own builds apart."""
+    """Return the text that identifies a build of Triton."""
     return str(cache.triton_key())
 
 

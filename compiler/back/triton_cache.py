@@ -88,7 +88,7 @@ def installer(
 
 
 LONGEST_NAME = 150
-"""Of the files, as Triton truncates it."""
+"""Length of the files' names, as Triton truncates them."""
 
 
 def triton_cache(order: TritonCacheOrder, body: bytes, send: Send) -> None:
@@ -122,7 +122,7 @@ def _hash(source_hash: str, backend: Any, options: Any) -> str:
 def _metadata(
     facts: dict[str, Any], digest: str, backend: Any, options: Any, artifacts: dict[str, bytes]
 ) -> dict[str, Any]:
-    """Return what Triton keeps beside the artifacts: options, and what the stages found out."""
+    """Return the metadata that Triton stores with artifacts: options, and results of stages."""
     known, abi = facts["metadata"], Abi.from_json(facts["abi"])
     return {
         "hash": digest,
@@ -156,7 +156,7 @@ def _tensor_descriptors(ttgir: str, backend: Any) -> Any:
 
 
 def _tar(single: dict[str, bytes], shared: dict[str, bytes], folders: list[str]) -> bytes:
-    """Return a tar that is the same for the same files; what is `shared` is in it once."""
+    """Return a tar that is equal for equal files; `shared` ones are in it once."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path, data in sorted(single.items()):

@@ -1,4 +1,4 @@
-"""What differs between two compilations: in their texts, their instructions, and their records.
+"""The differences between two compilations: in their texts, instructions and records.
 
 Pure text, standard library only; every text is read in time that its size alone bounds.
 """

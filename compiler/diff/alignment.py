@@ -1,4 +1,4 @@
-"""Which lines of two texts are the same, in time that grows with their length only.
+"""Aligns the equal lines of two texts, in time that grows with their length only.
 
 Python's difflib takes quadratic time and more. Here lines that both texts have once are found first
 (patience); what is left between those is compared exactly as long as a budget lasts (Myers), and
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _DEEPEST = 8
-"""How often what lies between lines that occur once is searched for further such lines."""
+"""The number of rounds that search between unique lines for further unique ones."""
 _MOST_EDITS = 200
-"""Of one stretch that is compared exactly."""
+"""Limit of one stretch that is compared exactly."""
 _STEPS_PER_LINE = 20
 _STEPS_AT_LEAST = 100_000
 
@@ -33,12 +33,12 @@ class Gap(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether one side has nothing to align."""
+        """True if one side has nothing to align."""
         return self.a == self.a_end or self.b == self.b_end
 
 
 class Level(NamedTuple):
-    """What the lines of both texts are compared by: equal numbers are equal lines."""
+    """The numbers that represent the lines of both texts: equal numbers are equal lines."""
 
     a: Sequence[int]
     b: Sequence[int]
@@ -46,7 +46,7 @@ class Level(NamedTuple):
 
 @dataclass(slots=True)
 class _Budget:
-    """How many steps exact comparisons may still take."""
+    """The number of steps that exact comparisons may still take."""
 
     steps: int
 
@@ -98,7 +98,7 @@ class _Alignment:
         return self.pairs
 
     def _trimmed(self, gap: Gap) -> Gap:
-        """Align what both sides begin and end with; return what is left."""
+        """Align the common beginning and end of both sides; return the rest."""
         a, a_end, b, b_end = gap
         keys_a, keys_b = self.level
         while a < a_end and b < b_end and keys_a[a] == keys_b[b]:
@@ -174,7 +174,7 @@ def _start(furthest: dict[int, int], diagonal: int, edits: int) -> tuple[int, bo
 
 
 def _walked(trace: Sequence[dict[int, int]], size_a: int, size_b: int) -> Iterator[Pair]:
-    """Yield the equal lines on the way that `trace` tells, backwards."""
+    """Yield the equal lines on the path in `trace`, backwards."""
     x, y = size_a, size_b
     for edits in range(len(trace) - 1, -1, -1):
         diagonal = x - y

@@ -1,4 +1,4 @@
-"""The lines of a stage's text that say what it does: without places, comments and debug sections.
+"""The relevant lines of a stage's text: without locations, comments and debug sections.
 
 Each is given with its 1-based number in the artifact, so that whoever reads a diff finds it there.
 """
@@ -25,7 +25,7 @@ def mlir_lines(text: str) -> Iterator[Numbered]:
 
 
 def without_locations(line: str) -> str:
-    """Return a line of MLIR without every `loc(...)`; what is not closed stays as it is."""
+    """Return a line of MLIR without every `loc(...)`; unclosed ones stay."""
     kept, start, at = [], 0, 0
     while found := _LOCATION.search(line, at):
         at = found.end()

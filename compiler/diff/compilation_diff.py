@@ -98,7 +98,7 @@ def _differing(a: Record, b: Record) -> dict[str, Any]:
 
 
 def _parameters(side: Side) -> dict[str, Any]:
-    """Return what is known of each parameter but its name, by that."""
+    """Return the members of each parameter except its name, by name."""
     return {
         parameter["name"]: {name: value for name, value in parameter.items() if name != "name"}
         for parameter in side.record["parameters"]

@@ -1,4 +1,4 @@
-"""How the instructions of two kernels differ: by class, by opcode, and by the user's line.
+"""The differences between the instructions of two kernels: by class, by opcode, by user's line.
 
 A line of the one source is that line of the other which says the same, wherever it stands: one that
 was put in above moves all of them, and changes none.

@@ -1,4 +1,4 @@
-"""Which names of one text stand for which of another: one for one, or it is no mere renaming.
+"""Matches names of one text with those of another: one for one, otherwise it is no renaming.
 
 A text may use a name again for another value, where its language says so. What was learnt from
 lines that differ anyway is a guess: it gives way to whatever contradicts it.
@@ -22,28 +22,28 @@ class _Names:
     guessed: set[str] = field(default_factory=set)
 
     def bind(self, a: str, b: str) -> None:
-        """Let `a` and `b` stand for each other, and for nothing that they did before."""
+        """Match `a` and `b`, and drop their earlier matches."""
         self.forget_a(a)
         self.forget_b(b)
         self.to_b[a], self.to_a[b] = b, a
 
     def forget_a(self, a: str) -> None:
-        """Forget what the first text's `a` stands for."""
+        """Drop the match of the first text's `a`."""
         if a in self.to_b:
             del self.to_a[self.to_b.pop(a)]
         self.guessed.discard(a)
 
     def forget_b(self, b: str) -> None:
-        """Forget what the second text's `b` stands for."""
+        """Drop the match of the second text's `b`."""
         if b in self.to_a:
             self.forget_a(self.to_a[b])
 
     def is_pair(self, a: str, b: str) -> bool:
-        """Whether `a` and `b` stand for each other."""
+        """Return True if `a` and `b` match."""
         return self.to_b.get(a) == b
 
     def is_free(self, a: str, b: str) -> bool:
-        """Whether nothing certain is known of either."""
+        """Return True if neither has a match."""
         other = self.to_a.get(b)
         return (a not in self.to_b or a in self.guessed) and (
             other is None or other in self.guessed
@@ -51,7 +51,7 @@ class _Names:
 
 
 class Naming:
-    """What is known of the names of two texts, while both are read from their beginnings."""
+    """The known matches of names of two texts, while both are read from the start."""
 
     def __init__(self, names_of_a: Iterable[str] = ()) -> None:
         self._taken = frozenset(names_of_a)
@@ -84,7 +84,7 @@ class Naming:
         return is_same
 
     def changed(self, removed: Sequence[StageLine], added: Sequence[StageLine]) -> None:
-        """Take note of lines that differ: what they make has other names than before, perhaps.
+        """Record differing lines: their results may have other names than before.
 
         The last result of the one is taken for the last of the other, and so on upwards.
         """

@@ -1,4 +1,4 @@
-"""What differs between the texts of a stage of two compilations, as a unified diff.
+"""The differences between the texts of a stage of two compilations, as a unified diff.
 
 Names are no difference as long as each name of the one is one name of the other. Lines of the
 second are shown with the names of the first, so that what is read twice is what differs.
@@ -25,7 +25,7 @@ from compiler.diff.stage_text import (
 from compiler.stages import BY_NAME
 
 MOST_DIFF_BYTES = 128 << 10
-"""Of one stage."""
+"""Limit of one stage."""
 CONTEXT_LINES = 3
 LONGEST_LINE_CHARS = 1000
 _PHYSICAL = frozenset({"sass", "amdgcn"})
@@ -36,7 +36,7 @@ another allocation, and would hide all else."""
 
 @dataclass(frozen=True, slots=True)
 class StageDiff:
-    """How a stage differs: lines `added` and `removed`, and the diff as far as it is shown.
+    """The difference of a stage: lines `added` and `removed`, and the diff as far as it is shown.
 
     With `registers_differ` the same instructions stand in other registers, which `diff` leaves out.
     """
@@ -51,11 +51,11 @@ class StageDiff:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs that was not renamed."""
+        """True if nothing differs except names."""
         return not (self.added or self.removed or self.registers_differ or self.only_in)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is answered."""
+        """Return the answer's JSON."""
         return {
             "stage": self.stage,
             "same": self.same,
@@ -90,7 +90,7 @@ def stage_diff(stage: str, text_a: str, text_b: str) -> StageDiff:
 
 
 def stage_of_one(stage: str, side: str, text: str) -> StageDiff:
-    """Return what is said of a stage that only `side`, `a` or `b`, has."""
+    """Return the answer for a stage that only `side`, `a` or `b`, has."""
     count = sum(1 for _ in stage_lines(stage, text))
     if side == "a":
         return StageDiff(stage, removed=count, only_in=side)
@@ -119,7 +119,7 @@ class _Row(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return what the line says, with the names that are known when it is asked for."""
+        """Return the line's text, with the names that are known at the time of the call."""
         return self.text if isinstance(self.text, str) else self.text()
 
 

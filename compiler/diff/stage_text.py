@@ -1,4 +1,4 @@
-"""The text of a stage as it is compared: lines whose names are told apart from what they do.
+"""The text of a stage for comparison: lines whose names are separated from their meaning.
 
 Two texts that differ in nothing but the names of values, labels, aliases and metadata do the same.
 So a line is its skeleton, which has a blank for each name, and the names that stand there.
@@ -20,7 +20,7 @@ _STRING = r'"(?:[^"\\]|\\.)*(?:"|\\?$)'
 
 
 class Name(NamedTuple):
-    """A name in a line: where it stands in the text, and whether the line defines it anew.
+    """A name in a line: its position in the text, and whether the line defines it anew.
 
     Those that are not of the whole module's are of a function's.
     """
@@ -34,7 +34,7 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StageLine:
-    """A line of a stage: `number` is its 1-based place in the artifact, `text` what it says."""
+    """A line of a stage: `number` is its 1-based line in the artifact, `text` its content."""
 
     number: int
     text: str
@@ -46,7 +46,7 @@ class StageLine:
 
 @dataclass(frozen=True, slots=True)
 class StageLanguage:
-    """How names are written in a text.
+    """The syntax of names in a text.
 
     `name` finds names, strings and registers in groups of that name; names that begin with one of
     `module_wide` are those of a module, others of a function. Where `definition` stands behind a
@@ -60,7 +60,7 @@ class StageLanguage:
 
     @property
     def reuses_names(self) -> bool:
-        """Whether one function may use a name for several values, one after the other."""
+        """True if a function may use a name for several values, one after the other."""
         return self.definition is not None
 
     def line(self, number: int, text: str) -> StageLine:
@@ -93,7 +93,7 @@ class StageLanguage:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Return what stands for a name: its kind, which renaming cannot change."""
+    """Return the placeholder of a name: its kind, which renaming cannot change."""
     if found.lastgroup == "label":
         return "_:"
     if found.lastgroup == "register":

@@ -12,7 +12,7 @@ from compiler.export.ptx import PtxEntry, PtxTable, read_entry
 from compiler.export.spelling import spelling
 
 MOST_OPERANDS = 30
-"""What compilers take; nvcc follows GCC here."""
+"""Limits of compilers; nvcc follows GCC here."""
 _BYTES_A_LINE = 16
 _CONSTRAINTS = {1: "h", 2: "h", 4: "r", 8: "l"}
 _SPECIFIC = re.compile(r"\b(?:wgmma|setmaxnreg|tcgen05)\b")

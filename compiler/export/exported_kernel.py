@@ -1,4 +1,4 @@
-"""What exporting needs to know of a compiled kernel, read from its record.
+"""The facts that exporting needs about a compiled kernel, read from its record.
 
 Why a compilation cannot be exported in some format.
 """
@@ -63,12 +63,12 @@ class ExportedKernel:
 
     @property
     def opts_in_to_shared(self) -> bool:
-        """Whether the driver must be asked for this much shared memory."""
+        """True if the driver must be asked for this much shared memory."""
         return self.shared_bytes > _WITHOUT_OPT_IN_BYTES
 
     @property
     def is_large_cluster(self) -> bool:
-        """Whether the cluster is larger than every GPU with clusters allows unasked."""
+        """True if the cluster is larger than every GPU with clusters allows by default."""
         return self.cluster > _PORTABLE_CLUSTER
 
     @property
@@ -132,6 +132,6 @@ def _leaves(name: str, kind: Any) -> Iterator[tuple[str, str]]:
 
 def _type(slot: AbiParameter | TensorMapParameter, types: Mapping[str, str]) -> str:
     if slot.kind == "scalar":
-        # what a descriptor consists of has no type of its own
+        # the parts of a descriptor have no type
         return types.get(slot.name, _BY_SIZE[slot.size_bytes])
     return types.get(slot.name, "*") if slot.kind == "pointer" else ""

@@ -1,4 +1,4 @@
-"""What an exported file says of itself: which kernel, for which GPU, and what it must be given."""
+"""The header of an exported file: the kernel, its GPU, and its required arguments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def harmless(text: str) -> str:
 
 
 def hint_text(argument: Argument) -> str:
-    """Return what the caller promises of an argument, "" when nothing."""
+    """Return the caller's promises about an argument, "" if there are none."""
     return ", ".join(_HINTS.get(hint, harmless(hint)) for hint in argument.hints)
 
 

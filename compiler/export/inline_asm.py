@@ -36,7 +36,7 @@ _PRINTING = frozenset({"vprintf", "__assertfail"})
 
 @dataclass(frozen=True)
 class Operand:
-    """One input of the statement: what it stands for in the PTX, and its bytes.
+    """One input of the statement: its name in the PTX, and its bytes.
 
     `kind` is `parameter` (by index), `map` (the address of a tensor map), `shared` or `table`.
     """
@@ -86,7 +86,7 @@ class _Rewriter:
     """Registers that hold the address of a parameter: operands have none of their own."""
 
     def line(self, line: str) -> Iterator[str]:
-        """Yield what becomes of one line, ready to stand in a C string."""
+        """Yield the replacements of one line, ready for a C string."""
         if call := _CALL.match(line):
             raise NotExportable(_why_no_call(call[1]))
         if _LOCAL_SHARED.match(line):

@@ -1,4 +1,4 @@
-"""Takes the PTX of one kernel apart: what is declared before the entry, its head, and its body."""
+"""Splits the PTX of one kernel: the declarations before the entry, its head, and its body."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PtxEntry:
     target: str
     parameter_names: tuple[str, ...]
     directives: tuple[str, ...]
-    """Of the head, such as `.reqntid 128`."""
+    """Directives of the head, such as `.reqntid 128`."""
     shared_name: str | None
     shared_align: int
     tables: tuple[PtxTable, ...]

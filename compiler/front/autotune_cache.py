@@ -21,7 +21,7 @@ from compiler.messages.autotuning import AutotuneCacheOrder
 from compiler.messages.wire import Send
 
 LONGEST_NAME = 150
-"""Of the kernel in the file's name, as Triton truncates it."""
+"""Length of the kernel's name in the file's name, as Triton truncates it."""
 
 
 def autotune_cache(order: AutotuneCacheOrder, body: bytes, send: Send) -> None:

@@ -36,7 +36,7 @@ _SET_ASIDE = ("pre_hook", "ir_override")
 
 
 def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
-    """Return what the kernel's decorators would do at a launch.
+    """Return the effects of the kernel's decorators at a launch.
 
     Raises `Failure`: as loading the source does, and for two autotuners on one kernel.
     """

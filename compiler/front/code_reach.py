@@ -1,4 +1,4 @@
-"""What running a piece of user code may read and change, by its bytecode and the values it names.
+"""Names and objects that user code may read and change, by its bytecode and its values.
 
 Functions are gone into, whether or not they would be called; kernels are not, as a launch runs
 nothing here. Runs nothing itself.
@@ -46,11 +46,11 @@ class CodeFacts:
     sets: set[str] = field(default_factory=set)
     """Attributes that are assigned to or deleted."""
     uses: dict[str, set[str]] = field(default_factory=dict)
-    """Of each name, the steps that follow where it is loaded: `[]`, `.attribute`, or ``."""
+    """The steps that follow each name where it is loaded: `[]`, `.attribute`, or ``."""
     catches: bool = False
-    """Whether it may go on after what it runs has raised."""
+    """True if it may continue after its callee has raised."""
     compares: bool = False
-    """Whether it may ask which object something is, or of which type: no object notices that."""
+    """True if it may ask for an object's identity or type, which no object notices."""
 
 
 @lru_cache(maxsize=4096)
@@ -86,7 +86,7 @@ def facts_of(code: types.CodeType, *, bodies: bool) -> CodeFacts:
 
 
 def _use(following: list[dis.Instruction]) -> str:
-    """Return what is done with a value that was loaded: `[]`, `.attribute`, or `` for other."""
+    """Return the use of a loaded value: `[]`, `.attribute`, or `` for other uses."""
     if following and following[0].opname in {"LOAD_ATTR", "LOAD_METHOD"}:
         return f".{following[0].argval}"
     if len(following) == 2 and following[0].opname in {"LOAD_CONST", "LOAD_FAST"}:
@@ -103,7 +103,7 @@ def _is_run_at_once(code: types.CodeType) -> bool:
 
 @dataclass
 class Reach:
-    """What running code may read: names of namespaces, and the objects that these stand for."""
+    """The names and objects that running code may read: of namespaces, and their values."""
 
     names: dict[tuple[int, str], Namespace] = field(default_factory=dict)
     """By the identity of the namespace that each name is in."""
@@ -111,9 +111,9 @@ class Reach:
     """Names that nothing binds."""
     objects: dict[int, Any] = field(default_factory=dict)
     binds: dict[tuple[int, str], Namespace] = field(default_factory=dict)
-    """What functions bind that declare it global."""
+    """The global names that functions declare and bind."""
     exposed: set[int] = field(default_factory=set)
-    """Of the objects those that may be changed: they are not only asked for plain values."""
+    """Objects that may be changed: they are used for more than plain values."""
     sets: set[str] = field(default_factory=set)
     catches: bool = False
     compares: bool = False
@@ -121,7 +121,7 @@ class Reach:
 
     @property
     def size(self) -> int:
-        """How many names and objects it has."""
+        """Return the number of its names and objects."""
         return len(self.names) + len(self.objects)
 
 

@@ -1,4 +1,4 @@
-"""Which names and objects may be others where the real torch, package, file or GPU is there.
+"""Finds names and objects that may differ with the real torch, package, file or GPU.
 
 A statement that decides by a stand-in, swallows what one raised, or ends by it, may bind and change
 something else there. What it may have bound and changed is in doubt, and what is made of that; a
@@ -39,23 +39,23 @@ _NAMING = (
     ast.Constant, ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Starred,
     ast.keyword, ast.expr_context, ast.Call, ast.Subscript, ast.Slice,
 )  # fmt: skip
-"""Of expressions: what passes a stand-in on as it is, or asks another one of it."""
+"""Expressions that pass a stand-in on unchanged, or get another one from it."""
 _KEEPING = frozenset(
     {"print", "list", "dict", "tuple", "set", "property", "staticmethod", "classmethod"}
 )
 _LIBRARIES = frozenset({"triton", "torch", "numpy", "dataclasses", "typing", "functools", "abc"})
-"""What they are given they keep as it is, or they are stand-ins."""
+"""They keep their arguments unchanged, or they are stand-ins."""
 _WITH_STATE = frozenset({"random", "os", "decimal", "locale"})
-"""Of the standard library: modules whose own state calls and assignments change."""
+"""Modules of the standard library whose own state is changed by calls and assignments."""
 _SIMPLE = (
     ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Delete
 )  # fmt: skip
-"""Statements that bind what they bind whenever they are run."""
+"""Statements that bind the same names whenever they run."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why something is in doubt: the statement, and what it had to do with."""
+    """The reason for a doubt: the statement, and the involved stand-in."""
 
     path: str
     line: int
@@ -64,20 +64,20 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Executed:
-    """A statement that was run: in which module, whether it ended, and what it asked for."""
+    """An executed statement: its module, whether it ended, and its requests to stand-ins."""
 
     statement: ast.stmt
     code: types.CodeType
     namespace: Namespace
     path: str
     asked: str | None
-    """The last of what it asked that nothing here can answer, or what it lacked."""
+    """Its last request that nothing here can answer, or its missing part."""
     raised: bool = False
     calls: Sequence[UserCall] = ()
 
 
 class Doubts:
-    """What is in doubt so far in one execution."""
+    """The doubts so far in one execution."""
 
     def __init__(self, assumptions: Assumptions) -> None:
         self._assumptions = assumptions
@@ -86,7 +86,7 @@ class Doubts:
         self._objects: dict[int, tuple[Any, Doubt]] = {}  # held, so that none gets another's number
 
     def after(self, executed: Executed, missing: Collection[str]) -> Doubt | None:
-        """Note what a statement leaves in doubt, and return why it does, if so.
+        """Record the doubts that a statement leaves, and return the reason, if any.
 
         `missing` are names that statements left out would have bound.
         """
@@ -279,7 +279,7 @@ def _are_plain(bases: list[ast.expr], namespace: Namespace) -> bool:
 
 
 def _held_names(value: Any) -> Collection[str]:
-    """Return the attributes by which what is not changed otherwise may be changed."""
+    """Return the attributes that can change an object that is otherwise unchanged."""
     if isinstance(value, (type, types.FunctionType)):
         return vars(value).keys()
     return {"value"} if isinstance(value, tl.constexpr) else ()
@@ -325,7 +325,7 @@ def _passes_on(expression: ast.expr, namespace: Namespace) -> bool:
 
 
 def _is_of_library(function: ast.expr, namespace: Namespace) -> bool:
-    """Return whether what is called belongs to Triton or to a stand-in, or keeps all as it is."""
+    """Return whether a callee belongs to Triton or to a stand-in, or changes nothing."""
     while isinstance(function, (ast.Attribute, ast.Call, ast.Subscript)):
         function = function.func if isinstance(function, ast.Call) else function.value
     if not isinstance(function, ast.Name):

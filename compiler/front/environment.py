@@ -1,4 +1,4 @@
-"""What user code lacks here: what the sandbox refuses to it, and what is assumed in its place.
+"""The limits of user code here: the sandbox's refusals, and the assumptions instead.
 
 Where a module, a GPU or an answer of theirs is not here, user code gets something in its place, and
 each time it decides by that, the line is noted, so that the answer can say so. An exception that
@@ -57,7 +57,7 @@ class Assumptions:
     made: list[Assumption] = field(default_factory=list)
     touches: int = 0
     asks: int = 0
-    """How often user code had to do with what only the real thing knows."""
+    """The number of uses of values that only the real library knows."""
     asked: str = ""
     """The last of it."""
 
@@ -72,7 +72,7 @@ class Assumptions:
         self.asked = words
 
     def assume(self, message: str) -> None:
-        """Note what user code was told, at its own line."""
+        """Record an answer to user code, at its own line."""
         self.touches += 1
         place = executing_line()
         if place is not None:
@@ -104,7 +104,7 @@ _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 
 
 class StandIn:
-    """What stands in for something of a library that is not here."""
+    """Replaces something of a library that is not installed here."""
 
 
 class StandInUsed(TypeError):
@@ -112,7 +112,7 @@ class StandInUsed(TypeError):
 
 
 class LaunchResult:
-    """What a launch returned, of which only that is known: a compiled kernel, not `None`."""
+    """The result of a launch, of which only this is known: a compiled kernel, not `None`."""
 
     def __init__(self, assumptions: Assumptions) -> None:
         self._assumptions = assumptions
@@ -196,7 +196,7 @@ def _lacks(error: BaseException, missing: Collection[str]) -> bool:
 
 
 def _inherits_what_is_not_here(thing: Any) -> bool:
-    """Return whether a class, or that of an object, has a base that only stands in for one."""
+    """Return whether a class, or an object's class, has a stand-in as a base."""
     kind = thing if isinstance(thing, type) else type(thing)
     bases = (base for each in kind.__mro__ for base in vars(each).get("__orig_bases__", ()))
     return any(isinstance(base, StandIn) for base in bases)

@@ -29,14 +29,14 @@ from compiler.messages.wire import Send
 
 @dataclass(frozen=True)
 class _FrontRun:
-    """What the front end made of a kernel."""
+    """The front end's result for a kernel."""
 
     locations: BlockLocations
     timings_ms: dict[str, float]
 
 
 def front(order: FrontOrder, body: bytes, send: Send) -> FrontReport:
-    """Execute the slice, send the stages `source` and `ttir`, and report what the back end needs.
+    """Execute the slice, send the stages `source` and `ttir`, and report the back end's inputs.
 
     Raises `Failure`, ASKED where code read a hidden option.
     """

@@ -1,4 +1,4 @@
-"""Whether the hash that Triton names a cache entry by holds all that the kernel depends on.
+"""Checks that Triton's hash of a cache entry covers everything that the kernel depends on.
 
 The hash is over texts: of the kernel, and of the jit functions that it uses, with the values of
 their global `tl.constexpr`. What another name stands for is not in it, so it must be what the
@@ -78,7 +78,7 @@ def _check_defaults(function: Any, arguments: ast.arguments) -> None:
 
 
 def _why_open(name: str, value: Any) -> str | None:
-    """Return what is open of a name, None when the hash or the name itself settles it."""
+    """Return the open part of a name, None if the hash or the name itself settles it."""
     if isinstance(value, tl.constexpr):
         return (
             None if _is_distinguishable(value.value) else f"`{name}` is a constant of an odd value"
@@ -103,7 +103,7 @@ def _is_canonical_module(name: str, module: types.ModuleType) -> bool:
 
 
 def _is_distinguishable(value: Any) -> bool:
-    """Whether no other value is written the same in a hash: `"1"` is written as `1` is."""
+    """Return True if no other value has the same text in a hash: `"1"` and `1` have."""
     if isinstance(value, str):
         names = {"True", "False", "None", "inf", "nan"}
         return value.isidentifier() and value not in names and not hasattr(tl, value)

@@ -33,7 +33,7 @@ _BUILTINS = ("min", "max", "abs", "bool", "int")
 
 
 class NotPlain(Exception):
-    """The heuristic is no plain expression; the message says what of it is not."""
+    """The heuristic is not a plain expression; the message says why."""
 
 
 def place_of(function: Any) -> tuple[str, int]:
@@ -81,7 +81,7 @@ def _text_of(function: types.FunctionType) -> tuple[str, ast.expr]:
 
 
 def _nodes_of(function: types.FunctionType) -> Iterator[ast.Lambda | ast.FunctionDef]:
-    """Yield what of the function's file has its line, and its code where there are several."""
+    """Yield the parts of the function's file at its line, by code if there are several."""
     code = function.__code__
     tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     found = [
@@ -111,7 +111,7 @@ def _is_made_of(code: types.CodeType, node: ast.Lambda | ast.FunctionDef) -> boo
 
 
 class _Rewriting(ast.NodeTransformer):
-    """Puts arguments and constants in the place of what stands for them."""
+    """Replaces names by arguments and constants."""
 
     def __init__(self, parameter: str, function: types.FunctionType) -> None:
         self._parameter = parameter
@@ -119,7 +119,7 @@ class _Rewriting(ast.NodeTransformer):
         self._known = {**outside, **_closure(function)}
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Refuse whatever has no method of its own here."""
+        """Refuse every node type without a method here."""
         text = ast.unparse(node)[:_LONGEST_SHOWN]
         raise NotPlain(f"`{text}` is more than arithmetic, comparisons and choices over arguments")
 
@@ -201,7 +201,7 @@ class _Rewriting(ast.NodeTransformer):
         return _constant(value.value if isinstance(value, tl.constexpr) else value, node)
 
     def _found(self, node: ast.expr) -> Any:
-        """Return what a name, or a name of a module, stands for; _NOTHING where that is unknown."""
+        """Return the value of a name, or of a module's name; _NOTHING if unknown."""
         match node:
             case ast.Name(id=name) if name in self._known:
                 return self._known[name]

@@ -67,7 +67,7 @@ class HiddenOptions:
 
 
 class _Trap:
-    """An attribute that asks when read of an instance; read of the class it is what it was."""
+    """An attribute that asks when an instance reads it; classes read it unchanged."""
 
     def __init__(self, name: str, ask: Any) -> None:
         self._name = name

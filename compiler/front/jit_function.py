@@ -146,7 +146,7 @@ def _default(parameter: Any) -> dict[str, Any]:
     value = parameter.default
     if isinstance(value, tl.constexpr) and _is_plain(value.value):
         return {"literal": ast_source.encode(value), "constexpr": True}
-    # an argument that counts as a number is passed as one; a constant stays the object it is
+    # an argument that counts as a number is passed as one; a constant stays the same object
     is_number = isinstance(value, (int, float)) and not parameter.is_constexpr
     if is_number or _is_plain(value):
         return {"literal": ast_source.encode(value)}
@@ -154,7 +154,7 @@ def _default(parameter: Any) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether tagged JSON says all there is to a value."""
+    """Return whether tagged JSON represents a value completely."""
     if type(value) is tuple:
         return all(_is_plain(item) for item in value)
     plain_types = (type(None), bool, int, float, str)

@@ -44,7 +44,7 @@ class Loaded:
 
     @property
     def is_conclusive(self) -> bool:
-        """Whether all was executed as Python would, no stand-in having had a part in it."""
+        """True if everything was executed as Python would, without any influence of a stand-in."""
         imports_only = all(isinstance(item.error, ImportError) for item in self.dropped)
         return imports_only and not self.assumptions.touches
 
@@ -60,7 +60,7 @@ class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
         """Return the spec of a module that one of the files holds, else `None`.
 
-        The package that stands for the folder itself is there for relative imports.
+        The package of the folder itself exists for relative imports.
         """
         del path, target
         if fullname == self._root:
@@ -169,7 +169,7 @@ def forget_earlier() -> None:
 
 
 def _note(dropped: Dropped, assumptions: Assumptions) -> None:
-    """Say what leaving a statement out assumes, in place of what was noted on its line."""
+    """Report the assumption behind a skipped statement, replacing earlier ones at its line."""
     file = dropped.path.removeprefix(KERNEL_FOLDER)
     others = [item for item in assumptions.made if (item.file, item.line) != (file, dropped.line)]
     assumptions.made[:] = others

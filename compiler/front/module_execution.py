@@ -25,7 +25,7 @@ from compiler.slice.scopes import stored
 MODULE = "user"
 """The name of the module that the posted source is, whatever it imports."""
 _ANSWER_NAME = " answer"
-"""No name of Python's, so that nobody's is hidden."""
+"""Not a valid Python name, so that it hides no other."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class Dropped:
 
 @dataclass(frozen=True)
 class _ExecutionScope:
-    """Where statements are run: the module, its path, its future features, whether in a `try`."""
+    """The context of statements: the module, its path, its future features, whether in a `try`."""
 
     module: types.ModuleType
     path: str
     flags: int
     tried: bool
     is_posted: bool
-    """Whether this is the posted source, not a further file."""
+    """True for the posted source, False for a further file."""
 
 
 class StatementFailed(BaseException):
@@ -119,7 +119,7 @@ class ModuleExecution:
     def _run_one(
         self, statement: ast.stmt, scope: _ExecutionScope, *, loses: Collection[str] | None = None
     ) -> Doubt | None:
-        """Run a statement, and return why what it leaves is in doubt, if it is.
+        """Run a statement, and return the reason if its results are in doubt.
 
         `loses` are the names that are missing when it is left out.
         """
@@ -162,7 +162,7 @@ class ModuleExecution:
                 module.__dict__.pop(name, None)
 
     def _is_tried(self) -> bool:
-        """Return whether a `try` of the user's is around what is executed now."""
+        """Return whether a user's `try` surrounds the current statement."""
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None:
             for first, last in self._tried.get(frame.f_code.co_filename, ()):
@@ -216,7 +216,7 @@ def _dropped(
 
 
 def _with_text(error: BaseException) -> Exception:
-    """Return `error`, or one that says the same where it is none that can be told of."""
+    """Return `error`, or an equivalent one that can be reported."""
     try:
         words = str(error)
     except BaseException as raised:  # noqa: BLE001 - it is the user's own __str__

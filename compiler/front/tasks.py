@@ -1,4 +1,4 @@
-"""The tasks that a child can run, and what a zygote does before it forks."""
+"""The tasks that a child can run, and a zygote's preparation before it forks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Triton's back end reads besides its input: knobs, variables, its own functions.
+"""State that Triton's back end reads besides its input: knobs, variables, its own functions.
 
 A source that changes these changes what `triton.compile` makes in its process. Here the back end
 runs in another process, for any source with equal TTIR, so that such a change is reported, and
@@ -21,7 +21,7 @@ from compiler.back import triton_api
 from compiler.diagnostic import Diagnostic, Failure, Severity, Span, diagnostic, excerpt
 
 State = Mapping[str, Mapping[str, Any]]
-"""By the owner's dotted name, what it has by name."""
+"""Values by the owner's dotted name, then by name."""
 
 _KNOBS = "triton.knobs."
 _COMPILERS = (
@@ -45,7 +45,7 @@ _OPTIONS = {
     "runtime.debug": "debug",
 }
 _OF_FILES = frozenset({"__cached__", "__file__"})
-"""Where a module lies: children are shown other paths than the zygote has."""
+"""The location of a module: children see other paths than the zygote."""
 _ABSENT = object()
 
 
@@ -65,7 +65,7 @@ def knobs_and_variables() -> State:
 
 
 def check(texts: Mapping[str, str]) -> list[Diagnostic]:
-    """Return warnings of what is not `pristine` any more; `texts` are those that ran, by path.
+    """Return warnings about changes from `pristine`; `texts` are the executed ones, by path.
 
     Raises `Failure` (`compile_error`) for what would make other code.
     """

@@ -1,4 +1,4 @@
-"""What a zygote does before it forks, so that a child finds everything in memory.
+"""A zygote's preparation before it forks, so that children find everything in memory.
 
 What a child that does one job after the other lets go of between them.
 """
@@ -35,7 +35,7 @@ def forget() -> None:
 
 
 _caches: list[Any] = []
-"""The `lru_cache`s of our modules: what they hold was made from somebody's text."""
+"""The `lru_cache`s of our modules: their content comes from user texts."""
 
 
 def _found_caches() -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""What the instructions of a kernel do: counted by class, by opcode, and by line of the source.
+"""The instructions of a kernel: counted by class, by opcode, and by line of the source.
 
 Pure text, standard library only.
 """

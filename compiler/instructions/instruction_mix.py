@@ -1,4 +1,4 @@
-"""How many instructions of each kind a kernel has, and which of the user's lines they stem from.
+"""Counts the instructions of a kernel by kind, and by the user's line.
 
 Each instruction is counted once, in the innermost line of the user's on its chain, as the line map
 has it: that of a helper that was inlined, and that of the call where the function is Triton's own.
@@ -54,7 +54,7 @@ class InstructionMix:
         return self.by_class.total()
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is answered: every class at the top, at lines those that occur."""
+        """Return the answer's JSON: every class in the total, at lines those that occur."""
         return {
             "total": self.total,
             "code_bytes": self.code_bytes,
@@ -75,7 +75,7 @@ class InstructionMix:
 
 
 def instruction_mix(stage: str, text: str) -> InstructionMix:
-    """Return what the assembly `text` is made of; `stage` is `sass` or `amdgcn`."""
+    """Return the instruction mix of the assembly `text`; `stage` is `sass` or `amdgcn`."""
     chains = MAPS[stage](text).chains
     found = InstructionMix()
     for line, opcode, kind in ASSEMBLIES[stage](text):
@@ -120,4 +120,4 @@ ASSEMBLIES: Mapping[str, Callable[[str], Iterator[Instruction]]] = {
     "sass": _of_sass,
     "amdgcn": _of_amd,
 }
-"""What reads the instructions of an assembly, by the stage of its text."""
+"""The parser of an assembly's instructions, by stage."""

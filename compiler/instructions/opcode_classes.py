@@ -1,4 +1,4 @@
-"""What an instruction of NVIDIA's or AMD's is for: one class for each opcode, by a reviewed table.
+"""The purpose of NVIDIA's and AMD's instructions: one class for each opcode, in a reviewed table.
 
 The names of SASS are those of NVIDIA's "CUDA Binary Utilities", those of AMD of its instruction set
 manuals. What no table knows is `other`, never a guess.

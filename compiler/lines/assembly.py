@@ -51,13 +51,13 @@ def _registers(line: str) -> tuple[list[str], list[str]]:
     if match is None:
         return [], []
     operands, guard = match["operands"], list(_names(match["guard"] or ""))
-    # what is in brackets is an address, which is read: of copies and barriers it comes first
+    # the address in brackets is read; copies and barriers have it first
     if _WRITES_NONE.match(match["name"]) or operands.startswith("["):
         return [], [*guard, *_names(operands)]
     end = operands.find("}") if operands.startswith("{") else operands.find(",")
     end = end if end >= 0 else len(operands)
     written = list(_names(operands[:end]))
-    # under a guard the value may stay what it was
+    # under a guard the value may stay unchanged
     read = written if guard or _ADDS_TO_WHAT_IT_WRITES.match(match["name"]) else []
     return written, [*guard, *read, *_names(operands[end:])]
 

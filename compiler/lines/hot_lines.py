@@ -1,4 +1,4 @@
-"""Where the time of a kernel goes: what a profiler counted at each instruction, by user's line.
+"""The time of a kernel by user's line: a profiler's counts at each instruction.
 
 A profiler knows instructions by where they lie in the kernel, as `nvdisasm` does. Each instruction
 is counted once, in the innermost line of the user's that it stems from; the lines from which that
@@ -57,7 +57,7 @@ def read_counters(data: bytes) -> list[CountedInstruction]:
 
 @dataclass(slots=True)
 class _Heat:
-    """What one place was counted."""
+    """The counts of one line."""
 
     samples: int = 0
     inclusive_samples: int = 0
@@ -72,7 +72,7 @@ class _Heat:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """One instruction of the disassembly: what it does, and the user's lines it stems from."""
+    """One instruction of the disassembly: its text, and the user's lines behind it."""
 
     opcode: str
     places: Sequence[UserPlace]

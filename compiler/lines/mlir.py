@@ -18,9 +18,9 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _LINE = re.compile(r":(\d+)(?::(\d+))?")
 _DEEPEST = 20
 _MOST_SPOTS = 64
-"""Of one location; what is fused of more keeps the first."""
+"""Limit of one location; of more fused ones the first are kept."""
 _MOST_TRIES = 8
-"""Where the location that ends a line may begin: the last places that look like it."""
+"""The possible starts of the location that ends a line: the last places that look like it."""
 _OPENING, _CLOSING = "([{<", ")]}>"
 
 
@@ -34,7 +34,7 @@ class MlirLocations:
         self._chains: dict[str, Chain] = {}
 
     def resolve(self, words: str) -> Chain:
-        """Return the chain that `words`, the inside of a `loc(...)`, stands for."""
+        """Return the chain for `words`, the inside of a `loc(...)`."""
         if words not in self._chains:
             found = self.spots(words)
             self._chains[words] = tuple(Place(spot.file, spot.line) for spot in found)
@@ -89,7 +89,7 @@ def trailing_location(line: str) -> str | None:
 
 
 def _inside(words: str) -> str:
-    """Return what stands in the bracket that `words` begins with."""
+    """Return the content of the bracket that `words` begins with."""
     for index, depth in _depths(words):
         if depth == 0:
             return words[1:index]

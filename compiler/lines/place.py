@@ -1,4 +1,4 @@
-"""Where a line of an artifact comes from: places in source files, innermost inlined call first.
+"""The source location of an artifact's line: places in files, innermost inlined call first.
 
 Constants that a pass pulled together, and instructions that LLVM merged from several lines, have no
 location of their own: they get the place where they are first used, as who reads the user's line
@@ -33,7 +33,7 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class LineMap:
-    """What one artifact tells: a chain for each line that has one, and which lines hold code.
+    """The line map of one artifact: a chain for each line that has one, and the lines with code.
 
     Lines are 1-based lines of the artifact. `operations` are those that could have a chain.
     """
@@ -62,6 +62,6 @@ def with_first_uses(
         if number not in found and result is not None and result[1] in used:
             found[number] = used[result[1]]
         if number in found:
-            # upwards, so that what is left in the end is the first use
+            # upwards, so that the first use remains in the end
             used.update(dict.fromkeys(_VALUE.findall(line), found[number]))
     return found

@@ -1,4 +1,4 @@
-"""A value that is shown while a kernel runs on the CPU device, as its IR tells it."""
+"""A value that is shown while a kernel runs on the CPU device, as described by its IR."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compiler.lines.place import Spot
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One value that is shown: where it is made, by which operation, and what it is.
+    """One shown value: its line, its operation, and its type.
 
     `name` is the user's, "" where there is none and where this is only a part of what has one.
     `dtype` is in Triton's spelling, `shape` that of one program's tile; () for scalars.

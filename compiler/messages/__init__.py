@@ -1,4 +1,4 @@
-"""What a worker and its children say to each other about compilations.
+"""Messages between a worker and its children about compilations.
 
 Standard library only: children run under the Python of any toolchain.
 """

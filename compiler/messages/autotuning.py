@@ -1,4 +1,4 @@
-"""What is asked of children about a kernel's autotuner, and what they report of it.
+"""Orders to children about a kernel's autotuner, and their reports.
 
 Standard library only.
 """
@@ -14,9 +14,9 @@ from compiler.messages.orders import Order
 from compiler.target import Target
 
 MOST_CONFIGS = 10_000
-"""The most variants that a sweep may have: no more configurations are told."""
+"""The maximum number of variants in a sweep: further configurations are not reported."""
 CONFIG_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg")
-"""What of a `triton.Config` is no parameter of the kernel."""
+"""Attributes of a `triton.Config` that are not parameters of the kernel."""
 PRUNING_HOOKS = ("early_config_prune", "perf_model")
 """By which `prune_configs_by` leaves configurations out."""
 
@@ -67,7 +67,7 @@ class HeuristicReport:
 
 @dataclass(frozen=True, kw_only=True)
 class AutotuneReport:
-    """What a kernel's decorators try and set when it is launched.
+    """The effects of a kernel's decorators at a launch.
 
     `line` is that of the kernel's `def`; `hooks` are those of the autotuner that user code gave it,
     by Triton's names. `configs` are cut off, `config_count` is not. `source_hash` is what Triton

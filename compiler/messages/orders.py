@@ -16,7 +16,7 @@ from compiler.target import Target
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What one child is to do; the bytes that it works on are the body of the frame."""
+    """The task of one child; its input bytes are the body of the frame."""
 
     task: ClassVar[str]
     profile: ClassVar[str]
@@ -32,12 +32,12 @@ class IrBounds:
     size_bytes: int = 16 << 20
     operations: int = 200_000
     tensor_elements: int = 1 << 20
-    """Of one tensor; the default is Triton's own TRITON_MAX_TENSOR_NUMEL."""
+    """Limit of one tensor; the default is Triton's own TRITON_MAX_TENSOR_NUMEL."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SliceOrder(Order):
-    """Find the kernel of a source, and what of the text can matter to it.
+    """Find the kernel of a source, and the parts of the text that can affect it.
 
     `functions` are those that constexprs pass to the kernel. With `inspect` no kernel is chosen and
     no slice is made: facts only. With `tuned`, what acts at launch (autotuning, heuristics) and all
@@ -127,7 +127,7 @@ class BackOrder(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class PostedOrder(BackOrder):
-    """Lower IR as somebody posted it; its own text comes back as `stage`."""
+    """Lower posted IR; its own text is returned as `stage`."""
 
     task = "posted"
     stages = BackOrder.stages | FrontOrder.stages
@@ -136,7 +136,7 @@ class PostedOrder(BackOrder):
 
 @dataclass(frozen=True, kw_only=True)
 class PassesOrder(BackOrder):
-    """Lower IR once more, and tell what each pass makes of it."""
+    """Lower IR again, and report the result of each pass."""
 
     task = "passes"
     stages = frozenset({"passes"})
@@ -144,7 +144,7 @@ class PassesOrder(BackOrder):
 
 @dataclass(frozen=True, kw_only=True)
 class NumpyOrder(Order):
-    """Tell the IR of `stage` in NumPy.
+    """Translate the IR of `stage` to NumPy.
 
     `files` are the user's texts by path, for comments; `parameters` the names of those that the
     kernel is launched with.
@@ -164,7 +164,7 @@ class NumpyOrder(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class LogOrder(Order):
-    """Find the diagnostics in what a compiler wrote to standard error at `stage`.
+    """Find the diagnostics in a compiler's standard error at `stage`.
 
     `files` are texts by path; `ir`, where there is some, is the TTGIR that was being lowered.
     """
@@ -237,7 +237,7 @@ class DiffOrder(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class HotLinesOrder(Order):
-    """Say which lines of the source what a profiler counted belongs to; `sizes`: as above.
+    """Map a profiler's counts to lines of the source; `sizes`: as above.
 
     The parts are cubin, ptx where there is one, and `counters`. `entry` is the kernel's name.
     """

@@ -1,4 +1,4 @@
-"""What children report of their tasks. Standard library only.
+"""Reports of children on their tasks. Standard library only.
 
 The worker reads it again with bounds (`worker/compile/reports.py`): a child that ran user code may
 report anything.
@@ -25,7 +25,7 @@ class BlockLocations:
 
 @dataclass(frozen=True, kw_only=True)
 class SliceReport:
-    """The slice of a kernel, and what the text says of all kernels (`facts`, by `kernels`).
+    """The slice of a kernel, and facts about all kernels from the text (`facts`, by `kernels`).
 
     `files` are those to execute beside the slice. `touched` names, by line, what of the kernel's a
     statement certainly changes. `whole` says that nothing was cut away; `opinion` is a text to
@@ -46,7 +46,7 @@ class SliceReport:
 
 @dataclass(frozen=True, kw_only=True)
 class AskedParameter:
-    """What Triton sees in one parameter of a function.
+    """Triton's view of one parameter of a function.
 
     `annotation` is that which Triton derived: a type, something with `constexpr`, or null.
     """
@@ -71,7 +71,7 @@ class ParametersReport:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontReport:
-    """What a front end made of a kernel, its stages apart.
+    """The front end's result for a kernel, except for its stages.
 
     `language` is what the back end begins with, `parameters` are those of the run time,
     `constexprs` the defaults that were used. `conclusive`: nothing stood in for anything while the
@@ -91,7 +91,7 @@ class FrontReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Lowered:
-    """What is known of a kernel at one stage: Triton's metadata, and the resources it takes."""
+    """Facts about a kernel at one stage: Triton's metadata, and its resources."""
 
     metadata: dict[str, Any]
     resources: dict[str, int] | None
@@ -99,7 +99,7 @@ class Lowered:
 
 @dataclass(frozen=True, kw_only=True)
 class BackReport:
-    """What was learnt of a kernel on its way down, by the stage to end with."""
+    """Facts about a kernel found during the lowering, by the stage to end with."""
 
     facts: dict[str, Lowered]
     timings_ms: dict[str, float]
@@ -124,7 +124,7 @@ class CacheKeyReport:
 
 @dataclass(frozen=True, kw_only=True)
 class LogReport:
-    """What a compiler complained of in its log."""
+    """A compiler's complaints in its log."""
 
     diagnostics: list[Diagnostic]
 
@@ -140,7 +140,7 @@ class LanguageName:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolchainReport:
-    """What a toolchain is; `options` are those that anybody may set, by backend and name.
+    """The description of a toolchain; `options` are the safe ones, by backend and name.
 
     `language` only says what its users may write: nothing depends on it, and no id has it in it.
     """

@@ -15,14 +15,14 @@ from compiler.messages.orders import Order
 Send = Callable[[dict[str, Any], bytes], None]
 """Sends a frame of the present job: a header and bytes."""
 Task = Callable[[dict[str, Any], bytes, Send], dict[str, Any]]
-"""What a child runs: it is given a frame's header and body, and returns the last frame's header."""
+"""A child's program: it gets a frame's header and body, and returns the last frame's header."""
 
 _Order = TypeVar("_Order", bound=Order)
 _Record = TypeVar("_Record")
 
 
 def task_of(kind: type[_Order], run: Callable[[_Order, bytes, Send], object]) -> tuple[str, Task]:
-    """Return the name of the task that takes orders of this kind, and what the child runs.
+    """Return the name of the task for orders of this kind, and the child's program.
 
     `run` returns a report, None where all that there is to report was sent.
     """
@@ -41,7 +41,7 @@ def header_of(order: Order) -> dict[str, Any]:
 
 
 def members_of(record: Any) -> dict[str, Any]:
-    """Return what a record says, as JSON has it."""
+    """Return a record as JSON."""
     return {item.name: _plain(getattr(record, item.name)) for item in fields(record)}
 
 

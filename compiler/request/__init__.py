@@ -1,1 +1,1 @@
-"""A compilation as it is asked for: read, measured, and resolved against a toolchain."""
+"""Compile requests: parsed, measured, and resolved against a toolchain."""

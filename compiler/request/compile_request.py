@@ -1,6 +1,6 @@
 """The body of POST /v1/compilations, as it is written on the wire.
 
-Shape and types only; what the values mean is resolved in `resolution`.
+Shape and types only; `resolution` resolves the meaning of the values.
 """
 
 from typing import Annotated, Any, Literal, TypeAlias
@@ -14,7 +14,7 @@ from compiler.target import TARGET_PATTERN
 
 MAX_TIMEOUT_S = 600
 MAX_TEXT_CHARS = 64 << 20
-"""Of a source, a file or IR, whatever a deployment allows; its settings allow less."""
+"""Limit of a source, a file or IR in any deployment; its settings allow less."""
 MAX_FILES = 4096
 MAX_PATH_CHARS = 1024
 MAX_OPTIONS = 64
@@ -65,7 +65,7 @@ FILES_SCHEMA: dict[str, Any] = {
 Json: TypeAlias = Any
 """A value as JSON says it, for what reads it to check; pydantic would copy each item of it."""
 Name = Annotated[str, Field(max_length=MAX_NAME_CHARS)]
-"""Of a parameter, an option or an axis."""
+"""Name of a parameter, an option or an axis."""
 Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
 Files = Annotated[
     dict[Annotated[str, Field(max_length=MAX_PATH_CHARS)], Text],

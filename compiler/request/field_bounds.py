@@ -1,4 +1,4 @@
-"""How many members and items a request may have in each of its parts, looked at before the items.
+"""The maximum numbers of members and items in each part of a request, checked before the items.
 
 pydantic reads what is in an object before it counts it, and keeps an error for each part that is
 wrong. So this goes first, by the maxima that the models' own fields state.
@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from compiler.rejection import FieldError, RequestRejected, pointer
 
 MOST_UNKNOWN = 16
-"""Members of one object that may be unknown; each is an error with a guess at what was meant."""
+"""The number of reported unknown members of an object; each error has a suggestion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class _Members:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """Of one value, by what it turns out to be; None: nothing of that kind is looked at."""
+    """Limits of one value by its type; None: this type is not checked."""
 
     items: _Items | None = None
     members: _Members | type[BaseModel] | None = None

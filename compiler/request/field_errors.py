@@ -1,4 +1,4 @@
-"""What pydantic says of a request's fields, as errors of it with a hint at what was meant.
+"""Converts pydantic's errors of a request's fields to our own, with suggestions.
 
 Work that it makes is bounded by the errors that are answered, whatever was posted.
 """
@@ -40,7 +40,7 @@ def _fault(
 
 
 class _Guesses:
-    """What was meant by the first unknown fields of a request; each guess takes its time."""
+    """Suggestions for the first unknown fields of a request; each one takes time."""
 
     def __init__(self, model: type[BaseModel]) -> None:
         self._model = model

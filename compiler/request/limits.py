@@ -1,6 +1,6 @@
-"""How large the parts of a request may be, each with a name that an error and a setting share.
+"""The maximum sizes of a request's parts, each with a name that errors and settings share.
 
-Sizes only: what the parts mean is resolved in `resolution`.
+Sizes only: `resolution` resolves the meaning of the parts.
 """
 
 import json
@@ -14,7 +14,7 @@ from compiler.request.compile_request import CompileRequest
 from compiler.request.signature import positions
 
 _FAR = 4
-"""Times its limit, where a value is so long that its length is not told."""
+"""Multiple of its limit beyond which a value's length is not reported."""
 
 
 class RequestTooLarge(RequestRejected):
@@ -25,18 +25,18 @@ class RequestTooLarge(RequestRejected):
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Of one compilation, or program; sizes are of UTF-8."""
+    """Limits of one compilation, or program; sizes are of UTF-8."""
 
     source_bytes: int = 1 << 20
     ir_bytes: int = 4 << 20
     files: int = 64
     program_files: int = 512
-    """Of a program, which may bring its package."""
+    """Limit of a program, which may include its package."""
     files_bytes: int = 4 << 20
-    """Of all files together."""
+    """Limit of all files together."""
     parameters: int = 256
     specialization_bytes: int = 64 << 10
-    """Of signature, hints, constexprs and specialization_data, each of them, as JSON."""
+    """Limit of signature, hints, constexprs and specialization_data, each of them, as JSON."""
 
 
 def check(request: CompileRequest | InspectRequest, limits: RequestLimits) -> None:
@@ -90,7 +90,7 @@ def _check_json_size(at: str, name: str, value: Any, limit: int) -> None:
 
 
 def _is_longer(value: Any, limit: int) -> bool:
-    """Return whether the JSON of `value` is longer than about so many bytes."""
+    """Return whether the JSON of `value` is longer than about `most` bytes."""
     size, left = 0, [value]
     while left and size <= limit:
         item = left.pop()

@@ -1,4 +1,4 @@
-"""Compile options checked against what a toolchain offers: a whitelist, typed, with ranges.
+"""Checks compile options against a toolchain's: a whitelist, typed, with ranges.
 
 Nothing unknown is dropped and nothing outside of the table reaches the compiler. A front end does
 not see the options that only back ends read, so that one result serves all their values. One that
@@ -73,7 +73,7 @@ def resolve_options(
 
 
 def misfit(value: Any, spec: OptionSpec) -> str | None:
-    """Say what is wrong with `value` of an option, or None."""
+    """Return the error of an option's `value`, or None."""
     if value is None and spec.default is None:
         return None
     # bool is an int to Python, but not to a reader of JSON

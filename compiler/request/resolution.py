@@ -1,4 +1,4 @@
-"""From what was posted to what will be compiled: defaults filled in, everything checked, keyed.
+"""Resolves a request: fills defaults in, checks everything, and computes the key.
 
 Pure: the same request and toolchain give the same job. The source is never parsed here.
 """
@@ -96,7 +96,7 @@ def _with_key(parts: dict[str, Any], timeout_s: float) -> CompileJob:
 
 
 def read_specialization(request: CompileRequest) -> JitData:
-    """Return what a request says of the kernel's parameters, in either form.
+    """Return a request's values for the kernel's parameters, in either form.
 
     Raises RequestRejected.
     """

@@ -28,7 +28,7 @@ from compiler.type_name import MAX_TYPE_CHARS, UnknownType, canonical_type
 
 MAX_PARAMETERS = 1024
 MOST_ERRORS = 50
-"""Of one part of a request; finding what was meant takes its time."""
+"""Limit for one part of a request; finding suggestions takes time."""
 
 _SUFFIXES = {hint: suffix for suffix, hint in SUFFIX_HINTS.items()}
 _MAX_SIGNATURE_CHARS = 1 << 16
@@ -67,7 +67,7 @@ def parse_specialization(
 
 
 def _check_sizes(signature: Any, hints: dict[str, Any], constexprs: dict[str, Any]) -> None:
-    """Refuse what is far too large before looking at every item of it."""
+    """Refuse values that are far too large before looking at every item."""
     types = signature if isinstance(signature, dict) else {}
     for name, entries in ("signature", types), ("hints", hints), ("constexprs", constexprs):
         if len(entries) > MAX_PARAMETERS:
@@ -97,7 +97,7 @@ def _parse_names(
         if not name.isidentifier():
             at = pointer("signature", name)
             errors.append(FieldError(at, f"{shown(name)} is not a parameter name"))
-        elif written != "constexpr":  # as Triton writes it; the value stands in `constexprs`
+        elif written != "constexpr":  # Triton's spelling; the value is in `constexprs`
             is_short = isinstance(written, str) and len(written) <= MAX_TYPE_CHARS
             if not (is_short and (parameter := _usual_type(written))):
                 parameter = _collect(errors, _parse_type, written, pointer("signature", name))
@@ -108,7 +108,7 @@ def _parse_names(
 
 @lru_cache(maxsize=1024)
 def _usual_type(written: str) -> SpecializedParameter | None:
-    """Return what a right type says, and remember it; None for a wrong one."""
+    """Return and cache the parsed form of a valid type; None for an invalid one."""
     with suppress(RequestRejected):
         return _parse_type(written, "")
     return None

@@ -22,13 +22,13 @@ AT = "/specialization_data"
 _DTYPES = frozenset(name for name in SCALARS if name[0] not in "iu") | frozenset(
     "int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 )
-"""How dtypes are spelt as constants, which nothing tells apart from strings."""
+"""Spellings of dtypes as constants, which look like strings."""
 _HINTS = {("tt.divisibility", 16): "divisible_by_16", ("tt.pointer_range", 32): "pointer_range_32"}
 
 
 @dataclass(frozen=True, slots=True)
 class JitData:
-    """What the data says; `options` are all that `backend` had, not only those that we offer."""
+    """The content of the data; `options` are all those of `backend`, not only the offered ones."""
 
     specialization: Specialization
     kernel: str | None = None

@@ -1,4 +1,4 @@
-"""The slice: what of a source can matter to its kernel, found from its syntax tree alone.
+"""The slice: the parts of a source that can affect its kernel, found from its syntax tree alone.
 
-Nothing here executes or imports what a user wrote. Standard library only, without Triton.
+Nothing here executes or imports user code. Standard library only, without Triton.
 """

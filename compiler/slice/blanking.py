@@ -41,7 +41,7 @@ class SliceReach:
 
 
 def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> SliceReach:
-    """Return what the names `roots` reach, and every statement that can change it."""
+    """Return the values reachable from the names `roots`, and statements that can change them."""
     search = Search(outline, effects)
     own = search.needed(roots)
     search.run()

@@ -1,4 +1,4 @@
-"""Which names of a source surely stand for what its text says; constants in it, as tagged JSON.
+"""Names of a source with certain values by its text; constants in it, as tagged JSON.
 
 Triton decides from the objects that a parameter's annotation and default are. The text tells them
 only where a name is bound once, where all can see it; of all else this says nothing. Nothing is
@@ -62,7 +62,7 @@ def constant_json(node: ast.expr | None, aliases: Aliases) -> dict[str, Any] | N
 
 
 def is_plain(node: ast.expr) -> bool:
-    """Return whether a value is written without any name: what it is cannot depend on any."""
+    """Return whether a value is written without any name, so that it depends on none."""
     return not any(isinstance(part, (ast.Name, ast.Attribute)) for part in ast.walk(node))
 
 
@@ -127,7 +127,7 @@ def _imported_as(node: ast.expr, aliases: Aliases, steps: int) -> str | None:
 
 
 class _Bindings:
-    """How often each name is bound anywhere, and how at the top level."""
+    """The number of bindings of each name anywhere, and at the top level."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.count = Counter(name for node in ast.walk(tree) for name in _bound(node))

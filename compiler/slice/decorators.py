@@ -63,7 +63,7 @@ def left_out(
 
 
 def is_foreign_decorator(tree: ast.Module, files: Mapping[str, str]) -> Callable[[ast.expr], bool]:
-    """Return what tells whether a decorator comes from a module that is not here."""
+    """Return a function that tells whether a decorator comes from a missing module."""
     known = dict(imports(tree.body))
     here = stored(tree.body, imports=False)
 

@@ -1,4 +1,4 @@
-"""Which statements can change what a kernel sees: the rule that a slice stands on.
+"""Statements that can affect a kernel: the rule behind slices.
 
 A statement may be left out only when nothing it runs can reach an object that the kernel reaches.
 What cannot be decided counts as an effect. Reads syntax only;
@@ -37,7 +37,7 @@ _STATELESS = frozenset(
      "itertools", "collections", "operator", "numbers", "string", "textwrap", "copy", "struct",
      "contextlib", "types", "fractions", "bisect", "heapq", "__future__", "time", "datetime"}
 )  # fmt: skip
-"""Of the standard library: calls of these change nothing but what they are given."""
+"""Functions of the standard library that change only their arguments."""
 
 _ALWAYS_SEEN = frozenset({"triton", "os", "sys", "warnings"})
 """Modules that Triton itself looks into, whatever the kernel does."""
@@ -56,7 +56,7 @@ _INERT_OF_TRITON = frozenset(
 
 
 class Effects:
-    """What the statements of one module can do to the objects of its names."""
+    """The possible effects of one module's statements on the objects of its names."""
 
     def __init__(self, outline: Outline, aliases: Aliases, files: Collection[str]) -> None:
         self._kinds = Kinds(outline, aliases)
@@ -68,11 +68,11 @@ class Effects:
 
     @property
     def imported(self) -> Mapping[str, Imported]:
-        """What each name was imported as, for names that nothing else binds."""
+        """The imports behind names that nothing else binds."""
         return self._kinds.imported
 
     def kind(self, name: str) -> Kind:
-        """Return what a name stands for."""
+        """Return the value of a name."""
         return self._kinds.kind(name)
 
     def is_foreign(self, known: Imported) -> bool:
@@ -89,11 +89,11 @@ class Effects:
         return has_module(self._files, *mention.path)
 
     def run_by(self, unit: Unit) -> list[Mention]:
-        """Return what running a unit mentions itself, what it defines only if that may be run."""
+        """Return the mentions of running a unit, with those of its definitions if they may run."""
         return [*unit.mentions] if self.may_call(unit) else unit.reading.now
 
     def may_call(self, unit: Unit) -> bool:
-        """Return whether what a unit defines may be called at once, by a decorator or a base."""
+        """Return whether a unit's definition may be called at once, by a decorator or a base."""
         if not unit.defines or unit.reading.uses_own:
             return True
         return any(
@@ -110,7 +110,7 @@ class Effects:
         return known is None or known.root == "enum" or self.is_posted(known)
 
     def follow(self, mentions: Iterable[Mention]) -> list[Mention]:
-        """Return `mentions`, and all that what they call of the file mentions."""
+        """Return `mentions`, and those of all their callees in the file."""
         found, left = [], list(mentions)
         followed: set[str] = set()
         units: set[int] = set()

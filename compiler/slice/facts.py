@@ -1,4 +1,4 @@
-"""What a kernel's text alone says of it: parameters, autotune configurations, heuristics, calls.
+"""Facts about a kernel from its text alone: parameters, configurations, heuristics, calls.
 
 `sure` is false where the text cannot tell what Triton will see in the parameters: then the facts
 are only what it looks like, and `parameters` asks the function itself.
@@ -23,7 +23,7 @@ _PLAIN_STRING = re.compile(r"(?:const )?\**k?(?:tl\.)?\w+ ?\**")
 
 @dataclass(frozen=True)
 class JitFunction:
-    """A jit function that stands in the text, by the name it is launched by."""
+    """A jit function in the text, by the name that launches it."""
 
     name: str
     node: ast.FunctionDef

@@ -1,4 +1,4 @@
-"""Whether executing a source would run any code of its author, judged by its syntax alone.
+"""Decides by its syntax alone whether executing a source would run any code of its author.
 
 A text is inert when it only imports, defines functions, and gives names to plain values: then what
 a module holds afterwards follows from the text, and no code of the user's could have changed it.
@@ -22,7 +22,7 @@ CANONICAL: Mapping[str, frozenset[str]] = {
     "gl": frozenset({"triton.experimental.gluon.language"}),
     "ttgl": frozenset({"triton.experimental.gluon.language"}),
 }
-"""What these names stand for, and may only stand for: calls are known by them."""
+"""The only allowed meanings of these names, by which calls are recognised."""
 
 _CALLED = frozenset(
     {

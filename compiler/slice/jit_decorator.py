@@ -45,7 +45,7 @@ class JitDecorator:
 
 
 class Aliases:
-    """What each name of a module stands for, as far as its imports and `x = triton.jit` say."""
+    """The meaning of each name of a module, as far as its imports and `x = triton.jit` show."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree

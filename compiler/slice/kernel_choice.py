@@ -73,7 +73,7 @@ def unknown_kernel(
 
 
 def nested(outline: Outline, aliases: Aliases) -> dict[str, str]:
-    """Return the jit functions that are no names of the module, and what each is made inside.
+    """Return the jit functions that are not names of the module, each with its enclosing function.
 
     One of a class is named `Class.kernel`, one of a function `kernel`.
     """

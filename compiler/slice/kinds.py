@@ -1,6 +1,6 @@
-"""What each name of a module is bound to (function, constant, module …), by all that bind it.
+"""The kind of each name of a module (function, constant, module …), from all its bindings.
 
-Reads syntax only. What is not certain is `OTHER`.
+Reads syntax only. Uncertain names are `OTHER`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ DTYPES = frozenset(
      "float8e4nv", "float8e4b15", "float8e4b8", "float8e5b16", "float16", "bfloat16", "float32",
      "float64", "pi32_t", "void"}
 )  # fmt: skip
-"""What `triton.language` has of types, which nobody can change."""
+"""The types of `triton.language`, which cannot be changed."""
 
 
 _MOST_ON_A_LINE = 20
 
 
 class Kind(Enum):
-    """What a name stands for, as far as all statements that bind it say."""
+    """The meaning of a name, as far as all statements that bind it show."""
 
     IMMUTABLE = auto()
     CONSTEXPR = auto()
@@ -46,7 +46,7 @@ class Kinds:
         self.binding: dict[str, list[Unit]] = {}
         """The units that bind a name when they are run."""
         self.later_binds: dict[str, set[str]] = {}
-        """What calling what a name stands for may bind, by `global`."""
+        """The global names that calling a name's value may bind."""
         self._rebound: set[str] = set()
         for unit in outline.units:
             for name in unit.binds:
@@ -59,12 +59,12 @@ class Kinds:
 
     @cached_property
     def _any_name_may_come(self) -> bool:
-        """Whether a star import can bind any name to anything."""
+        """True if a star import can bind any name to anything."""
         return any(star_imports(unit) for unit in self._outline.units)
 
     @cached_property
     def imported(self) -> Mapping[str, Imported]:
-        """What each name was imported as, for names that nothing else binds."""
+        """The imports behind names that nothing else binds."""
         found: dict[str, Imported | None] = {}
         for unit in self._outline.units:
             origins: dict[str, set[Imported]] = {}
@@ -78,7 +78,7 @@ class Kinds:
         return {n: v for n, v in found.items() if v is not None and n not in self._rebound}
 
     def kind(self, name: str) -> Kind:
-        """Return what a name stands for."""
+        """Return the value of a name."""
         known = self._kinds.get(name)
         if known is None:
             self._kinds[name] = Kind.OTHER  # while it is being asked: a name made of itself

@@ -1,4 +1,4 @@
-"""What one top-level statement binds and mentions, and how, from its syntax tree alone.
+"""The names that one top-level statement binds and mentions, from its syntax tree alone.
 
 Scopes are Python's own: what a function, a lambda or a comprehension binds is not the module's.
 Decides nothing; `effects` does.
@@ -41,7 +41,7 @@ _UNFOLLOWED = frozenset(
 
 
 def read(statement: ast.stmt, *, annotations: bool = True) -> Reading:
-    """Return what a top-level statement binds and mentions.
+    """Return the names that a top-level statement binds and mentions.
 
     `annotations` tells that they are evaluated: no `from __future__ import annotations`.
     """
@@ -56,7 +56,7 @@ class _Reader:
         self._evaluates_annotations = evaluates_annotations
         self._scopes = ScopeStack()
         self._calls = 0
-        """How many function bodies the node is in, which run later."""
+        """The number of function bodies around the node, which run later."""
         self._unsure = 0
 
     def visit(self, node: ast.AST) -> None:
@@ -85,7 +85,7 @@ class _Reader:
         self._mention("", "opaque", (what,))
 
     def _bind(self, name: str) -> None:
-        """Note a binding of the module's: at the top, or of what a function declared global."""
+        """Record a binding of the module: at the top level, or of a name declared global."""
         if self._scopes.binds_module(name):
             (self.reading.later_binds if self._calls else self.reading.binds).add(name)
 
@@ -293,6 +293,6 @@ _VISITING |= {getattr(ast, name): how for name, how in _LATER.items() if hasattr
 
 
 def mentioned(statement: ast.stmt) -> frozenset[str]:
-    """Return the module-level names that running `statement`, or calling what it makes, reads."""
+    """Return the module-level names read by running `statement`, or by calling its result."""
     found = read(statement)
     return frozenset(mention.name for mention in (*found.now, *found.later))

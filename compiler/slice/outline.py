@@ -23,9 +23,9 @@ class Unit:
     last_line: int
     reading: Reading
     left_out: list[LeftOut] = field(default_factory=list)
-    """Decorators that are blanked; `reading` does not have what they mention."""
+    """Decorators that are blanked; `reading` lacks their mentions."""
     unread: list[Mention] = field(default_factory=list)
-    """What these mention."""
+    """The mentions of these decorators."""
 
     @property
     def binds(self) -> set[str]:
@@ -34,13 +34,13 @@ class Unit:
 
     @property
     def mentions(self) -> Iterator[Mention]:
-        """All that running it, and calling what it defines, mentions."""
+        """All mentions of running it, and of calling its definitions."""
         yield from self.reading.now
         yield from self.reading.later
 
     @property
     def defines(self) -> bool:
-        """Whether it only defines a function or a class, whose body runs when it is used."""
+        """True if it only defines a function or a class, whose body runs when it is used."""
         return all(isinstance(node, _DEFINITIONS) for node in self.nodes)
 
 
@@ -94,7 +94,7 @@ def outline(
 
 
 def _running(node: ast.stmt, left_out: Sequence[LeftOut], *, imported: bool) -> ast.stmt:
-    """Return what of a statement is run when the module is imported."""
+    """Return the parts of a statement that run when the module is imported."""
     if left_out:
         unread = [item.node for item in left_out]
         bare = copy.copy(node)

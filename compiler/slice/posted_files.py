@@ -1,4 +1,4 @@
-"""Which of a request's further files a source imports, and the jit functions it takes from them.
+"""The further files of a request that a source imports, and the jit functions taken from them.
 
 As far as their texts say: reads syntax only, executes nothing.
 """
@@ -20,7 +20,7 @@ PACKAGE = "kernel"
 _BESIDE = "here"
 _RELATIVE = re.compile(r"\bfrom[\s\\]*\.")
 _BY_NAME = ("importlib", "__import__", "exec", "eval", "sys.modules", "pkgutil", "runpy")
-"""What a text that imports modules by names that it computes must mention."""
+"""The names that a text must mention to import modules by computed names."""
 
 
 def reached_files(text: str, files: Mapping[str, str]) -> dict[str, str]:
@@ -43,7 +43,7 @@ def reached_files(text: str, files: Mapping[str, str]) -> dict[str, str]:
 
 
 def source_folder(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the folder that `text` must stand in for its relative imports to find `files`.
+    """Return the folder of `text` in which its relative imports find `files`.
 
     The source is posted without a path; `from ..words import f` finds `package/words.py` from any
     folder of `package`. Where nothing tells, it stands beside the uppermost files: `()`.
@@ -99,7 +99,7 @@ def package_of(text: str, files: Mapping[str, str], root: str = PACKAGE) -> str:
 
 
 def _found(nodes: list[ast.ImportFrom], folder: tuple[str, ...], files: Mapping[str, str]) -> int:
-    """Return how many imports find a file when they stand in `folder`."""
+    """Return the number of imports that find a file from `folder`."""
     modules = (_modules(node, folder) for node in nodes if node.level <= len(folder) + 1)
     return sum(any(_file_of(module) & files.keys() for module in names) for names in modules)
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Imported:
-    """What a name was imported as: `from triton.math import exp` is `triton`, `math.exp`."""
+    """The origin of an imported name: `from triton.math import exp` is `triton`, `math.exp`."""
 
     root: str
     path: tuple[str, ...]
@@ -25,7 +25,7 @@ class Imported:
 
 
 def imports(body: Iterable[ast.stmt]) -> Iterator[tuple[str, Imported]]:
-    """Yield what the imports among statements, and in blocks of theirs, bind."""
+    """Yield the names that imports among statements, and in their blocks, bind."""
     for node in body:
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -80,7 +80,7 @@ class Mention:
 
 @dataclass
 class Reading:
-    """What a statement does to its module when it is run (`now`), and when called (`later`)."""
+    """A statement's effects on its module when it runs (`now`), and when called (`later`)."""
 
     binds: set[str] = field(default_factory=set)
     later_binds: set[str] = field(default_factory=set)
@@ -88,7 +88,7 @@ class Reading:
     later: list[Mention] = field(default_factory=list)
     raises: bool = False
     uses_own: bool = False
-    """Whether a class body reads what it defines itself, such as a decorator of its methods."""
+    """True if a class body reads its own definitions, such as a decorator of its methods."""
 
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

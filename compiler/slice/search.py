@@ -30,12 +30,12 @@ class Search:
         self._effects = effects
         self.kept: set[int] = set()
         self.names: set[str] = set()
-        """What the kernel, and what is run for it, looks up."""
+        """The names that the kernel, and code executed for it, look up."""
         self._seen: set[str] = set()
         """These, and what kept statements bind besides: it may share objects with them."""
         self._roots: set[str] = set()
         self._dirty: set[str] = set()
-        """Names by which something can be run that touches what is seen."""
+        """Names through which code can run that touches relevant names."""
         self._marked: set[tuple[int, bool]] = set()
         self._to_need: list[str] = []
         self._to_see: list[str] = []
@@ -65,7 +65,7 @@ class Search:
                 self._spread(self._to_dirty.pop())
 
     def is_touched_by(self, closure: Sequence[Mention]) -> bool:
-        """Return whether running something can change what is kept, by all that it mentions."""
+        """Return whether running something can change a kept value, by all its mentions."""
         if self._effects.later_binds(closure) & self._seen:
             return True
         return any(self._effects.touches(m, self._seen, self._roots) for m in closure)
@@ -116,7 +116,7 @@ class Search:
             self._to_see.append(name)
 
     def _see(self, name: str) -> None:
-        """Mark whoever touches what a name stands for, and keep whoever binds it."""
+        """Mark all units that touch a name's value, and keep those that bind it."""
         self._mark_touching(name)
         for unit in self._effects.binding(name):
             self._keep(unit)
@@ -134,7 +134,7 @@ class Search:
                 self._mark(unit, now=now)
 
     def _mark(self, unit: Unit, *, now: bool) -> None:
-        """Note that a unit touches what is seen: when it is run, or when what it defines is."""
+        """Record that a unit touches a relevant name: when it runs, or when its definition does."""
         if (id(unit), now) in self._marked:
             return
         self._marked.add((id(unit), now))
@@ -145,7 +145,7 @@ class Search:
         self._to_dirty += fresh
 
     def _spread(self, name: str) -> None:
-        """Mark whoever may run what a name stands for."""
+        """Mark all units that may run a name's value."""
         is_kernel = self._effects.kind(name) is Kind.KERNEL
         for unit, mention, now in self._uses.get(name, []):
             if not (is_kernel and mention.how == "launch"):
@@ -184,7 +184,7 @@ class Search:
 
 
 def _mentions(unit: Unit) -> Iterable[tuple[Mention, bool]]:
-    """Yield what a unit mentions, and whether running it does (or calling what it defines)."""
+    """Yield a unit's mentions, and whether running it mentions them (or calling its definition)."""
     for mention in unit.reading.now:
         yield mention, True
     for mention in unit.reading.later:

@@ -184,7 +184,7 @@ def _touched(found: blanking.SliceReach) -> dict[str, list[str]]:
 def _assumption_report(
     source: _Source, found: blanking.SliceReach | None, units: list[Unit]
 ) -> dict[str, list[Any]]:
-    """Return the assumptions of what is left out, and a warning for each."""
+    """Return the assumptions about omitted statements, and a warning for each."""
     made = _assumptions(source, found, units)
     spans = [(Span(USER_FILE, line), message) for line, message in made]
     return {
@@ -224,7 +224,7 @@ def _assumptions(
 
 
 def _is_made_here(kernel: str | None, source: _Source) -> bool:
-    """Return whether a kernel is a jit function of the text, or what a name of it stands for."""
+    """Return whether a kernel is a jit function of the text, or the value of one of its names."""
     if kernel in {function.name for function in source.functions}:
         return True
     units = source.outline.units
@@ -235,7 +235,7 @@ def _is_made_here(kernel: str | None, source: _Source) -> bool:
 
 
 def _may_make_kernel(node: ast.stmt) -> bool:
-    """Return whether what a statement binds can be a kernel, though no jit is seen."""
+    """Return whether a statement's binding can be a kernel, although no jit is visible."""
     if isinstance(node, ast.FunctionDef):
         return bool(node.decorator_list)
     return not isinstance(node, (ast.AsyncFunctionDef, ast.ClassDef))

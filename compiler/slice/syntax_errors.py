@@ -79,7 +79,7 @@ _OTHER_TEXTS = (
         "There is PTX in this text, which is what a compilation gives: post the Triton source.",
     ),
 )
-"""What a whole text that is no Python may be."""
+"""Likely kinds of a whole text that is not Python."""
 
 
 def text_of(posted: str) -> str:

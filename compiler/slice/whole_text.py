@@ -1,4 +1,4 @@
-"""Whether a source must also be executed whole, beside its slice, to check the slice.
+"""Decides whether a source must also be executed whole, to check its slice.
 
 Files of imports, definitions, plain assignments and launches do not: what is left out of these
 cannot matter. Reads syntax only.
@@ -28,7 +28,7 @@ _NOT_PLAIN = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred)
 
 
 def is_wanted(outline: Outline, effects: Effects) -> bool:
-    """Return whether the whole text can tell more than its slice.
+    """Return whether the whole text can give another result than its slice.
 
     It cannot where every statement is plain, nor where it would certainly ask a module that is not
     here.

@@ -73,7 +73,7 @@ def advance(scope: NameScope, operation: Operation) -> None:
 
 
 def is_of_block(operation: Operation) -> bool:
-    """Tell whether an access is through a block pointer."""
+    """Return whether an access is through a block pointer."""
     pointee = mlir_types.pointee_of(operation.operands[0].type)
     return pointee is not None and mlir_types.is_tensor(pointee)
 
@@ -102,13 +102,13 @@ def load(scope: NameScope, operation: Operation) -> None:
 
 
 def loaded_text(operation: Operation, text: str) -> str:
-    """Return the text of what a load gives: of pointers, addresses are in memory."""
+    """Return the text of a load's result: addresses of pointers are in memory."""
     pointee = mlir_types.pointee_of(operation.results[0].type)
     return text if pointee is None else f"Pointer({text}, {mlir_types.dtype_of(pointee)})"
 
 
 def kept_text(scope: NameScope, value: Value) -> str:
-    """Return the text of what is in memory of a value: of a pointer its address."""
+    """Return the text of a value's content in memory: for a pointer its address."""
     if mlir_types.pointee_of(value.type) is not None:
         return f"{scope.value(value).inner}.address"
     return scope.value(value).text
@@ -166,7 +166,7 @@ def atomic_load(scope: NameScope, operation: Operation) -> None:
 
 
 def atomic_poll(scope: NameScope, operation: Operation) -> None:
-    """Write `tt.atomic_poll`: pointer, what is waited for, and perhaps for how long."""
+    """Write `tt.atomic_poll`: pointer, expected value, and perhaps a timeout."""
     pointer, expected, *timeout = operation.operands
     parts = [scope.exact(pointer), scope.exact(expected), str(bool(timeout))]
     scope.emit(f"{results_of(scope, operation)}poll({', '.join(parts)})", operation)
@@ -228,7 +228,7 @@ def assert_(scope: NameScope, operation: Operation) -> None:
 
 
 def nothing(scope: NameScope, operation: Operation) -> None:
-    """Write nothing: programs run one after the other, so there is nobody to wait for."""
+    """Write nothing: programs run one after the other, so none waits for another."""
 
 
 EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]] = {

@@ -1,4 +1,4 @@
-"""Which operations of a function are needed, and which may stand inside of another expression."""
+"""The needed operations of a function, and those that may be inlined into another expression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EFFECTS = frozenset(
         "tt.experimental_descriptor_store", "tt.extern_elementwise", "scf.while",
     }
 )  # fmt: skip
-"""What is kept although nobody needs its result: accesses, what is seen, what may not end."""
+"""Operations kept without a use of their result: accesses, visible effects, endless loops."""
 ENDS = frozenset(
     {
         "scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return", "cf.br",
@@ -34,12 +34,12 @@ _STATEMENTS = EFFECTS | {
     "arith.addui_extended", "math.sincos",
 }  # fmt: skip
 _TWICE = frozenset({"arith.cmpf", "math.rsqrt", "tt.gather", "tt.broadcast"})
-"""Their text may tell an operand twice."""
+"""Operations whose text may contain an operand twice."""
 
 
 @dataclass
 class Analysis:
-    """`live` operations; `inlined` ones, by the operation that they stand in; uses by value."""
+    """`live` operations; `inlined` ones, by the operation that contains them; uses by value."""
 
     live: set[Operation]
     uses: dict[Value, list[Operation]]
@@ -71,7 +71,7 @@ class Analysis:
 def analysis_of(
     function: Operation, constants: frozenset[str], effects: frozenset[str], *, inlines: bool = True
 ) -> Analysis:
-    """Return what there is to know of `function`; operations named in `constants` have no text.
+    """Return the analysis of `function`; operations named in `constants` have no text.
 
     Those named in `effects` are kept in any case; without `inlines` none stands inside of another.
     """

@@ -32,7 +32,7 @@ _WIDE_SHIFTS = {
     "arith.shli": "{} << ({} & 0xFFFFFFFF)", "arith.shrsi": "{} >> ({} & 0xFFFFFFFF)",
     "arith.shrui": "signed(unsigned({}) >> (unsigned({}) & 0xFFFFFFFF))",
 }  # fmt: skip
-"""Of 64 bits, by an amount of which PTX takes the lower half."""
+"""Operations on 64 bits whose amount PTX takes from the lower half."""
 _FLUSHED = frozenset({"math.floor", "math.ceil", "math.sqrt"})
 """Functions of fp32 for which a subnormal is 0."""
 _FUNCTIONS: Mapping[str, str] = {

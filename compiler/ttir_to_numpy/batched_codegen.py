@@ -1,4 +1,4 @@
-"""The second form of a kernel in NumPy: what a CPU launch runs, many programs at once.
+"""The second form of a kernel in NumPy: CPU launches run it, many programs at once.
 
 It is the artifact's text, made of the same tables, but that every value has a leading axis: of as
 many programs as run at once, or of 1 where they all agree. It is no module of its own: what it
@@ -45,7 +45,7 @@ class BatchedParameter:
 
 @dataclass(frozen=True, slots=True)
 class RunForm:
-    """A kernel's text, and what who runs it has to know of it.
+    """A kernel's text, and the facts that its runtime needs.
 
     `places` has one for each line of the text, `None` where a line came from nowhere.
     `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.

@@ -43,7 +43,7 @@ def _tree(scope: NameScope, block: IrBlock, by_label: Mapping[str, IrBlock], bod
 
 
 def passed(end: Operation, which: int) -> list[Value]:
-    """Return what a branch passes to its successor number `which`."""
+    """Return the values that a branch passes to its successor number `which`."""
     values = end.operands
     if len(end.successors) == 2:
         _, first, _ = end.integers("operandSegmentSizes")
@@ -54,7 +54,7 @@ def passed(end: Operation, which: int) -> list[Value]:
 def _enter(
     scope: NameScope, end: Operation, which: int, by_label: Mapping[str, IrBlock]
 ) -> IrBlock:
-    """Give a block's arguments what the branch passes, and return the block."""
+    """Assign a branch's values to a block's arguments, and return the block."""
     block = by_label[end.successors[which][0]]
     scope.assign(block.arguments, [scope.exact(value) for value in passed(end, which)], end)
     return block
@@ -83,7 +83,7 @@ def _write_each(
     at: str,
     go: Callable[[Operation, int], None],
 ) -> None:
-    """Write what is done at each step, and with `go` where it goes on.
+    """Write the statements of each step, and with `go` the next step.
 
     Each asks for itself whether it is next: Python nests what `elif` continues.
     """

@@ -24,7 +24,7 @@ def clamped(scope: NameScope, operation: Operation) -> NumpyExpression:
 
 
 def _are_opposite(least: Value, most: Value) -> bool:
-    """Tell whether the compiler knows `least` to be `-most`: numbers, or `-x` and `x`."""
+    """Return whether the compiler knows `least` to be `-most`: numbers, or `-x` and `x`."""
     number, limit = number_of(least), number_of(most)
     if number is not None and limit is not None:
         return number == -limit

@@ -1,4 +1,4 @@
-"""Arithmetic that the compiler for NVIDIA GPUs changes: what it does to fp32 quotients and to sums.
+"""Arithmetic that the compiler for NVIDIA GPUs changes: fp32 quotients, and fused products.
 
 A quotient of fp32 by a constant is a product with its reciprocal. Products are fused with a sum,
 `a * b + c` rounded once, unless that is switched off (`enable_fp_fusion`).
@@ -26,7 +26,7 @@ from compiler.ttir_to_numpy.known_numbers import number_of
 _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 _SUMS = frozenset({"arith.addf", "arith.subf"})
 _SPREADING = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims"})
-"""What gives a value another shape in the same registers."""
+"""Operations that give a value another shape in the same registers."""
 _LOOPS = frozenset({"scf.for", "scf.while"})
 _PURE = _SPREADING | {
     "tt.make_range", "tt.get_program_id", "tt.get_num_programs", "tt.fp_to_fp", "tt.bitcast",
@@ -75,17 +75,17 @@ def _multiply_by_reciprocals(block: IrBlock) -> None:
 
 @dataclass(frozen=True)
 class _BasicBlock:
-    """Where an operation ends up: a block, and how many loops and conditions it is behind."""
+    """The final position of an operation: a block, and its depth in loops and conditions."""
 
     block: IrBlock
     segment: int
     loops: tuple[_BasicBlock, ...] = ()
-    """Of each loop around it, where that begins: what the loop does not change goes there."""
+    """The start of each loop around it, to which loop-invariant operations move."""
 
 
 @dataclass(frozen=True)
 class _Product:
-    """A product that a sum may take: through what it came there, and whether its sign changed."""
+    """A product that a sum may fuse: its path to the sum, and whether its sign changed."""
 
     made_by: Operation
     way: tuple[Operation, ...]
@@ -102,10 +102,10 @@ class _Contraction:
         self._uses = Counter({value: len(users) for value, users in self._users.items()})
         self._sums: list[tuple[IrBlock, Operation]] = []
         self._last: _BasicBlock | None = None
-        """Where the kernel ends: what is needed only there is computed there."""
+        """The end of the kernel: operations needed only there are computed there."""
         self._places: dict[Operation, _BasicBlock] = {}
         self._depths: dict[Value, int] = {}
-        """How many of the loops around it change a value; nothing for those that none does."""
+        """The number of surrounding loops that change a value; nothing for unchanged ones."""
 
     def write(self) -> None:
         """Find out where all operations end up, and then fuse."""
@@ -200,7 +200,7 @@ class _Contraction:
         return None
 
     def _sinks(self, product: Operation, place: _BasicBlock) -> bool:
-        """Tell whether a product is computed at `place`, as that is last and alone needs it."""
+        """Return whether a product is computed at `place`, its last and only use."""
         if place != self._last or self._places[product].loops:
             return False
         pending = list(product.results)
@@ -224,7 +224,7 @@ def _read(operation: Operation) -> Iterator[Value]:
 
 
 def _stays_whole(operation: Operation) -> bool:
-    """Tell whether the regions of `operation` end up in the basic block around it."""
+    """Return whether the regions of `operation` end up in the surrounding basic block."""
     within = list(inside(operation))
     if operation.name == "scf.if":
         return all(o.name.startswith(("arith.", "math.")) or o.name in _PURE for o in within)

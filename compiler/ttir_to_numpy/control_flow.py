@@ -1,4 +1,4 @@
-"""Loops, conditions, calls. What a loop carries keeps one name where that changes nothing."""
+"""Loops, conditions, calls. A carried value keeps one name if that changes nothing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from compiler.ttir_to_numpy.scope import NameScope, results_of
 PLAIN_NAMES = frozenset(
     {"tt.splat", "tt.broadcast", "tt.expand_dims", "arith.bitcast", "tt.bitcast", "tt.fp_to_fp"}
 )
-"""What may be no more than another name of its operand."""
+"""Operations whose result may be just another name of their operand."""
 
 
 def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
-    """Write `scf.for`: the first operands are start, end and step, the rest what it carries."""
+    """Write `scf.for`: the first operands are start, end and step, the rest are carried."""
     [block] = operation.regions[0]
     number, *carried = block.arguments
     name_after(carried, block.end.operands)
@@ -44,7 +44,7 @@ def loop_head(scope: NameScope, operation: Operation, number: Value) -> None:
 
 
 def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:
-    """Write `scf.while`: one region decides, the other one goes on."""
+    """Write `scf.while`: one region decides, the other one continues."""
     [before], [after] = operation.regions
     name_after(before.arguments, after.end.operands)
     name_after(after.arguments, before.end.operands[1:])
@@ -115,7 +115,7 @@ def name_after(values: list[Value], others: list[Value]) -> None:
 
 
 def begin(scope: NameScope, operation: Operation, carried: list[Value], first: list[Value]) -> None:
-    """Give what a loop carries its first content, and its names."""
+    """Assign initial values and names to a loop's carried values."""
     times = Counter(first)
     for value, start in zip(carried, first, strict=True):
         if times[start] == 1 and _ends_here(scope, operation, start):
@@ -124,7 +124,7 @@ def begin(scope: NameScope, operation: Operation, carried: list[Value], first: l
 
 
 def _ends_here(scope: NameScope, operation: Operation, start: Value) -> bool:
-    """Tell whether `start` is a variable that nothing but this loop needs."""
+    """Return whether `start` is a variable that only this loop needs."""
     known = scope.value(start)
     block = scope.analysis.block_of[operation]
     made_by = start.made_by
@@ -144,7 +144,7 @@ def _ends_here(scope: NameScope, operation: Operation, start: Value) -> bool:
 
 
 def _may_take_place(scope: NameScope, block: IrBlock, value: Value, next_: Value) -> bool:
-    """Tell whether `next_` may be written over `value`: nothing needs the old one any more."""
+    """Return whether `next_` may overwrite `value`: nothing needs the old one any more."""
     made_by = next_.made_by
     if made_by is None or scope.analysis.block_of.get(made_by) is not block:
         return False

@@ -23,7 +23,7 @@ class Cursor:
         self._types: dict[str, str] = {}
 
     def sees(self, token: str) -> bool:
-        """Tell whether `token` comes next, blanks aside."""
+        """Return whether `token` comes next, ignoring spaces."""
         match = _BLANK.match(self.text, self.index)
         assert match is not None
         self.index = match.end()
@@ -73,7 +73,7 @@ class Cursor:
         return found
 
     def until(self, stops: str) -> str:
-        """Return the text up to one of `stops`, or to the bracket that closes what is around it."""
+        """Return the text up to one of `stops`, or to the surrounding closing bracket."""
         self.sees("")
         text, start, depth = self.text, self.index, 0
         index = start

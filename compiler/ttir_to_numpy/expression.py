@@ -1,4 +1,4 @@
-"""A piece of Python text that stands for a value, and what is known of it without running it."""
+"""A piece of Python text for a value, with the facts known about it without running it."""
 
 from __future__ import annotations
 

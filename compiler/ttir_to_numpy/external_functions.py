@@ -138,7 +138,7 @@ def external(scope: NameScope, operation: Operation) -> NumpyExpression:
 
 
 def _is_flushed(symbol: str) -> bool:
-    """Tell whether a function of fp32 takes and gives subnormals as 0."""
+    """Return whether a function of fp32 treats subnormals as 0."""
     name = symbol.removeprefix("__nv_")
     return symbol.startswith("__nv_") and name.startswith(_FLUSHED)
 

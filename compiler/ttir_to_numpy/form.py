@@ -1,4 +1,4 @@
-"""What differs between the two texts of a kernel: which writer stands for each operation."""
+"""The differences between the two texts of a kernel: the writer of each operation."""
 
 from __future__ import annotations
 

@@ -20,21 +20,21 @@ DEEPEST = 80
 
 
 class Follower(Protocol):
-    """Writes what is to be seen of values while a kernel runs, where they were just made."""
+    """Writes code that shows values while a kernel runs, right after they are made."""
 
     def follows(self, function: Operation) -> bool:
-        """Tell whether anything of `function` is to be seen."""
+        """Return whether anything of `function` is shown."""
 
     def entered(self, scope: NameScope, block: IrBlock) -> None:
-        """Write what is seen of the arguments of a block."""
+        """Write code that shows the arguments of a block."""
 
     def made(self, scope: NameScope, operation: Operation) -> None:
-        """Write what is seen of an operation that was written."""
+        """Write code that shows an operation's result."""
 
 
 @dataclass(frozen=True)
 class FunctionCodegen:
-    """How functions are told: in which form, numbers spelt how, and where operations stand.
+    """The settings of function texts: form, spelling of numbers, and place of operations.
 
     `uniform` are values that are known to be the same for all programs, by their function.
     Where there is a `follower`, every operation has a line of its own.

@@ -1,4 +1,4 @@
-"""The functions of a module: what each is called, and which of them decide by a value."""
+"""The functions of a module: their names, and those with data-dependent control flow."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Functions:
         return found if found is not None and found.regions else None
 
     def decides(self, callee: str) -> bool:
-        """Tell whether the function, or one that it calls, branches or loops."""
+        """Return whether the function, or a callee, branches or loops."""
         return self._symbol(callee) in self._deciding
 
     def has(self, name: str) -> bool:
-        """Tell whether `name` is reserved, or that of a function."""
+        """Return whether `name` is reserved, or that of a function."""
         return name in self.reserved or name in self._given
 
     def in_circle(self) -> str | None:

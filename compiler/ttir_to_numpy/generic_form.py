@@ -1,4 +1,4 @@
-"""Reads what MLIR prints of a module in generic form: every operation alike, all attributes told.
+"""Parses MLIR's generic form of a module: every operation alike, with all attributes.
 
 One pass over the text, in time linear in it. Must not know what any operation means.
 """
@@ -42,7 +42,7 @@ def loop_names(text: str) -> list[str]:
 
 
 def module_of(text: str, names: Sequence[str] = ()) -> Operation:
-    """Return the module that `text` prints. Raises `Untranslatable` for what it cannot read.
+    """Return the module that `text` prints. Raises `Untranslatable` for other texts.
 
     `names` are those of the numbers of its loops; other than one for each tell nothing.
     """
@@ -59,7 +59,7 @@ def module_of(text: str, names: Sequence[str] = ()) -> Operation:
 
 
 _UNNAMED = re.compile(r"arg\d+|c\d+_\w+|cst\w*|true\w*|false\w*")
-"""What MLIR calls values that have no name of their own."""
+"""MLIR's names of unnamed values."""
 
 
 class _ModuleReader:

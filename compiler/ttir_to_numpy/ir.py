@@ -56,7 +56,7 @@ class Operation:
 
 @dataclass(eq=False)
 class IrBlock:
-    """Operations that run one after the other; the last one says where it goes on."""
+    """Operations that run one after the other; the last one names the next block."""
 
     label: str
     arguments: list[Value] = field(default_factory=list)
@@ -81,7 +81,7 @@ def inside(operation: Operation) -> Iterator[Operation]:
 
 
 def unquoted(text: str) -> str:
-    r"""Return what a string of MLIR says: `"a\0Ab\22"` is `a`, a line feed, `b"`."""
+    r"""Return the value of an MLIR string: `"a\0Ab\22"` is `a`, a line feed, `b"`."""
     text = text.strip()
     if not text.startswith('"'):
         return text

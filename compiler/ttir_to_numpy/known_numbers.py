@@ -1,4 +1,4 @@
-"""What the IR tells of a value before anything runs: the number that all of its elements are."""
+"""Values known from the IR before anything runs: the number that all elements equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an MLIR type is to NumPy: its shape and the dtype of its elements."""
+"""MLIR types as NumPy sees them: the shape and the dtype of the elements."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ _LAYOUT = {"f16": ("<H", "<e"), "f32": ("<I", "<f"), "f64": ("<Q", "<d")}
 
 @cache
 def shape_of(type_: str) -> tuple[int, ...]:
-    """Return the shape of a type: () for what is no tensor."""
+    """Return the shape of a type: () for scalars."""
     match = _TENSOR.fullmatch(type_)
     return tuple(int(part) for part in match[1].split("x")[:-1]) if match else ()
 
 
 @cache
 def element_of(type_: str) -> str:
-    """Return the type of a tensor's elements; what is no tensor is its own element."""
+    """Return the type of a tensor's elements; a scalar is its own element."""
     match = _TENSOR.fullmatch(type_)
     return match[2] if match else type_
 
 
 @cache
 def pointee_of(type_: str) -> str | None:
-    """Return what a pointer, or a tensor of pointers, points to; None for other types."""
+    """Return the pointee of a pointer, or of a tensor of pointers; None for other types."""
     match = _POINTER.fullmatch(element_of(type_))
     return match[1] if match else None
 
@@ -62,7 +62,7 @@ def descriptor_of(type_: str) -> tuple[tuple[int, ...], str] | None:
 
 
 def is_tensor(type_: str) -> bool:
-    """Tell tensors from scalars."""
+    """Return True for tensors, False for scalars."""
     return type_.startswith("tensor<")
 
 

@@ -27,7 +27,7 @@ _PARAMETER = re.compile(r'(\w+): "')
 
 @dataclass(frozen=True, slots=True)
 class TranslatedKernel:
-    """What is told: a public function of a module, and which artifact that module is.
+    """The translation's parameters: a module's public function, and the module's stage.
 
     `parameters` are the user's names; one that went through a tuple has none. One for an NVIDIA GPU
     `is_cuda`, and `fp_fusion` is its option `enable_fp_fusion`.

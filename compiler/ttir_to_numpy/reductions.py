@@ -1,4 +1,4 @@
-"""Operations that run a region of their own for pairs of elements, and products of matrices."""
+"""Operations with a region for pairs of elements, and products of matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DECIDES = ("scf.", "cf.")
 
 
 def reduction(scope: NameScope, operation: Operation, body: Combination) -> None:
-    """Write `tt.reduce` or `tt.scan`: the region is a function of its own."""
+    """Write `tt.reduce` or `tt.scan`, with the region as a separate function."""
     combine = _combination(scope, operation, body)
     texts = [scope.exact(operand) for operand in operation.operands]
     function = operation.name.removeprefix("tt.")

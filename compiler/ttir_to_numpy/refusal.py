@@ -1,4 +1,4 @@
-"""The error for IR that cannot be translated to NumPy: what it is, and its line."""
+"""The error for IR that cannot be translated to NumPy: the operation and its line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NOT_DERIVABLE = "not_derivable"
 
 
 class Untranslatable(Exception):
-    """An operation, type or structure that NumPy text cannot stand for."""
+    """An operation, type or structure that NumPy text cannot express."""
 
     def __init__(self, what: str, place: str = "") -> None:
         super().__init__(f"{place}: {what}" if place else what)
@@ -16,9 +16,9 @@ class Untranslatable(Exception):
         self.place = place
 
     def at(self, place: str) -> Untranslatable:
-        """Return the same refusal with its place, unless it has one."""
+        """Return the same refusal with its location, unless it has one."""
         return self if self.place or not place else Untranslatable(self.what, place)
 
     def failure(self) -> Failure:
-        """Return what the task raises."""
+        """Return the failure of the task."""
         return Failure(NOT_DERIVABLE, "numpy", f"the kernel cannot be told in NumPy: {self}")

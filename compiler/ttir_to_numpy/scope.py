@@ -1,4 +1,4 @@
-"""One function while it is written: its lines so far, and the text that stands for each value."""
+"""One function while it is written: its lines so far, and the text of each value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONSTANTS = frozenset({"arith.constant", "ub.poison"})
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the text, and the operation that it stands for."""
+    """A line of the text, and its operation."""
 
     depth: int
     text: str
@@ -36,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class NumberSpelling:
-    """How a bare number is written, by its text and its type, where it needs more than that.
+    """The spelling of a bare number, by its text and its type, if that does not suffice.
 
     `typed` has its dtype, `full` its whole shape, too.
     """
@@ -106,7 +106,7 @@ class NameScope:
         self.expressions[value] = NumpyExpression(name, mlir_types.shape_of(value.type))
 
     def value(self, value: Value) -> NumpyExpression:
-        """Return what stands for `value`. Raises `Untranslatable` where nothing was made yet."""
+        """Return the text of `value`. Raises `Untranslatable` if nothing was made yet."""
         known = self.expressions.get(value)
         if known is None:
             message = "a value that is used before it is made"
@@ -114,7 +114,7 @@ class NameScope:
         return known
 
     def typed(self, value: Value) -> NumpyExpression:
-        """Return what stands for `value`, with its dtype even where it is a bare number."""
+        """Return the text of `value`, with its dtype even for a bare number."""
         known = self.value(value)
         if not known.is_bare:
             return known
@@ -133,7 +133,7 @@ class NameScope:
     def operator(
         self, operation: Operation, template: str, *, atom: bool = False
     ) -> NumpyExpression:
-        """Return an operator's text: operands that are no atoms stand in brackets."""
+        """Return an operator's text: operands that are not atoms are in brackets."""
         parts = [self.value(operand) for operand in operation.operands]
         if all(part.is_bare for part in parts):
             parts = [self.typed(operation.operands[0]), *parts[1:]]

@@ -29,7 +29,7 @@ def unsplat(scope: NameScope, operation: Operation) -> NumpyExpression:
 
 
 def poison(scope: NameScope, operation: Operation) -> NumpyExpression:
-    """Return what nobody may look at: zero."""
+    """Return an undefined value: zero."""
     type_ = operation.results[0].type
     if mlir_types.pointee_of(type_) is not None:
         return NumpyExpression(

@@ -12,7 +12,7 @@ from compiler.ttir_to_numpy.module_text import TranslatedKernel, module_text
 from compiler.ttir_to_numpy.refusal import Untranslatable
 
 _INVALID = "told in generic form"
-"""A visibility that no function can have: MLIR prints what it cannot verify in generic form."""
+"""An invalid visibility: MLIR prints modules that fail to verify in generic form."""
 
 
 def numpy(order: NumpyOrder, body: bytes, send: Send) -> None:

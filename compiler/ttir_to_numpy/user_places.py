@@ -1,4 +1,4 @@
-"""Where an operation stands in the user's files, and how that is said."""
+"""The location of an operation in the user's files, and its text form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class UserPlaces:
         self._lines = {KERNEL_FOLDER + path: text.splitlines() for path, text in files.items()}
 
     def comment_on(self, operation: Operation) -> str:
-        """Return `12: x = tl.load(x_ptr + offsets)`, or file and line of what is not the user's."""
+        """Return `12: x = tl.load(x_ptr + offsets)`, or file and line for other files."""
         place = self.place_of(operation)
         if place is None:
             return ""
@@ -40,7 +40,7 @@ class UserPlaces:
         return self.users_own(operation) or (spots[0] if spots else None)
 
     def users_own(self, operation: Operation) -> Spot | None:
-        """Return the user's innermost line, `None` for what came of no line of theirs."""
+        """Return the user's innermost line, `None` if there is none."""
         return next((spot for spot in operation.spots if spot.file in self._lines), None)
 
     def _quoted(self, place: Spot) -> str:

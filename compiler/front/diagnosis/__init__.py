@@ -1,1 +1,1 @@
-"""What user code and Triton's front end raised, as diagnostics at the user's own lines."""
+"""Turns exceptions of user code and Triton's front end into diagnostics at the user's lines."""

@@ -1,4 +1,4 @@
-"""What to do about an error whose message alone decides: patterns, first match wins."""
+"""Advice for errors by their message alone: patterns, first match wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known where a front-end error happened: the node, its values, what Triton was given.
+"""The context of a front-end error: the node, its values, and Triton's inputs.
 
 Read from an exception's traceback, for the hints; a version of Triton that names things otherwise
 gives less. Must not decide anything.
@@ -24,7 +24,7 @@ _LONGEST_SOURCE_TEXT = 60
 
 @dataclass(frozen=True)
 class RaisedContext:
-    """What is known where an error happened: node, function, the kernel's constexprs and types.
+    """The context of an error: node, function, the kernel's constexprs and types.
 
     `operands` are the types of what Triton's own function was looking at when it raised.
     """
@@ -47,7 +47,7 @@ class RaisedContext:
         return self.function.__globals__ if self.function is not None else {}
 
     def value_of(self, node: ast.expr) -> Any:
-        """Return what a literal, a constexpr or a module-level name stands for, else `None`."""
+        """Return the value of a literal, a constexpr or a module-level name, otherwise `None`."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
@@ -63,7 +63,7 @@ Advice = Callable[[Match, RaisedContext], str | None]
 
 @dataclass(frozen=True)
 class Rewording:
-    """What went wrong and what to do about it, in words for whoever wrote the kernel."""
+    """The error and its advice, for the author of the kernel."""
 
     message: str
     hint: str | None

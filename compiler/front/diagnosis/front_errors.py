@@ -29,7 +29,7 @@ _MOST_NOTES = 20
 def of_compilation(
     error: BaseException, loaded: Loaded, function: Any, specialization: CompleteSpecialization
 ) -> Failure:
-    """Return the failure for what the front end raised.
+    """Return the failure for an exception of the front end.
 
     Raises `MemoryError` if that is at its root.
     """

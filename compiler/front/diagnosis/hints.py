@@ -1,4 +1,4 @@
-"""What to do about a front-end error: one line of advice for the mistakes people really make.
+"""Advice for front-end errors: one line for each common mistake.
 
 Python that kernels cannot contain, by syntax node: its name, and what to write instead.
 """
@@ -89,7 +89,7 @@ def _signature(_: Match, context: RaisedContext) -> str | None:
 
 
 def _parameters(node: ast.AST, context: RaisedContext) -> list[inspect.Parameter] | None:
-    """Return what the function that `node` calls can be given, `None` where that is not known."""
+    """Return the valid arguments of the function that `node` calls, `None` if unknown."""
     node = node.iter if isinstance(node, ast.For) else node
     called = context.value_of(node.func) if isinstance(node, ast.Call) else None
     if called is None:

@@ -1,4 +1,4 @@
-"""What to do about an import that did not work: which file it asks for, or what a posted one has.
+"""Advice for failed imports: the missing file, or the content of a posted one.
 
 Reads texts and what is imported already; nothing is imported here.
 """

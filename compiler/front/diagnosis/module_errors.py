@@ -103,7 +103,7 @@ def check_executed(loaded: Loaded, touched: Mapping[str, Sequence[str]] | None) 
 
 
 def _of_unchanged(dropped: Dropped, names: Sequence[str]) -> Failure:
-    """Return the failure for a statement that would have changed what the kernel sees."""
+    """Return the failure for a statement that would have affected the kernel."""
     failure = of_definition(dropped, names[0])
     detail = failure.message.removesuffix(f" (so {names[0]!r} is missing)")
     message = f"{detail} (so {', '.join(names)} is not what the kernel would see)"
@@ -140,7 +140,7 @@ def of_assumptions(loaded: Loaded) -> list[Diagnostic]:
 
 
 def _explanation(dropped: Dropped) -> str:
-    """Return what a statement raised, in words that do not mislead."""
+    """Return the exception of a statement, in words that do not mislead."""
     if re.search(OUTSIDE, str(dropped.error)):
         span = _span(dropped)
         line = linecache.getline(KERNEL_FOLDER + span.file, span.line)

@@ -1,4 +1,4 @@
-"""What to write instead of names that triton.language does not have, or has no more.
+"""Replacements for names that triton.language does not have, or no longer has.
 
 They are those that people bring from torch, NumPy, CUDA and Python (`x` is their tensor), and those
 of old kernels. What every release from 3.6 on lacks is looked for in libdevice; what some still

@@ -31,11 +31,11 @@ class CallFrame:
 
     @property
     def is_users(self) -> bool:
-        """Whether the frame is in the user's own code."""
+        """True if the frame is in the user's own code."""
         return self.path is not None and file_in_kernel(self.path) is not None
 
     def span(self, node: ast.AST | None = None) -> Span | None:
-        """Return where `node` (the frame's own if left out) stands in the user's file."""
+        """Return the location of `node` (by default the frame's own) in the user's file."""
         node = node or self.node
         if not self.is_users or self.path is None:
             return None

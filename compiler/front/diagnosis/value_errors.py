@@ -16,7 +16,7 @@ from compiler.front.diagnosis import replacements
 from compiler.front.diagnosis.context import Match, RaisedContext, Rewording, source_text
 
 OUTSIDE = r"Did you forget to add @triton.jit|`_(?:semantic|builder|generator)` argument must be"
-"""What Triton says when its builtins are called without a kernel under way."""
+"""Triton's message when its builtins are called outside of a kernel."""
 _OF_FUNCTIONS = {
     "JITFunction": "Call it.",
     "function": "Put @triton.jit above it and call it, or pass its value as a parameter.",
@@ -25,7 +25,7 @@ _OF_FUNCTIONS = {
 
 
 def indexed(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `x_ptr[i]` and `x[i]`."""
+    """Explain `x_ptr[i]` and `x[i]`."""
     node = context.node
     if not isinstance(node, ast.Subscript):
         return None
@@ -51,7 +51,7 @@ def indexed(_: Match, context: RaisedContext) -> Rewording | None:
 
 
 def shape_of_pointer(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `x_ptr.shape[0]`."""
+    """Explain `x_ptr.shape[0]`."""
     node = context.node
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
         owner = node.value.value
@@ -64,7 +64,7 @@ def shape_of_pointer(_: Match, context: RaisedContext) -> Rewording | None:
 
 
 def item_assignment(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `x_ptr[i] = 1.0`."""
+    """Explain `x_ptr[i] = 1.0`."""
     targets = getattr(context.node, "targets", [])
     target = targets[0] if targets else getattr(context.node, "target", None)
     if not (isinstance(target, ast.Subscript) and _is_pointer(target.value, context)):
@@ -77,7 +77,7 @@ def item_assignment(_: Match, context: RaisedContext) -> Rewording | None:
 
 
 def dtype(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `x.to('float32')`, `x.to(torch.float16)` and strings in constexprs."""
+    """Explain `x.to('float32')`, `x.to(torch.float16)` and strings in constexprs."""
     node = context.node
     if not isinstance(node, ast.Call):
         return None
@@ -110,7 +110,7 @@ def _no_dtype(argument: ast.expr, context: RaisedContext) -> str | None:
 
 
 def cast(match: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `float(x)`."""
+    """Explain `float(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
         return None
@@ -122,7 +122,7 @@ def cast(match: Match, context: RaisedContext) -> Rewording | None:
 
 
 def length(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `len(x)`."""
+    """Explain `len(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and node.args):
         return None
@@ -135,7 +135,7 @@ def length(_: Match, context: RaisedContext) -> Rewording | None:
 
 
 def of_math(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `math.exp(x)`."""
+    """Explain `math.exp(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return None
@@ -154,7 +154,7 @@ def of_math(_: Match, context: RaisedContext) -> Rewording | None:
 
 
 def prefix(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `print(x)`."""
+    """Explain `print(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and node.args):
         return None
@@ -166,7 +166,7 @@ def prefix(_: Match, context: RaisedContext) -> Rewording | None:
 
 
 def not_callable(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `x.numel()` and of two parentheses with nothing between them."""
+    """Explain `x.numel()` and calls of a call's result."""
     node = context.node
     if not isinstance(node, ast.Call):
         return None
@@ -187,7 +187,7 @@ def not_callable(_: Match, context: RaisedContext) -> Rewording | None:
 
 
 def shape_needed(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of `tl.zeros(BLOCK, ...)`."""
+    """Explain `tl.zeros(BLOCK, ...)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and source_text(node.func).startswith("tl.")):
         return None
@@ -201,7 +201,7 @@ def shape_needed(_: Match, context: RaisedContext) -> Rewording | None:
 
 
 def none(_: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of parameters that are None, and of functions that return nothing."""
+    """Explain parameters that are None, and functions that return nothing."""
     if isinstance(context.node, ast.Compare) and isinstance(
         context.node.ops[0], ast.Eq | ast.NotEq
     ):
@@ -225,7 +225,7 @@ def none(_: Match, context: RaisedContext) -> Rewording | None:
 
 
 def no_number(match: Match, context: RaisedContext) -> Rewording | None:
-    """Tell of what is neither a tensor nor a number, but is computed with."""
+    """Explain calculations with values that are neither tensors nor numbers."""
     kind = match[1]
     if kind in {"tensor", "NoneType", "constexpr", "tuple", "Dtype"}:
         return None

@@ -34,7 +34,7 @@ class Driver:
         return 0
 
     def note_question(self) -> None:
-        """Note that user code was told of the device, while it is being loaded."""
+        """Record that user code asked for the device, while it is being loaded."""
         if self.assumptions is not None:
             kind, arch = self.target.backend, self.target.arch
             self.assumptions.assume(f"asked for its GPU, this is told of one that is {kind}:{arch}")
@@ -55,7 +55,7 @@ class Driver:
 
 
 def pretend(target: Any) -> None:
-    """Make Triton's runtime, and with it torch's stand-in, tell of one device with `target`."""
+    """Make Triton's runtime, and torch's stand-in, report one device with `target`."""
     driver.set_active(Driver(target))
     for name, installed in backends.items():
         is_its = name == BACKENDS[target.backend].vendor
@@ -64,7 +64,7 @@ def pretend(target: Any) -> None:
 
 @contextmanager
 def noting_assumptions(assumptions: Assumptions) -> Iterator[None]:
-    """Note in `assumptions` what is asked of the device in the block."""
+    """Record questions about the device within the block in `assumptions`."""
     device = getattr(driver, "_active", None)
     if not isinstance(device, Driver):
         yield

@@ -1,4 +1,4 @@
-"""Stands in for NumPy's constants, scalar types and limits; what it computes is not known here.
+"""Replaces NumPy's constants, scalar types and limits; its computations are unknown here.
 
 A scalar gives back its value and its negative. Its arithmetic and comparisons follow rules that
 changed with NumPy 2, and its functions round as the machine does: what asks for these raises.
@@ -26,7 +26,7 @@ class generic:  # noqa: N801 - NumPy's name, as of all classes here
     itemsize = 0
     _value: Any
     _ask: Callable[[str], None] = staticmethod(lambda words: None)  # noqa: ARG005
-    """Is told what was asked for that depends on NumPy's version."""
+    """Is called with names that depend on NumPy's version."""
 
     def __init__(self, value: Any = 0) -> None:
         self._value = self._rounded(value.item() if isinstance(value, generic) else value)
@@ -38,7 +38,7 @@ class generic:  # noqa: N801 - NumPy's name, as of all classes here
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes."""
+        """The size in bytes."""
         return self.itemsize
 
     def item(self) -> Any:
@@ -177,7 +177,7 @@ for _kind in (generic, number, integer, signedinteger, unsignedinteger, inexact,
 
 @dataclass(frozen=True)
 class FloatLimits:
-    """What `numpy.finfo` tells of a type, in scalars of it."""
+    """The result of `numpy.finfo` for a type, in its scalars."""
 
     bits: int
     max: Any
@@ -195,7 +195,7 @@ class FloatLimits:
 
 @dataclass(frozen=True)
 class IntegerLimits:
-    """What `numpy.iinfo` tells of a type."""
+    """The result of `numpy.iinfo` for a type."""
 
     bits: int
     max: int
@@ -203,7 +203,7 @@ class IntegerLimits:
 
 
 def finfo(kind: Any) -> FloatLimits:
-    """Return the limits of a floating-point type. Raises `StandInUsed` for what is none here."""
+    """Return the limits of a floating-point type. Raises `StandInUsed` for other types."""
     scalar = FLOATS["float64"] if kind is float else kind
     name = next((name for name, known in FLOATS.items() if known is scalar), None)
     if name is None:
@@ -217,7 +217,7 @@ def finfo(kind: Any) -> FloatLimits:
 
 
 def iinfo(kind: Any) -> IntegerLimits:
-    """Return the limits of an integer type. Raises `StandInUsed` for what is none here."""
+    """Return the limits of an integer type. Raises `StandInUsed` for other types."""
     if kind not in INTEGERS.values():
         generic._ask("numpy.iinfo is not known of this")
         message = "numpy.iinfo is known here of numpy.int8 to int64 and uint8 to uint64 only"
@@ -229,7 +229,7 @@ def iinfo(kind: Any) -> IntegerLimits:
 
 
 def known(ask: Callable[[str], None]) -> dict[str, Any]:
-    """Return what is known of NumPy by the names that it has there.
+    """Return the known part of NumPy by its names.
 
     `ask` is told of what was asked for that depends on NumPy's version.
     """

@@ -62,7 +62,7 @@ class Dtype:
 
 @dataclass(frozen=True)
 class FloatLimits:
-    """What `torch.finfo` tells of a dtype."""
+    """The result of `torch.finfo` for a dtype."""
 
     bits: int
     min: float
@@ -80,7 +80,7 @@ class FloatLimits:
 
 @dataclass(frozen=True)
 class IntegerLimits:
-    """What `torch.iinfo` tells of a dtype."""
+    """The result of `torch.iinfo` for a dtype."""
 
     bits: int
     max: int
@@ -250,7 +250,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _known(name: str, assumptions: Assumptions) -> dict[str, Any]:
-    """Return what is known of a module of the library: of most of them nothing."""
+    """Return the known part of a module of the library: nothing for most of them."""
     if name == f"{LIBRARY}.cuda":
         return driver_stub.answers()
     if name == f"{LIBRARY}.version":

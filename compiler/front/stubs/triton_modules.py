@@ -35,7 +35,7 @@ def absence(library: str) -> Iterator[None]:
 
 
 def one_by_one(node: ast.ImportFrom) -> list[ast.ImportFrom]:
-    """Split `from a import b, tl`, so that what a package lacks does not take `tl` with it."""
+    """Split `from a import b, tl`, so that a missing `b` does not affect `tl`."""
     passed_on = [alias for alias in node.names if module_of(node, alias)]
     others = [alias for alias in node.names if alias not in passed_on]
     groups = [[alias] for alias in passed_on] + ([others] if others else [])
@@ -60,7 +60,7 @@ def stand_in(statement: ast.stmt, namespace: dict[str, Any]) -> frozenset[str]:
 
 
 def is_real(value: object) -> bool:
-    """Return whether a value is what somebody wanted there, not something made to stand there.
+    """Return whether a value is the requested one, not a replacement for it.
 
     That is a module as Python imported it, and whatever a kernel can use: constants, functions,
     types; of classes those that hold such things.
@@ -83,7 +83,7 @@ class ReexecutingLoader(importlib.abc.Loader):
         self._first = first
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Copy all but what tells modules apart."""
+        """Copy all attributes except a module's identity."""
         names = vars(self._first).items()
         vars(module).update({n: v for n, v in names if n not in {"__spec__", "__loader__"}})
 

@@ -67,7 +67,7 @@ def compare_and_swap(scope: NameScope, operation: Operation) -> None:
 
 
 def atomic_store(scope: NameScope, operation: Operation) -> None:
-    """Write `tt.atomic_store`: an exchange that nobody asks what was there."""
+    """Write `tt.atomic_store`: an exchange whose old value is unused."""
     place, value, *mask = operation.operands
     lanes = scope.value(mask[0]).text if mask else "None"
     parts = [
@@ -85,7 +85,7 @@ def atomic_load(scope: NameScope, operation: Operation) -> None:
 
 
 def atomic_poll(scope: NameScope, operation: Operation) -> None:
-    """Write `tt.atomic_poll`: without a timeout it goes on for as long as the launch may."""
+    """Write `tt.atomic_poll`: without a timeout it waits as long as the launch may run."""
     place, expected, *timeout = operation.operands
     text = f"{_met(scope, operation, place, 'None')} == {scope.exact(expected)}"
     [name] = [scope.name_for(result) for result in operation.results]
@@ -98,7 +98,7 @@ def atomic_poll(scope: NameScope, operation: Operation) -> None:
 
 
 def _met(scope: NameScope, operation: Operation, place: Value, lanes: str) -> str:
-    """Return text for what is at `place`: an atomic operation that changes no bit."""
+    """Return text for the value at `place`: an atomic operation that changes no bit."""
     dtype = mlir_types.dtype_of(mlir_types.pointee_of(place.type) or "")
     shape = mlir_types.shape_of(place.type)
     width = f"np.dtype(f'i{{np.dtype({dtype}).itemsize}}')"

@@ -60,7 +60,7 @@ class _Paths:
         self._numbers: Mapping[str, int] = {b.label: n for n, b in enumerate(blocks)}
 
     def write(self) -> None:
-        """Write each block behind the question who is there."""
+        """Write each block after a check for active programs."""
         scope, name = self._scope, self._name
         scope.emit(f"{name} = begin_paths()")
         first, *rest = self._blocks

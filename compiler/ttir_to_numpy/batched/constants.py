@@ -34,7 +34,7 @@ class Constants:
         return self.of(f"np.broadcast_to(np.array({text}, {dtype}), {(1, *shape)})")
 
     def of(self, text: str) -> str:
-        """Return what stands for the value of `text`, which is the same for all programs."""
+        """Return the name for the value of `text`, which is the same for all programs."""
         return f"{LIST}[{self._places.setdefault(text, len(self._places))}]"
 
     @property

@@ -1,4 +1,4 @@
-"""Loops and conditions that programs may go through differently: who takes part is a mask.
+"""Loops and conditions in which programs may diverge: a mask of active programs.
 
 What all programs decide alike is written as in the other form, as plain Python.
 """
@@ -15,7 +15,7 @@ from compiler.ttir_to_numpy.scope import NameScope
 
 
 def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
-    """Write `scf.for`: programs that are through keep what they have."""
+    """Write `scf.for`: finished programs keep their values."""
     if scope.uniform.issuperset(operation.operands[:3]):
         control_flow.for_loop(scope, operation, body)
         return
@@ -41,7 +41,7 @@ def _kept(scope: NameScope, carried: list[Value], end: Operation) -> None:
 
 
 def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:
-    """Write `scf.while`: one region decides who goes on, the other one is their next round."""
+    """Write `scf.while`: one region decides which programs continue, the other is their round."""
     [before], [after] = operation.regions
     name_after(before.arguments, after.end.operands)
     name_after(after.arguments, before.end.operands[1:])

@@ -26,7 +26,7 @@ class ExtentChecks:
         return function not in self._unfollowed
 
     def entered(self, scope: NameScope, block: IrBlock) -> None:
-        """Check what a round of a loop begins with."""
+        """Check the initial values of a loop's round."""
         holder = scope.analysis.holders.get(block)
         if holder is not None and holder.name in {"scf.for", "scf.while"}:
             for argument in block.arguments:

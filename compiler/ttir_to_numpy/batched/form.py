@@ -1,4 +1,4 @@
-"""The run form's writers: what the artifact's form has, but for what a leading axis changes."""
+"""The run form's writers: those of the artifact's form, changed for a leading axis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = frozenset(
         "to_half", "transpose", "unsigned_loop",
     }
 )  # fmt: skip
-"""What the text calls beside functions of numbers; who runs it has all of these."""
+"""The names that the text calls beside functions of numbers; its runtime has all of these."""
 
 
 def run_form_with(constants: Constants) -> Form:

@@ -18,7 +18,7 @@ _LEAVES = ("return", "break")
 
 
 def with_deletions(lines: list[Line]) -> list[Line]:
-    """Return the lines of one function with a `del` after the last use of what has one name."""
+    """Return the lines of one function with a `del` after the last use of each single name."""
     defined = _defined(lines)
     last = _last_uses(lines, defined)
     ends = _suite_ends(lines)
@@ -82,7 +82,7 @@ def _suite_ends(lines: list[Line]) -> list[int]:
 
 
 def _after(lines: list[Line], use: int, depth: int, ends: list[int]) -> int:
-    """Return the line before which to forget what a statement at `depth` used last."""
+    """Return the line before which to delete values last used by a statement at `depth`."""
     at = use + 1
     while at < len(lines):
         line = lines[at]

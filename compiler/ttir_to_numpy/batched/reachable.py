@@ -38,7 +38,7 @@ class Reachable:
         self.callers_first = self._in_order()
 
     def is_batchable(self) -> bool:
-        """Tell whether it makes no difference that programs do each operation together.
+        """Return whether programs may do each operation together without a difference.
 
         It does where one of them waits for another, or is told what came before it.
         """
@@ -57,7 +57,7 @@ class Reachable:
         return True
 
     def prints(self) -> bool:
-        """Tell whether there is a `tl.device_print` in it."""
+        """Return whether it contains a `tl.device_print`."""
         return any(o.name == "tt.print" for every in self.operations.values() for o in every)
 
     def largest_tile(self) -> int:
@@ -110,7 +110,7 @@ class Reachable:
 
     @cached_property
     def _touching(self) -> set[Operation]:
-        """The functions that access memory, themselves or by what they call."""
+        """The functions that access memory, themselves or in their callees."""
         found = set[Operation]()
         for function in reversed(self.callers_first):
             operations = self.operations[function]
@@ -121,7 +121,7 @@ class Reachable:
         return found
 
     def _touches(self, operation: Operation) -> bool:
-        """Tell whether memory is accessed inside of `operation`, or in what it calls."""
+        """Return whether memory is accessed inside of `operation`, or in its callees."""
         operations = list(inside(operation))
         return any(inner.name in _ACCESSES for inner in operations) or not (
             self._touching.isdisjoint(self._called(operations))

@@ -1,4 +1,4 @@
-"""Operations with a region of their own, below a leading axis."""
+"""Operations with a region, below a leading axis."""
 
 from __future__ import annotations
 

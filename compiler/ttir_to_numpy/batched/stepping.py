@@ -29,11 +29,11 @@ class Stepping:
         self.steps: list[Step] = []
 
     def follows(self, function: Operation) -> bool:
-        """Tell whether values of `function` are those of one program."""
+        """Return whether values of `function` are those of one program."""
         return function not in self._unfollowed
 
     def entered(self, scope: NameScope, block: IrBlock) -> None:
-        """Show what a round of a loop begins with."""
+        """Show the initial values of a loop's round."""
         holder = scope.analysis.holders.get(block)
         if holder is None or holder.name not in _FOLLOWED or holder.regions[-1][0] is not block:
             return
@@ -63,7 +63,7 @@ class Stepping:
 
 
 def _is_part(scope: NameScope, operation: Operation, value: Value) -> bool:
-    """Tell whether `value` only goes into what has its name: IR calls all of an expression so."""
+    """Return whether `value` is only used by the value with its name: IR names parts the same."""
     place = operation.chain[:1]
     return any(
         use.chain[:1] == place and any(result.name == value.name for result in use.results)

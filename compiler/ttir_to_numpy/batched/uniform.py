@@ -1,4 +1,4 @@
-"""Which values of a kernel are the same for all programs, told without running it.
+"""Finds the values of a kernel that are the same for all programs, without running it.
 
 Conditions and loops that only these decide stay plain Python. What is missed here is only slower:
 a value of one element is found to be uniform when it is there.
@@ -44,7 +44,7 @@ class Uniformity:
         return self._found
 
     def _is_pure(self, function: Operation) -> bool:
-        """Tell whether all that a function gives is uniform when its arguments are."""
+        """Return whether all results of a function are uniform if its arguments are."""
         for operation in self._reachable.operations[function]:
             if operation.name == "tt.call":
                 called = self._reachable.called(operation)
