@@ -10,17 +10,13 @@ from typing import Any
 import pytest
 
 from launch.messages import Tolerance
-from programs.gpu.program_order import (
-    BESIDE,
-    COMPARE,
-    ProgramOrder,
-    ProgramTimingOrder,
-)
+from programs.gpu.program_order import COMPARE, ProgramOrder, ProgramTimingOrder
 from tests.gpu.program_tapes import program, t
 from tests.programs import stand_in_program_gpu
 from tests.programs.stand_in_program_gpu import COUNT, Gpu, floats, kernel, scale, scaling
 from tests.programs.timed_programs import StandInDevice
 from tests.unit.worker.gpu.fake_cuda import pointer
+from worker.gpu.launcher.launcher_order import BESIDE
 
 
 class WaitingDevice(StandInDevice):
