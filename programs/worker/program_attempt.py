@@ -185,7 +185,6 @@ class ProgramAttempt:
             caller=job.caller,
             is_batch=Priority(job.priority) is Priority.BATCH,
             timeout_s=job.timeout_s,
-            turn_s=job.deadline_s,
             spent=self.spent,
         )
         return ProgramReplays(gpu, turn, tolerances, self.deadline, self.context.references, report)

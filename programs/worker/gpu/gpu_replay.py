@@ -118,8 +118,6 @@ class ReplayTurn:
     caller: str
     is_batch: bool
     timeout_s: float
-    turn_s: float
-    """The longest wait for a turn on the GPU."""
     spent: SpentTime = field(default_factory=SpentTime)
     """The time spent waiting for turns, and in them."""
 
@@ -221,7 +219,7 @@ async def in_turn(
             order,
             caller=how.caller,
             deadline_s=limit,
-            turn_s=deadline.limit_s(how.turn_s),
+            turn_s=deadline.left_s,
             is_batch=how.is_batch,
         )
     except TimeoutError:

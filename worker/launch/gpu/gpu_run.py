@@ -129,7 +129,7 @@ class GpuLaunch:
                 caller=launch.caller,
                 isolation=launch.isolation,
                 deadline_s=limit_s,
-                turn_s=deadline.limit_s(launch.deadline_s),
+                turn_s=deadline.left_s,
                 is_batch=Priority(launch.priority) is Priority.BATCH,
             )
         except TimeoutError:

@@ -26,7 +26,7 @@ from tests.unit.programs.recorded import sent, vector_add
 pytestmark = pytest.mark.unit
 
 TURN = ReplayTurn(
-    seed=7, determinism=False, timing=None, caller="ada", is_batch=False, timeout_s=60, turn_s=60
+    seed=7, determinism=False, timing=None, caller="ada", is_batch=False, timeout_s=60
 )
 TUNED = [{"BLOCK": 256}, {"BLOCK": 128}, {"BLOCK": 1024}]
 

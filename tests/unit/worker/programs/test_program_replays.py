@@ -82,7 +82,7 @@ async def both(launchers, known, tape=TAPE, beside=None, **how):
         pass
 
     usual = {"seed": 1, "determinism": True, "timing": None, "caller": "ada", "is_batch": False}
-    turn = ReplayTurn(timeout_s=60, turn_s=60, **usual | how)
+    turn = ReplayTurn(timeout_s=60, **usual | how)
     gpu = ProgramGpu(launchers, 0, BytesInFlight(1 << 30))
     replays = ProgramReplays(gpu, turn, OutputTolerances(), Deadline(60.0), known, report)
     return await replays.both(program("candidate", tape), program("reference", beside or tape))
