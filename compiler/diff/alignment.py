@@ -1,6 +1,6 @@
 """Aligns the equal lines of two texts, in time that grows with their length only.
 
-Python's difflib takes quadratic time and more. Here lines that both texts have once are found first
+ADR 0027 compares it with difflib and patiencediff. Lines that both texts have once are found first
 (patience); what is left between those is compared exactly as long as a budget lasts (Myers), and
 then by pairing equal lines in the order of their occurrence.
 """
