@@ -129,7 +129,8 @@ _WRONG = _PASSED.model_copy(
         "flags": [
             ProgramFlag(
                 kind="heavy_aten_left",
-                message="aten.mm.default makes what output 0 depends on",
+                message="torch computes mm here, and outputs depend on it: compute it in a kernel "
+                "of this program",
                 file="user.py",
                 line=21,
             )

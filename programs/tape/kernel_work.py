@@ -1,7 +1,7 @@
-"""How many elementary operations a launch does: what its kernel takes, its grid and its numbers.
+"""Counts the elementary operations of a launch, from its kernel, its grid and its integers.
 
-Branches are all counted; a loop is counted as often as it runs in the program in the middle of the
-grid. Where that follows from data there is no number.
+All branches count. A loop counts with the trips of the program instance in the middle of the grid.
+If the trips depend on data, there is no count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MOST_OPERATIONS = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class WorkInstruction:
-    """How a number that bounds of loops may come from is computed; of a loop its trips."""
+    """The computation of a number on which bounds of loops may depend, or of a loop's trips."""
 
     result: str
     compute: Callable[..., int | None]
@@ -24,38 +24,38 @@ class WorkInstruction:
 
 @dataclass(slots=True)
 class WorkBlock:
-    """A body: what it is in, what its own ops take each time that it runs."""
+    """A body, with its parent and the operations of one run of its own ops."""
 
     parent: int | None
     kind: str
     function: str
     trips: str | None = None
-    """Of a loop: the number that says how often it runs."""
+    """The number of trips, if it is a loop."""
     operations: int = 0
     fold: tuple[str, ...] = ()
-    """Of a reduction or scan: its results."""
+    """The results, if it is a reduction or scan."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelWork:
-    """What a kernel takes, as a function of what a launch gives it."""
+    """The operations of a kernel, as a function of a launch's arguments."""
 
     kernel: str | None
-    """The function that is launched; None: what it does is not known."""
+    """The function that is launched; None if its operations are unknown."""
     blocks: tuple[WorkBlock, ...]
     calls: tuple[tuple[int, str], ...]
-    """From which block which function is called."""
+    """The calls: the calling block, and the function."""
     instructions: tuple[WorkInstruction, ...]
     parameters: Mapping[str, str]
-    """By number of the text, the kernel's parameter that bounds of loops may come from."""
+    """The parameters on which bounds of loops may depend, by their value in the text."""
 
     @property
     def steps(self) -> int:
-        """How many steps it takes to count a launch."""
+        """The number of steps to count one launch."""
         return len(self.instructions) + len(self.blocks) * (1 + len(self.calls))
 
     def operations(self, numbers: Mapping[str, int], grid: tuple[int, int, int]) -> int | None:
-        """Return the operations of a launch; None: how often a loop runs follows from data."""
+        """Return the operations of a launch; None if the trips of a loop depend on data."""
         values: dict[str, int | None] = {
             node: numbers.get(name) for node, name in self.parameters.items()
         }
@@ -73,7 +73,7 @@ def _axes(grid: tuple[int, int, int]) -> list[tuple[str, int]]:
 
 
 class _Total:
-    """The operations of all blocks, each times how often it runs."""
+    """The operations of all blocks, each times its number of runs."""
 
     def __init__(self, work: KernelWork, values: Mapping[str, int | None]) -> None:
         self._work, self._values = work, values
@@ -84,7 +84,7 @@ class _Total:
         return None if self._work.kernel is None else self._of(self._work.kernel)
 
     def _of(self, function: str) -> int | None:
-        """Return what one call takes, None where that is not known or it calls itself."""
+        """Return the operations of one call, None if they are unknown or it calls itself."""
         if function in self._open:
             return None
         if function not in self._functions:
@@ -122,7 +122,7 @@ class _Total:
 
 
 def _bounded(compute: Callable[..., int | None], given: list[int | None]) -> int | None:
-    """Return a number as far as kernels have them: none of more than 64 bits."""
+    """Return the number, None if it has more than 64 bits."""
     try:
         value = compute(*given)
     except (TypeError, ZeroDivisionError):  # text that Triton would not print; nothing divides by 0

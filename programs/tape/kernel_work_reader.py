@@ -1,8 +1,8 @@
-"""What a kernel takes, by its TTIR: the operations of its blocks, and how often these run.
+"""Reads a kernel's TTIR: the operations of its blocks, and the numbers of their runs.
 
-Counted is what a stored value comes from, in all lanes, masked ones too: arithmetic, reductions,
-products, and the stores. Addresses, masks, loads and conversions are not. The text is hostile, so
-the code is linear.
+It counts the operations that stored values depend on, in all lanes, also masked ones: arithmetic,
+reductions, products, and the stores. Addresses, masks, loads and conversions do not count. The text
+is hostile, so the code is linear.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ _STORED_OPERANDS: Mapping[str, slice] = {
     "tt.descriptor_scatter": slice(-1, None),
     "tt.descriptor_reduce": slice(-1, None),
 }
-"""Which operands of what writes memory are the values."""
+"""The operands of stores that are the stored values."""
 _FOLDS = ("tt.reduce", "tt.scan", "tt.map_elementwise")
-"""Their bodies run for each lane of what they are given."""
+"""Their bodies run for each lane of their operands."""
 _MOST_FUNCTIONS = 64
 
 
 def kernel_work(ttir: str) -> KernelWork:
-    """Return what the kernel of this text takes."""
+    """Return the work of the kernel in this text."""
     reader = _Reader()
     for line in ttir.splitlines():
         reader.read(line.strip())
@@ -82,13 +82,13 @@ class _Reader:
     flow: ValueFlow = field(default_factory=ValueFlow)
     blocks: list[WorkBlock] = field(default_factory=list)
     noted: list[tuple[int, tuple[str, ...], int]] = field(default_factory=list)
-    """Ops: in which block, their results, and what they take if a stored value comes from one."""
+    """Ops: their block, their results, and their operations if a stored value depends on one."""
     stored: list[str] = field(default_factory=list)
     calls: list[tuple[int, str]] = field(default_factory=list)
     instructions: list[WorkInstruction] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
     does_anything: bool = False
-    """Whether assembly may write memory."""
+    """True if inline assembly may write memory."""
     _whiles: dict[int, ConditionalLoop] = field(default_factory=dict)
     _compared: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     _sums: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class _Reader:
         return KernelWork(kernel, tuple(self.blocks), tuple(self.calls), needed, parameters)
 
     def _needed(self) -> tuple[WorkInstruction, ...]:
-        """Return the instructions that trips of loops come from, in order."""
+        """Return the instructions on which trips of loops depend, in order."""
         wanted = {block.trips for block in self.blocks if block.trips is not None}
         kept = []
         for one in reversed(self.instructions):
@@ -184,7 +184,7 @@ class _Reader:
 
     def _note(self, results: tuple[str, ...], operations: int) -> None:
         block = self._open[-1]
-        if self.blocks[block].fold:  # in the body of a reduction all counts, or nothing does
+        if self.blocks[block].fold:  # in the body of a reduction, all ops count, or none
             self.blocks[block].operations += operations
         else:
             self.noted.append((block, results, operations))
@@ -217,7 +217,7 @@ class _Reader:
         self.instructions.extend(WorkInstruction(name, unknown) for name, _ in carried)
 
     def _arguments(self, names: list[str]) -> None:
-        """Note the arguments of a body, which stand for what is not known."""
+        """Note the arguments of a body as unknown numbers."""
         loop = self._whiles.get(self._open[-1])
         for name in names:
             if loop is not None:
@@ -225,7 +225,7 @@ class _Reader:
             self.instructions.append(WorkInstruction(name, unknown))
 
     def _end_while(self, loop: ConditionalLoop, block: WorkBlock) -> None:
-        """Say how often a loop runs if it counts, and what its counter is in the middle."""
+        """Note the trips of a counting loop, and its counter in the middle."""
         counted = loop.counted(self._compared, self._sums)
         if counted is None or block.trips is None:
             return
@@ -236,14 +236,14 @@ class _Reader:
         self.instructions[place] = WorkInstruction(name, middle, counted.bounds)
 
     def _end_fold(self, block: WorkBlock, line: str) -> None:
-        """Count the body of a reduction for each lane that goes in, where its result counts."""
+        """Count the body of a reduction once for each input lane, if its result counts."""
         operations = max(1, block.operations) * _lanes(line, 0)
         block.operations = 0
         if self._open:
             self._note(block.fold, operations)
 
     def _number(self, name: str, line: str, results: tuple[str, ...], operands: list[str]) -> None:
-        """Note how a number is computed, or that a name now stands for what is not known."""
+        """Note how a number is computed, or that it is unknown."""
         compute, given = rule_of(name, line), tuple([self.flow.at(one) for one in operands])
         if axis := axis_of(name, line):
             given = (axis,)

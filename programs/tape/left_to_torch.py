@@ -1,4 +1,4 @@
-"""What of a program's work is left to torch: at which lines, by which ops, and how much of it."""
+"""Finds the lines and ops at which a program leaves work to torch, and their share of it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from programs.tape.program_work import ProgramWork, shares
 from programs.tape.schema import AtenOp, Tape, TapePlace
 
 MOST_LEFT = 0.25
-"""The share of the work that torch may do without a word."""
+"""The share of the work that torch may do without a flag."""
 _WORTH_A_LINE = 0.1
-"""The least share of the work for which a line is named, if it is not the one with most."""
+"""The least share of the work of a line that is named, unless it is the largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class LeftToTorch:
 def left_to_torch(
     tape: Tape, flow: Flow, work: ProgramWork, reference: float | None
 ) -> Iterator[LeftToTorch]:
-    """Yield the lines at which torch does too much, beside a reference that does so much work.
+    """Yield the lines at which torch does too much of the work; `reference` is the necessary work.
 
-    Where nothing says how much work there is, and where no kernel does any of it, which has a flag
-    already, yield each product, convolution, attention and recurrent network of inputs.
+    If the amount of work is unknown, or no kernel does any of it (which has its own flag), yield
+    each matrix product, convolution, attention and recurrent network that depends on inputs.
     """
     found = shares(work, reference) if work.launches else None
     if found is None:
@@ -49,9 +49,9 @@ def left_to_torch(
     for number, ((place, name), operations) in enumerate(ordered):
         if number == 0 or operations >= _WORTH_A_LINE * total:
             message = (
-                f"torch does {found.by_torch / total:.0%} of the work from which what is returned "
-                f"follows, {operations / total:.0%} of it by {name} here: compute it in a kernel "
-                "of this program"
+                f"torch does {found.by_torch / total:.0%} of the work that outputs depend on, "
+                f"{operations / total:.0%} of it by {name} here: compute it in a kernel of this "
+                "program"
             )
             yield LeftToTorch(message, place)
 
@@ -63,7 +63,7 @@ def _by_kind(tape: Tape, flow: Flow) -> Iterator[LeftToTorch]:
             continue
         if flow.hangs_on_inputs(flow.op_sources[index]):
             message = (
-                f"torch computes {name_of(op)} here, on the way to what is returned: it is not "
-                "the work of a kernel of this program"
+                f"torch computes {name_of(op)} here, and outputs depend on it: compute it in a "
+                "kernel of this program"
             )
             yield LeftToTorch(message, op.place)

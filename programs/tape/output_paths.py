@@ -1,4 +1,4 @@
-"""What a program returns, flat: every tensor and scalar with its path, `0`, `1.a`."""
+"""Flattens what a program returns: every tensor and scalar by its path, `0` or `1.a`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from programs.tape.schema import DictOf, ListOf, Scalar, Structure, TensorRef, TupleOf
 
 ONLY = "0"
-"""The path of what is returned as it is, in no list, tuple or dict."""
+"""The path of an output that is in no list, tuple or dict."""
 
 
 def by_path(structure: Structure) -> dict[str, TensorRef | Scalar]:
@@ -18,7 +18,7 @@ def by_path(structure: Structure) -> dict[str, TensorRef | Scalar]:
 
 
 def input_path(path: str) -> str:
-    """Return the path of an input that a call changed in place, from that among the inputs."""
+    """Return the path of a changed input, from its path among the inputs."""
     return f"inputs[{path}]"
 
 
@@ -35,5 +35,5 @@ def _inside(structure: Structure, path: str) -> Iterator[tuple[str, TensorRef | 
 
 
 def _escaped(name: str) -> str:
-    """Return the name of an item so that no two paths are one: dots in it are none of a path's."""
+    """Return the name of an item with its dots escaped, so that paths are unique."""
     return name.replace("\\", "\\\\").replace(".", "\\.")

@@ -1,4 +1,4 @@
-"""What an ATen op of a tape reads and writes, by its name: values, not shapes."""
+"""The reads and writes of an ATen op, from its name: of values, not of shapes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _WITH_RUNNING_STATISTICS = frozenset({
     "aten._native_batch_norm_legit.default",
 })  # fmt: skip
 _RUNNING_STATISTICS = ((3, "running_mean"), (4, "running_var"))
-"""Arguments that are written, and not read, where the op trains: neither its name nor, for most,
-torch's schema says so."""
+"""Arguments that are written, and not read, in training. Names do not show it, nor do most of
+torch's schemas."""
 _DRAWS_BESIDE = frozenset({"bernoulli", "multinomial", "native_dropout", "normal", "rrelu"})
-"""Ops that hang on their arguments' values, too."""
+"""Ops that draw, and also depend on their arguments' values."""
 _DROPOUT = {
     "scaled_dot_product_attention": (4, "dropout_p"), "lstm": (5, "dropout"), "gru": (5, "dropout"),
     "rnn_tanh": (5, "dropout"), "rnn_relu": (5, "dropout"),
 }  # fmt: skip
-"""Ops that draw where this argument is not 0."""
+"""Ops that draw if this argument is not 0."""
 _WITHOUT_VALUES: frozenset[Kind] = frozenset({"uninitialized", "constant", "random"})
 
 
 def kind_of(op: AtenOp) -> Kind:
-    """Return what the op's outputs are."""
+    """Return the kind of the op's outputs."""
     return ALLOWED[op.op].kind
 
 
@@ -36,7 +36,7 @@ def name_of(op: AtenOp) -> str:
 
 
 def draws(op: AtenOp) -> bool:
-    """Whether the op takes numbers from a random generator."""
+    """Return True if the op draws from a random generator."""
     name = name_of(op)
     dropout = _DROPOUT.get(name)
     if dropout is not None:
@@ -45,25 +45,25 @@ def draws(op: AtenOp) -> bool:
 
 
 def drawing_device(op: Op, tape: Tape) -> Device | None:
-    """Return the kind of device that an op draws numbers on, None for one that draws none."""
+    """Return the device type that an op draws numbers on, None if it draws none."""
     if not isinstance(op, AtenOp) or not draws(op):
         return None
     return next((tape.tensors[id_].device for id_ in op.outputs if id_ is not None), None)
 
 
 def is_in_place(op: AtenOp) -> bool:
-    """Whether the op writes its first argument, by torch's rule of names."""
+    """Return True if the op writes its first argument, by torch's naming rule."""
     name = name_of(op)
     return name.endswith("_") and not name.endswith("__") and kind_of(op) != "metadata"
 
 
 def makes_views(op: AtenOp) -> bool:
-    """Whether all that the op returns lies in the storage of its first argument."""
+    """Return True if all results lie in the storage of the first argument."""
     return kind_of(op) in ("view", "metadata")
 
 
 def argument_tensors(op: AtenOp) -> tuple[int, ...]:
-    """Return all tensors that the op is given, in order."""
+    """Return all tensors among the op's arguments, in order."""
     return tensors_of(op.args) + tensors_of(tuple(op.kwargs.values()))
 
 
@@ -76,7 +76,7 @@ def written_tensors(op: AtenOp) -> tuple[int, ...]:
 
 
 def tensors_at(op: Op) -> Iterator[int]:
-    """Yield the tensors that an op takes or makes, each as often as it does."""
+    """Yield the tensors that an op takes or makes, with repetitions."""
     match op:
         case AtenOp():
             yield from tensors_of(op.args)
@@ -89,7 +89,7 @@ def tensors_at(op: Op) -> Iterator[int]:
 
 
 def tensors_made(ops: Iterable[Op]) -> frozenset[int]:
-    """Return what ops made, and did not only return as they were given it, in place."""
+    """Return the tensors that ops made. Those returned in place do not count."""
     found: set[int] = set()
     for op in ops:
         if isinstance(op, AtenOp):
@@ -99,7 +99,7 @@ def tensors_made(ops: Iterable[Op]) -> frozenset[int]:
 
 
 def _statistics(op: AtenOp) -> tuple[int, ...]:
-    """Return the running statistics that a batch normalization changes, none where none trains."""
+    """Return the running statistics that a batch norm changes; none unless it trains."""
     if op.op not in _WITH_RUNNING_STATISTICS or _argument(op, 5, "training") is not True:
         return ()
     return tensors_of(tuple([_argument(op, at, name) for at, name in _RUNNING_STATISTICS]))
@@ -111,14 +111,14 @@ def _argument(op: AtenOp, position: int, name: str) -> Value:
 
 
 def overwritten_tensors(op: AtenOp) -> tuple[int, ...]:
-    """Return the tensors all of whose values are new after the op, whatever they were before."""
+    """Return the tensors that the op overwrites completely."""
     is_overwritten = kind_of(op) in ("constant", "random", "overwrite") and is_in_place(op)
     outs = tensors_of(op.kwargs.get("out"))
     return outs + (tensors_of(op.args[:1]) if is_overwritten else ())
 
 
 def read_tensors(op: AtenOp) -> tuple[int, ...]:
-    """Return the tensors whose values the op's results hang on."""
+    """Return the tensors on whose values the op's results depend."""
     kind = kind_of(op)
     if kind in _WITHOUT_VALUES:
         return ()

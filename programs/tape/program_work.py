@@ -1,8 +1,8 @@
-"""How much of a program's work its own kernels do, in elementary operations.
+"""Counts how much of a program's work its own kernels do, in elementary operations.
 
-A kernel may compute what has no use, and nothing shows which of its operations matter. So kernels
-are credited no more than the reference's work less what torch does: a kernel that only copies what
-torch computed has done nothing, whatever loops are in it.
+A kernel may compute useless values, and nothing shows which of its operations matter. So kernels
+get credit for at most the reference's work minus torch's. A kernel that only copies what torch
+computed gets none, whatever loops it has.
 """
 
 from __future__ import annotations
@@ -15,47 +15,47 @@ from programs.tape.flow import Flow
 from programs.tape.schema import AtenOp, Tape, TapeLaunch, tensors_of
 
 LaunchesWork = Mapping[int, int | None]
-"""By the index of a launch among a tape's ops, its operations; None, or no entry: not known."""
+"""The operations of each launch, by its index among the ops; None, or no entry, if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramWork:
-    """The operations of a first call from which its results follow."""
+    """The operations of a first call on which its results depend."""
 
     aten: Mapping[int, float]
-    """By op, what torch does."""
+    """The operations of torch, by op."""
     kernels: int | None
-    """What launches do; None: of one of them it is not known."""
+    """The operations of all launches; None if those of one are unknown."""
     launches: int
-    """How many there are."""
+    """The number of launches."""
 
     @property
     def by_torch(self) -> float:
-        """All that torch does."""
+        """The operations of all torch ops."""
         return sum(self.aten.values())
 
     @property
     def total(self) -> float | None:
-        """All that is done, None where it is not known."""
+        """The operations of torch and kernels, None if unknown."""
         return None if self.kernels is None else self.by_torch + self.kernels
 
 
 @dataclass(frozen=True, slots=True)
 class WorkShares:
-    """What is credited to kernels, and what torch does, of one program."""
+    """The operations credited to a program's kernels, and those of torch."""
 
     by_kernels: float
     by_torch: float
 
     @property
     def coverage(self) -> float | None:
-        """The share that kernels do; None: there is no work."""
+        """The share of the kernels; None if there is no work."""
         total = self.by_kernels + self.by_torch
         return self.by_kernels / total if total > 0 else None
 
 
 def program_work(tape: Tape, flow: Flow, launches: LaunchesWork) -> ProgramWork:
-    """Return what the first call of a program does for what it returns, or leaves in its inputs."""
+    """Return the work of the first call for its outputs, and for inputs that it changes."""
     aten: dict[int, float] = {}
     kernels: int | None = 0
     number = 0
@@ -71,10 +71,10 @@ def program_work(tape: Tape, flow: Flow, launches: LaunchesWork) -> ProgramWork:
 
 
 def shares(program: ProgramWork, reference: float | None) -> WorkShares | None:
-    """Return who does the work, beside a reference's; None: that is not known.
+    """Return the shares of kernels and torch, given a reference's work; None if unknown.
 
-    Without a reference that does anything all that kernels do is credited to them. Where what they
-    do is not known they are credited all that the reference's work leaves.
+    Without a reference that does any work, kernels get credit for all their operations. If these
+    are unknown, they get credit for the reference's work minus torch's.
     """
     left = max(0.0, reference - program.by_torch) if reference else None
     known = [most for most in (program.kernels, left) if most is not None]
@@ -82,7 +82,7 @@ def shares(program: ProgramWork, reference: float | None) -> WorkShares | None:
 
 
 def _needed(tape: Tape, flow: Flow) -> list[int]:
-    """Return the ops of the first call from which what it returns, or leaves, may follow."""
+    """Return the ops of the first call on which its outputs, or changed inputs, may depend."""
     ids = [*tensors_of(tape.outputs)]
     for structure in tape.inputs:
         ids.extend(tensors_of(structure))

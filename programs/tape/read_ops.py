@@ -61,7 +61,7 @@ def _kernel(raw: Any, where: str) -> TapeKernel:
         name, constexpr = fields.name(one["name"], here), fields.boolean(one["constexpr"], here)
         parameters.append(KernelParameter(name, constexpr))
     if len({parameter.name for parameter in parameters}) != len(parameters):
-        raise InvalidTape(f"{where}/parameters", "two parameters have one name")
+        raise InvalidTape(f"{where}/parameters", "two parameters have the same name")
     return TapeKernel(
         fields.name(found["file"], f"{where}/file"),
         fields.name(found["name"], f"{where}/name"),
@@ -80,7 +80,7 @@ def read_op(raw: Any, where: str, values: ValueReader) -> Op:
         found = fields.record(raw, where, ("op", "seed", "phase"), ("generator", "device", "line"))
         own, device = found.get("generator"), found.get("device")
         if own is not None and device is not None:
-            raise InvalidTape(where, "one generator is seeded, the program's own or torch's")
+            raise InvalidTape(where, "it names a generator and a device; only one is possible")
         return Seeding(
             fields.whole(found["seed"], f"{where}/seed"),
             None if own is None else a_generator(own, f"{where}/generator").number,
@@ -208,10 +208,10 @@ def read_phase(raw: Any, where: str) -> Phase:
 
 
 def read_place(raw: Any, where: str) -> TapePlace | None:
-    """Return the line that `file:line` says, or None for null. Raises `InvalidTape`."""
+    """Return the place of `file:line`, None for null. Raises `InvalidTape`."""
     if raw is None:
         return None
     match = _PLACE.fullmatch(fields.text(raw, f"{where}/line", MAX_NAME_CHARS))
     if match is None:
-        raise InvalidTape(f"{where}/line", f"{fields.shown(raw)} is not a file and a line of it")
+        raise InvalidTape(f"{where}/line", f"{fields.shown(raw)} is not `file:line`")
     return TapePlace(match[1], int(match[2]))

@@ -1,7 +1,7 @@
-"""A tape, read from what a recorder's process sent: whoever wrote it is hostile.
+"""Reads a tape from the bytes that a recorder's process sent. They may be hostile.
 
-Every field is read as one type and within bounds, and what the fields say together is checked
-before anybody sees it; nothing is skipped, guessed or filled in.
+Every field has one type and bounds, and the fields are checked against each other before anything
+uses them. Nothing is skipped, guessed or filled in.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _TENSOR_FIELDS = 6
 
 
 def read_tape(raw: bytes) -> Tape:
-    """Return the tape that these bytes of JSON are.
+    """Return the tape in these bytes of JSON.
 
-    Raises `InvalidTape`, which names the first thing that is wrong with them.
+    Raises `InvalidTape`, which names the first fault.
     """
     found = fields.record(fields.parsed(raw), "", _FIELDS, ("init_inputs", "ends"))
     if fields.whole(found["tape"], "/tape") != VERSION:
-        raise InvalidTape("/tape", f"it is of version {found['tape']}; only {VERSION} is read")
+        raise InvalidTape("/tape", f"its version is {found['tape']}, not {VERSION}")
     storages = fields.wholes(found["storages"], "/storages", MAX_TENSORS, 0, MAX_STORAGE_BYTES)
     if sum(storages) > MAX_TOTAL_BYTES:
         raise InvalidTape("/storages", f"they take more than {MAX_TOTAL_BYTES} bytes together")

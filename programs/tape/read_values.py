@@ -44,9 +44,9 @@ _LARGEST_SIZE = 2**62
 
 
 class ValueReader:
-    """Reads the values of one tape, which has so many tensors and these kernels.
+    """Reads the values of one tape, which has this number of tensors and these kernels.
 
-    Tensors are checked to be there, not to be defined. Raises `InvalidTape`.
+    Tensor indices are only checked to be in range. Raises `InvalidTape`.
     """
 
     def __init__(self, tensors: int, kernels: Mapping[str, Any]) -> None:
@@ -163,7 +163,7 @@ class ValueReader:
         raise InvalidTape(where, f"{fields.shown(tag)} is nothing that a program returns")
 
     def begin(self) -> None:
-        """Begin another op or structure: `MAX_ARGUMENTS` bounds each."""
+        """Begin another op or structure. `MAX_ARGUMENTS` is the limit of each."""
         self._left = MAX_ARGUMENTS
 
     def _tagged(self, raw: Any, where: str, depth: int) -> tuple[str, Any]:
@@ -204,7 +204,7 @@ class ValueReader:
 
 
 def a_device(raw: Any, where: str) -> Any:
-    """Return the name of a device that tapes know."""
+    """Return the name of one of the devices of tapes."""
     return fields.one_of(raw, where, DEVICES, "device of a tape's tensors")
 
 

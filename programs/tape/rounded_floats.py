@@ -1,7 +1,7 @@
-"""Where a program goes from floats to narrower ones than its reference has anywhere.
+"""Finds where a program rounds floats to a narrower dtype than its reference has anywhere.
 
-Kernels that are given halves have no cause of lost precision of their own: it was lost on the host,
-by a cast, or between two kernels, in the type of a buffer.
+If kernels get halves, they did not lose the precision. The host lost it with a cast, or a buffer
+between two kernels did with its dtype.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from programs.tape.schema import Tape, TapePlace, tensors_of
 
 @dataclass(frozen=True, slots=True)
 class RoundedFloats:
-    """Floats that become narrower ones at one line."""
+    """A rounding to narrower floats at one line."""
 
     message: str
     place: TapePlace | None
 
 
 def rounded_floats(tape: Tape, flow: Flow, reference: Tape) -> Iterator[RoundedFloats]:
-    """Yield the ops that round, where what is returned follows from them and is wider again."""
+    """Yield the ops that round if outputs depend on them and are wider again."""
     floats = [one.dtype for one in reference.tensors if one.dtype in MANTISSA_BITS]
     least = min((MANTISSA_BITS[dtype] for dtype in floats), default=0)
     bits = _bits(tape)
@@ -36,14 +36,14 @@ def rounded_floats(tape: Tape, flow: Flow, reference: Tape) -> Iterator[RoundedF
         made = min((bits[storage] for storage in access.writes if storage in bits), default=read)
         if made < least and made < read and made < widest:
             message = (
-                f"floats are rounded to {made} bits of mantissa here, on the way to what is "
-                f"returned; the reference has {least} at least: keep the types that it has"
+                f"floats are rounded to {made} bits of mantissa here, and outputs depend on them; "
+                f"the reference keeps at least {least} bits: use its dtypes"
             )
             yield RoundedFloats(message, op.place)
 
 
 def _bits(tape: Tape) -> dict[int, int]:
-    """Return the bits of mantissa of each storage with floats: of the widest, if it is viewed."""
+    """Return the mantissa bits of each storage with floats: of the widest dtype in it."""
     found: dict[int, int] = {}
     for tensor in tape.tensors:
         if tensor.dtype in MANTISSA_BITS:

@@ -1,9 +1,9 @@
-"""To which floats a program rounds on the way to what it returns: the least precise step of each.
+"""Finds the least precise dtype to which a program rounds values on their way to each output.
 
-Of a reference, as its outputs are no better than that: the default tolerance follows from it.
-Only what a call does counts. Inputs and parameters are the same numbers in both programs, whatever
-their type; so are copies, random numbers and what is made of scalars. Integers and truths carry
-nothing on: they are the same, or no tolerance helps.
+A reference's outputs are no more precise than that, so it decides the default tolerance. Only the
+work of a call counts. Inputs and parameters are the same numbers in both programs, whatever their
+dtype; so are copies, random numbers and values made from scalars. Integers and booleans carry no
+rounding on: they are equal, or no tolerance helps.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ _EXACT = frozenset(
     "permute_copy relu repeat roll rot90 scatter select_scatter sign slice_scatter sort stack "
     "take topk tril triu unsafe_split unsafe_split_with_sizes view_copy where".split()
 )
-"""Ops that round only where they convert: all else that they make is among what they are given."""
+"""Ops that round only if they convert: otherwise their results are among their arguments."""
 _SAME_NUMBERS = ("uninitialized", "constant", "random", "view", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """A step that rounds to floats of a type, and its line."""
+    """A step that rounds to floats of a dtype, and its line."""
 
     dtype: str
     place: TapePlace | None
 
     @property
     def bits(self) -> int:
-        """The bits of mantissa that are left."""
+        """The mantissa bits that remain."""
         return MANTISSA_BITS[self.dtype]
 
 
 def roundings(tape: Tape, effects: KernelsEffects) -> Mapping[str, Rounding]:
-    """Return the least precise step that each output follows from, by path: of both calls.
+    """Return the least precise step on which each output of either call depends, by path.
 
-    Inputs are among them, as what is left in one may be compared, too.
+    Inputs are included, since a changed input is compared, too.
     """
     steps = _Steps(tape, effects)
     for phase in ("run", "run2"):
@@ -69,7 +69,7 @@ def roundings(tape: Tape, effects: KernelsEffects) -> Mapping[str, Rounding]:
 
 
 class _Steps:
-    """The least precise step that each storage follows from, as the ops go by."""
+    """The least precise step on which each storage depends, op by op."""
 
     def __init__(self, tape: Tape, effects: KernelsEffects) -> None:
         self._tape, self._effects = tape, effects
@@ -77,7 +77,7 @@ class _Steps:
         self.kept: dict[str, Rounding] = {}
 
     def keep(self, structure: Structure, named: Callable[[str], str] = str) -> None:
-        """Note what the tensors of a structure follow from as things stand."""
+        """Keep the current steps of the tensors of a structure."""
         for path, value in by_path(structure).items():
             if isinstance(value, TensorRef):
                 here = self._known.get(self._tape.tensors[value.id].storage)
@@ -102,7 +102,7 @@ class _Steps:
                 self._known[storage] = kept
 
     def _floats_written(self, op: Op) -> Iterator[tuple[int, str]]:
-        """Yield the storages that an op writes floats into, each with their type."""
+        """Yield the storages that an op writes floats into, each with the dtype."""
         ids: list[int] = []
         if isinstance(op, AtenOp):
             ids = [*written_tensors(op), *(id_ for id_ in op.outputs if id_ is not None)]
@@ -114,10 +114,9 @@ class _Steps:
                 yield tensor.storage, tensor.dtype
 
     def _rounds(self, op: Op, dtype: str) -> bool:
-        """Whether an op rounds what it writes as floats of a type.
+        """Return True if an op rounds when it writes floats of a dtype.
 
-        A kernel of which nobody knows what it writes is not said to round, so that nothing is
-        tolerated for that.
+        A kernel with unknown effects does not count as rounding, so it widens no tolerance.
         """
         if isinstance(op, TapeLaunch):
             return self._effects.get(op.kernel) is not None
@@ -132,5 +131,5 @@ class _Steps:
 
 
 def _least(*steps: Rounding | None) -> Rounding | None:
-    """Return the least precise of some steps, the first of equal ones; None: there is none."""
+    """Return the least precise step, the first of equal ones; None if there is none."""
     return min((one for one in steps if one is not None), key=lambda one: one.bits, default=None)

@@ -1,7 +1,7 @@
-"""A tape, typed: tensors, ops and launches in the order in which a program made them.
+"""The types of a tape: tensors, ops and launches in the order in which a program made them.
 
 Tensors are named by their index in `Tape.tensors`, storages by theirs in `Tape.storages`. Only
-`read_tape` makes a `Tape`, so whoever holds one holds what keeps every rule of this folder.
+`read_tape` makes a `Tape`, so every `Tape` has passed the checks of this folder.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ Phase = Literal["init", "inputs", "run", "run2"]
 PHASES: tuple[Phase, ...] = ("init", "inputs", "run", "run2")
 Device = Literal["cuda", "cpu"]
 COPIES = frozenset({"aten._to_copy.default", "aten.copy_.default"})
-"""Overloads that may copy between the CPU and CUDA: the host waits for them, or does not."""
+"""Overloads that may copy between the CPU and CUDA, with or without the host waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMeta:
-    """What a tensor is, without its values: `strides` and `offset` count elements."""
+    """A tensor without its values. `strides` and `offset` count elements."""
 
     dtype: str
-    """Triton's spelling: fp32, bf16, i64, i1, fp8e4nv; complex64 and complex128 as torch's."""
+    """In Triton's spelling: fp32, bf16, i64, i1, fp8e4nv; complex64 and complex128 as in torch."""
     device: Device
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -168,11 +168,11 @@ class AtenOp:
     phase: Phase
     place: TapePlace | None
     stream: int = 0
-    """The CUDA stream that it runs in, where a tensor of it is on CUDA; 0 is the default stream."""
+    """The CUDA stream that it runs in if one of its tensors is on CUDA; 0: the default stream."""
     after: tuple[int, ...] = ()
-    """Ops that its stream, or the host, has waited for since its op before.
+    """Ops that its stream, or the host, has waited for since the stream's previous op.
 
-    Of each other stream the last that is over; what came before it there is over as well.
+    For each other stream, this is the last finished op; all earlier ops there have finished, too.
     """
 
 
@@ -182,32 +182,32 @@ class Seeding:
 
     seed: int
     generator: int | None
-    """The number of its own; None: torch's."""
+    """The number of the program's own generator; None: torch's."""
     device: Device | None
-    """The kind of device whose generator of torch's alone was seeded; None: both, or its own."""
+    """The device type if only torch's generator of it was seeded; None: both, or its own one."""
     phase: Phase
     place: TapePlace | None
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchVariant:
-    """One configuration of a launch: what an autotuner would have tried."""
+    """One configuration of a launch that an autotuner would try."""
 
     grid: tuple[int, int, int]
     constexprs: Mapping[str, LaunchValue]
     options: Mapping[str, int | bool | str]
     unprepared: bool = False
-    """Its `pre_hook` does something else than the first's, which the tape does not hold.
+    """True if its `pre_hook` does something else than the first's, which was not recorded.
 
-    So it is compiled, and never run.
+    Such a variant is compiled, but never run.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class TapeLaunch:
-    """One launch of a kernel: `args` by parameter, constexprs apart.
+    """One launch of a kernel. `args` are by parameter, without constexprs.
 
-    `variants` is empty where nothing is autotuned; else the launch itself is its first.
+    `variants` is empty without autotuning; else the launch itself is the first variant.
     """
 
     kernel: str
@@ -227,10 +227,10 @@ class TapeLaunch:
 
 
 def variant_on_cpu(launch: TapeLaunch, left_out: Collection[int] = ()) -> int:
-    """Return which of its variants a launch runs where nothing is timed.
+    """Return the number of the variant that the CPU device runs.
 
-    The first, and in a second call the last, so that one that is wrong shows. `left_out` are those
-    that an autotuner would leave out as well, since they do not compile.
+    It is the first, and in the second call the last, so that errors in either show. `left_out` are
+    variants that do not compile, which an autotuner would leave out as well.
     """
     ready = [
         number
@@ -265,11 +265,11 @@ class TapeKernel:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """All that a program did.
+    """A recorded program.
 
-    `inputs` and `inputs2` are what the first and the second call got. A tensor in them (or in
-    `init_inputs`) that no op made is given from outside. `constants` are bytes of tensors that
-    the program's Python made out of values, there from the start.
+    `inputs` and `inputs2` are the arguments of the first and the second call. A tensor in them (or
+    in `init_inputs`) that no op made comes from outside. `constants` are the bytes of tensors that
+    the program's Python made from values; they exist from the start.
     """
 
     torch: str
@@ -287,14 +287,14 @@ class Tape:
     outputs2: Structure
     ops: tuple[Op, ...]
     ends: Mapping[Phase, tuple[int, ...]] = field(default_factory=dict)
-    """By call, the last op of each stream that its caller need not wait for when it returns.
+    """By call, the last op of each stream that has finished for its caller when it returns.
 
-    Nothing is said where all ops run in one stream, and no copy goes on beside the host.
+    Empty if all ops run in one stream, and no copy is asynchronous to the host.
     """
 
 
 def generators_of(op: Op) -> tuple[int, ...]:
-    """Return the program's own generators that an op draws from, or seeds."""
+    """Return the program's own generators that an op draws from or seeds."""
     if isinstance(op, Seeding):
         return () if op.generator is None else (op.generator,)
     if not isinstance(op, AtenOp):
@@ -304,7 +304,7 @@ def generators_of(op: Op) -> tuple[int, ...]:
 
 
 def tensors_of(value: Value | LaunchValue | Structure) -> tuple[int, ...]:
-    """Return the tensors in an argument or a structure, in order, each as often as it is there."""
+    """Return the tensors in an argument or a structure, in order, with repetitions."""
     if isinstance(value, TensorRef):
         return (value.id,)
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""The second call of a program beside its first: the same work on other inputs, or less of it."""
+"""Compares the two calls of a program: the second must do the same work on other inputs."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from programs.tape.schema import AtenOp, Op, Phase, Seeding, Tape, TapeLaunch, T
 
 @dataclass(frozen=True, slots=True)
 class CallsDiffer:
-    """Where the second call first does something else than the first."""
+    """The first place where the second call does something else than the first."""
 
     message: str
     place: TapePlace | None
 
 
 def difference_of_calls(tape: Tape, flow: Flow) -> CallsDiffer | None:
-    """Return where the calls differ in what they do with inputs, None where they do the same.
+    """Return where the calls differ in their work on inputs, None if they do the same.
 
-    What hangs on no input may differ: weights that are made ready in the first call are no cheat.
-    Neither are other numbers, such as the seed of a dropout.
+    Work that depends on no input may differ: preparing weights in the first call is no cheat.
+    Numbers may differ, too, such as the seed of a dropout.
     """
     first, second = _work(tape, flow, "run"), _work(tape, flow, "run2")
     for one, other in zip_longest(first, second):
         if one is None or other is None or _signature(one, tape) != _signature(other, tape):
             message = (
-                f"the first call does {_op_text(one, tape)} where a second one with inputs of the "
-                f"same shapes does {_op_text(other, tape)}: do the same work in each call"
+                f"the first call does {_op_text(one, tape)}, but the second, with inputs of the "
+                f"same shapes, does {_op_text(other, tape)}: do the same work in each call"
             )
             place = next((op.place for op in (one, other) if op is not None and op.place), None)
             return CallsDiffer(message, place)

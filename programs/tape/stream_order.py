@@ -1,7 +1,7 @@
-"""Which ops of a tape are over when another begins, and which memory is used without such an order.
+"""Orders the ops of a tape across CUDA streams, and finds memory that is used without an order.
 
-Each stream is a sequence of ops, and the host is another, which every op of a stream comes after.
-What is before a call is over when the call begins: its caller waits for that. Linear in the ops.
+Each stream is a sequence of ops. The host is another one, and issues each op of a stream. All ops
+before a call have finished when the call begins, as its caller waits for them. Linear in the ops.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """When an op runs: its stream, None for the host's, and which op of each stream is over."""
+    """The time of an op: its stream (None: the host), and the last finished op of each stream."""
 
     stream: int | None
     over: Sequence[int]
 
     def waits_for(self, op: int, stream: int) -> bool:
-        """Whether an op of a stream is over before."""
+        """Return True if an op of a stream has finished before."""
         return stream == self.stream or op <= self.over[stream]
 
 
 @dataclass(frozen=True, slots=True)
 class UsedTensors:
-    """The tensors that an op reads, and writes, while the host and other streams go on."""
+    """The tensors that an op reads and writes while the host and other streams run on."""
 
     reads: tuple[int, ...]
     writes: tuple[int, ...]
@@ -48,36 +48,36 @@ _NOTHING = UsedTensors((), ())
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """Two ops that may use a storage at one time, at least one of them to write it."""
+    """Two ops that may use a storage at the same time; at least one writes it."""
 
     first: int
     second: int | None
-    """None: the caller, when a call returns."""
+    """None for the caller, when a call returns."""
 
 
 class StreamOrder:
-    """The order of a tape's ops, as they go by."""
+    """The order of a tape's ops, op by op."""
 
     def __init__(self, tape: Tape, effects: KernelsEffects | None = None) -> None:
-        """Take what kernels read and write, where that is known."""
+        """Use the `effects` of kernels, as far as they are known."""
         self._tape, self._effects = tape, effects or {}
         self.streams = 1 + max((op.stream for op in _with_stream(tape)), default=0)
         self._over = {stream: self._nothing() for stream in (None, *range(self.streams))}
         self._pinned = frozenset(_pinned(tape))
 
     def turn(self, op: AtenOp | TapeLaunch) -> Turn:
-        """Return when the next op runs."""
+        """Return the turn of the next op."""
         stream = op.stream if self._is_on_cuda(op) else None
         if op.after:
             self._over[stream] = self._with(self._over[stream], op.after)
         return Turn(stream, self._over[stream])
 
     def turn_of_caller(self, phase: Phase) -> Turn:
-        """Return when a call's caller goes on."""
+        """Return the turn of a call's caller when it continues."""
         return Turn(None, self._with(self._nothing(), self._tape.ends.get(phase, ())))
 
     def used(self, op: AtenOp | TapeLaunch) -> UsedTensors:
-        """Return what an op uses, as far as the tape tells: a launch may use all that it gets."""
+        """Return the tensors that an op may use; a launch of unknown effects uses all arguments."""
         if isinstance(op, TapeLaunch):
             if 0 in op.grid:
                 return _NOTHING
@@ -98,9 +98,9 @@ class StreamOrder:
         return UsedTensors(tuple(reads), tuple(dict.fromkeys(writes)))
 
     def _beside_host(self, op: AtenOp, ids: Sequence[int]) -> tuple[int, ...]:
-        """Return those of a stream's tensors that it uses while the host goes on.
+        """Return the tensors of an op in a stream that it uses while the host runs on.
 
-        The host gives its own away at once, but for those that a copy takes its time with.
+        Tensors on the CPU are used at once, except pinned ones in an asynchronous copy.
         """
         metas = self._tape.tensors
         is_copy = op.op in COPIES
@@ -128,17 +128,17 @@ class StreamOrder:
 
 
 def is_in_order(tape: Tape) -> bool:
-    """Whether the order of the ops says all: they run in one stream, and every copy is waited for.
+    """Return True if all ops run in one stream, and the host waits for every copy.
 
-    A recorder then writes no `ends`, and no op of another stream.
+    The recorder then writes no `ends`, and no other stream.
     """
     return not tape.ends and all(not op.stream for op in _with_stream(tape))
 
 
 def unordered(tape: Tape, effects: KernelsEffects | None = None) -> dict[int, Unordered]:
-    """Return by storage the first two ops that may use it without an order.
+    """Return the first two ops that may use a storage without an order, by storage.
 
-    What is found is a suspicion: the two may use other parts of it.
+    This is only a suspicion: they may use different parts of it.
     """
     found: dict[int, Unordered] = {}
     if is_in_order(tape):
@@ -186,7 +186,7 @@ class _Uses:
 
 
 def left_by(tape: Tape, phase: Phase) -> tuple[int, ...]:
-    """Return the tensors that a call's caller looks at when it returns."""
+    """Return the tensors that the caller may read when a call returns."""
     outputs = {"run": tape.outputs, "run2": tape.outputs2}.get(phase)
     inputs = {"run": tape.inputs, "run2": tape.inputs2}.get(phase, ())
     if outputs is None:
@@ -199,7 +199,7 @@ def _with_stream(tape: Tape) -> Iterator[AtenOp | TapeLaunch]:
 
 
 def _pinned(tape: Tape) -> Iterator[int]:
-    """Yield the storages of the CPU's that a copy may use while the host goes on."""
+    """Yield the CPU storages that a copy may use while the host runs on."""
     for op in tape.ops:
         if isinstance(op, AtenOp):
             is_pinned = op.kwargs.get("pin_memory") is True

@@ -1,4 +1,4 @@
-"""What a replay does not show of a program that uses several CUDA streams."""
+"""Warnings about programs with several CUDA streams, which a replay runs one after the other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_PAIRS = 5
 
 
 def stream_warnings(tape: Tape, effects: KernelsEffects, *, on_gpu: bool) -> list[str]:
-    """Return warnings: what is not modelled, and on a GPU which ops nothing orders."""
+    """Return warnings about effects that are not modelled and, on a GPU, about unordered ops."""
     streams: dict[Phase, set[int]] = {}
     for op in tape.ops:
         if not isinstance(op, Seeding):
@@ -19,10 +19,10 @@ def stream_warnings(tape: Tape, effects: KernelsEffects, *, on_gpu: bool) -> lis
     found = []
     if most > 1:
         found.append(
-            f"Its ops run in {most} CUDA streams. A replay runs them one after the other, "
-            "in the order of the calls; the check racecheck of the CPU device finds what no wait "
-            "orders. Not modelled are memory that torch gives to another tensor while a stream "
-            "uses it (record_stream), priorities, and time in which streams overlap."
+            f"The program uses {most} CUDA streams. A replay runs their ops one after the other, "
+            "in the order of the calls; the check racecheck of the CPU device finds ops without an "
+            "order. Three things are not modelled: memory that torch reuses while a stream still "
+            "needs it (record_stream), priorities, and overlap in time."
         )
     if on_gpu:
         pairs = {
@@ -31,8 +31,8 @@ def stream_warnings(tape: Tape, effects: KernelsEffects, *, on_gpu: bool) -> lis
             for one in unordered(tape, effects).values()
         }  # fmt: skip
         found += [
-            f"{first} and {second} may use the same memory, and neither waits for the other: this "
-            'replay hides that. Run the program with the device "cpu", which looks at '
+            f"{first} and {second} may use the same memory, and neither waits for the other. This "
+            'replay cannot show such a race: run the program with "device": "cpu", which checks '
             "every access."
             for first, second in sorted(pairs)[:_MOST_PAIRS]
         ]

@@ -10,10 +10,10 @@ ELEMENT_BYTES: Mapping[str, int] = {
     "fp8e4nv": 1, "fp8e4b8": 1, "fp8e5": 1, "fp8e5b16": 1,
     "complex64": 8, "complex128": 16,
 }  # fmt: skip
-"""Of a tensor: torch's types in Triton's spelling; complex types keep torch's, Triton has none."""
+"""The dtypes of tensors, in Triton's spelling; complex ones in torch's, as Triton has none."""
 
 KERNEL_DTYPES = frozenset(ELEMENT_BYTES) - {"complex64", "complex128"} | {"fp8e4b15"}
-"""What a kernel may get as a constexpr type."""
+"""The dtypes that a kernel may get as a constexpr."""
 
 TORCH_NAMES: Mapping[str, str] = {
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",

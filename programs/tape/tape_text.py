@@ -1,6 +1,6 @@
-"""A tape as a person reads it: by phase and by the user's line, with shapes and what hangs on what.
+"""Formats a tape for a reader: by phase and by the user's line, with shapes and dependences.
 
-Bounded however long the tape is; the last line says what was left out.
+The text is bounded, however long the tape is; its last line counts the omitted ones.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _TITLES: Mapping[Phase, str] = {
 
 
 _Line = str | Callable[[], str]
-"""A line, or what makes it: those that are left out are not made."""
+"""A line, or a function that makes it, so that omitted lines cost nothing."""
 
 
 def tape_text(tape: Tape, effects: KernelsEffects | None = None) -> str:
     """Return the tape as lines of text, `MAX_LINES` at most.
 
-    `effects` says what its kernels read and write; without, each launch is taken to write all that
-    it gets, so that none is called dead.
+    `effects` are its kernels' reads and writes. Without them, each launch is assumed to write all
+    of its arguments, so that none is shown as dead.
     """
     flow = flow_of(tape, effects or {})
     lines: list[str] = []
@@ -66,7 +66,7 @@ def tape_text(tape: Tape, effects: KernelsEffects | None = None) -> str:
         else:
             rest += 1
     if rest:
-        lines.append(f"... and {rest} lines more")
+        lines.append(f"... and {rest} more lines")
     return "\n".join([line.rstrip() for line in lines]) + "\n"
 
 
@@ -74,16 +74,16 @@ def _lines(tape: Tape, flow: Flow, *, is_known: bool) -> Iterator[_Line]:
     launches = sum(isinstance(op, TapeLaunch) for op in tape.ops)
     yield f"torch {tape.torch}, seed {tape.seed}: {len(tape.ops)} ops, {launches} of them launches"
     if launches and not is_known:
-        yield "what the kernels write is not known: each launch is taken to write all that it gets"
+        yield "the kernels' writes are unknown: each launch is assumed to write all its arguments"
     if not tensors_of(tape.outputs):
-        yield "no tensor is returned: what is dead is not known"
+        yield "no tensor is returned, so dead ops are not marked"
     for name, kernel in tape.kernels.items():
         parameters = ", ".join(parameter.name for parameter in kernel.parameters)
         yield f"kernel {name}: {kernel.name}({parameters}) at {kernel.file}:{kernel.line}"
     for name, id_ in tape.params[:_MAX_LISTED]:
         yield f"parameter {name}: {_tensor(tape, id_)}"
     if len(tape.params) > _MAX_LISTED:
-        yield f"and {len(tape.params) - _MAX_LISTED} parameters more"
+        yield f"and {len(tape.params) - _MAX_LISTED} more parameters"
     yield from _inputs(tape)
     for phase in PHASES:
         yield from _phase(tape, flow, phase)
@@ -116,12 +116,12 @@ def _op_line(tape: Tape, flow: Flow, index: int, op: Op, place: str) -> str:
 
 
 def _order(tape: Tape, op: Op) -> str:
-    """Return in which stream an op runs, and which lines that stream waited for."""
+    """Return the stream of an op, and the lines that this stream waited for."""
     if isinstance(op, Seeding):
         return ""
     places = [place for index in op.after if (place := tape.ops[index].place) is not None]
     lines = dict.fromkeys(f"{place.file}:{place.line}" for place in places)
-    waited = f"  behind {', '.join(list(lines)[:_MAX_LISTED])}" if lines else ""
+    waited = f"  after {', '.join(list(lines)[:_MAX_LISTED])}" if lines else ""
     return (f"  in stream {op.stream}" if op.stream else "") + waited
 
 
@@ -156,8 +156,8 @@ def _returned(tape: Tape, flow: Flow) -> Iterator[str]:
     for call, structure, sources in calls:
         for number, id_ in enumerate(tensors_of(structure)[:_MAX_LISTED]):
             inputs = _input_numbers(tape, flow, sources[number]) or "no input"
-            yield f"output {number} of the {call} call: {_tensor(tape, id_)}, hangs on {inputs}"
-    yield "(an input with ' is one of the second call)"
+            yield f"output {number} of the {call} call: {_tensor(tape, id_)}, depends on {inputs}"
+    yield "(an input with ' belongs to the second call)"
 
 
 def _op(tape: Tape, op: Op) -> str:

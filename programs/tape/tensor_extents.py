@@ -1,4 +1,4 @@
-"""Which bytes of its storage a tensor spans, and that these are there."""
+"""The bytes of its storage that a tensor spans, and checks that the storage has them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from programs.tape.tape_dtypes import ELEMENT_BYTES
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides in elements of a tensor of this shape that has no gaps, as torch has."""
+    """Return the contiguous strides of this shape, in elements."""
     strides: list[int] = []
     step = 1
     for size in reversed(shape):
@@ -24,7 +24,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 def spanned_bytes(
     shape: Sequence[int], strides: Sequence[int], offset: int, element_bytes: int
 ) -> int:
-    """Return how many bytes a storage must have for such a tensor: none where it is empty."""
+    """Return the bytes that a storage must have for such a tensor; 0 if it is empty."""
     if 0 in shape:
         return 0
     reach = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))

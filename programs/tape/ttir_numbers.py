@@ -1,4 +1,4 @@
-"""Numbers of TTIR that bounds of loops may come from: how each is computed from others."""
+"""Evaluates the integer operations of TTIR on which bounds of loops may depend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _AXIS = re.compile(r"tt\.get_(program_id|num_programs) ([xyz])")
 
 
 def rule_of(name: str, line: str) -> Callable[..., int | None]:
-    """Return how an op computes a number from numbers; `unknown`: it does something else."""
+    """Return the function that an op computes of numbers; `unknown` for other ops."""
     if name == "arith.constant" and (found := _INTEGER.search(line)):
         value = int(_TRUTHS.get(found[1], found[1]))
         return lambda: value
@@ -23,7 +23,7 @@ def rule_of(name: str, line: str) -> Callable[..., int | None]:
 
 
 def axis_of(name: str, line: str) -> str | None:
-    """Return what a program's id, or the number of programs, is called, None of another op."""
+    """Return the node of a program id or of the number of programs; None for other ops."""
     if name not in ("tt.get_program_id", "tt.get_num_programs"):
         return None
     found = _AXIS.search(line)
@@ -31,7 +31,7 @@ def axis_of(name: str, line: str) -> str | None:
 
 
 def predicate_of(line: str) -> str:
-    """Return how a comparison compares."""
+    """Return the predicate of a comparison."""
     found = _PREDICATE.search(line)
     return found[1] if found else ""
 
@@ -45,28 +45,28 @@ def _same(value: int) -> int:
 
 
 def trips_below(first: int, end: int, step: int) -> int | None:
-    """Return how often a loop up to an end runs, which it does not reach."""
+    """Return the trips of a loop up to an exclusive end."""
     return max(0, -(-(end - first) // step)) if step > 0 else None
 
 
 def trips_to(first: int, last: int, step: int) -> int | None:
-    """Return how often a loop up to a last number runs."""
+    """Return the trips of a loop up to an inclusive end."""
     return trips_below(first, last + 1, step)
 
 
 def middle_to(first: int, last: int, step: int) -> int | None:
-    """Return the counter of a loop up to a last number when half of it is over."""
+    """Return the counter in the middle of a loop up to an inclusive end."""
     return middle_below(first, last + 1, step)
 
 
 def middle_below(first: int, end: int, step: int) -> int | None:
-    """Return the counter of a loop up to an end when half of it is over."""
+    """Return the counter in the middle of a loop up to an exclusive end."""
     trips = trips_below(first, end, step)
     return None if trips is None else first + max(0, trips - 1) // 2 * step
 
 
 def _divided(left: int, right: int) -> int:
-    """Return the quotient towards zero, as `arith.divsi` has it."""
+    """Return the quotient rounded towards zero, as in `arith.divsi`."""
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 
@@ -93,7 +93,7 @@ _NUMBERS: Mapping[str, Callable[..., int | None]] = {
     "arith.trunci": _same,
     "arith.index_cast": _same,
 }
-"""Of numbers, not of tensors."""
+"""Functions of scalars, not of tensors."""
 _COMPARED: Mapping[str, Callable[..., int | None]] = {
     "eq": lambda left, right: int(left == right),
     "ne": lambda left, right: int(left != right),

@@ -230,6 +230,6 @@ def test_a_tape_shows_streams_and_waits(programs: httpx.Client) -> None:
     program = evaluate(programs, text, REFERENCE)
     shown = programs.get(program["tape"]["url"], headers={"Accept": "text/plain"}).text
     launched = [line for line in shown.splitlines() if "launch add_one" in line]
-    place = f"behind user.py:{line_of(text, 'add_one[(4,)]')}"
+    place = f"after user.py:{line_of(text, 'add_one[(4,)]')}"
     assert ["in stream " in line for line in launched] == [True, False, True, False]
     assert [place in line for line in launched] == [False, True, False, True]

@@ -1,4 +1,4 @@
-"""One launch of a tape beside the kernel that it launches: parameters, variants, descriptors."""
+"""Checks a launch against its kernel: parameters, variants, descriptors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from programs.tape.tensor_extents import spanned_bytes
 
 
 def check_launch(launch: TapeLaunch, tape: Tape, where: str) -> None:
-    """Raise `InvalidTape` for a launch that does not fit its kernel; tensors are checked apart."""
+    """Raise `InvalidTape` for a launch that does not fit its kernel. Skips tensors."""
     kernel = tape.kernels.get(launch.kernel)
     if kernel is None:
         raise InvalidTape(f"{where}/kernel", f"there is no kernel {launch.kernel!r} in this tape")
@@ -27,7 +27,7 @@ def check_launch(launch: TapeLaunch, tape: Tape, where: str) -> None:
     _check_variants(launch, where)
     for name, value in launch.constexprs.items():
         if tensors_of(value):
-            raise InvalidTape(f"{where}/constexprs/{name}", "a tensor is no constexpr")
+            raise InvalidTape(f"{where}/constexprs/{name}", "a tensor cannot be a constexpr")
     for name, value in launch.args.items():
         _check_argument(value, tape, f"{where}/args/{name}")
 
@@ -47,7 +47,7 @@ def _check_parameters(launch: TapeLaunch, kernel: TapeKernel, where: str) -> Non
         (*launch.reset_to_zero, *launch.restore_value)
     ):  # some are there twice
         if not tensors_of(launch.args.get(name)):
-            raise InvalidTape(where, f"{name!r} is no tensor that an autotuner could put back")
+            raise InvalidTape(where, f"{name!r} is not a tensor, so an autotuner cannot restore it")
 
 
 def _check_variants(launch: TapeLaunch, where: str) -> None:
@@ -56,7 +56,7 @@ def _check_variants(launch: TapeLaunch, where: str) -> None:
         here = f"{where}/variants/{index}"
         for name, value in variant.constexprs.items():
             if name not in known or tensors_of(value):
-                raise InvalidTape(here, f"{name!r} is no constexpr that can vary")
+                raise InvalidTape(here, f"{name!r} is not a constexpr that can vary")
     if launch.variants and not _is_first(launch, known):
         raise InvalidTape(f"{where}/variants/0", "the first variant is not the launch itself")
 

@@ -1,7 +1,7 @@
-"""The ops of a tape, walked in order: what they name is there, and what they make follows.
+"""Walks the ops of a tape in order, and checks their arguments and results.
 
-Every tensor is defined once before it is used, a storage is shared by views alone, and each shape
-that needs no torch is derived again. Raises `InvalidTape`; runs nothing.
+Every tensor is defined once before it is used, only views share a storage, and each shape that
+needs no torch is derived again. Raises `InvalidTape`; runs nothing.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _EARLIER: dict[Phase, tuple[Phase, ...]] = {
     "run": ("init", "inputs", "run"),
     "run2": ("init", "inputs", "run", "run2"),
 }
-"""Which phases may have ops before an op of a phase."""
+"""The phases that may have ops before an op of a phase."""
 
 
 def check_ops(tape: Tape) -> None:
-    """Raise `InvalidTape` for the first op, launch or structure that no program could have made."""
+    """Raise `InvalidTape` for the first op, launch or structure that is impossible."""
     walk = _Walk(tape)
     made = tensors_made(tape.ops)
     walk.give(tape.constants, "/constants", may_share=False)
@@ -86,11 +86,11 @@ class _Walk:
         self._tape = tape
         self._tensors = tape.tensors
         self._defined: dict[int, str] = {}
-        """Each tensor with the phase that it was defined in; constants and given ones before."""
+        """The phase in which each tensor was defined; "init" for constants and given ones."""
         self._storages: set[int] = set()
 
     def give(self, ids: Iterable[int], where: str, *, may_share: bool = True) -> None:
-        """Define tensors from outside; `may_share`: they may be views of one storage together."""
+        """Define tensors from outside; with `may_share`, they may be views of the same storage."""
         given: set[int] = set()
         for id_ in ids:
             if id_ in self._defined:
@@ -103,7 +103,7 @@ class _Walk:
             self._defined[id_] = "init"
 
     def start(self, phase: str, given: list[int]) -> None:
-        """Begin a call of the program: its inputs are there from here on."""
+        """Begin a call of the program: its inputs are defined from here on."""
         inputs = {"run": self._tape.inputs, "run2": self._tape.inputs2}[phase]
         where = {"run": "/inputs", "run2": "/inputs2"}[phase]
         self.give(given, where)
@@ -112,7 +112,7 @@ class _Walk:
             self._need([id_ for _, id_ in self._tape.params], "/params")
 
     def finish(self) -> None:
-        """Check what the program returned."""
+        """Check the outputs of the program."""
         self._need(tensors_of(self._tape.outputs), "/outputs", ("init", "inputs", "run"))
         self._need(tensors_of(self._tape.outputs2), "/outputs2")
 
@@ -157,7 +157,7 @@ class _Walk:
                 raise InvalidTape(here, f"{op.op} makes no tensor on {tensor.device} here")
 
     def _expected(self, op: AtenOp, where: str) -> list[Geometry]:
-        """Return what is known without torch of the op's outputs: of views all, else the first."""
+        """Return the outputs that follow without torch: all of a view's, else the first."""
         derive = VIEWS.get(name_of(op)) if op.op != "aten.view.dtype" else None
         if derive is None:
             shape = derived_shape(op, self._tensors)
@@ -171,7 +171,7 @@ class _Walk:
         return expected
 
     def _define(self, id_: int, op: AtenOp, given: _Given, where: str) -> None:
-        """Define an output: an argument in place, a view of an argument, or all of new memory."""
+        """Define an output: an argument in place, a view of an argument, or new memory."""
         tensor = self._tensors[id_]
         if id_ in self._defined:
             if id_ not in given.written and not (given.may_alias and id_ in given.tensors):
@@ -202,15 +202,15 @@ class _Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What an op is given, gathered once for all of its outputs: there may be many of both."""
+    """The arguments of an op, gathered once for all outputs, as there may be many of both."""
 
     tensors: frozenset[int]
     written: frozenset[int]
     makes_views: bool
     may_alias: bool
-    """Whether what it returns may be an argument, or a part of one."""
+    """True if an output may be an argument, or a part of one."""
     shared: frozenset[int]
-    """The storages that an output may lie in beside others."""
+    """The storages that an output may share."""
     devices: frozenset[str]
 
     @classmethod
@@ -248,7 +248,7 @@ def _compare(tensor: TensorMeta, expected: Geometry, op: AtenOp, where: str) -> 
 
 
 def _steps(strides: Sequence[int], tensor: TensorMeta) -> list[int]:
-    """Return the strides that matter: fake tensors have other ones than real where a size is 1."""
+    """Return the strides that matter: for sizes of 1, fake and real tensors may differ."""
     if len(strides) != len(tensor.shape):
         return [-1]
     return [step for step, size in zip(strides, tensor.shape, strict=True) if size > 1]

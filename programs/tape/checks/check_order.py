@@ -1,7 +1,7 @@
-"""What the ops of a tape say that they waited for: ops before them, that something can wait for.
+"""Checks the waits of a tape's ops: each names an earlier op that can be waited for.
 
-No order is too strong or too weak for a replay, which runs the ops one after the other; what the
-tape says too little of is a race to whoever looks for races.
+A replay runs the ops one after the other, so any order is safe for it. If the tape omits a wait,
+racecheck reports a race.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from programs.tape.schema import Seeding, Tape
 
 
 def check_order(tape: Tape) -> None:
-    """Raise `InvalidTape` for the first op that waited for what is not before it, or no op."""
+    """Raise `InvalidTape` for the first wait that names a later op, or a seed."""
     for index, op in enumerate(tape.ops):
         if not isinstance(op, Seeding):
             _check(op.after, index, tape, f"/ops/{index}/after")

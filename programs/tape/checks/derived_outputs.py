@@ -1,6 +1,6 @@
-"""Shapes and types of new tensors, derived again where that needs no torch.
+"""Derives shapes and dtypes of new tensors without torch.
 
-Allocations, what torch works out element by element, and copies; the rest is the replay's.
+It covers allocations, elementwise ops and copies; the replay derives the rest.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _KEEPS_DTYPE = frozenset({
     "randint_like", "clone", "_to_copy", "new_empty", "new_zeros", "new_ones", "new_full",
     "new_empty_strided", "tril", "triu", "flip", "roll", "relu", "neg", "view_copy",
 })  # fmt: skip
-"""Of the first argument, unless `dtype` says another."""
+"""These keep the dtype of the first argument, unless `dtype` is given."""
 
 
 def broadcast(shapes: Iterable[Sequence[int]]) -> tuple[int, ...]:
-    """Return the shape of tensors of these shapes together. Raises `NotDerivable`."""
+    """Return the broadcast shape. Raises `NotDerivable`."""
     found: list[int] = []
     for shape in shapes:
         found = [1] * (len(shape) - len(found)) + found
@@ -43,7 +43,7 @@ def broadcast(shapes: Iterable[Sequence[int]]) -> tuple[int, ...]:
 
 
 def derived_shape(op: AtenOp, tensors: Sequence[TensorMeta]) -> tuple[int, ...] | None:
-    """Return the shape of the op's first output, None where only torch knows it.
+    """Return the shape of the op's first output, None if only torch can derive it.
 
     Raises `NotDerivable` for arguments that the op would refuse.
     """
@@ -63,7 +63,7 @@ def derived_shape(op: AtenOp, tensors: Sequence[TensorMeta]) -> tuple[int, ...] 
 
 
 def derived_strides(op: AtenOp) -> tuple[int, ...] | None:
-    """Return the strides of the op's output where its arguments say them."""
+    """Return the strides of the op's output if its arguments contain them, else None."""
     if op.op == "aten.empty_strided.default":
         return Arguments(op).integers(1, "stride")
     if op.op == "aten.new_empty_strided.default":
@@ -72,7 +72,7 @@ def derived_strides(op: AtenOp) -> tuple[int, ...] | None:
 
 
 def derived_dtype(op: AtenOp, tensors: Sequence[TensorMeta]) -> str | None:
-    """Return the element type of the op's first output, None where only torch knows it."""
+    """Return the dtype of the op's first output, None if only torch can derive it."""
     named = op.kwargs.get("dtype")
     kind, name = kind_of(op), name_of(op)
     if isinstance(named, DtypeName) and (

@@ -1,6 +1,6 @@
-"""Shape, strides and offset of views, derived again from their arguments: torch's own rules.
+"""Derives shape, strides and offset of views from their arguments, by torch's rules.
 
-Pure arithmetic over what a hostile tape says; whoever calls it has checked that tensors exist.
+Pure arithmetic over a hostile tape. The caller has checked that the tensors exist.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from programs.tape.tape_bounds import MAX_ARGUMENTS
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Where the elements of a tensor lie in its storage; None where that is not derived."""
+    """The layout of a tensor in its storage; None for parts that are not derived."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
@@ -24,12 +24,12 @@ class Geometry:
 
 
 class NotDerivable(ValueError):
-    """The arguments do not fit the overload: the message says how."""
+    """The arguments do not fit the overload; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of an op but its first, by position or by name."""
+    """The arguments of an op except the first, by position or name."""
 
     op: AtenOp
 
@@ -211,7 +211,7 @@ def _expand(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
 
 
 def _new_dimension_strides(shape: list[int], strides: list[int], new: int) -> tuple[int, ...]:
-    """Strides of expanded tensors: new dimensions of size 1 get one that would be contiguous."""
+    """Return the strides with a contiguous one for each new dimension of size 1."""
     for at in reversed(range(new)):
         if shape[at] == 1:
             strides[at] = shape[at + 1] * strides[at + 1] if at + 1 < len(shape) else 1
@@ -262,4 +262,4 @@ VIEWS: Mapping[str, Callable[[TensorMeta, Arguments], list[Geometry]]] = {
     "unbind": _unbind, "expand": _expand, "as_strided": _as_strided, "as_strided_": _as_strided,
     "view": _view, "_unsafe_view": _view, "unfold": _unfold,
 }  # fmt: skip
-"""By the name of the op; what is not here the replay derives with torch."""
+"""By the name of the op. The replay derives all other views with torch."""

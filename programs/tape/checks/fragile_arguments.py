@@ -1,8 +1,8 @@
-"""Arguments of overloads that torch does not check itself before it reads and writes memory.
+"""Checks arguments that torch does not check itself before it reads and writes memory.
 
-Their public wrappers do check; a tape calls what is below those. Found by calling every allowed
-overload with arguments of the right types and no sense: what ended the process is here, or is no
-longer allowed. Raises `NotDerivable`; shapes alone are looked at.
+torch's public wrappers check them, but a tape calls the overloads below. They were found by calling
+every allowed overload with nonsense arguments of the right types: those that ended the process are
+checked here, or no longer allowed. Raises `NotDerivable`; only shapes are looked at.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
 def check_fragile(op: AtenOp, tensors: Tensors) -> None:
-    """Raise `NotDerivable` for arguments that would end, or worse, the process that obeys them."""
+    """Raise `NotDerivable` for arguments that would crash or corrupt the process."""
     check = _CHECKS.get(name_of(op))
     if check is not None:
-        _need(not op.kwargs, "its arguments have names, where a recorder gives them in order")
+        _need(not op.kwargs, "its arguments have names, but a recorder passes them by position")
         check(Arguments(op), tensors)
 
 
@@ -227,7 +227,7 @@ def _recurrent(given: Arguments, tensors: Tensors) -> None:
 def _weight_shapes(
     name: str, size: int, hidden: int, out: int, layers: int, two_ways: bool
 ) -> list[tuple[int, ...]]:
-    """Return the shapes of all weights, biases with them; `out` is not `hidden` where projected."""
+    """Return the shapes of all weights and biases; `out` differs from `hidden` if projected."""
     rows = _GATES[name] * hidden
     found: list[tuple[int, ...]] = []
     for layer in range(layers):
@@ -246,7 +246,7 @@ _RESIZING = (
 
 
 def _scales(given: Arguments, _tensors: Tensors) -> None:
-    """Check scales: torch rounds what it divides by one to an index, however large that is."""
+    """Check scales: torch divides by them and rounds to an index, however large that is."""
     scales = [one for value in given.op.args[2:] for one in _numbers(value)]
     _need(all(_LEAST_SCALE <= one <= 1 / _LEAST_SCALE for one in scales), "its scale is none")
 

@@ -146,8 +146,8 @@ def test_a_result_that_is_kept_for_the_next_call_is_shown() -> None:
     assert messages == [
         "output 0 of the second call depends on the inputs of the first: do not keep results for "
         "the next call",
-        "the first call does a launch of copy_kernel[1, 1, 1] where a second one with inputs of "
-        "the same shapes does nothing more: do the same work in each call",
+        "the first call does a launch of copy_kernel[1, 1, 1], but the second, with inputs of the "
+        "same shapes, does nothing more: do the same work in each call",
     ]
 
 

@@ -194,11 +194,11 @@ def test_phases_come_in_their_order() -> None:
         ("args", {}, "parameter 'n' of kernel add_kernel has no argument"),
         ("constexprs", {"BLOCK": 1, "n": 2}, "'n' is an argument and a constexpr"),
         ("constexprs", {"BLOCK": 1, "z": 2}, "no parameter 'z'"),
-        ("constexprs", {"BLOCK": {"t": 0}}, "a tensor is no constexpr"),
-        ("reset_to_zero", ["n"], "no tensor that an autotuner"),
+        ("constexprs", {"BLOCK": {"t": 0}}, "a tensor cannot be a constexpr"),
+        ("reset_to_zero", ["n"], "is not a tensor, so an autotuner"),
         ("variants", [{"grid": [9, 1, 1], "constexprs": {}, "options": {}}], "not the launch"),
         ("variants", [{"grid": [4, 1, 1], "constexprs": {"q": 1}, "options": {"num_warps": 4}}],
-         "no constexpr that can vary"),
+         "not a constexpr that can vary"),
     ],
 )  # fmt: skip
 def test_a_launch_fits_its_kernel(field: str, value: Any, what: str) -> None:

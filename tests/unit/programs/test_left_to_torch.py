@@ -59,7 +59,7 @@ def test_what_it_does_is_named_with_its_line_and_share() -> None:
     (flag,) = left(behind(pointwise(1)), pointwise(2), 10_000)
     assert (flag.file, flag.line) == ("user.py", 11)
     assert flag.message == (
-        "torch does 50% of the work from which what is returned follows, 50% of it by neg here: "
+        "torch does 50% of the work that outputs depend on, 50% of it by neg here: "
         "compute it in a kernel of this program"
     )
 

@@ -39,7 +39,7 @@ def replaced(path: str, value: Any) -> Json:
 @pytest.mark.parametrize(
     ("path", "value", "where", "what"),
     [
-        ("tape", 2, "/tape", "only 1 is read"),
+        ("tape", 2, "/tape", "its version is 2, not 1"),
         ("tape", True, "/tape", "not an integer"),
         ("extra", 1, "", "'extra' is not a field"),
         ("torch", "2\n", "/torch", "not a name"),
@@ -60,7 +60,7 @@ def replaced(path: str, value: Any) -> Json:
         ("params", [["w"]], "/params/0", "its name and the index"),
         ("ops/0/op", "aten.empty", "/ops/0/op", "name of an ATen overload"),
         ("ops/0/phase", "later", "/ops/0/phase", "no phase"),
-        ("ops/0/line", "user.py", "/ops/0/line", "a file and a line"),
+        ("ops/0/line", "user.py", "/ops/0/line", "is not `file:line`"),
         ("ops/0/a", [{"layout": "sparse_coo"}], "/ops/0/a/0", "no layout"),
         ("ops/0/a", [{"float": "huge"}], "/ops/0/a/0", "no float"),
         ("ops/0/a", ["\ud800"], "/ops/0/a/0", "surrogate"),
@@ -121,7 +121,7 @@ def test_a_generator_is_one_of_a_thousand(number: object) -> None:
     [
         ({"device": "meta"}, "'meta' is no device"),
         ({"device": 0}, "is no device"),
-        ({"device": "cpu", "generator": 0}, "one generator is seeded"),
+        ({"device": "cpu", "generator": 0}, "it names a generator and a device"),
     ],
 )
 def test_a_seed_is_of_one_generator_or_of_torchs_for_a_device(

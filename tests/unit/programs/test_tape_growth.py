@@ -77,4 +77,4 @@ def test_no_more_of_a_tape_is_put_into_words_than_is_shown(monkeypatch: Any) -> 
     text = tape_text.tape_text(tape)
 
     assert len(reported) <= tape_text.MAX_LINES
-    assert "lines more" in text.splitlines()[-1]
+    assert "more lines" in text.splitlines()[-1]

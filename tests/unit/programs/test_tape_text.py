@@ -32,8 +32,8 @@ first call (run): 5 ops
   user.py:14         launch copy_kernel[1, 1, 1](a=%0, out=%2)  <- input 0  DEAD
   user.py:15         aten.add.Scalar(%1, 1.5) -> %3 fp32[64]  <- input 0
 
-output 0 of the first call: %3 fp32[64], hangs on input 0
-(an input with ' is one of the second call)
+output 0 of the first call: %3 fp32[64], depends on input 0
+(an input with ' belongs to the second call)
 """
     )
 
@@ -41,9 +41,9 @@ output 0 of the first call: %3 fp32[64], hangs on input 0
 def test_what_is_not_known_of_kernels_is_said() -> None:
     text = tape_text(read_tape(sent(vector_add())))
 
-    assert "what the kernels write is not known: each launch is taken" in text
+    assert "the kernels' writes are unknown: each launch is assumed" in text
     assert "launch add_kernel[4, 1, 1](x=%0, y=%1, out=%2, n=1024, BLOCK=256), num_warps=4" in text
-    assert "output 0 of the second call: %5 fp32[1024], hangs on inputs 0', 1'" in text
+    assert "output 0 of the second call: %5 fp32[1024], depends on inputs 0', 1'" in text
     assert "DEAD" not in text
 
 
@@ -52,7 +52,7 @@ def test_of_a_tape_that_returns_nothing_nothing_is_dead() -> None:
     maker.launch(maker.op("zeros.default", {"list": [64]}), maker.empty())
     text = tape_text(maker.tape([], []), READS_A_WRITES_OUT)
 
-    assert "no tensor is returned: what is dead is not known" in text
+    assert "no tensor is returned, so dead ops are not marked" in text
     assert "DEAD" not in text
 
 
@@ -75,7 +75,7 @@ def test_a_long_tape_is_told_in_so_many_lines() -> None:
     lines = tape_text(maker.tape([x], [x])).splitlines()
 
     assert len(lines) == MAX_LINES + 1
-    assert lines[-1] == "... and 8 lines more"
+    assert lines[-1] == "... and 8 more lines"
 
 
 def test_a_long_line_is_clipped() -> None:

@@ -66,8 +66,8 @@ def test_the_text_of_a_program_that_is_over_says_which_launches_are_dead(
 
     answer = alice.get(url, headers=text)
 
-    assert "each launch is taken to write all that it gets" in before.text
-    assert "each launch is taken to write all that it gets" not in answer.text
+    assert "each launch is assumed to write all its arguments" in before.text
+    assert "each launch is assumed to write all its arguments" not in answer.text
     launches = [line for line in answer.text.splitlines() if " launch " in line]
     assert [line.endswith("DEAD") for line in launches] == [True, True]
     assert answer.headers["etag"] != before.headers["etag"]
