@@ -1,8 +1,8 @@
-"""Expressions of requests: grids, conditions of a sweep's `where`, what `@triton.heuristics` sets.
+"""Expressions of requests: grids, conditions of a sweep's `where`, values of `@triton.heuristics`.
 
-Arithmetic, comparisons and choices by Python's rules over numbers, texts, truths and None. Grids
-take a part of it. The tree is walked node by node, every number bounded; nothing is evaluated as
-Python.
+They have arithmetic, comparisons and conditionals by Python's rules over numbers, strings, booleans
+and None. Grids use a part of this. A walk over the tree evaluates them, with a limit for every
+number; Python never does.
 """
 
 import ast
@@ -27,37 +27,37 @@ Value = bool | int | float | str | tuple[Any, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class OpaqueArgument:
-    """Represents an argument that is not a number: only `is None` may be asked of it."""
+    """A given argument that is not a number: an expression may only test it with `is None`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One expression, read."""
+    """A parsed expression."""
 
     text: str
     size: int
-    """Nodes: what one evaluation costs."""
+    """The number of nodes: the cost of one evaluation."""
     names: frozenset[str]
-    """The names whose values it may ask for."""
+    """The names that it may read."""
     constants: frozenset[bool | int | float | str | None]
-    """The values that it is written with."""
+    """The constants in its text."""
     _node: ast.expr = field(compare=False, repr=False)
 
     def value(self, values: Mapping[str, Any]) -> Value:
-        """Evaluate it for arguments with these `values`, some perhaps an OpaqueArgument.
+        """Return the value for arguments with these `values`, some perhaps an OpaqueArgument.
 
-        Raises FormulaFailed: for a value that is not there, and for what Python would raise.
+        Raises FormulaFailed for a missing value and for every error that Python would raise.
         """
         value: Value | OpaqueArgument = _value(self._node, values)
         if isinstance(value, OpaqueArgument):
-            raise FormulaFailed(f"{value.name} is no number, text, truth or None")
+            raise FormulaFailed(f"{value.name} must be a number, string, boolean or None")
         return value
 
 
 def refusal(node: ast.AST) -> str | None:
-    """Return why `node` is no part of any expression; None: it is one."""
+    """Return the reason why expressions do not allow `node`; None: they do."""
     is_known = isinstance(node, _NODES)
     if isinstance(node, ast.Constant):
         is_known = node.value is None or isinstance(node.value, int | float | str)
@@ -73,9 +73,9 @@ def read_expression(
     groups: Iterable[str] = (),
     refusal: Callable[[ast.AST], str | None] = refusal,
 ) -> Expression:
-    """Read an expression; a name may have one of `groups` and a dot before it.
+    """Parse an expression; a name may have one of `groups` and a dot before it.
 
-    `refusal` says why a node does not belong in it. Raises FormulaFailed.
+    `refusal` returns the reason why a node is not allowed. Raises FormulaFailed.
     """
     tree = _Undotted(tuple(groups)).visit(parsed(text, bounds))
     nodes = list(ast.walk(tree))
@@ -98,7 +98,7 @@ _MODULES = ("triton", "tl")
 
 
 class _Undotted(ast.NodeTransformer):
-    """Makes one name of `constexprs.BLOCK`, and `cdiv` of `triton.cdiv`."""
+    """Joins `constexprs.BLOCK` into one name, and turns `triton.cdiv` into `cdiv`."""
 
     def __init__(self, groups: Sequence[str]) -> None:
         self._groups = groups
@@ -171,7 +171,7 @@ def _truth(node: ast.expr, values: Mapping[str, Any]) -> bool:
 
 
 def _joined(every: bool, parts: Sequence[ast.expr], values: Mapping[str, Any]) -> Any:
-    """Return what Python's `and` and `or` do: the operand that settles it, or the last."""
+    """Return the result of Python's `and` or `or`: the deciding operand, or the last."""
     for part in parts[:-1]:
         value = _value(part, values)
         if isinstance(value, OpaqueArgument):
@@ -203,11 +203,11 @@ def _holds(operation: ast.cmpop, left: Any, right: Any) -> bool:
     for value in (left, right):
         if isinstance(value, OpaqueArgument):
             raise FormulaFailed(
-                f"compares {value.name}, which is no number; `is None` may be asked"
+                f"compares {value.name}, which is not a number; only `is None` may test it"
             )
     if isinstance(operation, ast.In | ast.NotIn):
         if not isinstance(right, tuple):
-            raise FormulaFailed("behind `in` stands a list, such as [32, 64]")
+            raise FormulaFailed("`in` needs a list on its right, such as [32, 64]")
         return (left in right) is isinstance(operation, ast.In)
     if type(operation) in _EQUAL:
         return _EQUAL[type(operation)](left, right)
@@ -218,12 +218,12 @@ def _holds(operation: ast.cmpop, left: Any, right: Any) -> bool:
 
 
 def _counted(operation: Callable[..., Any], *operands: Any) -> Any:
-    """Return what `operation` makes of numbers, that being no larger than numbers may be."""
+    """Return `operation` of numbers. Raises FormulaFailed if the result is too large."""
     for operand in operands:
         if isinstance(operand, OpaqueArgument):
-            raise FormulaFailed(f"counts with {operand.name}, which is no number")
+            raise FormulaFailed(f"computes with {operand.name}, which is not a number")
         if not isinstance(operand, int | float):
-            raise FormulaFailed(f"counts with {shown(operand)}, which is no number")
+            raise FormulaFailed(f"computes with {shown(operand)}, which is not a number")
     try:
         value = operation(*operands)
     except ZeroDivisionError:
@@ -231,7 +231,7 @@ def _counted(operation: Callable[..., Any], *operands: Any) -> Any:
     except (ArithmeticError, TypeError, ValueError) as error:
         raise FormulaFailed(f"fails: {error}") from None
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise FormulaFailed(f"makes a number of more than {MAX_BITS} bits")
+        raise FormulaFailed(f"the result has more than {MAX_BITS} bits")
     if isinstance(value, complex):
         raise FormulaFailed("makes a complex number")
     return value

@@ -1,7 +1,7 @@
-"""Parses formulas in requests: bounded by length, characters, nesting and terms.
+"""Parses the formulas of a request, with limits for length, characters, nesting and terms.
 
-Grids and the expressions of sweeps are this service's own grammars: read with Python's parser and
-walked node by node, where what is not on the list is refused. Nothing is evaluated as Python.
+Grids and the expressions of sweeps have their own small grammars. Python's parser reads them, and
+a walk over the tree rejects every node that is not on the list. Python never evaluates them.
 """
 
 import ast
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_NESTING: Final = 128
-"""Brackets within brackets, and operators within operators: what reads them is recursive."""
+"""The limit for nested brackets and operators, because the parser is recursive."""
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _NUMBER_LIKE = re.compile(r"(?<!\w)\d\w*", re.ASCII)
@@ -19,12 +19,12 @@ _NUMBER = re.compile(r"\d+(?:e\d*)?", re.ASCII)
 
 
 class FormulaFailed(ValueError):
-    """The formula is none, or has no value; the message says why."""
+    """The formula is invalid or has no value; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits that a text must meet before Python's parser sees it; `grammar` is for messages."""
+    """Limits for a text before Python's parser sees it; `grammar` describes the valid form."""
 
     max_chars: int
     max_nodes: int
@@ -33,9 +33,9 @@ class Bounds:
 
 
 def parsed(text: str, bounds: Bounds) -> ast.expr:
-    """Return the tree of a formula, of which no node was looked at.
+    """Return the unchecked tree of a formula.
 
-    Raises FormulaFailed for texts that are too long, too deep, too large, or not an expression.
+    Raises FormulaFailed for a text that is too long, too deep, too large, or no expression.
     """
     if len(text) > bounds.max_chars:
         raise FormulaFailed(f"longer than {bounds.max_chars} characters")
@@ -64,12 +64,12 @@ def cdiv(a: int, b: int) -> int:
 
 
 def next_power_of_2(a: int) -> int:
-    """Return Triton's `next_power_of_2`: the least power of 2 from `a` on, 0 for none above 0."""
+    """Return Triton's `next_power_of_2`: the least power of 2 >= `a`, or 0 if `a` <= 0."""
     return 1 << (a - 1).bit_length() if a > 0 else 0
 
 
 def _brackets(text: str) -> int:
-    """Return how deep brackets are open."""
+    """Return the nesting depth of brackets."""
     deepest = depth = 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
@@ -78,7 +78,7 @@ def _brackets(text: str) -> int:
 
 
 def _depths(tree: ast.AST) -> Iterator[int]:
-    """Yield the depth of every node, with an explicit stack."""
+    """Yield the depth of every node, without recursion."""
     left: list[tuple[ast.AST, int]] = [(tree, 1)]
     while left:
         node, depth = left.pop()

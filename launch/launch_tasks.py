@@ -1,4 +1,4 @@
-"""The tasks of launches that a child can run, and what their zygote does before it forks.
+"""The tasks of launches that a child can run, and the preparation of their zygote.
 
 `reference` executes user Python and belongs into children of profile `front`. `compare` and `run`
 execute none: `compare` belongs into `parse`, and `run`, which parses IR, into `back`.
@@ -38,16 +38,16 @@ _ALSO = (
 )  # fmt: skip
 
 _COLLECTED_AFTER = 50_000
-"""Objects until a garbage collection.
+"""The number of new objects that triggers a garbage collection.
 
-Blocks come and go by reference count; to search them for cycles would cost a fifth of the time.
+Reference counts already free blocks; searching them for cycles would cost a fifth of the time.
 """
 
 
 def warm_up() -> None:
-    """Import all that a child may need and run one small kernel.
+    """Import everything that a child may need and run one small kernel.
 
-    To be called once in a zygote, before it forks; leaves no thread and no file behind.
+    Call it once in a zygote, before it forks; it leaves no thread and no file behind.
     """
     with absence(torch_stub.LIBRARY):
         preload((*PRELOADED, *_ALSO))
@@ -57,7 +57,7 @@ def warm_up() -> None:
 
 
 def prewarm(profile: str) -> None:
-    """Run a tiny kernel to take its page faults early, where kernels are run."""
+    """Run a tiny kernel in children that run kernels, to take the page faults early."""
     if profile == "back":
         order = small_kernel.small_order()
         run(order, small_kernel.TEXT, lambda *_: None)

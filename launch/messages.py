@@ -1,6 +1,6 @@
-"""Messages between a worker and the children of launches: one definition for both sides.
+"""Messages between a worker and the children of launches.
 
-Standard library only: children have no more, and a service that answers findings lacks NumPy.
+Standard library only: the service imports the findings, and it has no NumPy.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ NumpyName = Literal[
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64",
 ]  # fmt: skip
-"""The types that a reference's answer may have."""
+"""The dtypes that a reference may return."""
 _NUMPY_BYTES = {
     "bool": 1,
     **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)},
     **{f"float{bits}": bits // 8 for bits in (16, 32, 64)},
 }
 CHECK_TIMEOUT = "check_timeout"
-"""The slug of a failure: not the kernel took too long, but a check of it."""
+"""The slug of a failure: a check of the kernel took too long, not the kernel itself."""
 Place = Sequence[int]
 """The position of bytes in the body of an order's frame: offset and size."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TraceOrder:
-    """The programs whose accesses to record, and the maximum number of accesses.
+    """A request to record at most `max_accesses` accesses of `programs`.
 
-    `values` asks for what they make, too: as many values at most.
+    `values` also records the values that they compute, with the same limit.
     """
 
     programs: list[list[int]] = field(default_factory=list)
@@ -43,15 +43,15 @@ class TraceOrder:
 
 
 MOST_BATCH_ELEMENTS = 1 << 16
-"""Limit of one tensor in a batch of programs: data in a processor's cache is fastest."""
+"""Elements of one tensor in a batch of programs. Batches that fit a CPU cache run fastest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOrder(Order):
-    """Translate IR to NumPy, and run it; no user Python.
+    """An order to translate IR to NumPy and run it, without executing user Python.
 
-    `ir` is where the text of `stage` lies. `parameters` are the paths of those arguments that the
-    kernel takes at run time, in its order: `x_ptr`, or `pair.1` for an item of a tuple.
+    `ir` is the position of the text of `stage`. `parameters` are the paths of the kernel's run-time
+    arguments, in its order: `x_ptr`, or `pair.1` for an item of a tuple.
     """
 
     task = "run"
@@ -60,7 +60,7 @@ class RunOrder(Order):
     stage: str
     target: Target
     files: Sequence[str]
-    """The user's, by path: findings name places in them."""
+    """Paths of the user's files. Findings refer to lines in them."""
     allocations: Sequence[dict[str, Any]]
     arguments: dict[str, Any]
     parameters: Sequence[str]
@@ -68,12 +68,12 @@ class RunOrder(Order):
     checks: Sequence[str] = ()
     trace: TraceOrder | None = None
     batch_elements: int = MOST_BATCH_ELEMENTS
-    """The maximum size of the largest tensor in a batch of programs; one program always runs."""
+    """The limit for the largest tensor of a batch of programs; a single program always runs."""
     fp_fusion: bool = True
-    """The option `enable_fp_fusion`: products are fused with sums."""
+    """The option `enable_fp_fusion`: fuse a product and a sum into one operation."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
     limit_s: float | None = None
-    """When the child that runs it is ended."""
+    """The seconds after which the child is killed."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +84,19 @@ class Tolerance:
     atol: float = 0.0
     equal_nan: bool = False
     max_mismatched_ratio: float = 0.0
-    """Of the elements compared; one that is not finite, should not have been, or that nobody wrote
-    is never within it."""
+    """The share of compared elements that may mismatch. An element that was never written, or that
+    is not finite where a finite value was expected or the reverse, always fails."""
     atol_scale: Literal["absolute", "rms"] = "absolute"
     """`rms`: `atol` is a multiple of the root mean square of the expected values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DoubtOrder:
-    """Widen floating-point inputs to float64, and find elements that say nothing of a kernel.
+    """A request to find reference elements too sensitive to rounding to judge a kernel by.
 
-    Such elements change by more than `tolerances` (by output) allow when inputs change by
-    `relative` of themselves. With `only_copies` nothing says something but what comes out as it
-    went in, or its negative. Not `wide`: inputs are what the kernel gets.
+    Such elements change by more than `tolerances` (by output) when inputs change by
+    `relative` of their size. With `only_copies`, only elements that copy or negate an input count.
+    `wide` widens floating-point inputs to float64; otherwise the reference gets the kernel's own.
     """
 
     seed: int
@@ -108,9 +108,9 @@ class DoubtOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceOrder(Order):
-    """Call a user's reference function, more than once where it is to be doubted.
+    """An order to call a user's reference function, more than once if `doubt` is set.
 
-    Its inputs are bound arguments in canonical JSON; `source` is where its text lies.
+    Its inputs are bound arguments in canonical JSON; `source` is the position of its text.
     """
 
     task = "reference"
@@ -124,9 +124,9 @@ class ReferenceOrder(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOrder:
-    """One output to look at, and to compare where something is `expected`.
+    """One output to summarize, and to compare if `expected` is set.
 
-    `unwritten` and `expected_unwritten` are bits, one for each element that nobody wrote.
+    `unwritten` and `expected_unwritten` hold one bit per element, set for elements never written.
     """
 
     dtype: str
@@ -135,9 +135,9 @@ class OutputOrder:
     actual: Place
     expected: Place | None = None
     expected_dtype: str | None = None
-    """NumPy's name; None: stored as the output is."""
+    """NumPy's name; None: the type of the output."""
     expected_bits: int | None = None
-    """Mantissa bits of the computation of the expected values; None: those of their type."""
+    """Mantissa bits that the expected elements were computed with; None: all of their type's."""
     unwritten: Place | None = None
     expected_unwritten: Place | None = None
     tolerance: Tolerance = Tolerance()
@@ -145,10 +145,10 @@ class OutputOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOrder(Order):
-    """Summarise outputs by name, and compare them with expected values; runs no user code.
+    """An order to summarize outputs, by name, and compare them; it runs no user code.
 
-    `ir` is where the text lies of what ran, in TTIR, if its precision is in question, and
-    `reference_ir` that of a kernel that is the reference.
+    `ir` is the position of the kernel's TTIR if its precision is in question; `reference_ir` that
+    of a reference kernel.
     """
 
     task = "compare"
@@ -160,7 +160,7 @@ class CompareOrder(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that a run did wrong, at the user's own line where that is known."""
+    """One error of a run, with the user's source line if known."""
 
     kind: str
     access: Literal["read", "write"] | None = None
@@ -172,18 +172,18 @@ class Finding:
     program: list[int] | None = None
     message: str
     diagnostics: list[Diagnostic] | None = None
-    """The compiler's messages for a kernel that does not compile."""
+    """The compiler's diagnostics for a kernel that does not compile."""
     measure: dict[str, float] | None = None
-    """The numbers that it rests on, by name, with their unit where they have one."""
+    """The measurements behind the finding, by name, with units in the names."""
     seeds: dict[str, int] | None = None
-    """The seeds of random inputs with the finding, by argument, if not the launch's own."""
+    """Seeds of the random inputs that showed it, by argument, if they differ from the launch's."""
     case: dict[str, Any] | None = None
-    """The case that fuzzing found, as an item of `cases` would say it."""
+    """The case that fuzzing found, in the form of an item of `cases`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModifiedInput:
-    """An argument that is no output, and was changed."""
+    """An argument that the kernel changed although it is not an output."""
 
     argument: str
     elements: int
@@ -192,52 +192,52 @@ class ModifiedInput:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """The outcome of a kernel's run; `deterministic` is null if it ran once."""
+    """The result of running a kernel; `deterministic` is null if it ran once."""
 
     findings: list[Finding]
     modified: list[ModifiedInput]
     deterministic: bool | None
     finished: bool = True
-    """True if no finding stopped it."""
+    """True if no finding stopped the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedOutput:
-    """A reference's result for one output: NumPy's dtype name, and the shape."""
+    """The NumPy dtype and shape of a reference's value for one output."""
 
     dtype: NumpyName
     shape: list[int]
     unchanged: bool = False
-    """It is modified in place, and each element must keep its initial value."""
+    """The output is updated in place, and each element must keep its initial value."""
     scale: float | None = None
-    """The root mean square of its finite elements, where the reference was doubted."""
+    """The root mean square of its finite elements, if rounding sensitivity was measured."""
 
     @property
     def size_bytes(self) -> int:
-        """The size of its elements."""
+        """The size of its elements in bytes."""
         return prod(self.shape) * _NUMPY_BYTES[self.dtype]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceReport:
-    """A reference's expected values for each output that it returns."""
+    """The expected outputs of a reference, for each output that it returns."""
 
     outputs: dict[str, ExpectedOutput]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedOutput:
-    """One output in numbers, and its comparison, as in the record of a launch."""
+    """Summary and comparison of one output, as in the record of a launch."""
 
     summary: dict[str, Any] | None
     comparison: dict[str, Any] | None
     values: Any = None
     downgrade: Finding | None = None
-    """The finding that it was computed with less precision than the expected values."""
+    """The finding that the output has less precision than the reference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareReport:
-    """The results for each output."""
+    """Summaries and comparisons of all outputs, by name."""
 
     outputs: dict[str, ComparedOutput]

@@ -1,4 +1,4 @@
-"""A profiler's results for one run of a kernel, as in the record of a launch. Only data."""
+"""A profile of one run of a kernel, as in the record of a launch. Only data."""
 
 from pydantic import Field
 
@@ -6,9 +6,9 @@ from compiler.compilation import Record
 
 
 class HotLine(Record):
-    """A line of the user's: how many of a profiler's samples were of its instructions.
+    """A source line of the user, with the profiler's samples of its instructions.
 
-    `file` and `line` are null for what stems from no line of the user's.
+    `file` and `line` are null for instructions that come from no user line.
     """
 
     file: str | None
@@ -16,18 +16,18 @@ class HotLine(Record):
     samples: int
     samples_percent: float = Field(description="of all samples of the kernel")
     inclusive_samples: int = Field(
-        description="with those of the helpers that were inlined from this line"
+        description="including samples of helpers inlined into this line"
     )
-    instructions: int = Field(description="how often a warp executed one of it")
+    instructions: int = Field(description="how often a warp executed one of its instructions")
     top_stall: str | None = Field(
-        description="what most of its samples waited for", examples=["long_scoreboard"]
+        description="the reason that most of its samples waited for", examples=["long_scoreboard"]
     )
 
 
 class HotInstruction(Record):
-    """An instruction of the kernel, with a profiler's counts."""
+    """An instruction of the kernel, with the profiler's counts."""
 
-    address: int = Field(description="in bytes from where the kernel begins", examples=[512])
+    address: int = Field(description="in bytes from the start of the kernel", examples=[512])
     text: str = Field(examples=["LDG.E R8, desc[UR6][R8.64]"])
     file: str | None
     line: int | None
@@ -38,7 +38,7 @@ class HotInstruction(Record):
 
 
 class Profile(Record):
-    """One run under a profiler, null where the GPU or its tool has no such number."""
+    """One run under a profiler; values are null if the GPU or its tool does not measure them."""
 
     duration_us: float | None = None
     sm_throughput_percent: float | None = None
@@ -53,7 +53,7 @@ class Profile(Record):
     registers: int | None = None
     waves_per_sm: float | None = None
     stalls: dict[str, float] = Field(
-        default_factory=dict, description="the worst reasons: warps that wait per instruction"
+        default_factory=dict, description="the main stall reasons: waiting warps per instruction"
     )
     samples: int | None = Field(default=None, description="of all lines; null without `lines`")
     lines: list[HotLine] | None = Field(

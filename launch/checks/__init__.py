@@ -1,4 +1,4 @@
-"""Checks while a kernel runs: accesses, races, and the resulting findings.
+"""Checks of a running kernel: accesses, races, and the resulting findings.
 
-NumPy only; whatever runs the kernel calls these.
+NumPy only. The code that runs the kernel calls these checks.
 """

@@ -1,4 +1,4 @@
-"""One memory access of a block, before any check or effect."""
+"""A block's access to memory as the kernel requests it, before any check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from launch.checks.addresses import Slot
 
 
 class Access(StrEnum):
-    """An operation of a kernel at an address."""
+    """The kind of a memory access."""
 
     LOAD = "load"
     STORE = "store"
@@ -26,7 +26,7 @@ class Access(StrEnum):
 
 
 class Way(Enum):
-    """The properties of an access."""
+    """The way in which a kernel computes and masks an access."""
 
     UNMASKED = "unmasked"
     MASKED = "masked"
@@ -41,33 +41,33 @@ class Touch:
     pointers: Array
     size: int
     values: Array | None = None
-    """The stored values; their shape is that of `pointers` or broadcasts to it."""
+    """The stored values; their shape broadcasts to that of `pointers`."""
     semantics: str | None = None
-    """Triton's name of the memory semantics, `None` for non-atomic accesses."""
+    """Triton's name of the memory semantics, `None` for accesses that are not atomic."""
     way: Way = Way.UNMASKED
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """The unmasked lanes of an access that are in the memory of one argument."""
+    """The unmasked lanes of an access that lie in one argument's memory."""
 
     touch: Touch
     slot: Slot
     live: Array | None
-    """The active pointers, `None`: all of them."""
+    """The selected pointers, `None` for all."""
 
     @property
     def addresses(self) -> Array:
-        """The addresses of these lanes, in order."""
+        """The addresses of these lanes, flattened."""
         return self._chosen(self.touch.pointers)
 
     @property
     def offsets(self) -> Array:
-        """The offsets of these lanes in bytes, from the start of the memory."""
+        """The offsets of these lanes in bytes from the start of the memory."""
         return (self.addresses - np.uint64(self.slot.first)).astype(np.int64)
 
     def cells(self, size: int) -> Array:
-        """Return each lane's cell: its number in units of `size` bytes from the start."""
+        """Return the cell of each lane: its offset in units of `size` bytes."""
         return self.offsets // size
 
     @property

@@ -1,8 +1,8 @@
-"""Addresses that a kernel sees on a CPU: made up, far apart, and never dereferenced.
+"""Virtual addresses of arguments on the CPU device: far apart and never dereferenced.
 
-Every argument has a separate terabyte of addresses, with its memory in the middle. So whatever a
-kernel adds to a pointer, its address identifies the argument, even for aliases, and an untranslated
-access cannot touch anything.
+Each argument gets a separate terabyte of addresses, with its memory in the middle. An address thus
+identifies its argument after any arithmetic, aliases stay distinct, and an access that bypasses
+translation reaches no memory.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _WORD = 1 << 64
 
 @dataclass(frozen=True)
 class Slot:
-    """One argument's share of the addresses."""
+    """The address range of one argument."""
 
     leaf: Leaf
     first: int
-    """The made-up address of its allocation's first byte."""
+    """The virtual address of the first byte of its allocation."""
     end: int
     """The first address after its allocation."""
     distance: int
-    """From a made-up address to the real one, modulo 2^64."""
+    """The difference from a virtual address to the real one, modulo 2^64."""
 
     @cached_property
     def reach(self) -> tuple[int, int]:
-        """The address of the argument's lowest element, and that behind its highest.
+        """The address of the argument's lowest element, and the address after its highest.
 
-        Where the argument is a view, the memory around it is not its own, unless it is `whole`.
+        If the argument is a view, the memory around it is out of reach unless it is `whole`.
         """
         if self.leaf.whole:
             return self.first, self.end
@@ -51,19 +51,19 @@ class Slot:
         return self.first + low * size, self.first + (high + 1) * size
 
     def holds(self, low: int, end: int) -> bool:
-        """Return True if the addresses from `low` up to `end` all belong to the argument."""
+        """Return True if the argument's reach covers all addresses from `low` up to `end`."""
         return self.reach[0] <= low and end <= self.reach[1]
 
 
 class AddressSpace:
-    """All slots of one launch."""
+    """The address ranges of all arguments of a launch."""
 
     def __init__(self, allocations: Sequence[Allocation]) -> None:
         self._allocations = allocations
         self._slots: list[Slot] = []
 
     def place(self, leaf: Leaf) -> int:
-        """Give an argument its addresses; return that of its first element."""
+        """Assign addresses to an argument; return the address of its first element."""
         memory = self._allocations[leaf.allocation].memory
         first = ((len(self._slots) + 1) << SLOT_BITS) + _MIDDLE
         real = memory.__array_interface__["data"][0]
@@ -71,6 +71,6 @@ class AddressSpace:
         return first + leaf.offset * memory.itemsize
 
     def slot_of(self, address: int) -> Slot | None:
-        """Return the slot that an address lies in, `None` if it is no argument's."""
+        """Return the slot that contains an address, `None` if it belongs to no argument."""
         position = (address >> SLOT_BITS) - 1
         return self._slots[position] if 0 <= position < len(self._slots) else None

@@ -1,4 +1,4 @@
-"""The output of a kernel: passed on up to a bound, then dropped."""
+"""A stream that forwards a kernel's output up to a limit and drops the rest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LONGEST_OUTPUT_BYTES = 60 << 10
 
 
 class BoundedOutput(io.TextIOBase):
-    """Replaces `sys.stdout`; reports once that the rest is omitted."""
+    """Replaces `sys.stdout`; prints one note when it starts to drop output."""
 
     def __init__(self, stream: TextIO, longest_bytes: int = LONGEST_OUTPUT_BYTES) -> None:
         self._stream = stream
@@ -20,7 +20,7 @@ class BoundedOutput(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Write as much of `text` as still fits; return its whole length."""
+        """Write the part of `text` that still fits; return the length of all of `text`."""
         if self._left > 0:
             self._stream.write(text[: self._left])
             self._left -= len(text.encode(errors="replace"))
@@ -29,5 +29,5 @@ class BoundedOutput(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Pass on the written text."""
+        """Flush the underlying stream."""
         self._stream.flush()

@@ -1,6 +1,6 @@
-"""Checks, records and translates each memory access of one program after the other.
+"""Checks, records and translates each memory access, one program at a time.
 
-An access that is wrong touches nothing. The trace of chosen programs is bounded in accesses and in
+An invalid access never reaches memory. The trace of selected programs has limits for accesses and
 lanes.
 """
 
@@ -25,13 +25,13 @@ from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.messages import Finding
 
 MOST_LANES = 500_000
-"""Of all accesses together: a block access counts one for each lane."""
+"""Lanes of all traced accesses together."""
 
 
 class Trace:
     """The accesses of `programs` (all if empty), at most `max_accesses` of them.
 
-    With `steps`, what they make is kept there.
+    `steps`, if given, records the values that the programs compute.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Trace:
         self.truncated = False
 
     def wants(self, program: tuple[int, int, int] | None) -> bool:
-        """Return True if accesses of `program` are recorded."""
+        """Return True if the trace keeps accesses of `program`."""
         return not self._programs or program in self._programs
 
     def add(self, lanes: Lanes, place: KernelPlace) -> None:
-        """Keep one access: every lane's index in the argument, `None` for lanes that are masked."""
+        """Record one access: each lane's index in the argument, `None` for masked lanes."""
         pointers, slot = lanes.touch.pointers, lanes.slot
         if len(self.accesses) >= self._max_accesses or self._lanes + pointers.size > MOST_LANES:
             self.truncated = True
@@ -79,7 +79,7 @@ class Trace:
         self._step += 1
 
     def to_json(self) -> bytes:
-        """Return the recorded accesses in the API's form."""
+        """Return the trace in the form of the API."""
         kept: dict[str, Any] = {"accesses": self.accesses, "truncated": self.truncated}
         if self.steps is not None:
             kept |= {"steps": self.steps.made, "steps_truncated": self.steps.truncated}
@@ -90,11 +90,11 @@ MOST_FINDINGS = 20
 
 
 class TooManyAccesses(BaseException):
-    """Ends a launch that makes more accesses than it is given."""
+    """Ends a launch that exceeds its limit of accesses."""
 
 
 class Watch:
-    """Sees all accesses of one launch."""
+    """Checks all accesses of one launch."""
 
     def __init__(
         self,
@@ -108,9 +108,9 @@ class Watch:
         races: Races | None = None,
         max_accesses: int | None = None,
     ) -> None:
-        """Take what else is kept, and after how many accesses to raise `TooManyAccesses`.
+        """Set the recorders, and the number of accesses after which to raise `TooManyAccesses`.
 
-        `place` says where the kernel is now, in the user's files, and in which program.
+        `place` returns the kernel's current location in the user's files and its program.
         """
         self._space = space
         self.place = place
@@ -125,9 +125,9 @@ class Watch:
         self.accesses = 0
 
     def admit(self, touch: Touch, mask: Array | None) -> Array:
-        """Return the real addresses for an access in every unmasked lane.
+        """Return the real addresses of all unmasked lanes of an access.
 
-        Raises `Stopped` for one that is out of bounds or misaligned: nothing was touched then.
+        Raises `Stopped` before any memory access if a lane is out of bounds or misaligned.
         """
         self.count(1)
         pointers, size = touch.pointers, touch.size
@@ -145,7 +145,7 @@ class Watch:
         return pointers + np.uint64(slot.distance)
 
     def _admit_each(self, touch: Touch, live: Array | None) -> Array:
-        """Check lane by lane: something is wrong, or the lanes belong to several arguments."""
+        """Check lane by lane: a lane is invalid, or the lanes belong to several arguments."""
         pointers, size = touch.pointers, touch.size
         live = np.ones(pointers.shape, np.bool_) if live is None else live
         bad = live.copy()
@@ -170,9 +170,9 @@ class Watch:
         return pointers + distances
 
     def _trace_untouched(self, touch: Touch, live: Array | None, address: int) -> None:
-        """Keep an access that touches nothing, as all lanes are masked or one is wrong.
+        """Trace an access that reaches no memory: all lanes are masked, or one is invalid.
 
-        It is one of the argument that `address` belongs to, if any.
+        The trace attributes it to the argument that contains `address`, if any.
         """
         if self._trace is None or not touch.pointers.size:
             return
@@ -181,9 +181,9 @@ class Watch:
             self._trace.add(Lanes(touch, slot, live), place)
 
     def strayed(self, touch: Touch, slot: Slot, there: Slot, address: int) -> Stopped:
-        """Return the end of a launch at an access by a pointer to `slot` that came to `there`.
+        """Return the exception for a pointer to `slot` that was moved into the range of `there`.
 
-        Its `address` is what it would be if addresses had no end.
+        `address` is the address without wrap-around.
         """
         self._trace_untouched(touch, None, slot.first)
         return Stopped(finding.strayed(touch.access, slot, there, address, self.place()))
@@ -240,7 +240,7 @@ class Watch:
             self._add_finding(finding.race(lanes.touch.access, lanes.slot, conflict, place))
 
     def _add_finding(self, found: Finding) -> None:
-        """Keep a finding that does not stop the launch, once for every line."""
+        """Keep a finding that does not stop the launch, at most one per line."""
         where = (found.kind, found.argument, found.line)
         if where not in self._found_at and len(self.findings) < MOST_FINDINGS:
             self._found_at.add(where)

@@ -1,4 +1,4 @@
-"""Errors of a running kernel, described in terms that a learner understands."""
+"""Findings about a running kernel, with advice that a learner understands."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _CALL = {Access.LOAD: "tl.load", Access.STORE: "tl.store", Access.ATOMIC: "the a
 _ADVICE = {
     Way.UNMASKED: "Give {call} a mask that leaves out offsets outside of the data, such as "
     "mask={mask}.",
-    Way.MASKED: "Its mask lets that through: it must compare each offset with what {name} has.",
-    Way.DESCRIPTOR: "The tensor descriptor says more than there is: make its shape and strides "
-    "those of {name}.",
+    Way.MASKED: "Its mask does not exclude this offset: compare each offset with the size of "
+    "{name}.",
+    Way.DESCRIPTOR: "The tensor descriptor is larger than the tensor: give it the shape and "
+    "strides of {name}.",
 }
 
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """The current position of a kernel: the user's file, line, 1-based column, and the program."""
+    """A location in a kernel: the user's file, line and 1-based column, and the program."""
 
     file: str | None
     line: int | None
@@ -38,12 +39,12 @@ class KernelPlace:
 
 @dataclass(frozen=True)
 class Conflict:
-    """An access that another one gets in the way of, which nothing puts before or after it."""
+    """Two accesses to one element without an order between them."""
 
     address: int
-    """The first lane that conflicts with the other access."""
+    """The address of the first conflicting lane."""
     other: KernelPlace | None
-    """The position of the other access; `None`: another lane of the same store."""
+    """The location of the other access; `None`: another lane of the same store."""
     other_wrote: bool
     lanes: int
 
@@ -57,10 +58,10 @@ class Stopped(BaseException):
 
 
 def index_of(element: int, leaf: Leaf) -> list[int]:
-    """Return the index in an argument's shape of an `element` of its allocation.
+    """Return the index, in the shape of an argument, of an `element` of its allocation.
 
-    Outside of the argument the outermost index is beyond its extent, or negative. Where no index
-    fits, the argument being a view with gaps, the element's own number is the only index.
+    Outside the argument, the outermost index is negative or beyond the extent. If the argument is
+    a view with gaps and no index fits, the result is the element number alone.
     """
     index = [0] * len(leaf.shape)
     left = element - leaf.offset
@@ -79,38 +80,36 @@ def index_of(element: int, leaf: Leaf) -> list[int]:
 def out_of_bounds(
     access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace
 ) -> Finding:
-    """Return the finding of an access outside of its argument's memory, by `lanes` lanes in all."""
+    """Return the finding that `lanes` lanes access memory outside their argument."""
     return out_of_bounds_by(access, slot, address, lanes, place, Way.UNMASKED)
 
 
 def out_of_bounds_by(
     access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace, way: Way
 ) -> Finding:
-    """Return the same with advice for the `way` in which the kernel made the access."""
+    """Return the same finding with advice for the `way` of the access."""
     leaf = slot.leaf
     element, start, end = _elements_at(slot, address)
     advice = _ADVICE[way].format(call=_CALL[access], name=leaf.name, mask=_mask(leaf))
     if element < start and way is not Way.DESCRIPTOR:
-        advice = (
-            f"Offsets must not be negative: mask those lanes, or begin further on in {leaf.name}."
-        )
+        advice = f"Offsets must not be negative: mask those lanes, or start later in {leaf.name}."
     elif element == end and lanes == 1 and way is Way.MASKED:
-        advice = "Its mask lets one lane too many through: should a <= in it be a <?"
+        advice = "Its mask includes one lane too many: should a <= in it be a <?"
     message = f"{_beyond(access, slot, address, place)}{_also(lanes)} {advice}"
     index = index_of(element, leaf)
     return _finding("out_of_bounds", place, message, access, leaf.name, index)
 
 
 def strayed(access: Access, slot: Slot, there: Slot, address: int, place: KernelPlace) -> Finding:
-    """Return the finding of a pointer to `slot` that was moved so far that it points to `there`.
+    """Return the finding of a pointer to `slot` that was moved into the range of `there`.
 
-    `address` is what it would be if addresses had no end.
+    `address` is the address without wrap-around.
     """
     name = there.leaf.name
     if there is slot:
-        why = f"In bytes its offset has more than 64 bits, so that a GPU comes back to {name}."
+        why = f"Its byte offset overflows 64 bits, so that a GPU accesses {name} again."
     else:
-        why = f"A GPU comes to {name} there: begin at {name} itself to get there."
+        why = f"On a GPU that address is in {name}: use a pointer to {name} instead."
     message = f"{_beyond(access, slot, address, place)} {why}"
     index = index_of(_elements_at(slot, address)[0], slot.leaf)
     return _finding("out_of_bounds", place, message, access, slot.leaf.name, index)
@@ -124,7 +123,7 @@ def _elements_at(slot: Slot, address: int) -> tuple[int, int, int]:
 
 
 def _beyond(access: Access, slot: Slot, address: int, place: KernelPlace) -> str:
-    """Return the sentence of an access to an element that an argument does not have."""
+    """Return the sentence that describes an access beyond an argument's elements."""
     leaf = slot.leaf
     element, start, end = _elements_at(slot, address)
     if element < start:
@@ -136,63 +135,64 @@ def _beyond(access: Access, slot: Slot, address: int, place: KernelPlace) -> str
 
 
 def outside_arguments(access: Access, address: int, lanes: int, place: KernelPlace) -> Finding:
-    """Return the finding of an access at an address that is no argument's."""
+    """Return the finding of an access to an address outside all arguments."""
     message = (
         f"program {place.program} {_DOES[access]} address {address:#x}, which belongs to no "
-        f"argument: the pointer was made from something else, or its offset overflowed."
+        f"argument. Derive the pointer from an argument, and check that its offset does not "
+        f"overflow."
         f"{_also(lanes)}"
     )
     return _finding("illegal_access", place, message, access)
 
 
 def misaligned(access: Access, slot: Slot, address: int, size: int, place: KernelPlace) -> Finding:
-    """Return the finding of an access whose address is not a multiple of its size in bytes."""
+    """Return the finding of an access whose offset is not a multiple of its size in bytes."""
     offset = address - slot.first
     name = slot.leaf.name
     message = (
         f"program {place.program} {_DOES[access]} {size} bytes at byte {offset} of {name}, which "
-        f"is not a multiple of {size}: the pointer was cast or moved by bytes."
+        f"is not a multiple of {size}. Check casts of the pointer and offsets in bytes."
     )
     index = index_of(offset // stored(slot.leaf.dtype).itemsize, slot.leaf)
     return _finding("misaligned_access", place, message, access, name, index)
 
 
 def uninitialized(slot: Slot, address: int, place: KernelPlace) -> Finding:
-    """Return the finding of a load from memory that nothing was written to."""
+    """Return the finding of a load from uninitialized memory."""
     leaf = slot.leaf
     index = index_of((address - slot.first) // stored(leaf.dtype).itemsize, leaf)
     message = (
-        f"program {place.program} reads {_subscript(leaf.name, index)} before anything was written "
-        "there: no `init` and no earlier store reaches that element."
+        f"program {place.program} reads {_subscript(leaf.name, index)} before it is written. Give "
+        f"{leaf.name} an `init`, or store to that element first."
     )
     return _finding("uninitialized", place, message, Access.LOAD, leaf.name, index)
 
 
 def race(access: Access, slot: Slot, conflict: Conflict, place: KernelPlace) -> Finding:
-    """Return the finding of two programs, or two lanes, of which one changes what both touch."""
+    """Return the finding of a race between two programs, or two lanes of one store."""
     leaf = slot.leaf
     index = index_of((conflict.address - slot.first) // stored(leaf.dtype).itemsize, leaf)
     element, other = _subscript(leaf.name, index), conflict.other
     if other is None:
         message = (
             f"program {place.program} writes different values to {element} in one store: several "
-            f"lanes have this offset, and nothing says which of them comes last. Give every lane "
-            "an element of its own, or mask all but one."
+            f"lanes have this offset, and any of them may come last. Give each lane a different "
+            "element, or mask all but one."
         )
         return _finding("race", place, message, access, leaf.name, index)
     if conflict.other_wrote and access is not Access.LOAD:
-        outcome = "which of them comes last"
+        outcome = "either write may come last"
     else:
-        outcome = "whether the one reads before or after the other writes"
+        outcome = "the read may come before or after the write"
     does = _DOES[access] if access is not Access.STORE else "writes"
     did = "writes" if conflict.other_wrote else "reads"
     advice = (
-        "Let every program write elements of its own, combine with tl.atomic_add and its like, "
-        "or make two launches of it."
+        "Let each program write different elements, use atomic operations such as tl.atomic_add, "
+        "or split the kernel into two launches."
     )
     message = (
         f"program {place.program} {does} {element}, which program {other.program} {did} at line "
-        f"{other.line}: programs run in any order, so nothing says {outcome}."
+        f"{other.line}: programs run in any order, so {outcome}."
         f"{_also(conflict.lanes)} {advice}"
     )
     return _finding("race", place, message, access, leaf.name, index)
@@ -203,7 +203,8 @@ def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Findi
     index = [int(position) for position in np.unravel_index(element, leaf.shape)]
     message = (
         f"{_subscript(leaf.name, index)} is {values[0]} after one run and {values[1]} after a "
-        "second one with equal inputs, whose programs ran in the opposite order."
+        "second run with equal inputs and programs in the opposite order. Make the result "
+        "independent of the order of programs."
     )
     return _finding(
         "nondeterministic", KernelPlace(None, None, None), message, None, leaf.name, index

@@ -1,7 +1,7 @@
-"""Data flow of one TTIR function, as far as it matters for precision.
+"""Tracks the precision of the values in one function of TTIR.
 
-Lines come in the order of the text; nothing is remembered but names. Reads hostile text: every line
-is looked at once, with patterns that do not backtrack.
+Lines arrive in the order of the text, and the scan keeps only names. The text may be hostile: the
+scan reads each line once, with patterns that do not backtrack.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ BITS = {
     "f64": 53, "f32": 24, "imprecise": 14, "tf32": 11, "f16": 11, "bf16": 8, "f8E4M3FN": 4,
     "f8E4M3FNUZ": 4, "f8E4M3B11FNUZ": 4, "f8E5M2": 3, "f8E5M2FNUZ": 3,
 }  # fmt: skip
-"""Bits of the mantissa with the hidden one. `imprecise`: tensor cores' sums of fp8 products."""
+"""Mantissa bits, including the hidden bit. `imprecise`: how tensor cores add fp8 products."""
 LOW = frozenset(name for name, bits in BITS.items() if bits <= BITS["f16"] and name != "tf32")
 _NO_FLOAT_BITS = 64
 
@@ -37,29 +37,29 @@ _SCALES = frozenset({"arith.mulf", "arith.divf", "arith.negf"})
 _ROUNDS = frozenset({"arith.truncf", "tt.fp_to_fp"})
 _REDUCTIONS = frozenset({"tt.reduce", "tt.scan"})
 _LONGEST_SUM = 8
-"""Additions in a row: more of them are an unrolled loop."""
+"""The longest chain of additions that is not taken for an unrolled loop."""
 
 
 def type_of(words: str) -> str | None:
-    """Return the float that the first type in `words` has for elements, None for others."""
+    """Return the float element type of the first type in `words`, None for other types."""
     match = _ELEMENT.search(words)
     return match[1] if match and match[1] in BITS else None
 
 
 @dataclass(slots=True)
 class Cast:
-    """A value that was rounded to `dtype`; `loaded`: it was read from memory as it was before."""
+    """A value rounded to `dtype`; `loaded`: its unrounded value was read from memory."""
 
     dtype: str
     loaded: bool
     line: str
     used: bool = False
-    """Computed with, and not only stored."""
+    """The value is used in a computation, not only stored."""
 
 
 @dataclass(slots=True)
 class Reduced:
-    """A reduction or scan of values of a low precision, and what combines two of them."""
+    """A reduction or scan of low-precision values, and the function that combines two of them."""
 
     dtype: str
     line: str = ""
@@ -69,7 +69,7 @@ class Reduced:
 
 @dataclass(slots=True)
 class FunctionScan:
-    """The operations of one function, as far as its lines were parsed."""
+    """The operations of one function that affect precision, up to the last line read."""
 
     sightings: list[tuple[str, str, str]] = field(default_factory=list)
     """Kind of cause, type and line."""
@@ -78,24 +78,24 @@ class FunctionScan:
     calls: list[tuple[str, str]] = field(default_factory=list)
     """Callee and line."""
     carried_into: list[tuple[str, str, str]] = field(default_factory=list)
-    """Callee, type and line of calls that get what comes from the iteration before."""
+    """Callee, type and line of calls with a loop-carried argument."""
     adds_low: bool = False
-    """True if it adds or multiplies floats of a low precision."""
+    """True if it adds or multiplies low-precision floats."""
     least_loaded: int = _NO_FLOAT_BITS
-    """The bits of the least precise floats that it reads from memory."""
+    """The mantissa bits of the least precise floats that it loads."""
     _regions: list[str | Reduced] = field(default_factory=list)
     _loaded: set[str] = field(default_factory=set)
-    """Values that were read from memory, in the precision they have there."""
+    """Values loaded from memory, still in the precision that they have there."""
     _rounded: dict[str, Cast] = field(default_factory=dict)
     _carried: set[str] = field(default_factory=set)
-    """Values that come from the iteration before, in a low precision, or were scaled or widened."""
+    """Low-precision loop-carried values, and scaled or widened ones."""
     _summed: set[str] = field(default_factory=set)
-    """Sums of such that are better for the moment."""
+    """Sums of loop-carried values in a higher precision."""
     _additions: dict[str, int] = field(default_factory=dict)
-    """Return the number of additions in a row behind a value, all in a low precision."""
+    """The number of consecutive low-precision additions that made each value."""
 
     def read(self, line: str) -> None:
-        """Take the next line, without the blanks around it."""
+        """Process the next line, already stripped."""
         if line.startswith("}"):
             self._leave(line)
             return
@@ -107,7 +107,7 @@ class FunctionScan:
             self._regions.append(self._opened(line))
 
     def _opened(self, line: str) -> str | Reduced:
-        """Return the kind of the region that `line` opens."""
+        """Return the operation whose region `line` opens."""
         name = _name(line)
         if name in _REDUCTIONS:
             return Reduced("")
@@ -120,7 +120,7 @@ class FunctionScan:
         return name
 
     def _carry(self, values: Iterable[tuple[str, str]]) -> None:
-        """Take values that come from the iteration before, with their types."""
+        """Record loop-carried values with their types."""
         for name, words in values:
             self._forget(name)
             if type_of(words) in LOW and "ptr" not in words:
@@ -131,7 +131,7 @@ class FunctionScan:
             self._carry(_BLOCK_ARGUMENT.findall(line))
 
     def _leave(self, line: str) -> None:
-        """Leave a region; that of a reduction ends with its type and place."""
+        """Leave a region; a reduction's region ends with its type and location."""
         region = self._regions.pop() if self._regions else ""
         if line.endswith("{"):
             self._regions.append(region)  # `} else {` and `} do {` are of the same
@@ -165,7 +165,7 @@ class FunctionScan:
         self._follow(name, right, operands, result)
 
     def _forget(self, name: str) -> None:
-        """Take a name for that of another value from here on."""
+        """Forget a name, since the text reuses it for another value."""
         self._rounded.pop(name, None)
         self._additions.pop(name, None)
         for names in (self._loaded, self._carried, self._summed):
@@ -203,7 +203,7 @@ class FunctionScan:
             self._summed.add(result)
 
     def _add_again(self, dtype: str, operands: list[str], result: str, line: str) -> None:
-        """Note an addition, and that a sum has become so long that it is a loop's."""
+        """Record an addition, and a cause once the chain is as long as a loop's."""
         count = 1 + max((self._additions.get(operand, 0) for operand in operands), default=0)
         self._additions[result] = count
         if count == _LONGEST_SUM:
@@ -237,7 +237,7 @@ class FunctionScan:
             self.sightings.append(("atomic", str(dtype), line))
 
     def _follow(self, name: str, words: str, operands: list[str], result: str | None) -> None:
-        """Follow values through an operation that does not compute; note those computed with."""
+        """Propagate values through operations that only move data; mark the others as used."""
         if name.startswith(_LOADS):
             dtype = type_of(_typed(words))
             if dtype is not None:
@@ -265,21 +265,21 @@ class FunctionScan:
 
 
 def _name(line: str) -> str:
-    """Return the operation of a line, "" where there is none."""
+    """Return the operation of a line, "" if there is none."""
     words = line.partition(" = ")[2] if line.startswith("%") else line
     match = _OPERATION.match(words)
     return match[1] if match else ""
 
 
 def _typed(words: str) -> str:
-    """Return the types that an operation ends with, without its place."""
+    """Return the types at the end of an operation, without its location."""
     end = words.rfind(" loc(")
     words = words[:end] if end >= 0 else words
     return words.rpartition(" : ")[2]
 
 
 def _types(words: str) -> Iterator[str]:
-    """Yield the types of a list, up to the bracket that closes it."""
+    """Yield the types of a list up to its closing bracket."""
     depth, start = 0, 0
     for index, character in enumerate(words):
         if character in "<({[":

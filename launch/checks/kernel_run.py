@@ -1,6 +1,6 @@
-"""One run of a kernel on the CPU device, and the report that is made of it.
+"""Runs a kernel on the CPU device through a callback and reports the result.
 
-Also the second run that the check of determinism asks for. Runs nothing itself.
+The determinism check runs it a second time.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ from launch.messages import (
 )
 
 _ACCESSES_RATIO = 4
-"""The maximum ratio of a second run's accesses to the first run's."""
+"""The accesses that a second run may make, as a multiple of the first run's."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Settings of a run: records, checks, and the order of programs."""
+    """Options of a run: what to record and check, and the order of programs."""
 
     checks: Sequence[str] = ()
     trace: Trace | None = None
     backwards: bool = False
     max_accesses: int | None = None
     until: float | None = None
-    """By `time.monotonic`: how long programs may be run one by one in a search for races."""
+    """The `time.monotonic` deadline for running programs one by one in a search for races."""
     touched: Collection[int] = ()
-    """The allocations whose accesses to record."""
+    """The allocations whose accessed bytes to record."""
 
 
 @dataclass(frozen=True)
 class KernelRun:
-    """One run of the whole grid, or of its programs up to a finding that stopped it."""
+    """One run of the grid, complete or up to the finding that stopped it."""
 
     allocations: list[Allocation]
     written_elements: WrittenElements
@@ -68,13 +68,13 @@ class KernelRun:
 
 
 Run = Callable[[RunOptions], KernelRun]
-"""Runs the kernel on fresh memory."""
+"""A callback that runs the kernel on fresh memory."""
 
 
 def run_and_report(order: RunOrder, run: Run, send: Send) -> RunReport:
-    """Have the kernel run; send `output:<name>` for every output, `trace` when one was asked for.
+    """Run the kernel; send `output:<name>` for each output, and `trace` if requested.
 
-    `unwritten:<name>` follows an output with elements that nobody wrote: a bit for each in C order.
+    `unwritten:<name>` follows an output with unwritten elements: one bit per element in C order.
     """
     checks, trace = order.checks, _trace(order.trace)
     started = perf_counter()
@@ -98,7 +98,7 @@ def run_and_report(order: RunOrder, run: Run, send: Send) -> RunReport:
 
 
 def fresh_memory(order: RunOrder, body: bytes) -> list[Allocation]:
-    """Return the memory that an order's arguments describe. Raises `Failure`."""
+    """Return new memory for an order's arguments. Raises `Failure`."""
     try:
         return materialise(order.allocations, order.arguments, body)
     except BadBuffer as error:
@@ -115,10 +115,10 @@ def _send_outputs(order: RunOrder, ran: KernelRun, run_ms: float, send: Send) ->
 
 
 def _run_again(run: Run, first: KernelRun) -> KernelRun:
-    """Return a second run, its programs in the opposite order.
+    """Return a second run with the programs in the opposite order.
 
-    In the same order if that has no end: a program may wait for those before it, which is no fault
-    on devices that start programs in order.
+    If that run does not end, the programs run in the first order again: a program may wait for
+    earlier ones, which is valid on devices that start programs in order.
     """
     max_accesses = _ACCESSES_RATIO * first.watch.accesses + _ACCESSES_RATIO
     try:
@@ -128,7 +128,7 @@ def _run_again(run: Run, first: KernelRun) -> KernelRun:
 
 
 def _compare_runs(order: RunOrder, first: KernelRun, second: KernelRun) -> list[Finding]:
-    """Return where outputs of two runs differ, or what stopped the second."""
+    """Return findings for outputs that differ between two runs, or what stopped the second."""
     if second.stopped is not None:
         return [second.stopped]
     found = []
@@ -155,7 +155,7 @@ def _outputs(order: RunOrder) -> list[Leaf]:
 
 
 def _modified(ran: KernelRun, order: RunOrder) -> list[ModifiedInput]:
-    """Return the arguments that are no outputs and were changed, with the first element changed."""
+    """Return the changed arguments that are not outputs, with the first changed element."""
     reported = []
     for allocation, elements in ran.watch.inputs.changed():
         leaf: Any = next(

@@ -1,4 +1,4 @@
-"""Arguments that are not outputs: their contents before a kernel changed them."""
+"""Detects changes to arguments that are not outputs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from launch.buffers.element_types import Array
 
 
 class ModifiedInputs:
-    """Keeps a copy of each allocation that is no output, from the first write to it on."""
+    """Copies each allocation that is not an output before the first write to it."""
 
     def __init__(self, allocations: Sequence[Allocation]) -> None:
         self._allocations = allocations
         self._pristine: dict[int, Array] = {}
 
     def keep(self, index: int) -> None:
-        """Keep what an allocation holds, before it is written to for the first time."""
+        """Copy an allocation before the first write to it."""
         allocation = self._allocations[index]
         if not allocation.output and index not in self._pristine:
             self._pristine[index] = allocation.memory.copy()
 
     def changed(self) -> list[tuple[Allocation, Array]]:
-        """Return the allocations that hold something else now, with the changed elements."""
+        """Return the changed allocations with the elements that changed."""
         found = []
         for index, before in self._pristine.items():
             allocation = self._allocations[index]

@@ -1,7 +1,7 @@
-"""Detects whether concurrent programs give another result than programs in sequence.
+"""Detects batches of programs whose result may differ from running them one by one.
 
-They do where one of them touches what another one changes, in another access. Programs of one batch
-only are held against each other, and only where an argument is accessed more than once.
+That happens if one program accesses an element that another program changes in another access. The
+check compares programs within one batch, and only arguments with more than one access.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from launch.checks.owner_table import Owners, OwnerTable, Suspected
 from launch.checks.written_memory import Cells
 
 _MOST_PENDING = 2
-"""Reads that are kept as they are, before they are entered into a table."""
+"""Reads that are kept in a list before they move to a table."""
 _MOST_OWNERS = (1 << 31) - 1
 
 _Pending = tuple[Cells, int, "Array | int"]
@@ -24,19 +24,19 @@ _Pending = tuple[Cells, int, "Array | int"]
 
 @dataclass
 class _Touched:
-    """The effects of this batch on one allocation."""
+    """The accesses of this batch to one allocation."""
 
     first_write: _Pending | None = None
-    """While it is the only one, and nothing was entered into the table."""
+    """The first access, while it is the only one and the tables are empty."""
     reads: list[_Pending] = field(default_factory=list)
     has_writes: bool = False
     has_reads_in_table: bool = False
     updates: str | None = None
-    """The kind of its atomic operations, which may change places among themselves."""
+    """The kind of its atomic operations, which commute with each other."""
 
 
 class OrderDependence:
-    """Looks at the accesses of one batch after the other."""
+    """Checks the accesses of one batch after another."""
 
     checks_lanes = False
 
@@ -49,7 +49,7 @@ class OrderDependence:
         self._owners: Owners | None = None
 
     def begin(self, numbers: Array) -> Array | None:
-        """Begin a batch; return the numbers of its programs, `None` for a single one."""
+        """Begin a batch; return owner numbers of its programs, `None` for a single program."""
         self._touched.clear()
         self._owners = None
         if numbers.size == 1:
@@ -63,11 +63,11 @@ class OrderDependence:
         return self._owners.of_programs
 
     def wants_reads(self, allocation: int) -> bool:
-        """Return True if reads must be reported: writes to inputs are suspect anyway."""
+        """Return True if reads must be reported: writing to a non-output is suspect anyway."""
         return self._owners is not None and self._allocations[allocation].output
 
     def read(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Remember a read. Raises `Suspected` where another program wrote."""
+        """Record a read. Raises `Suspected` if another program wrote there."""
         if self._owners is None:
             return
         touched = self._touched_of(allocation)
@@ -82,7 +82,7 @@ class OrderDependence:
             self._enter_reads(allocation, touched)
 
     def write(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Remember a write. Raises `Suspected` where another program wrote or read before."""
+        """Record a write. Raises `Suspected` if another program wrote or read there."""
         if self._owners is None:
             return
         touched = self._touched_of(allocation)
@@ -98,7 +98,7 @@ class OrderDependence:
         if touched.has_reads_in_table:
             self._check(self._readers, allocation, write)
         touched.has_writes = True
-        # one that reads an element and is the last to write it would hide those that wrote before
+        # a program that reads an element and writes it last would hide earlier writers
         self._table(self._writers, allocation, size).put_all(cells(), write[2], self._owners)
         for read in touched.reads:
             self._check(self._writers, allocation, read)
@@ -106,9 +106,9 @@ class OrderDependence:
     def update(
         self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
     ) -> None:
-        """Remember an atomic operation, by its `kind` where two of that kind may change places.
+        """Record an atomic operation, with its `kind` if two of that kind commute.
 
-        Raises `Suspected` beside other accesses to the same argument.
+        Raises `Suspected` if the batch accesses the same argument in another way.
         """
         if kind is None:
             self.write(allocation, cells, size, owner)
@@ -144,7 +144,7 @@ class OrderDependence:
         self._table(tables, allocation, size).check(cells(), owner, self._owners)
 
     def _table(self, tables: dict[int, OwnerTable], allocation: int, size: int) -> OwnerTable:
-        """Return the table of an allocation. Raises `Suspected` for cells that are no elements."""
+        """Return the table of an allocation. Raises `Suspected` for cells of another size."""
         memory = self._allocations[allocation].memory
         if memory.itemsize != size:
             raise Suspected

@@ -1,7 +1,7 @@
-"""The finding `precision_downgrade`: a kernel that computes with less precision than it could.
+"""The finding `precision_downgrade`: a kernel computes with less precision than it could.
 
-It takes both: a cause in the kernel's IR, and a difference from a better reference that is of the
-size such a cause gives. It says nothing about right or wrong.
+It needs a cause in the kernel's IR and a difference from a more precise reference of the size that
+such a cause produces. It does not change the verdict.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from launch.messages import Finding, OutputOrder, Tolerance
 
 KIND = "precision_downgrade"
 _REFERENCE_BITS = {"float16": 11, "float32": 24, "float64": 53}
-"""NumPy types that a reference may return."""
+"""Mantissa bits of the NumPy dtypes that a reference may return."""
 _LEAST_ROUNDINGS = 2.0
-"""Below, rounding to the output's own type may be all that there is."""
+"""Smaller differences may come from rounding to the output's type alone."""
 _FAINTEST = 7
-"""Bits: an error so much smaller than one rounding of the cause comes from something else.
+"""Bits: an error this much smaller than one rounding of the cause has another reason.
 
-Sums of many partial sums have errors that are smaller than each of theirs.
+The error of a sum of many partial sums is smaller than the error of each of them.
 """
 _LARGEST = {
     CauseKind.ROUNDED: 3,
@@ -30,9 +30,9 @@ _LARGEST = {
     CauseKind.IMPRECISE_DOT: 3,
 }
 _LARGEST_OF_SUMS = 5
-"""Bits: an error so much larger than one rounding is a mistake, not rounding. Sums gather more."""
+"""Bits: an error this much larger than one rounding is a bug. Sums accumulate more rounding."""
 _LEAST_SPREAD = 0.2
-"""If only few elements are far off, the kernel is wrong there rather than imprecise."""
+"""If only a few elements are far off, the kernel is wrong there, not imprecise."""
 _NAMES = {
     "f64": "fp64", "f32": "fp32", "f16": "fp16", "tf32": "TF32", "f8E4M3FN": "fp8e4nv",
     "f8E5M2": "fp8e5", "f8E4M3FNUZ": "fp8e4b8", "f8E5M2FNUZ": "fp8e5b16",
@@ -40,12 +40,12 @@ _NAMES = {
 }  # fmt: skip
 _WHAT = {
     CauseKind.DOT_ACCUMULATOR: (
-        "tl.dot adds up in {0}",
-        "Let it add up in fp32: out_dtype=tl.float32, and an accumulator of that type.",
+        "tl.dot accumulates in {0}",
+        "Accumulate in fp32: pass out_dtype=tl.float32 and an fp32 accumulator.",
     ),
     CauseKind.ACCUMULATOR: (
         "values are added up in {0}",
-        "Keep what is added up in tl.float32, and convert it once, at the end.",
+        "Keep the sum in tl.float32 and convert it once, at the end.",
     ),
     CauseKind.REDUCTION: (
         "values are reduced in {0}",
@@ -53,33 +53,33 @@ _WHAT = {
     ),
     CauseKind.ATOMIC: (
         "programs add to {0} in memory, and each addition is rounded",
-        "Let them add to fp32 in memory.",
+        "Add to a buffer of fp32 instead.",
     ),
     CauseKind.ROUNDED: (
         "values are rounded to {0} and computed with",
-        "Compute with the values as they are, and convert what is stored.",
+        "Compute with the original values and convert only the stored result.",
     ),
     CauseKind.TF32: (
         "tl.dot multiplies fp32 as TF32, with 10 bits of mantissa",
-        'Write tl.dot(a, b, input_precision="ieee") for products of fp32, or "tf32x3".',
+        'For fp32 products, write tl.dot(a, b, input_precision="ieee"), or "tf32x3".',
     ),
     CauseKind.IMPRECISE_DOT: (
-        "tl.dot adds products of fp8 in less than fp32",
-        "max_num_imprecise_acc=0 adds them up in fp32.",
+        "tl.dot adds products of fp8 with less precision than fp32",
+        "Pass max_num_imprecise_acc=0 to add them up in fp32.",
     ),
 }
 
 
 @lru_cache(maxsize=8)
 def causes_of(ir: bytes) -> tuple[Cause, ...]:
-    """Return the causes in a text of TTIR; the last texts are remembered, for the next cases."""
+    """Return the causes in a text of TTIR; caches the last texts for further cases."""
     return tuple(causes_in(ir.decode(errors="replace")))
 
 
 def reference_bits(output: OutputOrder, causes: Sequence[Cause] = ()) -> int:
-    """Return how many bits of mantissa the expected elements of an output were made with, at most.
+    """Return an upper bound for the mantissa bits of an output's expected elements.
 
-    `causes` are those of the reference, where it is a kernel. 0: they are no floats.
+    `causes` are those of the reference, if it is a kernel. The result is 0 for other than floats.
     """
     bits = MANTISSA_BITS.get(output.dtype, 0)
     if output.expected_dtype is not None:
@@ -97,9 +97,9 @@ def downgrade(
     bits: int,
     tolerance: Tolerance,
 ) -> Finding | None:
-    """Return the finding of the output `name`, None where nothing shows a loss of precision.
+    """Return the finding for the output `name`, None without evidence of a precision loss.
 
-    `bits` are those of the reference: it must be better than what the kernel computes with.
+    `bits` are the reference's mantissa bits: it must be more precise than the kernel.
     """
     if measured is None or measured.spread < _LEAST_SPREAD:
         return None
@@ -123,7 +123,7 @@ def downgrade(
 
 
 def _numbers(measured: Measured) -> dict[str, float]:
-    """Return the measure of a finding, to four digits."""
+    """Return the measurements of a finding, rounded to four digits."""
     numbers = {
         "error": measured.error,
         "right_bits": -math.log2(measured.error),
@@ -135,7 +135,7 @@ def _numbers(measured: Measured) -> dict[str, float]:
 
 
 def _is_shown_by(cause: Cause, error: float) -> bool:
-    """Return True if an error has the size that a cause explains."""
+    """Return True if a cause can produce an error of this size."""
     most = _LARGEST.get(cause.kind, _LARGEST_OF_SUMS)
     return 2.0 ** -(cause.bits + _FAINTEST) <= error <= 2.0 ** -(cause.bits - most)
 
@@ -146,15 +146,16 @@ def _message(
     what, advice = _WHAT[causes[0].kind]
     others = _others(causes[1:])
     return (
-        f"{name} is {measured.error:.1e} of its size off the reference (root mean square: "
-        f"{-math.log2(measured.error):.1f} bits are right, and {dtype} has {MANTISSA_BITS[dtype]}; "
-        f"{measured.beyond_one_ulp:.0%} of the elements are more than one unit in the last place "
-        f"off), as {what.format(_named(causes[0]))}{others}. {_used(measured, tolerance)}{advice}"
+        f"{name} differs from the reference by a relative error of {measured.error:.1e} (root mean "
+        f"square: {-math.log2(measured.error):.1f} of the {MANTISSA_BITS[dtype]} bits of {dtype} "
+        f"are right; {measured.beyond_one_ulp:.0%} of the elements are off by more than one unit "
+        f"in the last place), as {what.format(_named(causes[0]))}{others}. "
+        f"{_used(measured, tolerance)}{advice}"
     )
 
 
 def _others(causes: Sequence[Cause]) -> str:
-    """Return the places of further causes, at most three."""
+    """Return the locations of further causes, at most three."""
     others = [
         _WHAT[cause.kind][0].format(_named(cause)) + (f" in line {cause.spot.line}")
         for cause in causes[:3]
@@ -170,7 +171,7 @@ def _used(measured: Measured, tolerance: Tolerance) -> str:
     if measured.tolerance_used > 1:
         times = f"{measured.tolerance_used:.2g}"
         return f"The largest difference is {times} times the tolerance {bounds}. "
-    return f"That uses up {100 * measured.tolerance_used:.2g}% of the tolerance {bounds}. "
+    return f"That uses {100 * measured.tolerance_used:.2g}% of the tolerance {bounds}. "
 
 
 def _named(cause: Cause) -> str:

@@ -1,8 +1,8 @@
-"""Finds operations in a kernel's IR with less precision than its data.
+"""Finds operations in a kernel's IR that are less precise than the kernel's data.
 
-The text of TTIR, from before or after Triton's passes, is read line by line, once: it may be
-anybody's. A cause alone proves nothing, as a kernel may well not need more; `precision` weighs it
-against what was measured.
+It reads the text of TTIR, from before or after Triton's passes, line by line and once, since the
+text may be hostile. A cause alone proves nothing, because a kernel may not need more precision;
+`precision` weighs it against the measured error.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from compiler.lines.place import Spot
 from launch.checks.ir_values import BITS, FunctionScan, Reduced
 
 MOST_TEXT_BYTES = 4 << 20
-"""A larger text is not looked through."""
+"""The largest text that is searched."""
 MOST_CAUSES = 32
 _SIGNS = (b"f16", b"f8E", b"f64", b"tf32")
-"""No cause: every float stays fp32."""
+"""A text without any of these keeps every float in fp32."""
 _FUNCTION = re.compile(r"\s*tt\.func\b[^@]{0,100}@(\"[^\"]{1,1000}\"|[\w.$-]{1,1000})\(")
 
 
 class CauseKind(StrEnum):
-    """The causes of lost precision, the most serious first."""
+    """The ways to lose precision, the most severe first."""
 
     DOT_ACCUMULATOR = "dot_accumulator"
     ACCUMULATOR = "accumulator"
@@ -40,25 +40,25 @@ class CauseKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One place that computes with `bits` bits of mantissa (the hidden one included)."""
+    """One operation that computes with `bits` mantissa bits, including the hidden bit."""
 
     kind: CauseKind
     dtype: str
     """MLIR's name of the type, or `tf32`."""
     bits: int
     spot: Spot | None
-    """The line in the user's own file; None if unknown."""
+    """The location in the user's file; None if unknown."""
 
     @property
     def file(self) -> str | None:
-        """The user's file, as the user calls it."""
+        """The path of the user's file, as in the request."""
         return self.spot.file.removeprefix(KERNEL_FOLDER) if self.spot else None
 
 
 def questionable(ir: bytes) -> bytes:
-    """Return `ir` if it is worth to look for causes in it, b"" if there can be none.
+    """Return `ir` if it may contain causes, b"" if it cannot.
 
-    A quick look for the worker's own process, which does no more with the text.
+    The worker's own process does only this quick check with the text.
     """
     if len(ir) > MOST_TEXT_BYTES or not any(sign in ir for sign in _SIGNS):
         return b""
@@ -66,7 +66,7 @@ def questionable(ir: bytes) -> bytes:
 
 
 def causes_in(text: str) -> list[Cause]:
-    """Return the causes in the IR `text`, the gravest first, each place once."""
+    """Return the causes in the IR `text`, the most severe first, each location once."""
     functions = _functions(text)
     locations = MlirLocations(text)
     least = min((scan.least_loaded for scan in functions.values()), default=64)
@@ -82,7 +82,7 @@ def causes_in(text: str) -> list[Cause]:
 
 
 def _functions(text: str) -> dict[str, FunctionScan]:
-    """Return the operations of each function in a module; top-level ones have a special name."""
+    """Return the scan of each function of a module; lines outside functions get a separate one."""
     functions: dict[str, FunctionScan] = {}
     scan = functions.setdefault("", FunctionScan())
     for line in text.splitlines():
@@ -98,16 +98,16 @@ class _Sighting(NamedTuple):
     kind: CauseKind
     dtype: str
     line: str
-    """The line of the IR, which ends with its location."""
+    """The line of the IR, including the location at its end."""
 
 
 def _of(
     scan: FunctionScan, least_loaded: int, functions: Mapping[str, FunctionScan]
 ) -> Iterator[_Sighting]:
-    """Yield the effects of a function on the precision of its data.
+    """Yield the precision losses of a function.
 
-    `least_loaded` are the bits of the least precise floats that the kernel reads: to go down to
-    these is what such kernels are for, unless it is done to better ones that were read.
+    `least_loaded` are the mantissa bits of the least precise floats that the kernel reads. Rounding
+    to these is expected, unless the kernel rounds more precise floats that it read.
     """
     for kind, dtype, line in scan.sightings:
         yield _Sighting(CauseKind(kind), dtype, line)
@@ -123,7 +123,7 @@ def _of(
 
 
 def _adds(reduced: Reduced, functions: Mapping[str, FunctionScan]) -> bool:
-    """Return True if the combining function of a reduction adds or multiplies."""
+    """Return True if a reduction's combine function adds or multiplies values."""
     seen: set[str] = set()
     left = list(reduced.callees)
     while left:
@@ -138,7 +138,7 @@ def _adds(reduced: Reduced, functions: Mapping[str, FunctionScan]) -> bool:
 
 
 _Callers = Mapping[str, Sequence[tuple[str, str]]]
-"""By function: its callers and the lines of the calls."""
+"""The callers of each function, with the line of the call."""
 
 
 def _callers(functions: Mapping[str, FunctionScan]) -> _Callers:
@@ -152,9 +152,9 @@ def _callers(functions: Mapping[str, FunctionScan]) -> _Callers:
 def _spots(
     function: str, line: str, locations: MlirLocations, callers: _Callers
 ) -> list[Spot | None]:
-    """Return the user's lines that a line of the IR stems from, one for each way to get there.
+    """Return the user's source lines of an IR line, one for each chain of calls.
 
-    What Triton's own library does belongs to the lines of the user's that call it.
+    Lines of Triton's library map to the user's lines that call it.
     """
     spots: dict[Spot, None] = {}
     seen: set[str] = set()
@@ -170,7 +170,7 @@ def _spots(
 
 
 def _users(line: str, locations: MlirLocations) -> Spot | None:
-    """Return the innermost place of the user's that a line of the IR ends with."""
+    """Return the innermost user location at the end of an IR line."""
     words = trailing_location(line)
     spots = locations.spots(words) if words is not None else ()
     return next((spot for spot in spots if spot.file.startswith(KERNEL_FOLDER)), None)

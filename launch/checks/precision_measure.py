@@ -1,7 +1,7 @@
-"""Measures the difference of a float output from its reference, to detect lost precision.
+"""Measures the precision loss of a float output against its reference.
 
-Elements come in pieces, once; what is not finite on both sides is left out, as it is no matter of
-precision.
+Elements arrive in pieces, once. Elements that are not finite on both sides are skipped, because
+they are no matter of precision.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ MANTISSA_BITS = {
     "fp64": 53, "fp32": 24, "fp16": 11, "bf16": 8, "fp8e4nv": 4, "fp8e4b8": 4, "fp8e5": 3,
     "fp8e5b16": 3,
 }  # fmt: skip
-"""Mantissa bits of an element with the hidden one."""
+"""Mantissa bits by dtype, including the hidden bit."""
 _LEAST_EXPONENT = {
     "fp64": -1022, "fp32": -126, "fp16": -14, "bf16": -126, "fp8e4nv": -6, "fp8e4b8": -7,
     "fp8e5": -14, "fp8e5b16": -15,
 }  # fmt: skip
 _ROUNDING_OF_SPACING = 12**-0.5
-"""Root mean square of what rounding to the nearest takes off, in spacings."""
+"""The root mean square error of rounding to nearest, in spacings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The difference of one output. All are ratios."""
+    """The difference of one output from its reference. All values are ratios."""
 
     error: float
-    """Root mean square of the difference, relative to that of the expected values."""
+    """The root mean square of the difference, divided by that of the expected values."""
     roundings: float
-    """The same over what rounding to the output's type alone gives."""
+    """The same difference, divided by the error of rounding to the output's type."""
     beyond_one_ulp: float
-    """Share of elements more than one unit in the last place apart, in the output's type."""
+    """The share of elements that differ by more than one unit in the output's last place."""
     spread: float
-    """Mean over root mean square of the differences: near 0 where few elements differ a lot."""
+    """Mean divided by root mean square of the differences: near 0 if few elements differ a lot."""
     tolerance_used: float | None
-    """The largest difference relative to its tolerance; None if the tolerance is zero."""
+    """The largest difference divided by its tolerance; None: the tolerance is zero."""
     reference_is_rounded: bool
-    """True if all expected values are representable in the output's type."""
+    """True if the output's type represents all expected values exactly."""
 
 
 MOST_MEASURED = 1 << 20
-"""Elements, about: of a larger output every n-th piece is measured, with n odd."""
+"""About how many elements to measure: larger outputs measure every n-th piece, with n odd."""
 
 
 class PrecisionMeter:
-    """The measurements of one output of `size` elements so far."""
+    """Accumulates the measurements of one output of `size` elements."""
 
     def __init__(self, dtype: str, tolerance: Tolerance, size: int) -> None:
         self._dtype, self._tolerance = dtype, tolerance
@@ -62,7 +62,7 @@ class PrecisionMeter:
         self._is_rounded = True
 
     def add(self, actual: Array, expected: Array) -> None:
-        """Take the next numbers of both sides; pieces are of one size."""
+        """Add the next elements of both sides; all pieces have the same size."""
         self._pieces += 1
         if (self._pieces - 1) % self._every:
             return
@@ -92,14 +92,14 @@ class PrecisionMeter:
             self._is_rounded = bool(np.array_equal(rounded.astype(np.float64), expected))
 
     def _spacing(self, expected: Array) -> Array:
-        """Return how far the next number of the output's type is, for each element."""
+        """Return the distance from each element to the next number of the output's type."""
         _, exponent = np.frexp(expected)
         exponent = np.maximum(exponent - 1, _LEAST_EXPONENT[self._dtype])
         found: Array = np.ldexp(1.0, exponent - (MANTISSA_BITS[self._dtype] - 1))
         return found
 
     def result(self) -> Measured | None:
-        """Return what all elements come to; None where nothing differs or is to be measured."""
+        """Return the measurements of all elements; None if nothing differs or was measured."""
         sums = self._squares, self._expected_squares, self._rounding_squares
         if not self._compared or not all(np.isfinite(sums)) or not all(sums):
             return None

@@ -1,7 +1,7 @@
-"""Fast checks of many programs at once: they report no findings, only suspicions.
+"""Quick screens for races between many programs at once.
 
-After a suspicion the programs run again, one after the other, with checks that identify the error.
-So a fast check may suspect correct programs, but must never accept a wrong one.
+They report suspicions, not findings. The caller then runs the programs again, one by one, with
+checks that name the race. A screen may thus suspect valid programs but must never miss a race.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from launch.checks.written_memory import Cells, WrittenBytes, WrittenElements
 
 
 class RaceScreen:
-    """The readers and writers of each element of the outputs; accesses cover whole elements."""
+    """Records the readers and writers of each output element; accesses cover whole elements."""
 
     checks_lanes = True
-    """True if lanes of one write must agree at a place."""
+    """True if lanes of one write must not store different values to one element."""
 
     def __init__(self, allocations: Sequence[Allocation]) -> None:
         self._allocations = allocations
         self._writers: dict[int, OwnerTable] = {}
         self._readers: dict[int, OwnerTable] = {}
         self._updates: dict[int, str | None] = {}
-        """The kinds of this batch's atomic operations, `None` where their order matters."""
+        """The kinds of this batch's atomic operations, `None` if their order matters."""
         self._owners = Owners(0, np.zeros(0, np.int64))
 
     def begin(self, numbers: Array) -> Array | None:
-        """Begin a batch of programs; return their numbers."""
+        """Begin a batch of programs; return the owner number of each."""
         self._owners = Owners(0, numbers)
         self._updates.clear()
         return self._owners.of_programs
 
     def wants_reads(self, allocation: int) -> bool:
-        """Return True if reads must be reported: writes to inputs are suspect anyway."""
+        """Return True if reads must be reported: writing to a non-output is suspect anyway."""
         return self._allocations[allocation].output
 
     def read(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Remember a read. Raises `Suspected` where another program wrote, or atomics did."""
+        """Record a read. Raises `Suspected` if another program or an atomic operation wrote."""
         known = self._known(allocation, size, owner)
         self._check(self._writers, allocation, cells(), known)
         self._table(self._readers, allocation).share(cells(), known, self._owners)
 
     def write(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Remember a write. Raises `Suspected` where another program wrote or read.
+        """Record a write. Raises `Suspected` if another program wrote or read there.
 
-        Lanes of this very write that differ at one place show in what is there afterwards.
+        If lanes of this write store different values to one element, reading it back shows that.
         """
         known = self._known(allocation, size, owner)
         self._check(self._writers, allocation, cells(), known)
@@ -62,10 +62,10 @@ class RaceScreen:
     def update(
         self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
     ) -> None:
-        """Remember an atomic operation. Raises `Suspected` beside accesses that are none.
+        """Record an atomic operation. Raises `Suspected` if other accesses are not atomic.
 
-        Also where a batch does two to one argument that may not change places: that is no race, but
-        they would end otherwise one program after the other.
+        It also raises `Suspected` if a batch makes two operations on one argument that do not
+        commute: that is no race, but running the programs one by one would give another result.
         """
         if self._owners.of_programs.size > 1:
             if allocation in self._updates and (kind is None or kind != self._updates[allocation]):
@@ -77,7 +77,7 @@ class RaceScreen:
         self._table(self._writers, allocation).put(cells(), self._owners.atomics)
 
     def _known(self, allocation: int, size: int, owner: Array | None) -> Array | int:
-        """Return the owner's number for tables, which only outputs have."""
+        """Return the owner number for tables; only outputs have tables."""
         described = self._allocations[allocation]
         if not described.output or described.memory.itemsize != size:
             raise Suspected
@@ -97,10 +97,10 @@ class RaceScreen:
 
 @dataclass(frozen=True)
 class OrderScreen:
-    """Looks at accesses in bounds: cells of `size` bytes, counted from an allocation's start.
+    """Screens accesses in bounds: cells of `size` bytes, counted from an allocation's start.
 
-    Cells are integers of any shape, and the owners of their lanes spread to it: what `begin`
-    returned for the programs, or `None` where several programs do the same at the same cells.
+    Cells are integers of any shape, and the owners of their lanes broadcast to it: the numbers that
+    `begin` returned, or `None` if several programs make the same access to the same cells.
     """
 
     inputs: ModifiedInputs
@@ -109,23 +109,23 @@ class OrderScreen:
     meetings: RaceScreen | OrderDependence
 
     def begin(self, numbers: Array) -> Array | None:
-        """Begin a batch of programs; return their numbers if needed."""
+        """Begin a batch of programs; return the owner number of each, if needed."""
         return self.meetings.begin(numbers)
 
     def wants_loads(self, allocation: int) -> bool:
-        """Return True if loads from an allocation must be reported at all."""
+        """Return True if loads from an allocation must be reported."""
         if self.written_bytes is not None and self.written_bytes.wants(allocation):
             return True
         return self.meetings.wants_reads(allocation)
 
     def load(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Look at a load. Raises `Suspected`."""
+        """Screen a load. Raises `Suspected`."""
         self._check_written(allocation, cells, size)
         if self.meetings.wants_reads(allocation):
             self.meetings.read(allocation, cells, size, owner)
 
     def store(self, allocation: int, cells: Cells, values: Array, owner: Array | None) -> None:
-        """Look at a store that is about to be done. Raises `Suspected`."""
+        """Screen a store before it is performed. Raises `Suspected`."""
         self.inputs.keep(allocation)
         if self.written_elements.wants(allocation):
             self.written_elements.store(allocation, values, cells)
@@ -136,7 +136,7 @@ class OrderScreen:
     def update(
         self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
     ) -> None:
-        """Look at an atomic operation that is about to be done. Raises `Suspected`."""
+        """Screen an atomic operation before it is performed. Raises `Suspected`."""
         self.inputs.keep(allocation)
         self._check_written(allocation, cells, size)
         if self.written_bytes is not None:

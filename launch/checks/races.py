@@ -1,9 +1,9 @@
-"""Finds conflicts between programs of one launch, from their accesses.
+"""Finds races between the programs of one launch from their memory accesses.
 
-Programs are told here one after another; a GPU runs them in any order and at once. So two programs
-that touch one element, one of them to change it, race unless both do so atomically, or atomic
-operations order them: one that acquires at an address comes after all that others did before they
-released there. Writing the value that is there already changes nothing and is no race.
+Accesses arrive one program after another, but a GPU runs programs in any order and concurrently.
+Two programs that access one element, at least one of them to change it, race unless both accesses
+are atomic or atomic operations order them: an acquire at an address comes after everything that
+other programs did before they released there. Writing the current value again is no race.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RELEASES = frozenset({"RELEASE", "ACQUIRE_RELEASE"})
 
 @dataclass(frozen=True)
 class AccessStep:
-    """One access: its number in the launch, its program, and whether it is atomic."""
+    """One access: its number within the launch, its program, and whether it is atomic."""
 
     number: int
     program: int
@@ -34,23 +34,23 @@ class AccessStep:
 
 
 class AccessOrder:
-    """The steps of a launch of `programs` programs, and which of them each program knows of."""
+    """The accesses of a launch of `programs` programs, and the order between them."""
 
     def __init__(self, programs: int) -> None:
         self._steps = 0
         self._places: dict[KernelPlace, int] = {}
-        """Places of the source, without programs, and their numbers."""
+        """Source locations, without programs, and their numbers."""
         self._place_of = np.zeros(1024, np.int32)
         self._program_of = np.zeros(1024, np.int32)
         self._is_atomic = np.zeros(1024, np.bool_)
         self._programs = programs
         self._running = _NOTHING
         self._known: Array | None = None
-        """The last step of each program that the running one knows of; `None` for none."""
+        """For each program, its last step that is ordered before the running one; `None`: none."""
         self._released: dict[int, Array] = {}
 
     def step(self, program: int, place: KernelPlace, *, atomic: bool) -> AccessStep:
-        """Return the next step."""
+        """Return the next access of `program`."""
         number = self._steps
         self._steps += 1
         if number == self._program_of.size:
@@ -60,13 +60,13 @@ class AccessOrder:
         everywhere = replace(place, program=None)
         self._place_of[number] = self._places.setdefault(everywhere, len(self._places))
         self._program_of[number], self._is_atomic[number] = program, atomic
-        if program != self._running:  # what its predecessor knew is nothing that it knows
+        if program != self._running:  # no order with its predecessor is known
             self._running = program
             self._known = None
         return AccessStep(number, program, atomic)
 
     def synchronise(self, addresses: Array, semantics: str) -> None:
-        """Let the running program acquire releases at `addresses`, and release there."""
+        """Order the running program after releases at `addresses`, and release there."""
         every = np.unique(addresses).tolist()
         earlier = {
             id(known): known for known in map(self._released.get, every) if known is not None
@@ -77,14 +77,14 @@ class AccessOrder:
                 own = np.maximum(own, known)
             self._known = own
         if semantics in _RELEASES:
-            own = own.copy()  # shared by all addresses, as most know the same
+            own = own.copy()  # shared by all addresses, as most have the same order
             own[self._running] = self._steps - 1
             merged = {number: np.maximum(known, own) for number, known in earlier.items()}
             for address in every:
                 self._released[address] = merged.get(id(self._released.get(address)), own)
 
     def unordered(self, steps: Array, now: AccessStep) -> Array:
-        """Return which of the earlier `steps` (-1 for none) nothing puts before `now`.
+        """Return a mask of the earlier `steps` (-1 for none) without an order before `now`.
 
         Two atomic operations need no order.
         """
@@ -96,7 +96,7 @@ class AccessOrder:
         return needed
 
     def place_of(self, step: int) -> tuple[KernelPlace, int]:
-        """Return where in the source a step was, and the number of its program."""
+        """Return the source location of a step and the number of its program."""
         places = list(self._places)  # in the order of their numbers
         return places[self._place_of[step]], int(self._program_of[step])
 
@@ -108,9 +108,9 @@ _NOBODY = -1
 
 
 class _Cells:
-    """The first and last reader and writer of each cell of an allocation.
+    """The first and last access to each cell of an allocation, for reads and for writes.
 
-    A cell is an element, or a byte from the first access on that is smaller than an element.
+    A cell is an element, or a byte once an access is smaller than an element.
     """
 
     def __init__(self, allocation: Allocation) -> None:
@@ -121,7 +121,7 @@ class _Cells:
         self.changed = np.zeros(count, np.bool_)
 
     def touched(self, lanes: Lanes) -> Array:
-        """Return the cells of an access: a row for each lane."""
+        """Return the cells of an access, one row per lane."""
         offsets, size = lanes.offsets, lanes.touch.size
         if size % self.bytes:
             self.steps = np.repeat(self.steps, self.bytes, axis=1)
@@ -131,7 +131,7 @@ class _Cells:
         return cells
 
     def differing(self, lanes: Lanes) -> Array:
-        """Return the lanes that change memory: atomic operations always do."""
+        """Return a mask of the lanes that change memory; atomic operations always do."""
         offsets, values, size = lanes.offsets, lanes.values, lanes.touch.size
         if values is None or values.dtype.itemsize != size:
             return np.ones(offsets.shape, np.bool_)
@@ -142,7 +142,7 @@ class _Cells:
 
 
 class Races:
-    """Watches all accesses of one launch."""
+    """Checks all accesses of one launch for races."""
 
     def __init__(self, allocations: Sequence[Allocation], grid: Sequence[int]) -> None:
         self._allocations = allocations
@@ -151,7 +151,7 @@ class Races:
         self._order = AccessOrder(math.prod(grid))
 
     def note(self, lanes: Lanes, place: KernelPlace) -> Conflict | None:
-        """Record an access in bounds; return the access that it conflicts with, if any."""
+        """Record an access in bounds; return its conflict with an earlier access, if any."""
         index, touch = lanes.slot.leaf.allocation, lanes.touch
         if index not in self._cells:
             self._cells[index] = _Cells(self._allocations[index])
@@ -194,7 +194,7 @@ class Races:
         matters: Array,
         step: AccessStep,
     ) -> Conflict | None:
-        """Return the first earlier access that nothing puts before this one."""
+        """Return the first earlier access without an order before this one."""
         for slot in slots:
             steps = cells.steps[slot][touched]
             apart = self._order.unordered(steps, step) & matters
@@ -208,14 +208,14 @@ class Races:
 
 
 def _remember(steps: Array, touched: Array, first: int, step: AccessStep) -> None:
-    """Keep the first and the last of those that touched a cell."""
+    """Keep the first and the last access to each cell."""
     fresh = steps[first][touched] == _NOBODY
     steps[first][touched[fresh]] = step.number
     steps[first + 1][touched] = step.number
 
 
 def _within(lanes: Lanes) -> Conflict | None:
-    """Return that lanes of one store write different values to one place, if they do."""
+    """Return the conflict if lanes of one store write different values to one element."""
     addresses, values = lanes.addresses, lanes.values
     if values is None:
         return None

@@ -1,9 +1,9 @@
-"""The minimum time of a kernel on a device, and the share of the device that it used.
+"""The least possible time of a kernel on a device, and the share of the device that it used.
 
-Only what must be so is claimed, so that no honest kernel is accused: what a run wrote into its
-outputs has to reach the L2 cache, what exceeds the cache has to pass the memory, and no kernel ends
-sooner than one that does nothing. Bytes and FLOPs that the caller states are the caller's claims;
-where they cannot be true, the finding says so. Pure; times in microseconds.
+The bounds are conservative, so that no honest kernel is accused: written outputs must reach the L2
+cache, bytes beyond the cache must go through memory, and no kernel is faster than an empty one.
+`timing.bytes` and `timing.flops` are the caller's claims; the finding names those that cannot be
+true. Times are in microseconds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,34 +14,34 @@ from launch.messages import Finding
 
 IMPOSSIBLE_TIME = "impossible_time"
 MEDIAN_SLACK, MIN_SLACK = 0.95, 0.75
-"""A median, or the least time, is impossible below this part of the floor: ceilings are measured,
-and single timings are known to a part of a microsecond only."""
+"""A median, or least time, below this share of the bound is impossible. The margin is there since
+ceilings are measured, and single timings are accurate to a fraction of a microsecond."""
 NOTHING_SLACK = 0.75
-"""Share of the empty kernel's minimum time: launch times differ slightly between kernels."""
+"""The share of the empty kernel's time to require: launch times differ between kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """The most that a device does, measured on it once, but for FLOPs, which are of a table."""
+    """The peak rates of a device, measured on it once; FLOP rates come from a table."""
 
     memory_bytes_per_s: float
-    """To or from memory, of sizes far beyond the L2 cache: the best of reads, writes and copies."""
+    """Memory bandwidth far beyond the L2 cache size: the best of reads, writes and copies."""
     l2_bytes_per_s: float
-    """Read again and again from a part of the L2 cache."""
+    """Bandwidth of repeated reads from a part of the L2 cache."""
     launch_us: float
-    """The least time of a kernel that does nothing, by the stopwatch that times all others."""
+    """The least time of an empty kernel, measured in the same way as all others."""
     l2_bytes: int
     flops_per_s: Mapping[str, float]
-    """By type of the factors: the highest clock times what the multiprocessors are specified to
-    do in a clock, dense. Not measured; empty for a device that the table does not have."""
+    """By operand type: the highest clock times the specified dense operations per clock. Not
+    measured; empty for a device that is not in the table."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads."""
+        """Return the ceilings in the form that `from_json` reads."""
         return asdict(self) | {"flops_per_s": dict(self.flops_per_s)}
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> "Ceilings":
-        """Return the ceilings that a launcher says. Raises KeyError, TypeError, ValueError."""
+        """Parse a launcher's ceilings. Raises KeyError, TypeError, ValueError."""
         rates = {str(kind): float(rate) for kind, rate in said["flops_per_s"].items()}
         return cls(
             float(said["memory_bytes_per_s"]),
@@ -52,21 +52,21 @@ class Ceilings:
         )
 
     def bytes_us(self, count: float) -> float:
-        """Return the minimum time to read or write `bytes` different bytes.
+        """Return the least time in microseconds to read or write `count` different bytes.
 
-        As many as the L2 cache holds may never pass the memory.
+        Bytes that fit the L2 cache may never reach memory.
         """
         beyond = max(0.0, count - self.l2_bytes)
         return max(count / self.l2_bytes_per_s, beyond / self.memory_bytes_per_s) * 1e6
 
     def bytes_ceiling(self, count: float) -> float:
-        """Return the memory ceiling for so many bytes: that of the cache that holds them."""
+        """Return the bandwidth for `count` bytes: that of the L2 cache if they fit, or memory's."""
         return self.l2_bytes_per_s if count <= self.l2_bytes else self.memory_bytes_per_s
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one run: written bytes, and the caller's statements about it (None: nothing).
+    """The work of one run: bytes written, and the caller's claims (None: no claim).
 
     `dtypes` are those of the buffers.
     """
@@ -79,7 +79,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One reason why a kernel cannot be faster, in words and as a time."""
+    """A lower bound for a kernel's time, with its reason."""
 
     least_us: float
     why: str
@@ -88,7 +88,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """A timing seen under a device's ceilings. Shares are None where nothing was stated."""
+    """A timing compared with a device's ceilings. Shares are None without a claim."""
 
     floor_us: float
     bytes_share: float | None
@@ -97,7 +97,7 @@ class Roofline:
 
 
 def seen_under(ceilings: Ceilings, work: Work, median_us: float, min_us: float) -> Roofline:
-    """Return a device's ceilings applied to a timing."""
+    """Return the comparison of a timing with the ceilings of a device."""
     bounds = list(_bounds(ceilings, work))
     floor = max(bounds, key=lambda bound: bound.least_us * bound.slack)
     return Roofline(
@@ -110,7 +110,7 @@ def seen_under(ceilings: Ceilings, work: Work, median_us: float, min_us: float) 
 
 def _bounds(ceilings: Ceilings, work: Work) -> Iterator[Bound]:
     launch_us = ceilings.launch_us
-    yield Bound(launch_us, f"a kernel that does nothing takes {launch_us:.2f} us", NOTHING_SLACK)
+    yield Bound(launch_us, f"an empty kernel takes {launch_us:.2f} us", NOTHING_SLACK)
     if work.written_bytes:
         least_us = ceilings.bytes_us(work.written_bytes)
         wrote = f"the {work.written_bytes} bytes that it wrote into its outputs"
@@ -154,11 +154,11 @@ _FASTEST = {
     "i8": ("int8",),
     "u8": ("int8",),
 }
-"""The factor types that tensor cores use for elements of a type."""
+"""The fastest units that can multiply elements of each type."""
 
 
 def flops_ceiling(ceilings: Ceilings, dtypes: frozenset[str]) -> float | None:
-    """Return the ceiling of kernels on buffers of these types: that of the fastest among them."""
+    """Return the FLOP rate of the fastest units for buffers of these types, None if unknown."""
     kinds = [kind for dtype in dtypes for kind in _kinds_of(dtype)]
     rates = [ceilings.flops_per_s[kind] for kind in kinds if kind in ceilings.flops_per_s]
     return max(rates, default=None)
@@ -184,8 +184,8 @@ def _finding(floor: Bound, median_us: float, min_us: float) -> Finding | None:
     else:
         return None
     message = (
-        f"The {which} of {time_us:.2f} us cannot be: {floor.why}. Either some runs did not do "
-        "their work, or what the request states of it is too much."
+        f"The {which} of {time_us:.2f} us is impossible: {floor.why}. Check that every run does "
+        "all its work, and that timing.bytes and timing.flops are not too large."
     )
     measure = {"median_us": median_us, "min_us": min_us, "floor_us": round(floor_us, 3)}
     return Finding(kind=IMPOSSIBLE_TIME, message=message, measure=measure)

@@ -1,6 +1,6 @@
-"""The values of chosen programs in order, so that a page can step through a kernel.
+"""The values that selected programs compute, in order, for stepping through a kernel on a page.
 
-Bounded in values and in elements. Programs are to run one at a time.
+The numbers of values and elements are limited. Programs must run one at a time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from launch.checks.addresses import AddressSpace
 from launch.checks.finding import index_of
 
 MOST_ELEMENTS = 500_000
-"""Limit of all values together; small values and pointers count for more."""
+"""The limit for all values together; a small value, or one of pointers, counts for more."""
 _LEAST_COUNTED, _POINTER_COUNTED = 16, 4
 MOST_OF_ONE = 4096
-"""Elements of one value; of a larger one these are the first, in row-major order."""
+"""Elements kept of one value: the first ones in row-major order."""
 Program = tuple[int, int, int]
 
 
 class Steps:
-    """At most `most_steps` values, in the order in which they were made."""
+    """At most `most_steps` values, in the order of their computation."""
 
     def __init__(self, most_steps: int) -> None:
         self._most_steps = most_steps
@@ -36,9 +36,9 @@ class Steps:
     def add(
         self, step: Step, lanes: Array, program: Program, space: AddressSpace, accesses: int
     ) -> None:
-        """Keep one value of `program`, its lanes behind a leading axis of 1; of pointers addresses.
+        """Record one value of `program`, with a leading axis of 1; pointers as addresses.
 
-        `accesses` of it were traced so far, so that both lists have one order.
+        `accesses` is the number of accesses traced so far, which gives both lists one order.
         """
         tile = np.broadcast_to(lanes[0], step.shape)
         shown = min(tile.size, MOST_OF_ONE)
@@ -68,7 +68,7 @@ class Steps:
 
 
 def _numbers(elements: Array) -> list[Any]:
-    """Return elements as JSON has them."""
+    """Return elements as JSON values."""
     if elements.dtype.kind == "b":
         plain: list[Any] = elements.tolist()
         return plain
@@ -77,7 +77,7 @@ def _numbers(elements: Array) -> list[Any]:
 
 
 def _places(addresses: Array, space: AddressSpace) -> list[Any]:
-    """Return where pointers point to: an argument and an index of it, None for anywhere else."""
+    """Return the argument and index that each pointer points to, None outside all arguments."""
     found: list[Any] = []
     for address in addresses.tolist():
         slot = space.slot_of(address)

@@ -1,6 +1,6 @@
-"""The bytes of its memory that a launch read, stored to, and changed atomically.
+"""Records the bytes that a launch read, stored to, and changed atomically.
 
-For comparisons of launches; this module reports no findings.
+Callers that compare launches use these records; this module reports no findings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TouchedBytes:
     updated: Array
 
     def joined(self, other: TouchedBytes) -> TouchedBytes:
-        """Return what either says, of bytes from the same first one on."""
+        """Return the union of both; their bytes start at the same address."""
         pairs = (
             (self.read, other.read),
             (self.stored, other.stored),
@@ -35,13 +35,13 @@ class TouchedBytes:
 
 
 class TouchedMemory:
-    """The allocations that are watched, by their indices."""
+    """The accessed bytes of the watched allocations, by index."""
 
     def __init__(self, allocations: Sequence[Allocation], watched: Collection[int]) -> None:
         self._flags = {index: _none_of(allocations[index].memory.nbytes) for index in watched}
 
     def note(self, allocation: int, access: Access, cells: Cells, size: int) -> None:
-        """Remember an access in bounds to `cells` of `size` bytes."""
+        """Record an access in bounds to `cells` of `size` bytes."""
         flags = self._flags.get(allocation)
         if flags is None:
             return
@@ -54,7 +54,7 @@ class TouchedMemory:
         octets[: octets.size // size * size].reshape(-1, size)[cells()] = 1
 
     def of(self, allocation: int) -> TouchedBytes:
-        """Return the accesses to a watched allocation."""
+        """Return the accessed bytes of a watched allocation."""
         return self._flags[allocation]
 
 

@@ -1,7 +1,7 @@
-"""Tracks writes to poisoned memory: elements of outputs, and bytes that loads may read.
+"""Records writes to poisoned memory: elements of outputs, and bytes that loads may read.
 
-Accesses are tracked by cells: a cell is as wide as the access, and cell 0 begins where the
-allocation does. Values alone do not suffice, since a kernel may intend the bits of the poison.
+Accesses are given in cells: a cell is as wide as the access, and cell 0 starts at the allocation.
+Values alone do not suffice, because a kernel may legitimately store the bits of the poison.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from launch.buffers.allocation import Allocation, Leaf, view
 from launch.buffers.element_types import Array
 
 Cells = Callable[[], Array]
-"""Makes the cells of an access: integers, one for each lane."""
+"""A function that returns the cells of an access: one integer per lane."""
 
 
 class WrittenElements:
-    """One flag for every element of each output that was not filled as a whole.
+    """One flag for every element of each output without complete initial contents.
 
-    Only elements that hold the poison in the end are asked for, so only the stores of such bits are
-    remembered: what was stored otherwise does not look unwritten.
+    Only elements that hold the poison at the end are in question, so it records only stores of
+    these bits: any other stored value does not look unwritten.
     """
 
     def __init__(self, allocations: Sequence[Allocation], filled: Sequence[Array]) -> None:
-        """Take for each allocation which of its elements have initial contents."""
+        """Set, for each allocation, the mask of elements with initial contents."""
         self._allocations = allocations
         self._stored = {
             index: filled[index].copy()
@@ -40,7 +40,7 @@ class WrittenElements:
         return allocation in self._stored
 
     def store(self, allocation: int, values: Array, cells: Cells) -> None:
-        """Remember a store of `values`, which spread to the shape of its `cells`."""
+        """Record a store of `values`, which broadcast to the shape of `cells`."""
         stored = self._stored.get(allocation)
         if stored is None:
             return
@@ -57,7 +57,7 @@ class WrittenElements:
         stored[octets // memory.itemsize] = True
 
     def written(self, allocation: int) -> Array | None:
-        """Return the written elements of an allocation; None if stores were not reported."""
+        """Return a mask of an allocation's written elements; None: no store was reported."""
         stored = self._stored.get(allocation)
         if stored is None:
             return None
@@ -65,9 +65,9 @@ class WrittenElements:
         return written
 
     def unwritten(self, leaf: Leaf) -> Array | None:
-        """Return the unwritten elements of an output in C order; None if there are none.
+        """Return a mask, in C order, of an output's unwritten elements; None: there are none.
 
-        An atomic operation is no store: what one made of the poison is not the poison any more.
+        Atomic operations need no record: their result no longer equals the poison.
         """
         stored = self._stored.get(leaf.allocation)
         if stored is None:
@@ -78,10 +78,10 @@ class WrittenElements:
 
 
 class WrittenBytes:
-    """One flag for every byte of every allocation that was not filled as a whole."""
+    """One flag for every byte of every allocation without complete initial contents."""
 
     def __init__(self, allocations: Sequence[Allocation], filled: Sequence[Array]) -> None:
-        """Take for each allocation which of its elements have initial contents."""
+        """Set, for each allocation, the mask of elements with initial contents."""
         self._written = {
             index: np.repeat(filled[index], allocation.memory.itemsize).view(np.uint8)
             for index, allocation in enumerate(allocations)
@@ -93,23 +93,23 @@ class WrittenBytes:
         return allocation in self._written
 
     def write(self, allocation: int, cells: Array, size: int) -> None:
-        """Remember that `cells` of `size` bytes were written."""
+        """Record that `cells` of `size` bytes were written."""
         if allocation in self._written:
             self._flags(allocation, size)[cells] = _filled_with(1, size)
 
     def unwritten(self, allocation: int, cells: Array, size: int) -> Array | None:
-        """Return those of `cells` of `size` bytes with an unwritten byte; None if none has."""
+        """Return a mask of the `cells` with an unwritten byte; None: there are none."""
         if allocation not in self._written:
             return None
         missing = self._flags(allocation, size).take(cells) != _filled_with(1, size)
         return missing if missing.any() else None
 
     def _flags(self, allocation: int, size: int) -> Array:
-        """Return the flags of all whole cells of `size` bytes, each as one number."""
+        """Return the flags of all complete cells of `size` bytes, one number per cell."""
         octets = self._written[allocation]
         return octets[: octets.size // size * size].view(f"u{size}")
 
 
 def _filled_with(byte: int, size: int) -> Any:
-    """Return the unsigned number of `size` bytes that are all `byte`."""
+    """Return the unsigned integer whose `size` bytes are all `byte`."""
     return np.dtype(f"u{size}").type(int.from_bytes(bytes([byte]) * size, "little"))

@@ -73,9 +73,9 @@ def test_conditions_know_the_scalars_of_arguments() -> None:
 def test_a_grid_and_a_buffer_are_told_to_be_no_numbers() -> None:
     said = refusals({"grid": [[1], [2]]}, "grid == 1", base=LAUNCH)
     assert said[0][0] == "/where/0"
-    assert "compares grid (a list), which is no number" in said[0][1]
+    assert "compares grid (a list), which is not a number" in said[0][1]
     [(_, message)] = refusals({"grid": [[1], [2]]}, "x_ptr > 1", base=LAUNCH)
-    assert "compares arguments.x_ptr (an object), which is no number" in message
+    assert "compares arguments.x_ptr (an object), which is not a number" in message
 
 
 def test_conditions_may_choose_among_more_than_a_sweep_can_have() -> None:

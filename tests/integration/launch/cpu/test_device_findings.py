@@ -192,8 +192,8 @@ def test_a_strayed_access_says_where_a_gpu_comes_to(children):
         DeviceLaunch(children, STRAYS.format(f"tl.store(out + i, {load})"), "k", arguments).run()
         for load in ("tl.load(x + d + i)", "tl.load(x + (huge << 55) + i)")
     )
-    assert "it has 16 elements. A GPU comes to y there" in away.stopped.message
-    assert "more than 64 bits" in around.stopped.message
+    assert "it has 16 elements. On a GPU that address is in y" in away.stopped.message
+    assert "overflows 64 bits" in around.stopped.message
 
 
 def test_a_pointer_made_from_an_address_belongs_to_the_argument_there(children):

@@ -127,7 +127,7 @@ async def test_a_mask_that_is_off_by_one(device):
     finding = await found(device, "masks_one_too_many", arguments, grid=(2,), BLOCK=32)
     assert (finding["access"], finding["index"], finding["program"]) == ("read", [40], [1, 0, 0])
     assert finding["message"].endswith(
-        "Its mask lets one lane too many through: should a <= in it be a <?"
+        "Its mask includes one lane too many: should a <= in it be a <?"
     )
 
 
@@ -135,7 +135,7 @@ async def test_a_mask_that_compares_with_another_size(device):
     arguments = {"x_ptr": uniform(100), "out_ptr": out(10), "n": 100}
     finding = await found(device, "masks_by_another_size", arguments, BLOCK=128)
     assert (finding["argument"], finding["index"]) == ("out_ptr", [10])
-    assert "it must compare each offset with what out_ptr has" in finding["message"]
+    assert "compare each offset with the size of out_ptr" in finding["message"]
 
 
 async def test_a_matrix_without_mask_is_told_of_rows_and_columns(device):
@@ -149,7 +149,7 @@ async def test_a_descriptor_of_more_than_there_is(device):
     arguments = {"x_ptr": uniform(8, 32), "out_ptr": out(32)}
     finding = await found(device, "describes_too_much", arguments)
     assert (finding["argument"], finding["index"]) == ("x_ptr", [8, 0])
-    assert "make its shape and strides those of x_ptr" in finding["message"]
+    assert "give it the shape and strides of x_ptr" in finding["message"]
 
 
 async def test_an_atomic_beyond_the_end(device):

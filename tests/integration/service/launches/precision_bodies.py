@@ -82,7 +82,7 @@ def attention(dtype: str, out: str) -> dict[str, Any]:
     return bodies.launch(TEXT, "attention", arguments, {"SIDE": 64}, reference=loose(ATTENTION))
 
 
-FP16_DOT = "adds up in fp16", "out_dtype=tl.float16"
+FP16_DOT = "accumulates in fp16", "out_dtype=tl.float16"
 LOOP = "total += tl.load(x_ptr + row * COUNT + start + lanes)\n"
 IMPRECISE: dict[str, tuple[dict[str, Any], str, str]] = {
     "TF32": (

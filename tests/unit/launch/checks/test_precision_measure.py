@@ -105,7 +105,7 @@ def test_a_cause_with_an_error_of_its_size_is_a_finding() -> None:
         "error", "right_bits", "roundings", "beyond_one_ulp_ratio", "tolerance_used",
     }  # fmt: skip
     assert finding.measure["right_bits"] == pytest.approx(12, abs=0.2)
-    assert "fp32 has 24" in finding.message
+    assert "of the 24 bits of fp32" in finding.message
 
 
 @pytest.mark.parametrize("error", [2.0**-20, 2.0**-6, 0.3])

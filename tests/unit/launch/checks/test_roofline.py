@@ -28,7 +28,7 @@ def test_a_time_below_the_bytes_that_were_stated_is_impossible_and_told_with_its
 
     assert finding is not None
     assert finding.kind == "impossible_time"
-    assert "The median of 3.50 us cannot be" in finding.message
+    assert "The median of 3.50 us is impossible" in finding.message
     assert "2.01327e+08 bytes, which take 35.45 us at the 4.2e+12 bytes/s" in finding.message
     assert finding.measure == {"median_us": 3.5, "min_us": 3.5, "floor_us": 35.452}
 
