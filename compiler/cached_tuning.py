@@ -63,7 +63,7 @@ def _obstacles(reading: AutotuneReading) -> Iterator[str]:
             yield f"configuration {index} has a pre_hook, with which Triton reads no cache"
         if config.unsaid:
             names = ", ".join(config.unsaid)
-            yield f"configuration {index} has values of {names} whose text cannot be told"
+            yield f"configuration {index} has values of {names} without a predictable text"
     if pruning := [hook for hook in PRUNING_HOOKS if hook in reading.hooks]:
         yield (
             f"prune_configs_by ({', '.join(pruning)}) decides at the launch which configurations "
@@ -87,7 +87,7 @@ def _key(reading: AutotuneReading, results: TunedResults) -> Iterator[Any]:
         if name in set_later:
             continue
         if name in results.dtypes or name in results.unsaid:
-            message = f"its key has {name}, whose text in the key cannot be told"
+            message = f"its key has {name}, whose text in the key is not predictable"
             raise NotCacheable(f"{reading.kernel} (line {reading.line}): {message}; {_ELSE}")
         if name in results.arguments:
             yield canonical_value(results.arguments[name], "")

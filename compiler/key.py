@@ -1,10 +1,10 @@
-"""The keys of the cache: for each, the visible list of all that it depends on.
+"""The keys of the cache, each with an explicit list of its inputs.
 
-That of what a reference answers is in `launch/request/expected_key.py`.
+The key of a reference's result is in `launch/request/expected_key.py`.
 
-A wrong key silently hands somebody another kernel. So whoever gives a compilation, or one of its
-children, something new adds it to the list here, raises KEY_VERSION (`labelled_digest.py`), and
-says in the table of `tests/unit/compiler/test_key.py` which of its values must differ.
+A wrong key silently returns another kernel. If you give a compilation or one of its children a new
+input, add it to the list here, raise KEY_VERSION (`labelled_digest.py`), and add its values that
+must differ to the table of `tests/unit/compiler/test_key.py`.
 """
 
 from collections.abc import Mapping, Sequence

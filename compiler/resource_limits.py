@@ -1,7 +1,7 @@
 """Checks that a compiled kernel can be launched at all, and names the exceeded resource.
 
-A kernel that compiled but cannot be launched is no failure: its artifacts are worth looking at. It
-is told by warnings.
+A kernel that compiled but cannot be launched is not a failure, since its artifacts are useful. It
+gets warnings.
 """
 
 from __future__ import annotations

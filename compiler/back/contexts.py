@@ -1,8 +1,8 @@
 """MLIR contexts with Triton's dialects; a zygote makes one for each backend before it forks.
 
-Making one takes 2.5 ms of CPU time, most of them page faults in a new child. A context that nobody
-used holds nothing but dialects, so what is made in it does not tell when it was made. No context is
-used twice: what one text left in it never meets another.
+Making one takes 2.5 ms of CPU time, most of them page faults in a new child. An unused
+context holds only dialects, so results do not depend on the time of its creation. No context is
+used twice, so no text can affect another.
 """
 
 from __future__ import annotations

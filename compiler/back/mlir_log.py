@@ -1,8 +1,8 @@
 """Reads what Triton's C++ side wrote to stderr: MLIR errors, LLVM aborts, failed assertions.
 
-Each complaint becomes a diagnostic in the words of whoever wrote the kernel, with what to do; one
-that nothing better is known for stays as it is. Pure text, no Triton. What a dying compiler wrote
-is not trusted: it only becomes messages, bounded in number and length.
+Each complaint becomes a diagnostic in the kernel author's terms, with advice; unknown ones are
+passed on unchanged. Pure text, no Triton. The output of a dying compiler is not trusted: it only
+becomes messages, bounded in number and length.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def resources(log: str) -> dict[str, int]:
 def slug_of(status: int, log: str) -> str:
     """Return what an unsuccessful end of ptxas is called; `status` is minus the signal it died of.
 
-    Only what the PTX itself is to blame for may be told to others.
+    Only failures that the PTX itself causes may be shared with others.
     """
     if _NO_MEMORY.search(log):
         return "memory_exceeded"

@@ -1,6 +1,6 @@
 """The relevant lines of a stage's text: without locations, comments and debug sections.
 
-Each is given with its 1-based number in the artifact, so that whoever reads a diff finds it there.
+Each is given with its 1-based number in the artifact, so that readers of a diff find it there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The whole of what differs between two compilations, as it is answered.
+"""All differences between two compilations, in the form of the answer.
 
-What was asked for differently is told, and is no difference by itself: two compilations are the
-same when the same came of them.
+Differences of the requests are listed, but do not count: two compilations are the same if their
+results are.
 """
 
 from __future__ import annotations

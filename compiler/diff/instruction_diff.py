@@ -27,8 +27,8 @@ def instruction_diff(
 ) -> dict[str, Any] | None:
     """Return the counts of both and what `b` has more, or less; None where neither has any.
 
-    Of opcodes and lines those that differ are told, the most different first; of opcodes
-    `MOST_OPCODES` at most, of lines `MOST_LINES`.
+    Only differing opcodes and lines are listed, the most different first: at most `MOST_OPCODES`
+    opcodes and `MOST_LINES` lines.
     """
     if a is None and b is None:
         return None
@@ -67,7 +67,7 @@ def _by_line(
     a: InstructionMix, b: InstructionMix, texts_a: Texts, texts_b: Texts
 ) -> list[dict[str, Any]]:
     twins = _twins(texts_a, texts_b)
-    for place in a.by_line:  # IR that was posted names files that nobody posted
+    for place in a.by_line:  # posted IR may name files that are not part of the request
         if place is not None and (place[0] not in texts_a or place[0] not in texts_b):
             twins[place] = place
     rows: dict[tuple[UserPlace | None, UserPlace | None], list[Counter[str]]] = {}

@@ -67,7 +67,7 @@ def _config(item: Mapping[str, Any]) -> Config:
 def _value(tagged: Any) -> Any:
     def function(name: str) -> Any:
         message = (
-            f"the configurations name the function {name}, whose text in Triton's key hangs on "
+            f"the configurations name the function {name}, whose text in Triton's key depends on "
             "the module that it is imported as"
         )
         raise Failure("not_derivable", "autotune_cache", message)

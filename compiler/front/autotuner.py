@@ -92,8 +92,8 @@ def _only_tuner(layers: Sequence[Any], function: Any) -> Autotuner | None:
     tuners = [layer for layer in layers if isinstance(layer, Autotuner)]
     if len(tuners) > 1:
         message = (
-            f"{function.__name__} has {len(tuners)} @triton.autotune: which of their "
-            "configurations belong together cannot be told; leave one"
+            f"{function.__name__} has {len(tuners)} @triton.autotune, whose "
+            "configurations cannot be combined; keep one"
         )
         raise Failure("compile_error", "frontend", message)
     return tuners[0] if tuners else None

@@ -1,8 +1,8 @@
 """The limits of user code here: the sandbox's refusals, and the assumptions instead.
 
-Where a module, a GPU or an answer of theirs is not here, user code gets something in its place, and
-each time it decides by that, the line is noted, so that the answer can say so. An exception that
-somebody raises by hand to look like a refusal is believed: it costs nobody but them the cache.
+If a module, a GPU or its answer is missing here, user code gets a stand-in. Each time it decides by
+a stand-in, the line is recorded for the answer. An exception that imitates a refusal is believed:
+it only costs its author the cache.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _text_of(function: types.FunctionType) -> tuple[str, ast.expr]:
     """Return the name of the one parameter, and the expression that is returned."""
     nodes = list(_nodes_of(function))
     if len({ast.dump(node) for node in nodes}) != 1:
-        raise NotPlain("which text on its line it is cannot be told; give it a line of its own")
+        raise NotPlain("several functions share its line; put it on a separate line")
     node = nodes[0]
     named = [*node.args.posonlyargs, *node.args.args]
     if len(named) != 1 or node.args.defaults or node.args.kwonlyargs or node.args.vararg:

@@ -51,4 +51,4 @@ def preload(names: Iterable[str]) -> None:
         try:
             importlib.import_module(name)
         except ImportError:
-            continue  # this version has no such module: user code that asks for it is told so
+            continue  # this version has no such module, and user code that imports it gets an error

@@ -83,7 +83,7 @@ def _wrong_import(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
     for alias in statement.names:
         if alias.name == "*":
             if prefix not in ("triton.language.", "triton."):
-                yield "what `import *` brings along cannot be told from the text"
+                yield "the names of `import *` are not in the text"
             continue
         bound = alias.asname or (alias.name if prefix else alias.name.split(".")[0])
         meant = prefix + alias.name if alias.asname or prefix else bound

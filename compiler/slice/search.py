@@ -1,8 +1,8 @@
 """Finds all statements that can matter to a kernel, by the rule in `effects`.
 
-It takes time in proportion to the text, whatever the text: each name and statement is gone into
-once. From what the kernel reaches it goes to what can touch that, and from there to whoever runs
-it.
+It takes time linear in the length of any text: each name and statement is visited once. From names
+that the kernel reaches it goes to statements that can touch them, and from there to code that runs
+these.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _slice(
 def _reason_for_whole(found: blanking.SliceReach) -> str:
     if found.opaque:
         return f"it uses {', '.join(sorted(found.opaque))}, which can see every name"
-    return "its lines cannot be told apart"
+    return "it shares its lines with other code"
 
 
 def _touched(found: blanking.SliceReach) -> dict[str, list[str]]:

@@ -179,7 +179,7 @@ _OF_E4B15: Mapping[tuple[str, ...], tuple[str, tuple[str, ...]]] = {
     ("f16", "i8"): ("to_e4b15", ("0x3F003F00", "0x00800080", "prmt.b32 $0, b0, b1, 0x7531")),
     ("i8", "f16"): ("from_e4b15", ("prmt.b32 a0, 0, $2, 0x5746", "shl.b32 $1, b1, 7")),
 }
-"""By the types; each with pieces of Triton's text, which nobody else writes."""
+"""By the types; each with pieces of Triton's own text, which identify it."""
 
 
 def to_float(scope: NameScope, operation: Operation) -> NumpyExpression:

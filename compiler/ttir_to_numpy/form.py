@@ -22,7 +22,7 @@ class Form:
 
     `expressions` give text for the only result, `statements` write lines, `structures` have
     regions that run where they stand, `with_regions` such that are functions of their own.
-    Operations named in `effects` are told although nobody needs their results.
+    Operations named in `effects` are written even if their results are unused.
     """
 
     expressions: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]]

@@ -21,4 +21,4 @@ class Untranslatable(Exception):
 
     def failure(self) -> Failure:
         """Return the failure of the task."""
-        return Failure(NOT_DERIVABLE, "numpy", f"the kernel cannot be told in NumPy: {self}")
+        return Failure(NOT_DERIVABLE, "numpy", f"the kernel cannot be translated to NumPy: {self}")

@@ -231,7 +231,7 @@ def iinfo(kind: Any) -> IntegerLimits:
 def known(ask: Callable[[str], None]) -> dict[str, Any]:
     """Return the known part of NumPy by its names.
 
-    `ask` is told of what was asked for that depends on NumPy's version.
+    `ask` is called with requested names that depend on NumPy's version.
     """
     generic._ask = staticmethod(ask)
     kinds = (generic, number, integer, signedinteger, unsignedinteger, inexact, floating)

@@ -1,4 +1,4 @@
-"""Loads, stores and atomics of a run form: each is told the shape of one program's tile."""
+"""Loads, stores and atomics of a run form: each gets the shape of one program's tile."""
 
 from __future__ import annotations
 

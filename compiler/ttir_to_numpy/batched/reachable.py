@@ -40,7 +40,7 @@ class Reachable:
     def is_batchable(self) -> bool:
         """Return whether programs may do each operation together without a difference.
 
-        It does where one of them waits for another, or is told what came before it.
+        There is one if a program waits for another, or reads an old value.
         """
         for function, operations in self.operations.items():
             if in_order(function.regions[0]) is None:

@@ -1,1 +1,1 @@
-"""What the text of a kernel stands on: NumPy only. Its functions go into the text as they are."""
+"""The runtime of a kernel's text: NumPy only. Its functions are copied into the text."""

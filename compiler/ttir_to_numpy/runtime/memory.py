@@ -71,7 +71,7 @@ class Pointer:
 
 
 def over_addresses(function: Any, *values: Any) -> Any:
-    """Return `function` of values; of pointers it is told the addresses, and gives a pointer."""
+    """Return `function` of values; for pointers it gets the addresses and gives a pointer."""
     found = next((value.dtype for value in values if isinstance(value, Pointer)), None)
     if found is None:
         return function(*values)

@@ -103,10 +103,10 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a value without text": (
         {"configs": [config({}, unsaid=["layout"]), config({"BM": 64})]},
         {},
-        "configuration 0 has values of layout whose text cannot be told",
+        "configuration 0 has values of layout without a predictable text",
     ),
     "a type that torch has not": ({}, {"untyped": ["a"]}, "torch has no type for a"),
-    "a key of a tensor": ({"key": ["a"]}, {}, "its key has a, whose text in the key cannot"),
+    "a key of a tensor": ({"key": ["a"]}, {}, "its key has a, whose text in the key is not"),
     "a key of a tuple": ({"key": ["t"]}, {"unsaid": ["t"]}, "its key has t"),
     "a winner that says too little": (
         {"configs": [config({"BM": 64, "BN": 1}), config({"BM": 32, "BN": 2})]},

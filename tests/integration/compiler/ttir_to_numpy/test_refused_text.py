@@ -29,7 +29,9 @@ def test_inline_assembly_is_refused_with_its_line(children: Children) -> None:
 
     words = refusal(children, stages_of(children, path, request)["source"], "source")
 
-    assert words == f"the kernel cannot be told in NumPy: user.py, line {line}: inline assembly"
+    assert (
+        words == f"the kernel cannot be translated to NumPy: user.py, line {line}: inline assembly"
+    )
 
 
 REFUSED = {
