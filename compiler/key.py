@@ -83,7 +83,7 @@ def front_key(
     )
 
 
-def second_opinion_key(
+def whole_module_check_key(
     *,
     part: str,
     whole: str,

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from adapters.evaluators.flashinfer_trace_set import Workload
 from adapters.evaluators.program_words import (
-    MadeOf,
+    FailedPart,
     cause_of,
     device_of,
     findings_text,
@@ -21,11 +21,11 @@ NOT_TIMED = "nothing was timed: latencies and speed-up are unknown, and set to 0
 ON_THE_CPU = "tritond CPU device"
 _STATUSES = {
     None: "PASSED",
-    MadeOf.SOURCE: "COMPILE_ERROR",
-    MadeOf.RUN: "RUNTIME_ERROR",
-    MadeOf.VALUES: "INCORRECT_NUMERICAL",
-    MadeOf.TIME: "TIMEOUT",
-    MadeOf.ELSEWHERE: "RUNTIME_ERROR",
+    FailedPart.SOURCE: "COMPILE_ERROR",
+    FailedPart.RUN: "RUNTIME_ERROR",
+    FailedPart.VALUES: "INCORRECT_NUMERICAL",
+    FailedPart.TIME: "TIMEOUT",
+    FailedPart.ELSEWHERE: "RUNTIME_ERROR",
 }
 _OF_FINDINGS = {
     "wrong_shape": "INCORRECT_SHAPE",

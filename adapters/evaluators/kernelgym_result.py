@@ -6,17 +6,23 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from adapters.evaluators.program_words import MadeOf, cause_of, device_of, findings_text, times_of
+from adapters.evaluators.program_words import (
+    FailedPart,
+    cause_of,
+    device_of,
+    findings_text,
+    times_of,
+)
 
 TaskStatus = Literal["pending", "processing", "completed", "failed", "timeout", "cancelled"]
 DECOYS = frozenset({"no_kernel", "dead_launch"})
 """Flags of programs whose outputs do not come from Triton kernels."""
 _ERROR_CODES = {
-    MadeOf.SOURCE: "COMPILATION_ERROR",
-    MadeOf.RUN: "RUNTIME_ERROR",
-    MadeOf.VALUES: "CORRECTNESS_ERROR",
-    MadeOf.TIME: "TIMEOUT_ERROR",
-    MadeOf.ELSEWHERE: "SYSTEM_ERROR",
+    FailedPart.SOURCE: "COMPILATION_ERROR",
+    FailedPart.RUN: "RUNTIME_ERROR",
+    FailedPart.VALUES: "CORRECTNESS_ERROR",
+    FailedPart.TIME: "TIMEOUT_ERROR",
+    FailedPart.ELSEWHERE: "SYSTEM_ERROR",
 }
 _STATUSES: dict[str, TaskStatus] = {
     "queued": "pending",
@@ -88,9 +94,9 @@ def status_of(program: Mapping[str, Any]) -> TaskStatus:
     if program["state"] != "failed":
         return _STATUSES[program["state"]]
     match cause_of(program):
-        case MadeOf.SOURCE | MadeOf.RUN:
+        case FailedPart.SOURCE | FailedPart.RUN:
             return "completed"
-        case MadeOf.TIME:
+        case FailedPart.TIME:
             return "timeout"
         case _:
             return "failed"

@@ -9,7 +9,7 @@ MOST_FINDINGS = 5
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 
 
-class MadeOf(Enum):
+class FailedPart(Enum):
     """The part that made a program fail."""
 
     SOURCE = auto()
@@ -24,37 +24,37 @@ class MadeOf(Enum):
 
 
 _OF_VERDICTS = {
-    "mismatch": MadeOf.VALUES,
-    "nondeterministic": MadeOf.VALUES,
-    "timeout": MadeOf.TIME,
-    "invalid_reference": MadeOf.ELSEWHERE,
-    "not_checked": MadeOf.ELSEWHERE,
+    "mismatch": FailedPart.VALUES,
+    "nondeterministic": FailedPart.VALUES,
+    "timeout": FailedPart.TIME,
+    "invalid_reference": FailedPart.ELSEWHERE,
+    "not_checked": FailedPart.ELSEWHERE,
 }
-_OF_REASONS = {"no_entry": MadeOf.SOURCE, "program_error": MadeOf.RUN}
+_OF_REASONS = {"no_entry": FailedPart.SOURCE, "program_error": FailedPart.RUN}
 _TIMEOUTS = frozenset({"deadline_exceeded", "record_timeout", "compile_timeout", "replay_timeout"})
 
 
-def cause_of(program: Mapping[str, Any]) -> MadeOf | None:
+def cause_of(program: Mapping[str, Any]) -> FailedPart | None:
     """Return the cause of failure of `program`, a finished answer; None if it passed."""
     if program["state"] == "completed":
         return _cause_of_verdict(program)
     problem = program.get("problem") or {}
     if problem.get("slug") in _TIMEOUTS:
-        return MadeOf.TIME
+        return FailedPart.TIME
     if problem.get("slug") != "not_recordable" or problem.get("program") == "reference":
-        return MadeOf.ELSEWHERE
+        return FailedPart.ELSEWHERE
     if "SyntaxError" in str(problem.get("detail")):
-        return MadeOf.SOURCE
-    return _OF_REASONS.get(problem.get("reason") or "", MadeOf.ELSEWHERE)
+        return FailedPart.SOURCE
+    return _OF_REASONS.get(problem.get("reason") or "", FailedPart.ELSEWHERE)
 
 
-def _cause_of_verdict(program: Mapping[str, Any]) -> MadeOf | None:
+def _cause_of_verdict(program: Mapping[str, Any]) -> FailedPart | None:
     reward = program.get("reward") or {}
     if not reward.get("compiled", True):
-        return MadeOf.SOURCE
+        return FailedPart.SOURCE
     if program["verdict"] == "passed":
         return None
-    return _OF_VERDICTS.get(program["verdict"], MadeOf.RUN)
+    return _OF_VERDICTS.get(program["verdict"], FailedPart.RUN)
 
 
 def device_of(program: Mapping[str, Any]) -> str | None:

@@ -12,8 +12,8 @@ import torch
 from programs.replay.launches import NoLaunches
 from programs.replay.program_run import ProgramRun, ReplayOptions, tensors_in
 from programs.replay.storage_lifetimes import lifetimes
-from programs.tape.forged import InvalidTape
 from programs.tape.inputs_tape import MEMBERS
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.output_paths import by_path
 from programs.tape.overload_effects import tensors_made
 from programs.tape.schema import Tape, TensorRef, TupleOf

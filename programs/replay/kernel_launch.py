@@ -24,7 +24,7 @@ from programs.replay.launches import LaunchReport, Written, kernels_by_op
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import KernelText, ReplayOrder
 from programs.replay.written_storages import WrittenStorages
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.schema import (
     DescriptorArgument,

@@ -12,7 +12,7 @@ from launch.messages import Finding
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.written_storages import WrittenStorages
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import Tape, TapeLaunch
 
 Kernel = TypeVar("Kernel")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from programs.replay.operators import DTYPES
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import Tape, TensorMeta
 
 

@@ -12,7 +12,7 @@ from torch._decomp import decomposition_table
 
 from programs.replay.fused_cells import FUSED_CELLS
 from programs.replay.trusted_values import check_trusted
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import (
     AtenOp,
     DeviceName,

@@ -27,7 +27,7 @@ from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes
 from programs.replay.stream_races import StreamRaces
 from programs.replay.written_storages import EMPTIES, WrittenStorages
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.output_paths import by_path
 from programs.tape.schema import (
     AtenOp,

@@ -44,7 +44,7 @@ from programs.replay.replay_order import (
     unwritten_stage,
 )
 from programs.replay.storage_lifetimes import lifetimes
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from programs.replay.replay_order import CALLS
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.overload_effects import tensors_at, tensors_made, written_tensors
 from programs.tape.schema import PHASES, AtenOp, Op, Tape, tensors_of
 

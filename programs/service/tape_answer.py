@@ -10,7 +10,7 @@ from fastapi import Request, Response
 
 from programs.program_record import Program, ProgramKernel
 from programs.tape.flow import KernelsEffects
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, either_effects
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.tape_bounds import (
     LARGEST_INT,
     LEAST_INT,

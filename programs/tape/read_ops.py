@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from programs.tape import json_fields as fields
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_values import ValueReader, a_device, a_generator
 from programs.tape.schema import (
     PHASES,

@@ -14,7 +14,7 @@ from typing import Any
 from programs.tape import json_fields as fields
 from programs.tape.checks.check_ops import check_ops
 from programs.tape.checks.check_order import check_order
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_ops import read_kernels, read_op, read_phase, waited_for
 from programs.tape.read_values import ValueReader, a_device
 from programs.tape.schema import PHASES, Phase, Structure, Tape, TensorMeta

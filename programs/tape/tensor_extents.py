@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import Tape, TensorMeta
 from programs.tape.tape_bounds import MAX_STORAGE_BYTES
 from programs.tape.tape_dtypes import ELEMENT_BYTES

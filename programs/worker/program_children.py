@@ -30,7 +30,7 @@ _BESIDE_BYTES = 1 << 20
 """The size allowed to a child's report beside its tape or outputs."""
 
 
-class LatePool:
+class LazyPool:
     """A pool of children that starts on first use."""
 
     def __init__(self, make: Callable[[], Pool]) -> None:
@@ -59,8 +59,8 @@ class LatePool:
 class ProgramChildren:
     """The pools of one toolchain, whose environment has torch."""
 
-    recorder: LatePool
-    replay: LatePool
+    recorder: LazyPool
+    replay: LazyPool
     tensor_bytes: int
     """Limit of the memory of all tensors of a program in its replay."""
 
@@ -83,15 +83,15 @@ def program_children(
     if not is_torch_here():
         return None
 
-    def late(tasks: str, spares: dict[str, int], result_bytes: int) -> LatePool:
+    def lazy(tasks: str, spares: dict[str, int], result_bytes: int) -> LazyPool:
         own = replace(toolchain, tasks_module=tasks, environment=ENVIRONMENT)
         caps = Caps(result_bytes=result_bytes + _BESIDE_BYTES)
-        return LatePool(
+        return LazyPool(
             lambda: Pool(own, spares=spares, caps=caps, on_outdated=on_outdated, idle=idle)
         )
 
     return ProgramChildren(
-        recorder=late(RECORDER_TASKS, {"record": 1}, MAX_TAPE_BYTES),
-        replay=late(REPLAY_TASKS, {"back": 1}, MOST_OUTPUT_BYTES),
+        recorder=lazy(RECORDER_TASKS, {"record": 1}, MAX_TAPE_BYTES),
+        replay=lazy(REPLAY_TASKS, {"back": 1}, MOST_OUTPUT_BYTES),
         tensor_bytes=toolchain.limits["back"].memory_bytes * 3 // 4,
     )

@@ -22,8 +22,8 @@ from programs.program_job import (
 from programs.program_request import DEFAULT_SEED, InputsRequest
 from programs.recorder.record_order import RecordOrder
 from programs.tape.equal_inputs import gives_both_calls_the_same
-from programs.tape.forged import InvalidTape
 from programs.tape.inputs_tape import inputs_text
+from programs.tape.invalid_tape import InvalidTape
 from programs.worker.input_specs import specs
 from programs.worker.program_texts import ProgramTexts
 from programs.worker.recording import NotRecorded, ProgramTape, record_program

@@ -16,7 +16,7 @@ from programs.program_job import program_problem
 from programs.program_record import ProgramProblem
 from programs.recorder.not_recordable import REASONS
 from programs.recorder.record_order import RecordOrder
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
 from programs.tape.tape_bounds import MAX_LINE

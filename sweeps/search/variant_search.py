@@ -18,7 +18,7 @@ from sweeps.search.winning import Contender, Winner, standing_launch, winner_of
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class VariantStatus:
     """A variant as its row shows it: the launch whose numbers stand for it, and why it is out."""
 
     launch: Measurement | None
@@ -101,7 +101,7 @@ class VariantSearch:
         """Begin nothing more: the budget has ended. What is under way may still be told."""
         self._budget_s = budget_s
 
-    def standing(self, index: int) -> Standing:
+    def status(self, index: int) -> VariantStatus:
         """Return what the row of a variant shows of it."""
         size = self._of(index)
         pruned = size.pruned.get(index)
@@ -109,7 +109,7 @@ class VariantSearch:
         is_left = launch is None and pruned is None and index not in self._failed
         if is_left and self._budget_s is not None:
             pruned = out_of_budget(self._budget_s)
-        return Standing(launch, pruned)
+        return VariantStatus(launch, pruned)
 
     def winners(self) -> list[Winner]:
         """Return the winner of each problem size, by what is known now."""
@@ -213,15 +213,15 @@ class VariantSearch:
 
     def _end_of(self, index: int) -> str:
         """Return in a word how a variant ended that has no time to compare."""
-        standing = self.standing(index)
-        if standing.pruned is None:
+        status = self.status(index)
+        if status.pruned is None:
             return "failed"
-        launch = standing.launch
-        if standing.pruned.reason is Reason.VERDICT and launch is not None:
+        launch = status.launch
+        if status.pruned.reason is Reason.VERDICT and launch is not None:
             if launch.is_right(has_reference=self._has_reference):
                 return "wrong at another size"
             return launch.verdict or "not launched"
-        return standing.pruned.reason.value
+        return status.pruned.reason.value
 
 
 def _elsewhere(index: int, objections: _Objections) -> str | None:

@@ -39,7 +39,7 @@ class _Wanted:
 
 
 async def compile_variants(run: SweepRun) -> None:
-    """Write a row for each variant. Raises NotOurs, StoreUnavailable, CallerBytesFull."""
+    """Write a row for each variant. Raises AttemptRevoked, StoreUnavailable, CallerBytesFull."""
     todo = iter(run.todo)
     async with UnderWay(COMPILED_AT_ONCE) as under_way:
         while some := list(itertools.islice(todo, READ_AT_ONCE)):

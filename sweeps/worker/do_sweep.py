@@ -13,7 +13,7 @@ from sweeps.sweep_record import SweepEnd
 from sweeps.worker.compile_variants import compile_variants
 from sweeps.worker.launch_variants import launch_variants
 from sweeps.worker.measuring import search_variants
-from sweeps.worker.sweep_run import NotOurs, SweepRun, SweepStores
+from sweeps.worker.sweep_run import AttemptRevoked, SweepRun, SweepStores
 from worker.consumer import Attempt
 
 NO_TIMES = "The CPU device has no times, so there is no winner: the rows have verdicts alone."
@@ -44,7 +44,7 @@ async def _driven(run: SweepRun) -> SweepEnd | None:
     end = None
     try:
         end = await _rows(run)
-    except* NotOurs:
+    except* AttemptRevoked:
         logger.info("sweep %s goes on elsewhere, or was cancelled", run.job.id)
     except* CallerBytesFull as full:
         detail = f"{full.exceptions[0]} The rows that are not over were not begun."

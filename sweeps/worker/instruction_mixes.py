@@ -22,7 +22,8 @@ def is_wanted(run: SweepRun) -> bool:
 async def with_mix(run: SweepRun, row: SweepRow, made: Compilation) -> SweepRow:
     """Return the row with the mix of its kernel, where the sweep wants it and there is one.
 
-    By class and opcode; by line it is with the compilation. Raises NotOurs, StoreUnavailable.
+    By class and opcode; by line it is with the compilation. Raises AttemptRevoked,
+    StoreUnavailable.
     """
     if not is_wanted(run) or not any(stage in made.artifacts for stage in KINDS[WHAT].needs):
         return row

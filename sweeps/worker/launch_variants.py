@@ -34,7 +34,7 @@ LAUNCHED_AT_ONCE: Final = 32
 
 
 async def launch_variants(run: SweepRun) -> None:
-    """Write a row for each variant. Raises NotOurs, StoreUnavailable, CallerBytesFull."""
+    """Write a row for each variant. Raises AttemptRevoked, StoreUnavailable, CallerBytesFull."""
     todo = iter(run.todo)
     async with UnderWay(LAUNCHED_AT_ONCE) as under_way:
         while some := list(itertools.islice(todo, READ_AT_ONCE)):

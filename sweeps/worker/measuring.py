@@ -43,7 +43,7 @@ LAUNCHED_AT_ONCE = 16
 async def search_variants(run: SweepRun, asked: SearchRequest) -> SweepEnd:
     """Write a row for each variant, and return the winners with what finding them took.
 
-    Raises NotOurs, StoreUnavailable, CallerBytesFull.
+    Raises AttemptRevoked, StoreUnavailable, CallerBytesFull.
     """
     measuring = Measuring(run, asked)
     winners = await measuring.measure()
@@ -75,7 +75,7 @@ class Measuring:
     async def measure(self) -> list[Winner]:
         """Time variants until the winners are known, or the budget has ended; return the winners.
 
-        Raises NotOurs, StoreUnavailable, CallerBytesFull.
+        Raises AttemptRevoked, StoreUnavailable, CallerBytesFull.
         """
         try:
             await self._until_over()
@@ -155,7 +155,7 @@ class Measuring:
             self._search.built(index, Build(made.key, launched_as, made.resources))
         else:
             self._search.failed(index)
-        if made.state != "succeeded" or self._search.standing(index).pruned is not None:
+        if made.state != "succeeded" or self._search.status(index).pruned is not None:
             await self._rows.write([index])
         await self._rows.mix(index, made)
 

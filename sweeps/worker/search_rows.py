@@ -34,7 +34,7 @@ class SearchRows:
     async def mix(self, index: int, made: Compilation) -> None:
         """Find out the instruction mix of a variant, where the sweep wants it.
 
-        Raises NotOurs, StoreUnavailable.
+        Raises AttemptRevoked, StoreUnavailable.
         """
         if is_wanted(self._run):
             self._mixed[index] = await with_mix(self._run, self._bare[index], made)
@@ -49,7 +49,7 @@ class SearchRows:
         await self.write([row.index])
 
     async def write(self, indices: Iterable[int]) -> None:
-        """Write the rows that are not as they were written. Raises NotOurs, StoreUnavailable."""
+        """Write the rows that changed. Raises AttemptRevoked, StoreUnavailable."""
         rows = (self._row(index) for index in indices)
         changed = [row for row in rows if row != self._written.get(row.index)]
         if changed:
@@ -63,15 +63,15 @@ class SearchRows:
         return replace(row, instruction_mix=mixed.instruction_mix, code_bytes=mixed.code_bytes)
 
     def _as_it_stands(self, index: int) -> SweepRow:
-        standing = self._search.standing(index)
-        if standing.launch is not None:
-            row = self._launched[standing.launch.launch_id]
+        status = self._search.status(index)
+        if status.launch is not None:
+            row = self._launched[status.launch.launch_id]
         else:
             row = self._bare.get(index) or SweepRow(
                 index, self._run.job.plan.values(index), NOT_RUN
             )
-        if standing.pruned is None:
+        if status.pruned is None:
             return row
-        state = row.state if standing.launch is not None else NOT_RUN
-        pruned = standing.pruned.model_dump(mode="json", exclude_none=True)
+        state = row.state if status.launch is not None else NOT_RUN
+        pruned = status.pruned.model_dump(mode="json", exclude_none=True)
         return replace(row, state=state, pruned=pruned)

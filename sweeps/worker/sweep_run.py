@@ -36,7 +36,7 @@ from sweeps.worker.launch_compilation import LaunchCompilations
 BUDGET_OVER: Final = "The budget of the sweep it belongs to is over."
 
 
-class NotOurs(Exception):
+class AttemptRevoked(Exception):
     """The attempt does not count any more: another goes on, or the sweep was cancelled."""
 
 
@@ -85,12 +85,12 @@ class SweepRun:
         return (index for index in range(len(self.job.plan)) if index not in self.done)
 
     async def write(self, rows: Iterable[SweepRow]) -> None:
-        """Keep rows that are over, and tell of each. Raises NotOurs, StoreUnavailable."""
+        """Keep rows that are over, and tell of each. Raises AttemptRevoked, StoreUnavailable."""
         written = {row.index: row.to_json() for row in rows}
         if written and not await self.stores.sweeps.write_rows(
             self.job.id, self.claim.token, written
         ):
-            raise NotOurs
+            raise AttemptRevoked
 
     @property
     def is_refresh(self) -> bool:
@@ -124,7 +124,7 @@ class SweepRun:
     async def compiled(self, job: CompileJob, rows: Iterable[int]) -> Compiled:
         """Return the compilation of `job`, which `rows` wait for, when it is over.
 
-        Raises NotOurs, StoreUnavailable.
+        Raises AttemptRevoked, StoreUnavailable.
         """
         order = JobOrder(
             COMPILATION,
@@ -195,7 +195,7 @@ class SweepRun:
     async def _note(self, order: JobOrder[Any], rows: Iterable[int]) -> None:
         noted = dict.fromkeys(rows, order.job_id)
         if not await self.stores.sweeps.note_jobs(self.job.id, self.claim.token, noted):
-            raise NotOurs
+            raise AttemptRevoked
         self._under_way[order.job_id] = order
 
     async def _submit_launch(

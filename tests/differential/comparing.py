@@ -13,7 +13,7 @@ from tests.differential.direct import MOST_CPU_S, Direct
 from tests.integration.compiler.children import Children, Ended
 from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FailureReport, FrontReport, read_report
-from worker.compile.second_opinion import UNFINISHED, Opinion, agree
+from worker.compile.whole_module_check import UNFINISHED, FrontOutcome, agree
 
 SIGNATURE = {"x_ptr": "*fp32"}
 
@@ -98,7 +98,7 @@ class Comparison:
         stages = {name: data.decode() for name, data in first.stages.items()}
         return stages, reported, found["whole"], overruled
 
-    def _front(self, sliced: dict[str, Any], text: str, request: dict[str, Any]) -> Opinion:
+    def _front(self, sliced: dict[str, Any], text: str, request: dict[str, Any]) -> FrontOutcome:
         header = {
             "task": "front", "most_cpu_s": MOST_CPU_S, "hints": {},
             "files": sliced["files"], "touched": sliced["touched"],
@@ -108,14 +108,16 @@ class Comparison:
         return _outcome(self.children.run(header, text.encode()))
 
 
-def _outcome(ended: Ended) -> Opinion:
+def _outcome(ended: Ended) -> FrontOutcome:
     if ended.last is None:
-        return Opinion(CompilationFailed("compiler_crashed", ended.stderr[-300:]), ended.stages)
+        return FrontOutcome(
+            CompilationFailed("compiler_crashed", ended.stderr[-300:]), ended.stages
+        )
     if ended.last["kind"] == "result":
-        return Opinion(read_report(FrontReport, ended.last), ended.stages)
+        return FrontOutcome(read_report(FrontReport, ended.last), ended.stages)
     said = read_report(FailureReport, ended.last)
     failed = CompilationFailed(said.slug, said.message, conclusive=said.conclusive)
-    return Opinion(failed, ended.stages)
+    return FrontOutcome(failed, ended.stages)
 
 
 def _first_difference(ours: str, theirs: str) -> str:

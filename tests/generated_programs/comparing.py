@@ -14,7 +14,7 @@ from compiler.diagnostic import Failure
 from programs.recorder.not_recordable import REASONS
 from programs.replay.operators import DTYPES
 from programs.replay.program_run import tensors_in
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.output_paths import by_path
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape, TensorRef

@@ -10,7 +10,7 @@ import pytest
 
 from programs.tape import json_fields
 from programs.tape.flags import flags_of
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape

@@ -30,7 +30,7 @@ from worker.compile.autotune_cache_order import autotune_cache_order_of
 from worker.compile.child_run import carry_out
 from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
-from worker.compile.diff_order import PartGone, diff_order_of
+from worker.compile.diff_order import ArtifactEvicted, diff_order_of
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import (
     CacheKeyReport,
@@ -143,7 +143,7 @@ class _Derivation:
         """Return what differs from another compilation: pure text, so whatever its toolchain."""
         try:
             order, parts = await diff_order_of(self.job, self.context.blobs)
-        except PartGone as error:
+        except ArtifactEvicted as error:
             raise DerivationFailed("evicted", str(error)) from error
         return await self._made(order, parts)
 

@@ -17,12 +17,12 @@ ASSEMBLY = "amdgcn"
 _OF_NO_DIFF = frozenset({"artifacts", "stdout", "timings_ms", "abi", "metadata", "assumptions"})
 
 
-class PartGone(Exception):
+class ArtifactEvicted(Exception):
     """An artifact has left the cache."""
 
 
 async def diff_order_of(job: DeriveJob, blobs: Blobs) -> tuple[DiffOrder, dict[str, bytes]]:
-    """Return the order and the parts of its body, in their order. Raises PartGone."""
+    """Return the order and the parts of its body, in their order. Raises ArtifactEvicted."""
     compared = job.compared
     assert compared is not None
     assert job.compile_job is not None
@@ -62,6 +62,6 @@ async def _parts(
     for stage, digest in digests.items():
         data = await blobs.get(digest)
         if data is None:
-            raise PartGone(f"The artifact {stage} has left the cache.")
+            raise ArtifactEvicted(f"The artifact {stage} has left the cache.")
         parts[stage] = data
     return parts | {"files": json.dumps(request.texts).encode()}

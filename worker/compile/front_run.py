@@ -1,17 +1,18 @@
 """The front end of one compilation: a slice is executed, or what an equal one gave is taken.
 
-Beside some slices the whole text is executed, too, and decides where it can: see `second_opinion`.
+Beside some slices the whole text is executed, too, and decides where it can: see
+`whole_module_check`.
 """
 
 import asyncio
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compiler.key import front_key, second_opinion_key
+from compiler.key import front_key, whole_module_check_key
 from compiler.messages.orders import FrontOrder
 from compiler.messages.wire import members_of
 from compiler.request.options import split_options
-from worker.compile import second_opinion
+from worker.compile import whole_module_check
 from worker.compile.child_failure import broken_report
 from worker.compile.child_task import ChildTasks
 from worker.compile.progress import CompilationFailed, Progress
@@ -35,7 +36,7 @@ class FrontRun:
         if whole is None:
             return await self._execute(part, order)
         inputs = _key_inputs(order, "hidden")
-        key = second_opinion_key(part=part, whole=whole, **inputs, **self.sharing.key_inputs)
+        key = whole_module_check_key(part=part, whole=whole, **inputs, **self.sharing.key_inputs)
         if await self.results.knows_opinion(key):
             return await self._execute(part, order)
         return await self._compare(part, whole, order, key)
@@ -43,18 +44,18 @@ class FrontRun:
     async def _compare(self, part: str, whole: str, order: FrontOrder, key: str) -> FrontReport:
         """Return what the slice gave, or the whole text where that decides and differs."""
         progress, other = self.tasks.progress, self._beside()
-        whole_run = second_opinion.outcome(
+        whole_run = whole_module_check.outcome(
             other._execute(whole, order), other.tasks.progress.stages
         )
         second = asyncio.create_task(whole_run)
         try:
-            first = await second_opinion.outcome(self._execute(part, order), progress.stages)
-            opinion = await second_opinion.in_time(second)
+            first = await whole_module_check.outcome(self._execute(part, order), progress.stages)
+            opinion = await whole_module_check.in_time(second)
         finally:
-            await second_opinion.cancel(second)
+            await whole_module_check.cancel(second)
         if opinion is None:
-            progress.assumptions.append(second_opinion.UNFINISHED)
-        elif not opinion.is_conclusive or second_opinion.agree(first, opinion):
+            progress.assumptions.append(whole_module_check.UNFINISHED)
+        elif not opinion.is_conclusive or whole_module_check.agree(first, opinion):
             self.results.keep_opinion(key)
         else:
             progress.take_over(other.tasks.progress)

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from worker.pool import frame
 from worker.pool.hidden_paths import HiddenPaths
 from worker.sandbox import selftest
-from worker.sandbox.apply import SandboxError, Walls, enter
+from worker.sandbox.apply import PreparedSandbox, SandboxError, enter
 from worker.sandbox.profile import PROFILES
 
 _JOB, _RESULT, _RULESET, _ROOT = 3, 4, 5, 6
@@ -42,7 +42,7 @@ class ChildSpec:
     the body of its only job.
     """
 
-    walls: Walls
+    prepared: PreparedSandbox
     parent_pid: int
     descriptors: list[int]
     paths: HiddenPaths
@@ -57,10 +57,10 @@ def live(birth: ChildSpec, tasks: ModuleType) -> NoReturn:
     try:
         _reset_signals()
         shared = _mapped(birth.descriptors[_PIPES:])
-        walls = _arrange(birth)
-        if not walls.profile.may_run_tools:
+        prepared = _arrange(birth)
+        if not prepared.profile.may_run_tools:
             birth.paths.drop()
-        status = _serve(walls, birth.parent_pid, tasks, shared)
+        status = _serve(prepared, birth.parent_pid, tasks, shared)
     except BaseException:  # noqa: BLE001 - the parent sees exit status 1 and this text
         traceback.print_exc()
     finally:
@@ -105,7 +105,7 @@ def _map(descriptor: int) -> memoryview:
     return memoryview(mmap.mmap(descriptor, 0, mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ))
 
 
-def _arrange(birth: ChildSpec) -> Walls:
+def _arrange(birth: ChildSpec) -> PreparedSandbox:
     """Give every descriptor its fixed number and close all others."""
     import fcntl
     from dataclasses import replace
@@ -118,29 +118,34 @@ def _arrange(birth: ChildSpec) -> Walls:
     os.dup2(stderr, 2)
     os.dup2(job, _JOB, inheritable=False)
     os.dup2(result, _RESULT, inheritable=False)
-    walls, kept = birth.walls, {_JOB, _RESULT}
-    if walls.ruleset is not None:
-        os.dup2(walls.ruleset, _RULESET, inheritable=False)
-        walls, kept = replace(walls, ruleset=_RULESET), kept | {_RULESET}
-    if walls.outer.root is not None:
-        os.dup2(walls.outer.root, _ROOT, inheritable=False)
-        walls, kept = replace(walls, outer=replace(walls.outer, root=_ROOT)), kept | {_ROOT}
+    prepared, kept = birth.prepared, {_JOB, _RESULT}
+    if prepared.ruleset is not None:
+        os.dup2(prepared.ruleset, _RULESET, inheritable=False)
+        prepared, kept = replace(prepared, ruleset=_RULESET), kept | {_RULESET}
+    if prepared.optional.root is not None:
+        os.dup2(prepared.optional.root, _ROOT, inheritable=False)
+        prepared, kept = (
+            replace(prepared, optional=replace(prepared.optional, root=_ROOT)),
+            kept | {_ROOT},
+        )
     for descriptor in {_RULESET, _ROOT} - kept:
         os.closerange(descriptor, descriptor + 1)
     os.closerange(_ROOT + 1, 1 << 20)
-    return walls
+    return prepared
 
 
-def _serve(walls: Walls, parent_pid: int, tasks: ModuleType, shared: memoryview | Mappings) -> int:
+def _serve(
+    prepared: PreparedSandbox, parent_pid: int, tasks: ModuleType, shared: memoryview | Mappings
+) -> int:
     """Wall in, take the job, do it; return the exit status."""
     try:
-        enter(walls, parent_pid)
+        enter(prepared, parent_pid)
     except SandboxError as error:
         failed = {"kind": "sandbox", "layer": error.layer, "message": str(error)}
         _write(frame.encode(frame.NO_JOB, failed))
         return 1
     _write(frame.encode(frame.NO_JOB, {"kind": "ready"}))
-    profile = walls.profile.name
+    profile = prepared.profile.name
     decoder = frame.Decoder()
     while (job := _await_job(decoder, profile, tasks)) is not None:
         stays = job.header.get("keep") is True

@@ -79,7 +79,7 @@ def _layers(facts: dict[str, Any]) -> dict[str, Any]:
         "pid_ns": facts["namespaces"],
         "net_ns": facts["namespaces"],
         "ipc_ns": facts["namespaces"],
-        **facts["outer"],
+        **facts["optional_layers"],
     }
 
 

@@ -22,9 +22,9 @@ from typing import Any, NoReturn
 
 from worker.pool import child, zygote_protocol
 from worker.pool.hidden_paths import HiddenPaths
-from worker.pool.zygote_start import Settings, enter_cgroup, warm_up, with_outer
+from worker.pool.zygote_start import Settings, enter_cgroup, warm_up, with_optional
 from worker.sandbox import libc, namespaces, optional_layers
-from worker.sandbox.apply import Walls
+from worker.sandbox.apply import PreparedSandbox
 
 BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -40,10 +40,12 @@ settings.
 class ForkServer:
     """Forks children on order and says how they ended; kills what they leave behind."""
 
-    def __init__(self, link: socket.socket, walls: dict[str, Walls], paths: HiddenPaths) -> None:
+    def __init__(
+        self, link: socket.socket, prepared: dict[str, PreparedSandbox], paths: HiddenPaths
+    ) -> None:
         self._link = link
         self._paths = paths
-        self._walls = walls
+        self._prepared = prepared
         self._orders: dict[int, int] = {}  # pid of a living child -> number of its order
         self._slots: dict[int, int] = {}  # pid -> which of our users it is
         self._stopping = False
@@ -82,8 +84,8 @@ class ForkServer:
     def _fork(self, order: int, profile: str, descriptors: list[int]) -> child.ChildSpec | None:
         assert_single_thread()
         slot = next(free for free in itertools.count() if free not in self._slots.values())
-        walls = _walls_of(self._walls[profile], slot)
-        birth = child.ChildSpec(walls, os.getpid(), descriptors, self._paths)
+        prepared = _prepared_for(self._prepared[profile], slot)
+        birth = child.ChildSpec(prepared, os.getpid(), descriptors, self._paths)
         try:
             pid = os.fork()
         except OSError as error:
@@ -139,12 +141,14 @@ class ForkServer:
             os.kill(pid, signal.SIGKILL)
 
 
-def _walls_of(walls: Walls, slot: int) -> Walls:
+def _prepared_for(prepared: PreparedSandbox, slot: int) -> PreparedSandbox:
     """Return the walls of one child: users differ by slot."""
-    first = walls.outer.user
+    first = prepared.optional.user
     if first is None:
-        return walls
-    return replace(walls, outer=replace(walls.outer, user=first + slot % optional_layers.SLOTS))
+        return prepared
+    return replace(
+        prepared, optional=replace(prepared.optional, user=first + slot % optional_layers.SLOTS)
+    )
 
 
 def _kill_group(leader: int) -> None:
@@ -182,11 +186,16 @@ def main(arguments: list[str]) -> NoReturn:
         absent = enter_cgroup(settings.cgroup)
         isolated = not settings.unsafe and namespaces.enter()
         libc.prctl(libc.PR_SET_CHILD_SUBREAPER, 1)
-        tasks, walls, facts = warm_up(settings)
+        tasks, prepared, facts = warm_up(settings)
         assert_single_thread()
-        facts |= {"namespaces": isolated, "outer": dict.fromkeys(optional_layers.LAYERS, ())}
+        facts |= {
+            "namespaces": isolated,
+            "optional_layers": dict.fromkeys(optional_layers.LAYERS, ()),
+        }
         if not settings.unsafe:
-            walls, facts["outer"], reasons = with_outer(walls, own_pid, isolated=isolated)
+            prepared, facts["optional_layers"], reasons = with_optional(
+                prepared, own_pid, isolated=isolated
+            )
             absent |= reasons
         facts["absent"] = absent
     except Exception:  # noqa: BLE001 - the worker must learn of any error
@@ -199,12 +208,12 @@ def main(arguments: list[str]) -> NoReturn:
         paths.prepare()
     gc.collect()
     gc.freeze()
-    server = ForkServer(link, walls, paths)
+    server = ForkServer(link, prepared, paths)
     _send(link, {"ready": facts})
     birth = server.serve()
     if birth is None:
         server.end()
         os._exit(0)  # triton's own exit would print what it leaked
     link.detach()
-    del server, walls
+    del server, prepared
     child.live(birth, tasks)

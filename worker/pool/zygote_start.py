@@ -13,7 +13,7 @@ from typing import Any
 
 from worker.code_digest import pipeline_digest
 from worker.sandbox import cgroup, empty_root, landlock, optional_layers
-from worker.sandbox.apply import Walls, above, prepare
+from worker.sandbox.apply import PreparedSandbox, above, prepare
 from worker.sandbox.profile import PROFILES, policy_digest
 from worker.sandbox.rlimits import ResourceLimits
 
@@ -52,7 +52,7 @@ class Settings:
         return cls(**fields)
 
 
-def warm_up(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str, Any]]:
+def warm_up(settings: Settings) -> tuple[ModuleType, dict[str, PreparedSandbox], dict[str, Any]]:
     """Import and warm up the tasks; return them, the walls by profile, and the first message.
 
     Raises whatever importing the toolchain raises.
@@ -68,7 +68,9 @@ def warm_up(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str,
         name: replace(profile, limits=limits.get(name, profile.limits))
         for name, profile in PROFILES.items()
     }
-    walls = {name: prepare(profile, unsafe=settings.unsafe) for name, profile in profiles.items()}
+    prepared = {
+        name: prepare(profile, unsafe=settings.unsafe) for name, profile in profiles.items()
+    }
     facts = {
         "python": platform.python_version(),
         "policy": policy_digest(profiles),
@@ -78,7 +80,7 @@ def warm_up(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str,
         "libraries": tasks.libraries() if hasattr(tasks, "libraries") else {},
         "warm_ms": round((time.monotonic() - started) * 1000, 1),
     }
-    return tasks, walls, facts
+    return tasks, prepared, facts
 
 
 def enter_cgroup(entrances: list[str]) -> dict[str, str]:
@@ -90,10 +92,10 @@ def enter_cgroup(entrances: list[str]) -> dict[str, str]:
     return {}
 
 
-def with_outer(
-    walls: dict[str, Walls], own_pid: int, *, isolated: bool
-) -> tuple[dict[str, Walls], dict[str, list[str]], dict[str, str]]:
-    """Return `walls` with those that only some machines give.
+def with_optional(
+    prepared: dict[str, PreparedSandbox], own_pid: int, *, isolated: bool
+) -> tuple[dict[str, PreparedSandbox], dict[str, list[str]], dict[str, str]]:
+    """Return `prepared` with the layers that only some machines have.
 
     Also which profiles have each, and why others do not.
     """
@@ -103,12 +105,12 @@ def with_outer(
             root = above(empty_root.make())
         except OSError as error:
             why = str(error)
-    profiles = {name: one.profile for name, one in walls.items()}
+    profiles = {name: one.profile for name, one in prepared.items()}
     made, absent = optional_layers.found(profiles, own_pid, root, why)
     layers = {
         optional_layers.SCORE: [name for name, one in made.items() if one.score],
         optional_layers.ROOT: [name for name, one in made.items() if one.root is not None],
         optional_layers.USER: [name for name, one in made.items() if one.user is not None],
     }
-    with_outer = {name: replace(one, outer=made[name]) for name, one in walls.items()}
-    return with_outer, layers, absent
+    with_optional = {name: replace(one, optional=made[name]) for name, one in prepared.items()}
+    return with_optional, layers, absent

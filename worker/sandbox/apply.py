@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from worker.sandbox import empty_root, landlock, libc, optional_layers, rlimits, seccomp
-from worker.sandbox.optional_layers import NOTHING, Outer
+from worker.sandbox.optional_layers import NOTHING, OptionalLayers
 from worker.sandbox.profile import SandboxProfile, file_rules
 
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -28,22 +28,22 @@ class SandboxError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Walls:
+class PreparedSandbox:
     """A profile made ready before the fork: its Landlock ruleset (a descriptor) and its filter."""
 
     profile: SandboxProfile
     ruleset: int | None
     filter: seccomp.Filter | None
-    outer: Outer = NOTHING
+    optional: OptionalLayers = NOTHING
 
 
-def prepare(profile: SandboxProfile, *, unsafe: bool) -> Walls:
+def prepare(profile: SandboxProfile, *, unsafe: bool) -> PreparedSandbox:
     """Build what children of `profile` will enter; with `unsafe` no file or call is denied.
 
     Raises SandboxError.
     """
     if unsafe:
-        return Walls(profile, None, None)
+        return PreparedSandbox(profile, None, None)
     try:
         target = seccomp.machine()
         built = seccomp.build(profile.calls, target, may_clone=profile.may_run_tools)
@@ -53,7 +53,7 @@ def prepare(profile: SandboxProfile, *, unsafe: bool) -> Walls:
         ruleset = above(landlock.build(file_rules(profile)))
     except OSError as error:
         raise SandboxError("landlock", str(error)) from error
-    return Walls(profile, ruleset, built)
+    return PreparedSandbox(profile, ruleset, built)
 
 
 def above(descriptor: int) -> int:
@@ -74,19 +74,19 @@ def drop_capabilities() -> None:
     libc.syscall(number, header, nothing)
 
 
-def enter(walls: Walls, parent_pid: int) -> None:
+def enter(prepared: PreparedSandbox, parent_pid: int) -> None:
     """Wall this process in, for good.
 
     Descriptors are already arranged. Raises SandboxError, naming the layer.
     """
     layers: list[tuple[str, Callable[[], None]]] = [
-        *_outer_layers(walls),
+        *_optional_layers(prepared),
         ("parent_death", lambda: libc.die_with_parent(parent_pid, signal.SIGKILL)),
         ("dumpable", lambda: libc.prctl(libc.PR_SET_DUMPABLE, 0)),
         ("capabilities", drop_capabilities),
         ("no_new_privs", lambda: libc.prctl(libc.PR_SET_NO_NEW_PRIVS, 1)),
     ]
-    ruleset, chosen = walls.ruleset, walls.filter
+    ruleset, chosen = prepared.ruleset, prepared.filter
     if ruleset is not None:
         layers.append(("landlock", lambda: _enter_ruleset(ruleset)))
     if chosen is not None:
@@ -99,12 +99,12 @@ def enter(walls: Walls, parent_pid: int) -> None:
             raise SandboxError(name, str(error)) from error
 
 
-def _outer_layers(walls: Walls) -> list[tuple[str, Callable[[], None]]]:
-    root, user = walls.outer.root, walls.outer.user
+def _optional_layers(prepared: PreparedSandbox) -> list[tuple[str, Callable[[], None]]]:
+    root, user = prepared.optional.root, prepared.optional.user
     layers: list[tuple[str, Callable[[], None]]] = []
-    if walls.outer.score:
+    if prepared.optional.score:
         layers.append((optional_layers.SCORE, optional_layers.raise_score))
-    layers.append(("rlimits", lambda: _enter_limits(walls.profile, has_user=user is not None)))
+    layers.append(("rlimits", lambda: _enter_limits(prepared.profile, has_user=user is not None)))
     if root is not None:
         layers.append((optional_layers.ROOT, lambda: _enter_root(root)))
     if user is not None:

@@ -26,7 +26,7 @@ MOST_PROCESSES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Outer:
+class OptionalLayers:
     """The layers that children of one profile enter: namespace descriptor, user, OOM score."""
 
     root: int | None = None
@@ -34,7 +34,7 @@ class Outer:
     score: bool = False
 
 
-NOTHING = Outer()
+NOTHING = OptionalLayers()
 
 
 def first_user(zygote_pid: int) -> int:
@@ -56,16 +56,16 @@ def become(user: int) -> None:
 
 def found(
     profiles: Mapping[str, SandboxProfile], zygote_pid: int, root: int | None, why_no_root: str
-) -> tuple[dict[str, Outer], dict[str, str]]:
+) -> tuple[dict[str, OptionalLayers], dict[str, str]]:
     """Return what children of each profile can enter here, and of every layer why not all can."""
-    made: dict[str, Outer] = {}
+    made: dict[str, OptionalLayers] = {}
     absent = {} if root is not None else {ROOT: why_no_root}
     user = first_user(zygote_pid) if os.geteuid() == 0 else None
     if user is None:
         absent[USER] = "the worker is not root"
     for runs_tools in (False, True):
         alike = [name for name, one in profiles.items() if one.may_run_tools == runs_tools]
-        wanted = Outer(None if runs_tools else root, user, score=True)
+        wanted = OptionalLayers(None if runs_tools else root, user, score=True)
         works, reasons = tried(profiles[alike[0]], wanted)
         made |= dict.fromkeys(alike, works)
         for layer, reason in reasons.items():
@@ -73,10 +73,10 @@ def found(
     return made, absent
 
 
-def tried(profile: SandboxProfile, wanted: Outer) -> tuple[Outer, dict[str, str]]:
+def tried(profile: SandboxProfile, wanted: OptionalLayers) -> tuple[OptionalLayers, dict[str, str]]:
     """Return the layers of `wanted` that work for `profile`, and why the others do not."""
     reasons = _reasons(profile, wanted)
-    works = Outer(
+    works = OptionalLayers(
         None if ROOT in reasons else wanted.root,
         None if USER in reasons else wanted.user,
         wanted.score and SCORE not in reasons,
@@ -84,7 +84,7 @@ def tried(profile: SandboxProfile, wanted: Outer) -> tuple[Outer, dict[str, str]
     return works, reasons
 
 
-def _reasons(profile: SandboxProfile, wanted: Outer) -> dict[str, str]:
+def _reasons(profile: SandboxProfile, wanted: OptionalLayers) -> dict[str, str]:
     said_end, says = os.pipe()
     hold_end, hold = os.pipe()
     pid = os.fork()
@@ -107,7 +107,7 @@ def _reasons(profile: SandboxProfile, wanted: Outer) -> dict[str, str]:
 
 
 def _try_in_child(
-    profile: SandboxProfile, wanted: Outer, says: int, hold: int, others: tuple[int, int]
+    profile: SandboxProfile, wanted: OptionalLayers, says: int, hold: int, others: tuple[int, int]
 ) -> None:
     """Enter what is wanted, say what did not work, and wait for the end. Never returns."""
     try:

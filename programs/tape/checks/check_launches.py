@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import (
     DescriptorArgument,
     LaunchValue,

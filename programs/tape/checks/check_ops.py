@@ -19,7 +19,7 @@ from programs.tape.checks.derived_outputs import (
 )
 from programs.tape.checks.derived_views import VIEWS, Arguments, Geometry, NotDerivable
 from programs.tape.checks.fragile_arguments import check_fragile
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.overload_effects import (
     argument_tensors,
     kind_of,

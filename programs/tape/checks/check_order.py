@@ -6,7 +6,7 @@ racecheck reports a race.
 
 from __future__ import annotations
 
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import Seeding, Tape
 
 

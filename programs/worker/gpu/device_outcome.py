@@ -13,10 +13,10 @@ from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramProblem
 from programs.tape.schema import Op, Tape
 from programs.worker.gpu.device_reports import (
-    BesideReport,
     DeviceReferenceReport,
     DeviceReport,
     FaultReport,
+    PairedReplayReport,
 )
 from programs.worker.gpu.program_times import ProgramTimes, note_of, times_of
 from programs.worker.replay_child import ReplayFailure, take_failure
@@ -102,7 +102,7 @@ def _take_both(
         if ours.ending is RunEnding.FINISHED and not ours.findings:
             raise Malformed("it finished, but nothing was compared")
         return
-    beside = read_report(BesideReport, said["compared"])
+    beside = read_report(PairedReplayReport, said["compared"])
     report = read_report(DeviceReferenceReport, beside.reference)
     _take_numbers(theirs, report, reference, beside.reference)
     _, _, changed = _by_place(outcome)

@@ -57,7 +57,7 @@ class DeviceReferenceReport(DeviceReport):
     """Places (`call:position`) of the inputs that it changed."""
 
 
-class BesideReport(Report):
+class PairedReplayReport(Report):
     """A launcher's report of a program that it compared with its reference."""
 
     outputs: Annotated[dict[str, ComparedOutput], Field(max_length=8192)]

@@ -59,7 +59,7 @@ def test_of_variants_that_are_the_same_the_first_is_run():
 
     assert {run.index for run in gpu.ran} == {0, 1}
     for index in (2, 3):
-        pruned = search.standing(index).pruned
+        pruned = search.status(index).pruned
         assert (pruned.reason, pruned.variant) == ("equal_cubin", 1)
     assert search.winners()[0].variant == 1
 

@@ -34,10 +34,10 @@ def test_the_winner_carries_the_numbers_of_the_launch_that_it_names():
     search = searched(variants(2), gpu)
     winner = only(search)
 
-    standing = search.standing(0)
-    assert winner.launch_id == standing.launch.launch_id
+    status = search.status(0)
+    assert winner.launch_id == status.launch.launch_id
     assert winner.launch_url == f"/v1/launches/{winner.launch_id}"
-    assert winner.median_us == standing.launch.time.median_us
+    assert winner.median_us == status.launch.time.median_us
     assert winner.launch_id.startswith("0/final")
     assert winner.compilation_key == "key-0"
     assert winner.values == {"constexprs.BLOCK": 0}
@@ -77,9 +77,9 @@ def test_a_wrong_kernel_that_is_faster_does_not_win_and_is_not_timed_again():
 
     assert only(search).variant == 2
     assert gpu.stages(0) == gpu.stages(1) == ["round 1"]
-    assert search.standing(0).pruned.reason == "verdict"
-    assert search.standing(0).launch.verdict is Verdict.MISMATCH
-    assert search.standing(1).pruned.detail == (
+    assert search.status(0).pruned.reason == "verdict"
+    assert search.status(0).launch.verdict is Verdict.MISMATCH
+    assert search.status(1).pruned.detail == (
         "the verdict is illegal_access; launch 1/round 1 says more"
     )
 
@@ -95,7 +95,7 @@ def test_a_kernel_that_turns_out_wrong_in_the_finals_does_not_win():
     search = searched(variants(2), gpu)
 
     assert only(search).variant == 1
-    assert search.standing(0).launch.verdict is Verdict.MISMATCH
+    assert search.status(0).launch.verdict is Verdict.MISMATCH
     assert gpu.stages(0)[-1] == "final 3"
 
 
@@ -123,8 +123,8 @@ def test_those_that_are_wrong_at_another_size_crowd_nobody_out():
 
     assert (even.variant, odd.variant) == (36, 37)
     assert gpu.stages(0) == ["round 1"]
-    assert search.standing(0).launch.verdict is Verdict.PASSED
-    assert search.standing(0).pruned.detail == (
+    assert search.status(0).launch.verdict is Verdict.PASSED
+    assert search.status(0).pruned.detail == (
         "its verdict is mismatch with odd on cuda:90 (variant 1)"
     )
     assert "variant 0 was faster, and may not win: its verdict is mismatch with odd" in even.note
@@ -151,8 +151,8 @@ def test_a_time_that_cannot_be_does_not_win(doubt):
     search = searched(variants(2), gpu)
 
     assert only(search).variant == 1
-    assert search.standing(0).pruned.reason == "unreliable_time"
-    assert doubt in search.standing(0).pruned.detail
+    assert search.status(0).pruned.reason == "unreliable_time"
+    assert doubt in search.status(0).pruned.detail
 
 
 def test_a_noisy_time_does_not_win_and_the_answer_says_so():
@@ -211,17 +211,17 @@ def test_a_budget_that_ends_in_the_first_round_names_the_best_of_those_that_were
 
     assert winner.variant == 9
     assert winner.lead.passes == 0
-    assert search.standing(10).pruned.reason == "budget"
-    assert search.standing(10).pruned.detail == "budget_s = 1.5 had ended before it was run"
-    assert search.standing(9).pruned is None
+    assert search.status(10).pruned.reason == "budget"
+    assert search.status(10).pruned.detail == "budget_s = 1.5 had ended before it was run"
+    assert search.status(9).pruned is None
 
 
 def test_what_cannot_be_run_is_not_said_to_have_lacked_time():
     gpu = MadeUpGpu({0: 10.0, 1: 11.0})
     search = searched(variants(3), gpu, most_runs=1, builds={2: "failed"})
 
-    assert search.standing(1).pruned.reason == "budget"
-    assert search.standing(2).pruned is None
+    assert search.status(1).pruned.reason == "budget"
+    assert search.status(2).pruned is None
 
 
 def test_a_budget_that_ends_before_all_sizes_were_checked_names_no_winner():

@@ -12,8 +12,8 @@ from compiler.key import (
     inspection_key,
     kernel_source_key,
     posted_ir_key,
-    second_opinion_key,
     slice_key,
+    whole_module_check_key,
 )
 
 TEXT = ["def k(x): ...", "def k(x): ... ", "def k(x): ...\r\n", "", "\ud800", "\ud801"]
@@ -91,7 +91,7 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
         "toolchain_id": TOOLCHAIN,
         "namespace": NAMESPACE,
     },
-    second_opinion_key: {
+    whole_module_check_key: {
         "part": TEXT,
         "whole": TEXT,
         "kernel": NAME,

@@ -22,7 +22,7 @@ from compiler.key import (
     front_key,
     inspection_key,
     posted_ir_key,
-    second_opinion_key,
+    whole_module_check_key,
 )
 from compiler.labelled_digest import KEY_VERSION
 from tests.unit.compiler.key_inputs import INPUTS
@@ -95,7 +95,7 @@ def test_two_inputs_that_swap_their_values_are_another_key(function: Callable[..
 
 
 def test_keys_of_different_kinds_differ_for_the_same_inputs():
-    shared = inputs_of(back_key) | inputs_of(front_key) | inputs_of(second_opinion_key)
+    shared = inputs_of(back_key) | inputs_of(front_key) | inputs_of(whole_module_check_key)
     shared |= inputs_of(posted_ir_key) | inputs_of(compile_key) | inputs_of(inspection_key)
     keys = {
         function(**{name: shared.get(name) for name in inputs})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.recorded import Json, sent, vector_add
 

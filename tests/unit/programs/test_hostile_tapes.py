@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.flags import flags_of
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.overload_effects import argument_tensors
 from programs.tape.read_tape import read_tape

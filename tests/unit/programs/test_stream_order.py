@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from programs.tape.forged import InvalidTape
 from programs.tape.inputs_tape import inputs_only, inputs_text
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.stream_order import unordered
 from programs.tape.stream_warnings import stream_warnings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from programs.tape import json_fields, tape_text
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.tape_bounds import MAX_NAME_CHARS, MAX_STRUCTURE_VALUES
 from tests.unit.programs.recorded import vector_add

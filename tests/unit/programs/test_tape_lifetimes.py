@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from programs.replay.storage_lifetimes import START, lifetimes
-from programs.tape.forged import InvalidTape
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import (
     AtenOp,
     Op,

@@ -16,7 +16,7 @@ from launch.checks.addresses import Slot
 from launch.checks.finding import KernelPlace
 from launch.messages import Finding
 from worker.gpu.launcher.fault import GpuFault
-from worker.gpu.tools.sanitizer_report import Accusation
+from worker.gpu.tools.sanitizer_report import ReportedAccess
 
 NEAR_BYTES = 64 << 20
 """How far from an argument an address may be and still count as a miss of it."""
@@ -48,10 +48,10 @@ class Map:
         return None if block is None else (block[0] // self.cluster, *block[1:])
 
 
-def findings_of(accusations: Iterable[Accusation], seen: Map) -> list[Finding]:
+def findings_of(accesses: Iterable[ReportedAccess], seen: Map) -> list[Finding]:
     """Return one finding for every line and argument, with how many threads share it."""
-    groups: dict[tuple[Any, ...], list[Accusation]] = {}
-    for one in accusations:
+    groups: dict[tuple[Any, ...], list[ReportedAccess]] = {}
+    for one in accesses:
         slot = seen.nearest(one.address) if one.address is not None else None
         name = slot.leaf.name if slot else None
         key = (one.kind, one.access, one.path, one.line, one.other_line, name)
@@ -59,7 +59,7 @@ def findings_of(accusations: Iterable[Accusation], seen: Map) -> list[Finding]:
     return [_finding(group, seen) for group in list(groups.values())[:MOST_FINDINGS]]
 
 
-def _finding(group: Sequence[Accusation], seen: Map) -> Finding:
+def _finding(group: Sequence[ReportedAccess], seen: Map) -> Finding:
     first, lanes = group[0], len(group)
     if first.kind == "race":
         return _race(first)
@@ -77,7 +77,7 @@ def _finding(group: Sequence[Accusation], seen: Map) -> Finding:
     return finding.out_of_bounds(access, slot, address, lanes, place)
 
 
-def _race(one: Accusation) -> Finding:
+def _race(one: ReportedAccess) -> Finding:
     other = f"the {one.other_access} in line {one.other_line}" if one.other_line else "another"
     message = (
         f"the {one.access} of shared memory in line {one.line} and {other} are not ordered: "
@@ -93,7 +93,7 @@ def _race(one: Accusation) -> Finding:
     )
 
 
-def _nobodys(one: Accusation, lanes: int, place: KernelPlace) -> Finding:
+def _nobodys(one: ReportedAccess, lanes: int, place: KernelPlace) -> Finding:
     does = {"read": "reads", "write": "writes", "atomic": "atomically updates"}[one.access]
     at = f"address {one.address:#x}" if one.address is not None else "an unknown address"
     also = f" {lanes} threads do so." if lanes > 1 else ""

@@ -23,7 +23,7 @@ Kind = Literal["out_of_bounds", "misaligned_access", "uninitialized", "race"]
 
 
 @dataclass(frozen=True, slots=True)
-class Accusation:
+class ReportedAccess:
     """One access of one thread, or one pair of lines that race; None where the tool is silent."""
 
     kind: Kind
@@ -39,9 +39,9 @@ class Accusation:
     count: int = 1
 
 
-def read(text: str) -> list[Accusation]:
-    """Return every accusation of a report, in its order."""
-    return [found for record in _records(text) if (found := _accusation(record)) is not None]
+def read(text: str) -> list[ReportedAccess]:
+    """Return every access that a report names, in its order."""
+    return [found for record in _records(text) if (found := _reported(record)) is not None]
 
 
 def _records(text: str) -> Iterator[list[str]]:
@@ -60,51 +60,51 @@ def _records(text: str) -> Iterator[list[str]]:
         yield record
 
 
-def _accusation(record: list[str]) -> Accusation | None:
+def _reported(record: list[str]) -> ReportedAccess | None:
     for index, line in enumerate(record):
         rest = record[index + 1 :]
         if match := _INVALID.search(line):
             space, access, size = match.groups()
-            plain = Accusation("out_of_bounds", _access(access), space, _number(size))
+            plain = ReportedAccess("out_of_bounds", _access(access), space, _number(size))
             return _with_place(plain, rest)
         if match := _UNINITIALIZED.search(line):
             space, size = match.groups()
-            return _with_place(Accusation("uninitialized", "read", space, _number(size)), rest)
+            return _with_place(ReportedAccess("uninitialized", "read", space, _number(size)), rest)
         if match := _RACE.search(line):
             return _race(match.group(1), match.group(2), rest)
     return None
 
 
-def _with_place(accusation: Accusation, lines: list[str]) -> Accusation:
+def _with_place(reported: ReportedAccess, lines: list[str]) -> ReportedAccess:
     for line in lines:
         if line.startswith("at ") and (match := _AT.search(line)):
-            accusation = replace(accusation, path=match.group(1), line=int(match.group(2)))
+            reported = replace(reported, path=match.group(1), line=int(match.group(2)))
         elif match := _BY.search(line):
             x, y, z = map(int, match.groups())
-            accusation = replace(accusation, block=(x, y, z))
+            reported = replace(reported, block=(x, y, z))
         elif match := _ADDRESS.search(line):
-            accusation = replace(accusation, address=int(match.group(1), 16))
+            reported = replace(reported, address=int(match.group(1), 16))
             if match.group(2):
-                accusation = replace(accusation, kind="misaligned_access")
-    return accusation
+                reported = replace(reported, kind="misaligned_access")
+    return reported
 
 
-def _race(access: str, where: str, lines: list[str]) -> Accusation:
-    accusation = Accusation("race", _access(access), "shared")
+def _race(access: str, where: str, lines: list[str]) -> ReportedAccess:
+    reported = ReportedAccess("race", _access(access), "shared")
     if match := _AT.search(where):
-        accusation = replace(accusation, path=match.group(1), line=int(match.group(2)))
+        reported = replace(reported, path=match.group(1), line=int(match.group(2)))
     for line in lines:
         if match := _OTHER_SIDE.search(line):
             other = _AT.search(match.group(2))
-            accusation = replace(
-                accusation,
+            reported = replace(
+                reported,
                 other_access=_access(match.group(1)),
                 other_line=int(other.group(2)) if other else None,
             )
         if match := _HAZARDS.search(line):
-            accusation = replace(accusation, count=_number(match.group(1)))
+            reported = replace(reported, count=_number(match.group(1)))
             break
-    return accusation
+    return reported
 
 
 def _access(word: str) -> Literal["read", "write", "atomic"]:

@@ -11,7 +11,7 @@ from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 from worker.pool.sandbox_report import self_test
 from worker.sandbox import optional_layers
-from worker.sandbox.optional_layers import Outer, first_user, tried
+from worker.sandbox.optional_layers import OptionalLayers, first_user, tried
 from worker.sandbox.profile import PROFILES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -124,7 +124,7 @@ async def test_the_report_names_what_holds_for_whom_and_what_is_absent(pool):
 async def test_one_that_fails_in_the_child_ends_it(toolchain, layer):
     pool = Pool(toolchain(f"tests.security.faults.{layer}"), spares={})
     await pool.start()
-    if not pool.facts["outer"][layer]:
+    if not pool.facts["optional_layers"][layer]:
         await pool.close()
         pytest.skip("not on this machine")
     outcome = await pool.run("front", {"task": "execute"}, b"", deadline_s=60)
@@ -138,16 +138,16 @@ async def test_a_tool_chain_that_others_cannot_read_is_compiled_with_as_root(tmp
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
     monkeypatch.setattr(optional_layers, "file_rules", lambda _: [(str(private), 0)])
-    works, reasons = tried(PROFILES["back"], Outer(user=first_user(7), score=True))
-    assert works == Outer(user=None, score=True)
+    works, reasons = tried(PROFILES["back"], OptionalLayers(user=first_user(7), score=True))
+    assert works == OptionalLayers(user=None, score=True)
     assert reasons == {"uid_per_slot": reasons["uid_per_slot"]}
     assert f"other users cannot read {private}" in reasons["uid_per_slot"]
 
 
 async def test_a_trial_that_dies_leaves_every_layer_out(monkeypatch):
     monkeypatch.setattr(optional_layers, "_note", lambda *_: os._exit(3))
-    works, reasons = tried(PROFILES["front"], Outer(user=first_user(7), score=True))
-    assert works == Outer()
+    works, reasons = tried(PROFILES["front"], OptionalLayers(user=first_user(7), score=True))
+    assert works == OptionalLayers()
     assert set(reasons.values()) == {"it died"}
 
 

@@ -25,7 +25,7 @@ UNFINISHED = Assumption(
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class FrontOutcome:
     """The outcome of executing a text, and the stages that it gave."""
 
     end: FrontReport | CompilationFailed
@@ -37,15 +37,15 @@ class Opinion:
         return self.end.conclusive
 
 
-async def outcome(front: Awaitable[FrontReport], stages: Mapping[str, bytes]) -> Opinion:
+async def outcome(front: Awaitable[FrontReport], stages: Mapping[str, bytes]) -> FrontOutcome:
     """Return how `front` ends, `stages` being filled by it."""
     try:
-        return Opinion(await front, stages)
+        return FrontOutcome(await front, stages)
     except CompilationFailed as failure:
-        return Opinion(failure, stages)
+        return FrontOutcome(failure, stages)
 
 
-async def in_time(whole: "asyncio.Task[Opinion]") -> Opinion | None:
+async def in_time(whole: "asyncio.Task[FrontOutcome]") -> FrontOutcome | None:
     """Return how the whole text ended; `None` if it has not by then, and is ended now."""
     done, _ = await asyncio.wait({whole}, timeout=PATIENCE_S)
     if done:
@@ -54,14 +54,14 @@ async def in_time(whole: "asyncio.Task[Opinion]") -> Opinion | None:
     return None
 
 
-async def cancel(whole: "asyncio.Task[Opinion]") -> None:
+async def cancel(whole: "asyncio.Task[FrontOutcome]") -> None:
     """End the child of a whole source whose result is no longer needed."""
     whole.cancel()
     with suppress(asyncio.CancelledError):
         await whole
 
 
-def agree(part: Opinion, whole: Opinion) -> bool:
+def agree(part: FrontOutcome, whole: FrontOutcome) -> bool:
     """Return whether the slice gave what the whole text gave, or failed alike."""
     if isinstance(part.end, CompilationFailed) or isinstance(whole.end, CompilationFailed):
         return (

@@ -6,7 +6,7 @@ from typing import Any
 
 from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FrontReport, read_report
-from worker.compile.second_opinion import Opinion, agree
+from worker.compile.whole_module_check import FrontOutcome, agree
 
 REPORT: dict[str, Any] = {
     "kernel": "k", "language": "ttir", "locations": {"table": [], "blocks": []}, "constexprs": {},
@@ -14,12 +14,12 @@ REPORT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def made(ttir: bytes = b"module {}", **changes: Any) -> Opinion:
-    return Opinion(read_report(FrontReport, REPORT | changes), {"ttir": ttir})
+def made(ttir: bytes = b"module {}", **changes: Any) -> FrontOutcome:
+    return FrontOutcome(read_report(FrontReport, REPORT | changes), {"ttir": ttir})
 
 
-def failed(slug: str, detail: str, *, conclusive: bool = True) -> Opinion:
-    return Opinion(CompilationFailed(slug, detail, conclusive=conclusive), {})
+def failed(slug: str, detail: str, *, conclusive: bool = True) -> FrontOutcome:
+    return FrontOutcome(CompilationFailed(slug, detail, conclusive=conclusive), {})
 
 
 def test_equal_stages_agree() -> None:
