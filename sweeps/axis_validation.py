@@ -1,4 +1,4 @@
-"""Whether axes fit their base: what a base says itself, or cannot be told, is no axis of it."""
+"""Checks that axes fit their base: members that the base sets or lacks cannot be axes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

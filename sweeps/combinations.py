@@ -13,11 +13,11 @@ from sweeps.variant import Kind
 from sweeps.where import Condition
 
 COMBINATIONS_PER_VARIANT: Final = 10
-"""How many combinations may be looked at for each variant that a sweep may have."""
+"""The number of combinations that may be examined for each variant that a sweep may have."""
 MAX_STEPS: Final = 1_500_000
 """Of evaluating `where`, some 0.7 s: for each combination its terms and `STEPS_EACH`."""
 STEPS_EACH: Final = 5
-"""What a combination costs beside the terms of its conditions."""
+"""The cost of a combination beside the terms of its conditions."""
 
 
 def max_combinations(max_variants: int, *, has_where: bool) -> int:
@@ -44,7 +44,7 @@ def check_count(combinations: int, where: Sequence[Condition], max_variants: int
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What decides which combinations stay, over one base."""
+    """The conditions that select combinations, over one base."""
 
     base: Mapping[str, Any]
     kind: Kind

@@ -1,4 +1,4 @@
-"""What conditions of `where` may name: scalars of the base, of what a variant changes, defaults."""
+"""The names in conditions of `where`: scalars of the base and of variants' changes, defaults."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from sweeps.axis import Axis
 from sweeps.variant import Kind
 
 Defaults = Callable[[str | None, str | None], Mapping[str, Any]]
-"""What options are where nothing says them, for a target and a Triton: `options.num_warps`: 4."""
+"""The defaults of options for a target and a Triton: `options.num_warps`: 4."""
 
 
 def no_defaults(_target: str | None, _triton: str | None) -> Mapping[str, Any]:
@@ -54,7 +54,7 @@ def _shown(name: str, value: Any) -> Any:
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether a value of JSON is a number, a text, a truth or null; large numbers are objects."""
+    """Return True for a number, a text, a boolean or null in JSON; large numbers are objects."""
     plain = _plain(value)
     return isinstance(plain, bool | int | float | str) or plain is None
 

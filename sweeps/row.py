@@ -1,4 +1,4 @@
-"""A row of a sweep's table: what became of one variant. Made by whoever drove it, kept as JSON."""
+"""A row of a sweep's table: the result of one variant. The sweep's driver writes it as JSON."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, get_args

@@ -31,7 +31,7 @@ class Space:
     configurations_at: str
     product: tuple[Axis, ...]
     is_autotuned: bool = False
-    """Whether the configurations are those of the source's own decorator."""
+    """True if the configurations are those of the source's own decorator."""
     like: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of a compilation by example, which heuristics are evaluated for."""
 

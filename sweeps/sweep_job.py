@@ -44,7 +44,7 @@ class SweepJob(BaseModel):
     references: dict[str, CompileJob] = Field(default_factory=dict)
     """The kernels that references name, by their compilations' keys."""
     launched: CompileJob | None = None
-    """What is launched, where the base names a finished compilation."""
+    """The kernel to launch, if the base names a finished compilation."""
     search: SearchRequest | None = None
     budget_s: float | None = None
     include: list[str] = Field(default_factory=list)

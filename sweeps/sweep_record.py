@@ -1,4 +1,4 @@
-"""What a sweep's job ends with, and the whole of it as it is answered."""
+"""The record of a sweep's job, and the complete answer."""
 
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ SweepState = Literal["queued", "running", "completed", "failed", "cancelled"]
 
 
 class SearchEffort(Record):
-    """What a search took."""
+    """The cost of a search."""
 
     launches: int = Field(description="that were over")
     timed_ms: float = Field(
@@ -28,7 +28,7 @@ class SearchEffort(Record):
 
 
 class SweepEnd(Record):
-    """How a sweep ended; its rows are kept beside it."""
+    """The end of a sweep; its rows are stored separately."""
 
     state: SweepState
     winners: list[Winner] = Field(default_factory=list)

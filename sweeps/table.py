@@ -22,7 +22,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 MAX_SORTED: Final = 8
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet takes for the beginning of a formula; the last are full-width = + - @."""
+"""Characters that start a formula in spreadsheets; the last are full-width = + - @."""
 
 
 class WrongQuery(ValueError):
@@ -35,7 +35,7 @@ class WrongQuery(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TableQuery:
-    """What is asked of a table. `only` has the values that a column may have, by column."""
+    """A query of a table. `only` has the allowed values by column."""
 
     sort: str = ""
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)

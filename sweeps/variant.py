@@ -1,6 +1,6 @@
 """A variant of a sweep: the base with one value of each axis, as a request of its own.
 
-Pure: which request that is hangs on the base and the values alone.
+Pure: the request depends on the base and the values alone.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from launch.request.case import merge_arguments, named_arguments
 
 Kind = Literal["compilations", "launches"]
 OF_COMPILATION: Final = ("constexprs", "options", "target", "triton", "source")
-"""What a launch says in its `compilation`, by the first part of an axis' name."""
+"""The members of a launch's `compilation`, by the first part of an axis's name."""
 
 
 @dataclass(frozen=True, slots=True)

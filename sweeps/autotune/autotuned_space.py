@@ -31,7 +31,7 @@ MAX_CONTEXTS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class AutotuneContext:
-    """What an autotuner's configurations may hang on, as a variant's request says it."""
+    """The inputs that an autotuner's configurations may depend on, from a variant's request."""
 
     source: str
     target: str
@@ -107,7 +107,7 @@ class AutotunedSpace:
 
     @property
     def assumptions(self) -> list[Assumption]:
-        """What taking the configurations assumes, each once."""
+        """The assumptions of using the configurations, each once."""
         found = [item for one in self._found.values() for item in one.assumptions]
         for name in sorted(self._set_aside):
             message = f"the heuristic {name} is set aside: an axis of the space says its value"

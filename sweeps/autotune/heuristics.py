@@ -32,7 +32,7 @@ MAX_SHOWN_CHARS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class HeuristicValues:
-    """What is to be merged into a variant last."""
+    """The members to merge into a variant last."""
 
     constexprs: Mapping[str, Any]
     options: Mapping[str, Any]
@@ -51,14 +51,14 @@ class Heuristics:
 
     @property
     def size(self) -> int:
-        """What evaluating all of them for one variant costs, in terms and operators."""
+        """The cost of evaluating all of them for one variant, in terms and operators."""
         return sum(self._size(index, item) for index, item in enumerate(self._reading.heuristics))
 
     def _size(self, index: int, heuristic: Heuristic) -> int:
         try:
             return self._expression(index, heuristic).size
         except FormulaFailed:
-            return 1  # it is told once
+            return 1  # it is reported once
 
     def applied(
         self,

@@ -1,1 +1,1 @@
-"""Which variant of a sweep of launches is fastest: what to run next, and what that says. Pure."""
+"""Finds the fastest variant of a sweep of launches: the next runs, and their meaning. Pure."""

@@ -1,4 +1,4 @@
-"""What a search knows of a variant before it was run, and what it asks to be run."""
+"""Facts about a variant before it runs, and the runs that it asks for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ARGUMENTS = "arguments"
 
 @dataclass(frozen=True, slots=True)
 class ProblemSize:
-    """What variants must share to be rivals: the arguments' label, and the device's target."""
+    """The members that rivals share: the arguments' label, and the device's target."""
 
     arguments: str | None
     target: str
@@ -32,7 +32,7 @@ class Candidate:
 
     @property
     def configuration(self) -> tuple[str, str]:
-        """What it shares with the same variant at other sizes."""
+        """The members shared with the same variant at other sizes."""
         others = {name: value for name, value in self.values.items() if not _is_size(name)}
         return self.size.target, repr(sorted(others.items()))
 
@@ -53,7 +53,7 @@ def _is_size(axis: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What compiling a variant made.
+    """The compilation's result for a variant.
 
     `launched_as` is equal for variants that are the same to a GPU: machine code, grid, arguments.
     """

@@ -1,4 +1,4 @@
-"""What one timed launch of a variant came to, as far as a search needs to know it."""
+"""The result of one timed launch of a variant, as far as a search needs it."""
 
 from dataclasses import dataclass
 
@@ -45,11 +45,11 @@ class Measurement:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the variant is out for what the run did."""
+        """True if the variant is excluded because of the run."""
         return self.verdict not in GOOD
 
     def is_right(self, *, has_reference: bool) -> bool:
-        """Whether the run matched the reference, where there is one."""
+        """Return True if the run matched the reference, if there is one."""
         return self.verdict is Verdict.PASSED or (not has_reference and not self.is_wrong)
 
 

@@ -53,7 +53,7 @@ def _excess(resources: Resources) -> str:
 
 
 def _spilled(resources: Resources) -> str:
-    """Return what is spilled, in words; "" for nothing, and where nobody knows."""
+    """Return the spills in words; "" if there are none, or if they are unknown."""
     counts = {
         "bytes stored": resources.spill_store_bytes,
         "bytes loaded": resources.spill_load_bytes,

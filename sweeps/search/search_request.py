@@ -1,4 +1,4 @@
-"""What a sweep of launches may say of its search: how the fastest variant is looked for.
+"""The search settings of a sweep of launches: how to find the fastest variant.
 
 Shape, and what contradicts the rest of the request; how it is done is for `variant_search.py`.
 """
@@ -13,7 +13,7 @@ from launch.request.request_part import RequestPart, read
 
 
 class SearchRequest(RequestPart):
-    """How the fastest variant of each problem size is found, on a GPU.
+    """The method of finding the fastest variant of each problem size on a GPU.
 
     Every variant is timed once. With `halving`, the faster ones are timed again with more repeats,
     round after round, until `finalists` are left; `exhaustive` takes these from the first round.

@@ -1,4 +1,4 @@
-"""How far ahead of another one variant is, by times that were taken in turn.
+"""The lead of one variant over another, from times taken in turn.
 
 A GPU's clock and heat change while a search goes on, so that times of different minutes compare two
 clocks. In each pass all finalists are timed one after the other: what changes slowly meets them
@@ -20,7 +20,7 @@ _STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.
 
 
 class Lead(Record):
-    """How much longer the second takes than the winner."""
+    """The extra time of the second relative to the winner."""
 
     over: int = Field(description="the index of the second fastest variant that may win")
     percent: float

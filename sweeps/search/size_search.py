@@ -1,6 +1,6 @@
 """The search among the variants of one problem size: what to run next, from what is known.
 
-Deterministic: a driver that takes over from another, and is told the same, asks for the same runs.
+Deterministic: a driver that takes over from another with the same results asks for the same runs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,7 +77,7 @@ class SizeSearch:
 
     @property
     def is_first_round_over(self) -> bool:
-        """Whether every variant was run once, if it is to be run at all."""
+        """True if every variant was run once, unless it shall not run at all."""
         return not (self._unbuilt or self._awaited)
 
     def release(self) -> None:
@@ -93,7 +93,7 @@ class SizeSearch:
     def ask_for_finals(self) -> None:
         """Ask for the finalists in turn, every other pass in the opposite order.
 
-        So a clock that falls or rises all the while favours nobody. A pass has the repeats of the
+        So a clock that keeps falling or rising favours no variant. A pass has the repeats of the
         second round: launches of one kernel differ by more than more repeats would tell of one.
         """
         finalists = [index for index in self.finalists or () if index not in self.pruned]

@@ -98,7 +98,7 @@ class VariantSearch:
         return self._budget_s is None and run.index not in self._of(run.index).pruned
 
     def end(self, budget_s: float) -> None:
-        """Begin nothing more: the budget has ended. What is under way may still be told."""
+        """Start nothing more: the budget has ended. Running work may still report."""
         self._budget_s = budget_s
 
     def status(self, index: int) -> VariantStatus:

@@ -137,7 +137,7 @@ def _last_time(contender: Contender) -> MeasuredTime:
 
 
 def _score(contender: Contender, passes: Sequence[int]) -> float:
-    """Return the middle of its times, by which leads are told, too: who leads is first."""
+    """Return the median of its times, which leads also use: the leader is first."""
     if passes:
         return middle(_medians(contender, passes))
     return _last_time(contender).median_us

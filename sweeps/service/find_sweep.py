@@ -34,7 +34,7 @@ class FoundSweep:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing more will happen."""
+        """True if the sweep has ended."""
         return self.end.state not in ("queued", "running")
 
 

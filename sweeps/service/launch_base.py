@@ -1,4 +1,4 @@
-"""What only the service can resolve of a sweep over launches: devices, seeds, uploads, references.
+"""Resolves the parts of launch sweeps that need the service: devices, seeds, uploads, references.
 
 It is found out for one variant of each kind, not for each variant: where launches of a target and a
 Triton run, and what each set of arguments starts with. Seeds are chosen once, so that all variants

@@ -26,7 +26,7 @@ _Made = TypeVar("_Made")
 
 
 class MeasuredWork:
-    """What one request makes in threads, and the CPU time that it took."""
+    """The work of one request in threads, and its CPU time."""
 
     def __init__(self, refused: "RefusedWork", caller: str) -> None:
         self.cpu_s = 0.0
@@ -54,7 +54,7 @@ class MeasuredWork:
 
 
 class RefusedWork:
-    """What each caller still owes; those not seen for longest are forgotten first."""
+    """The debts of callers; those not seen for longest are forgotten first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

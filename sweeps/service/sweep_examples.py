@@ -1,4 +1,4 @@
-"""What sweeps and their winners are answered with, as the API's documentation shows it."""
+"""Example answers for sweeps and their winners, for the API's documentation."""
 
 from typing import Any
 

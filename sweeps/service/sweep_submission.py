@@ -1,6 +1,6 @@
 """From the body of a sweep to its job: expanded, checked as far as the base goes, and queued.
 
-What is wrong with the request is told at once; what is wrong with one variant is its row, later.
+Errors of the request are reported immediately; errors of one variant are in its row later.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What is derived for the winners of a sweep: exports of their compilations, files of autotuners.
+"""Derivations for the winners of a sweep: exports of their compilations, files of autotuners.
 
 Each is a derivation like any other, made once and kept; here many are asked for at once.
 """
@@ -33,7 +33,7 @@ class CompiledWinner:
 
     @property
     def name(self) -> str:
-        """What tells it from the other winners, in a message."""
+        """The difference from the other winners, for messages."""
         size = self.winner.problem_size
         return f"{'the one size' if size is None else size} on {self.winner.target}"
 

@@ -1,4 +1,4 @@
-"""What a sweep measured of one winner and its rivals, as Triton's autotuner would have measured it.
+"""A sweep's measurements of one winner and its rivals, in the form of Triton's autotuner.
 
 Only variants that differ from the winner in nothing but constexprs and options are rivals of it
 there: another size, target, Triton or source is another call.

@@ -1,4 +1,4 @@
-"""How long a search compiled and measured, by the clock of its driver."""
+"""The time that a search spent compiling and measuring, by its driver's clock."""
 
 import time
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from sweeps.sweep_record import SearchEffort
 
 @dataclass(slots=True)
 class EffortClock:
-    """How long a search timed variants: `timed_ms` on GPUs, without what lies between runs."""
+    """The time of timing variants: `timed_ms` on GPUs, without the gaps between runs."""
 
     begun: float = field(default_factory=time.monotonic)
     compiled: float = field(default_factory=time.monotonic)

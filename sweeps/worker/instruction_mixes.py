@@ -1,4 +1,4 @@
-"""The instruction mixes of rows: derived from their compilations as for whoever asks for one."""
+"""The instruction mixes of rows: derived from their compilations as for any caller."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ INCLUDED = "instruction_mix"
 
 
 def is_wanted(run: SweepRun) -> bool:
-    """Whether the rows of this sweep have a mix."""
+    """Return True if the rows of this sweep have a mix."""
     return INCLUDED in run.job.include
 
 

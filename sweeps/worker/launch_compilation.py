@@ -1,6 +1,6 @@
-"""What a launch will compile and launch, found out before it is submitted.
+"""Finds the compilation of a launch before the launch is submitted.
 
-A signature that the launch infers from its arguments hangs on the kernel's source, which a child
+A signature that the launch infers from its arguments depends on the kernel's source, which a child
 cuts out of it; the rest is the same binding that the launch's own worker will do.
 """
 

@@ -69,7 +69,7 @@ class Measuring:
         self._launching: set[asyncio.Task[None]] = set()
         self.effort = EffortClock()
         self._replays = run.claim.attempt > 1 and run.is_over_budget
-        """Whether it only goes through what an attempt before it found out: no time is left."""
+        """True if it only repeats the findings of an earlier attempt: no time is left."""
         self._is_missing_some = False
 
     async def measure(self) -> list[Winner]:

@@ -1,7 +1,7 @@
 """One attempt at a sweep: what it submits, waits for and writes. Rows that are over stay.
 
 Jobs are submitted as the caller's, behind everybody's interactive work, and each is noted before,
-so that whoever cancels the sweep finds it. What the rows say is not known here.
+so that cancelling the sweep finds it. This module does not know the rows' meaning.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -42,7 +42,7 @@ class AttemptRevoked(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SweepStores:
-    """What sweeps are driven with."""
+    """The dependencies of a sweep's driver."""
 
     sweeps: Sweeps
     client: JobClient
@@ -76,7 +76,7 @@ class SweepRun:
     budget: Deadline | None = None
     """The end of its budget; None: it has none."""
     budget_ended: bool = False
-    """Whether a variant was left out for want of time."""
+    """True if a variant was skipped for lack of time."""
     _under_way: dict[str, JobOrder[Any]] = field(default_factory=dict)
 
     @property
@@ -94,17 +94,17 @@ class SweepRun:
 
     @property
     def is_refresh(self) -> bool:
-        """Whether the base asks for its compilations to be made again."""
+        """True if the base asks to compile again."""
         return self.job.plan.base.get("refresh") is True
 
     @property
     def budget_left_s(self) -> float | None:
-        """What is left of the budget, None where there is no end to it."""
+        """The rest of the budget, None if it is unlimited."""
         return None if self.budget is None else self.budget.left_s
 
     @property
     def is_over_budget(self) -> bool:
-        """Whether nothing new is to be begun."""
+        """True if nothing new may start."""
         return self.budget_left_s == 0
 
     def toolchain_of(self, triton: str | None) -> Toolchain:

@@ -1,4 +1,4 @@
-"""What goes on at once in a sweep: begun where there is room for it, and awaited together."""
+"""Concurrent work of a sweep: started when there is room for it, and awaited together."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
