@@ -101,7 +101,7 @@ def test_several_sources_import_each_other(http: httpx.Client) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_its_words(
+def test_what_is_wrong_is_reported_in_its_words(
     http: httpx.Client, name: str, content: str, status: EvaluationStatus
 ) -> None:
     traces = evaluated(http, solution(name, content))

@@ -62,7 +62,7 @@ def test_every_repeat_is_checked_where_inputs_are_the_same(launch, fresh):
     assert timing["differing_repeats"] == 0
 
 
-def test_a_time_is_told_as_a_share_of_what_the_device_does(launch):
+def test_a_time_is_reported_as_a_share_of_what_the_device_does(launch):
     moved = 3 * 4 << 24
     launched = launch(1 << 24, timing={"bytes": moved, "flops": 1 << 24})
 

@@ -106,7 +106,7 @@ def test_outputs_come_in_logical_order(launch):
     assert np.array_equal(found, np.arange(6, dtype=np.float32).reshape(2, 3) + 1)
 
 
-def test_an_input_that_is_written_is_told(launch):
+def test_an_input_that_is_written_is_reported(launch):
     bound = Bound().buffer("x_ptr", "fp32", [4], ARANGE).buffer("output_ptr", "fp32", [1],
                                                                 output=True)  # fmt: skip
 

@@ -88,7 +88,7 @@ def test_an_input_that_a_kernel_changes_is_sent(launcher):
     assert np.array_equal(floats(outcome, "input:0:0"), floats(outcome, "0:0") + 1)
 
 
-def test_what_nobody_wrote_is_told(launcher):
+def test_what_nobody_wrote_is_reported(launcher):
     outcome = launcher.run(program(lambda tape, _: [tape.empty([100])], [[4]]))
 
     assert outcome.ending is LaunchEnding.OK, outcome
@@ -191,7 +191,7 @@ def test_nothing_of_a_program_is_left_for_the_next(launcher):
         ("matmul_too_much_shared", {"K": 64}, {"K": "i32"}, "does_not_fit"),
     ],
 )
-def test_a_fault_is_told_with_its_op(launcher, build, args, scalars, kind):
+def test_a_fault_is_reported_with_its_op(launcher, build, args, scalars, kind):
     names = ("a_ptr", "b_ptr", "c_ptr") if build.startswith("matmul") else ("output_ptr",)
 
     def call(tape, inputs):
@@ -208,7 +208,7 @@ def test_a_fault_is_told_with_its_op(launcher, build, args, scalars, kind):
     assert outcome.clean is (kind == "does_not_fit")
 
 
-def test_an_index_out_of_range_of_an_op_is_told(launcher):
+def test_an_index_out_of_range_of_an_op_is_reported(launcher):
     def call(tape, inputs):
         index = tape.full([2], 99, "i64")
         return [tape.made("index_select.default", [2], t(inputs[0]), 0, t(index))]

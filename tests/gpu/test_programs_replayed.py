@@ -96,7 +96,7 @@ def test_what_nobody_wrote_does_not_match(run):
     assert answer["outputs"]["0"]["comparison"]["mismatched"] == 300 * 70 - 512
 
 
-def test_an_illegal_access_is_told_at_its_launch_and_the_next_program_passes(run):
+def test_an_illegal_access_is_reported_at_its_launch_and_the_next_program_passes(run):
     launching = "output = torch.empty_like(x)\nfar_kernel[(1,)](x, output)\nreturn output"
     source = program(launching, kernels=FAR)
     answer = run(source, DOUBLED)
@@ -114,7 +114,7 @@ def test_a_kernel_without_an_end_is_a_timeout_and_the_next_program_passes(run):
     assert run(RIGHT, DOUBLED)["verdict"] == "passed"
 
 
-def test_an_index_out_of_range_in_torch_is_told_and_the_next_program_passes(run):
+def test_an_index_out_of_range_in_torch_is_reported_and_the_next_program_passes(run):
     at = "torch.full((4,), 300 * 70, device=x.device)"
     answer = run(program(f"return scaled(x.flatten()[{at}], 2.0)"), DOUBLED)
 
@@ -122,7 +122,7 @@ def test_an_index_out_of_range_in_torch_is_told_and_the_next_program_passes(run)
     assert run(RIGHT, DOUBLED)["verdict"] == "passed"
 
 
-def test_more_memory_than_the_gpu_has_is_told_at_its_line(run):
+def test_more_memory_than_the_gpu_has_is_reported_at_its_line(run):
     source = program("return scaled(x, 2.0) + torch.zeros(1 << 38, device='cuda').sum()")
     answer = run(source, DOUBLED)
 

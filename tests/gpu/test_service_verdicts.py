@@ -179,7 +179,7 @@ def test_the_device_says_what_can_be_asked_of_it(http):
     assert device["profile"] is True
 
 
-def test_the_walls_of_the_launcher_are_told(http):
+def test_the_walls_of_the_launcher_are_reported(http):
     reports = http.get("/v1/system").json()["sandbox"]
     (launcher,) = [one for one in reports.values() if one.get("level") == "launcher"]
 

@@ -100,7 +100,7 @@ def test_the_budget_is_kept(launch, figure):
     assert 0 < outcome.result["timing"]["repeats"] < 1_000_000
 
 
-def test_the_clock_is_told_where_nvml_is(launch, figure):
+def test_the_clock_is_reported_where_nvml_is(launch, figure):
     timing = timed(launch(vector_add(timing=TimingOrder()), after=False))
 
     figure(f"{timing['clock_mhz']} MHz, throttled {timing['throttled']}")
@@ -138,7 +138,7 @@ def test_many_batches_tell_the_same_as_one(launch, figure):
     assert abs(few["median_us"] - many["median_us"]) < 0.08 * many["median_us"]
 
 
-def test_an_input_that_later_runs_find_changed_is_told(launch):
+def test_an_input_that_later_runs_find_changed_is_reported(launch):
     bound = Bound().buffer("x_ptr", "fp32", [1000], {"kind": "ones"})
     bound.scalar("n_elements", 1000, "i32")
 

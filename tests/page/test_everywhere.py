@@ -48,7 +48,7 @@ def test_nothing_stands_in_the_way_of_those_who_hear_or_cannot_see_well(
     assert violations(page) == []
 
 
-def test_errors_are_told_accessibly(visit: Visit) -> None:
+def test_errors_are_reported_accessibly(visit: Visit) -> None:
     page = visit(color_scheme="dark")
     page.locator(SOURCE).focus()
     page.keyboard.press("Control+End")

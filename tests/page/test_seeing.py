@@ -53,7 +53,7 @@ def test_a_launch_is_stepped_through_with_buttons_and_keys(visit: Visit) -> None
     expect(see.get_by_role("listitem").filter(has_text="mask = i1[32] true true")).to_be_visible()
 
 
-def test_values_are_told_under_the_pointer_and_by_keyboard(visit: Visit) -> None:
+def test_values_are_reported_under_the_pointer_and_by_keyboard(visit: Visit) -> None:
     page = visit()
     see = small_vector_add(page)
     see.get_by_label("Step", exact=True).fill("3")

@@ -76,7 +76,7 @@ def test_two_versions_are_compared(page: Page, version: str) -> None:
     expect(shown.locator(".diff-removed, .diff-added").first).to_be_attached()
 
 
-def test_versions_of_the_library_and_of_ptxas_are_told(page: Page, version: str) -> None:
+def test_versions_of_the_library_and_of_ptxas_are_reported(page: Page, version: str) -> None:
     resources = pane(page, "Resources")
     expect(resources).to_contain_text(re.compile(r"Triton\d+\.\d+\.\d+"))
     before = resources.inner_text()

@@ -42,7 +42,7 @@ def test_a_number_is_passed_as_the_type_that_its_kernel_takes(gpu: Gpu) -> None:
     assert seen[0] == np.float64(3).tobytes()
 
 
-def test_what_no_kernel_wrote_is_told_and_what_looks_like_it_is_not(gpu: Gpu) -> None:
+def test_what_no_kernel_wrote_is_reported_and_what_looks_like_it_is_not(gpu: Gpu) -> None:
     def half(pointers: Any) -> None:
         words = floats(pointer(pointers, 0)).view(np.uint32)
         words[:16] = 0xFFFFFFFF  # the poison of the first call
@@ -85,7 +85,7 @@ def test_an_input_that_was_changed_in_place_is_sent(gpu: Gpu) -> None:
     assert "output:input:0:1" not in gpu.sent
 
 
-def test_two_replays_that_differ_are_told(gpu: Gpu) -> None:
+def test_two_replays_that_differ_are_reported(gpu: Gpu) -> None:
     runs = iter(range(100))
     gpu.kernel("scale", lambda pointers: floats(pointer(pointers, 1)).fill(next(runs)))
 
@@ -128,7 +128,7 @@ def test_a_program_that_goes_wrong_is_not_timed(gpu: Gpu) -> None:
 
 
 @pytest.mark.parametrize("counts", [True, False])
-def test_a_variable_of_a_kernels_module_is_told_and_whether_it_changed(
+def test_a_variable_of_a_kernels_module_is_reported_and_whether_it_changed(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch, counts: bool
 ) -> None:
     runs = ctypes.c_uint32(0)
@@ -150,7 +150,7 @@ def test_a_variable_of_a_kernels_module_is_told_and_whether_it_changed(
     assert result["module_state"]["scale"]["variables"] == [reported]
 
 
-def test_a_module_that_cannot_be_read_is_told(gpu: Gpu) -> None:
+def test_a_module_that_cannot_be_read_is_reported(gpu: Gpu) -> None:
     gpu.kernel("scale", scale)
 
     result = gpu.run(program(scaling(), [[COUNT]]))

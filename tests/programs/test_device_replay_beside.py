@@ -52,7 +52,7 @@ def test_a_program_beside_its_reference_is_compared_where_it_is(gpu: Gpu) -> Non
     assert gpu.sent == {}
 
 
-def test_a_program_that_is_wrong_beside_its_reference_is_told(gpu: Gpu) -> None:
+def test_a_program_that_is_wrong_beside_its_reference_is_reported(gpu: Gpu) -> None:
     gpu.kernel("scale", scale)  # by three
 
     result = gpu.run(beside(program(scaling(), [[COUNT]]), program(doubling, [[COUNT]])))
@@ -118,7 +118,7 @@ def test_what_a_program_beside_its_reference_left_unwritten_is_no_match(gpu: Gpu
     assert not comparison["matches"]
 
 
-def test_a_fault_of_the_reference_is_told_as_its_own(gpu: Gpu) -> None:
+def test_a_fault_of_the_reference_is_reported_as_its_own(gpu: Gpu) -> None:
     from programs.gpu.op_fault import OpFault
 
     def illegal(_: Any) -> None:
@@ -133,7 +133,7 @@ def test_a_fault_of_the_reference_is_told_as_its_own(gpu: Gpu) -> None:
     assert COMPARE not in gpu.stages
 
 
-def test_a_fault_of_a_program_is_told_before_its_reference_begins(gpu: Gpu) -> None:
+def test_a_fault_of_a_program_is_reported_before_its_reference_begins(gpu: Gpu) -> None:
     from programs.gpu.op_fault import OpFault
 
     def illegal(_: Any) -> None:

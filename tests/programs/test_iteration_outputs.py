@@ -125,7 +125,7 @@ def test_no_more_is_held_of_a_batch_than_is_sent_of_it() -> None:
     assert holds[-1] == 3
 
 
-def test_the_bytes_of_a_single_element_are_told_whatever_its_stride() -> None:
+def test_the_bytes_of_a_single_element_are_reported_whatever_its_stride() -> None:
     column = torch.arange(6, dtype=torch.int32)[1::3][:1]
 
     assert iteration_outputs.octets_of(column).tolist() == [1, 0, 0, 0]

@@ -83,7 +83,7 @@ def test_only_ops_that_give_a_device_something_to_do_are_entries() -> None:
     ]
 
 
-def test_repeats_that_are_sent_are_those_that_are_told() -> None:
+def test_repeats_that_are_sent_are_those_that_are_reported() -> None:
     recording = recorded(rows, doubled_and_added)
     found = time_program(prepared(recording.tape, CPU))
 
@@ -301,7 +301,7 @@ def test_ops_are_not_timed_and_repeats_not_sent_where_nobody_asks_for_it() -> No
     assert result["timing"]["repeats"] == 8
 
 
-def test_samples_are_told_where_they_are_asked_for() -> None:
+def test_samples_are_reported_where_they_are_asked_for() -> None:
     program = prepared(recorded(rows, doubled_and_added).tape, CPU)
     order = replace(QUICK, samples=True)
 

@@ -51,7 +51,7 @@ def test_without_a_reference_nothing_is_compared(programs: httpx.Client) -> None
     assert program["outputs"]["0"]["summary"]["mean"] == 2.0
 
 
-def test_inputs_that_hide_a_kept_result_are_told(programs: httpx.Client) -> None:
+def test_inputs_that_hide_a_kept_result_are_reported(programs: httpx.Client) -> None:
     equal = evaluate(programs, SOURCE, REFERENCE, inputs=ONES)
     drawn = evaluate(programs, SOURCE, REFERENCE)
     assert (equal["verdict"], drawn["verdict"]) == ("passed", "passed"), equal
@@ -190,7 +190,7 @@ def test_a_program_that_never_ends_is_ended(programs: httpx.Client) -> None:
     assert program["problem"]["slug"] == "record_timeout", program
 
 
-def test_what_becomes_of_a_program_is_told_as_it_happens(programs: httpx.Client) -> None:
+def test_what_becomes_of_a_program_is_reported_as_it_happens(programs: httpx.Client) -> None:
     program = evaluate(programs, SOURCE, REFERENCE)
     reported = programs.get(program["url"] + "/events").text
     kinds = [

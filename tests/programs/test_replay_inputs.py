@@ -83,7 +83,7 @@ def test_inputs_in_other_strides_are_copied_into_those_that_were_recorded() -> N
     assert same_bits(found.outputs(0), [one.contiguous() for one in reference.outputs[0]])
 
 
-def test_running_statistics_that_a_call_is_given_are_told_as_it_leaves_them() -> None:
+def test_running_statistics_that_a_call_is_given_are_reported_as_it_leaves_them() -> None:
     """torch's schema of `native_batch_norm` does not say that it writes them."""
     mean, variance = torch.zeros(8), torch.ones(8)
 

@@ -140,7 +140,7 @@ def test_what_follows_a_wrong_access_is_not_run(program: LaunchingProgram) -> No
     assert program.replayed([z]).sent == {}
 
 
-def test_elements_that_no_kernel_wrote_are_told(program: LaunchingProgram) -> None:
+def test_elements_that_no_kernel_wrote_are_reported(program: LaunchingProgram) -> None:
     with program:
         x, z = torch.ones(64), torch.empty(64)
     program.launch(2, x, z, 60)

@@ -46,7 +46,9 @@ def of_blocks(*blocks: int) -> str:
     return "[" + ", ".join(f"triton.Config({{'BLOCK': {block}}})" for block in blocks) + "]"
 
 
-def test_first_and_last_configuration_run_and_the_others_are_told(programs: httpx.Client) -> None:
+def test_first_and_last_configuration_run_and_the_others_are_reported(
+    programs: httpx.Client,
+) -> None:
     program = evaluate(programs, tuned(of_blocks(32, 64, 128)), REFERENCE)
     assert program["verdict"] == "passed", program
     [warning] = program["warnings"]

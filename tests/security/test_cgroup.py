@@ -79,7 +79,7 @@ async def test_the_report_says_how_much_there_is(bounded, group):
     assert report["self_test"]["failed"] == []
 
 
-async def test_a_zygote_that_is_not_in_its_group_is_told(bounded, group, monkeypatch):
+async def test_a_zygote_that_is_not_in_its_group_is_reported(bounded, group, monkeypatch):
     monkeypatch.setattr(type(group), "holds", lambda *_: False)
     report = await self_test(bounded, group)
     assert report.failed == (f"the zygote is not in {group.folders[0]}",)

@@ -53,7 +53,7 @@ def test_the_finding_or_the_difference_that_the_verdict_is_about(
     assert verdict_reason(judged) == reason
 
 
-def test_of_cases_the_first_with_the_verdict_is_told() -> None:
+def test_of_cases_the_first_with_the_verdict_is_reported() -> None:
     cases = [
         CaseResult(index=0, name=None, verdict=Verdict.PASSED),
         CaseResult(index=1, name="large", verdict=Verdict.MISMATCH, outputs={"y": WRONG}),

@@ -52,7 +52,7 @@ def test_conditions_know_what_options_are_by_default(condition: str, kept: list[
     assert [target for (target,) in rows(found)] == kept
 
 
-def test_a_name_that_there_is_not_is_told_beside_those_that_were_said() -> None:
+def test_a_name_that_there_is_not_is_reported_beside_those_that_were_said() -> None:
     space = read_space({"target": ["cuda:90"]}, "compilations", 10_000)
 
     with pytest.raises(RequestRejected) as caught:

@@ -87,7 +87,7 @@ def add_one(x, y, M, N, B: tl.constexpr):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_block_pointers_are_told_in_numpy(client: httpx.Client, version: str) -> None:
+def test_block_pointers_are_reported_in_numpy(client: httpx.Client, version: str) -> None:
     signature = {"x": "*fp32", "y": "*fp32", "M": "i32", "N": "i32"}
     body = {"source": BLOCK_POINTERS, "signature": signature, "constexprs": {"B": 16}}
     made = compile_with(client, version, body | {"target": "cuda:90"})

@@ -87,7 +87,7 @@ def test_a_tensor_has_its_own_type(client: httpx.Client, dtype: str) -> None:
         ("torch.compile(torch.sin)(x_ptr)", "Error"),
     ],
 )
-def test_what_is_wrong_is_told(client: httpx.Client, code: str, said: str) -> None:
+def test_what_is_wrong_is_reported(client: httpx.Client, code: str, said: str) -> None:
     answer = launched(client, adding(code))
 
     assert answer["verdict"] == "invalid_reference"

@@ -100,7 +100,7 @@ def test_no_stage_shows_where_triton_is_installed(children: Children) -> None:
         assert b"site-packages" not in data, stage
 
 
-def test_defaults_that_were_filled_in_are_told(children: Children) -> None:
+def test_defaults_that_were_filled_in_are_reported(children: Children) -> None:
     compiled = compile_kernel(
         children, read(KERNELS / "good" / "constexpr_globals.py"), stop_after="ttir"
     )

@@ -225,7 +225,7 @@ def test_the_request_is_kept_with_its_options_resolved(post: Post, http: httpx.C
     assert post(kept).json()["key"] == made["key"]
 
 
-def test_what_is_printed_while_compiling_is_told_and_replayed_on_a_hit(post: Post) -> None:
+def test_what_is_printed_while_compiling_is_reported_and_replayed_on_a_hit(post: Post) -> None:
     body = bodies.running("print('block size chosen: 64')")
     made, again = post(body).json(), post(body).json()
 

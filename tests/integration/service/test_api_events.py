@@ -62,7 +62,7 @@ def test_events_are_taken_up_behind_the_last_one_seen(post: Post, http: httpx.Cl
     assert rest == events[4:]
 
 
-def test_events_that_are_no_longer_kept_are_told_by_their_end(
+def test_events_that_are_no_longer_kept_are_reported_by_their_end(
     system: Deployment, post: Post, http: httpx.Client
 ) -> None:
     made = post(bodies.vector_add("forgotten events")).json()

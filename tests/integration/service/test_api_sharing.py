@@ -224,7 +224,7 @@ def test_a_module_of_files_is_imported(post: Post) -> None:
     assert other["artifacts"]["ttir"]["digest"] != made["artifacts"]["ttir"]["digest"]
 
 
-def test_what_can_be_compiled_for_is_told(http: httpx.Client) -> None:
+def test_what_can_be_compiled_for_is_reported(http: httpx.Client) -> None:
     reported = http.get("/v1/targets").json()
 
     (toolchain,) = reported["toolchains"]

@@ -133,7 +133,7 @@ def test_json_says_what_the_cache_did_for_the_first_request(
     assert (first["cache"], again["cache"]) == ("miss", "hit")
 
 
-def test_all_that_is_missing_is_told_at_once_as_flags_to_add(system: Deployment, folder: Path):
+def test_all_that_is_missing_is_reported_at_once_as_flags_to_add(system: Deployment, folder: Path):
     done = run(system, "compile", "relu.py", "--target", "cuda:90", "--like", "n=4", folder=folder)
 
     assert done.returncode == 1
@@ -217,7 +217,7 @@ def test_the_version_is_that_of_client_and_service(system: Deployment):
         (["get", "nothing"], "404 not_found: you have no launch, program or sweep nothing"),
     ],
 )
-def test_what_is_wrong_is_told_in_the_words_of_the_command(
+def test_what_is_wrong_is_reported_in_the_words_of_the_command(
     system: Deployment,
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -77,7 +77,7 @@ def test_of_several_configurations_one_is_to_be_chosen() -> None:
         tritonc.launch_request(jit_kernels.tuned, arguments=[np.zeros(4)], grid=(1,))
 
 
-def test_more_arguments_than_parameters_are_told() -> None:
+def test_more_arguments_than_parameters_are_reported() -> None:
     with pytest.raises(TypeError, match="tuned takes 2 arguments, not 3"):
         tritonc.launch_request(jit_kernels.tuned, arguments=[1, 2, 3], grid=(1,))
 

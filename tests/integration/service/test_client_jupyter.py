@@ -98,7 +98,7 @@ def test_a_launch_has_its_verdict_and_trace(shell: InteractiveShell) -> None:
     assert html.tags.count("tr") == 4  # the head, two loads, a store
 
 
-def test_a_fault_is_told_at_its_line(shell: InteractiveShell) -> None:
+def test_a_fault_is_reported_at_its_line(shell: InteractiveShell) -> None:
     unmasked = VECTOR_ADD.replace("offsets < n_elements", "offsets < n_elements + 9")
 
     shown = shell.run_cell_magic("tritonc", LAUNCH, unmasked)
@@ -137,13 +137,13 @@ def test_no_text_of_the_cell_is_markup(shell: InteractiveShell) -> None:
         ("launch other.py --grid 1", "the cell is the source"),
     ],
 )
-def test_wrong_words_are_told_and_nothing_is_raised(
+def test_wrong_words_are_reported_and_nothing_is_raised(
     shell: InteractiveShell, line: str, message: str
 ) -> None:
     assert message in repr(shell.run_cell_magic("tritonc", line, VECTOR_ADD))
 
 
-def test_a_service_that_is_not_there_is_told(
+def test_a_service_that_is_not_there_is_reported(
     shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRITOND_URL", "http://127.0.0.1:9")

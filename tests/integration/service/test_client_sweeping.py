@@ -123,7 +123,7 @@ def test_all_that_compiled_is_a_bundle_to_install(system: Deployment, tmp_path: 
     assert "404 no_winner: A sweep over compilations measures no times" in won.stderr
 
 
-def test_what_is_wrong_with_a_space_is_told_at_its_flag(system: Deployment):
+def test_what_is_wrong_with_a_space_is_reported_at_its_flag(system: Deployment):
     words = [*SUM_LIKE, "n_elements=4096", "--target", "cuda:90"]
     axis = run(system, "sweep", VECTOR_ADD, *words, "--space", "blocks.N=1")
     where = run(system, "sweep", VECTOR_ADD, *words, "--space", "BLOCK_SIZE=1", "--where", "N > 2")

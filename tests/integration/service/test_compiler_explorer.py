@@ -226,7 +226,7 @@ def test_what_nobody_says_is_asked_for(http: httpx.Client, compiler: str) -> Non
         (f"{FLAGS} --constexpr 'A=\"\\ud800\"'", "JSON"),
     ],
 )
-def test_wrong_arguments_are_told_on_stderr(
+def test_wrong_arguments_are_reported_on_stderr(
     http: httpx.Client, compiler: str, flags: str, message: str
 ) -> None:
     body = plug_in_body(VECTOR_ADD, flags, compiler)

@@ -40,7 +40,7 @@ def inspect(http: httpx.Client, source: str, **fields: Any) -> httpx.Response:
     return http.post("/v1/inspect", params={"wait": 60}, json={"source": source, **fields})
 
 
-def test_parameters_configurations_heuristics_and_calls_are_told(http: httpx.Client) -> None:
+def test_parameters_configurations_heuristics_and_calls_are_reported(http: httpx.Client) -> None:
     answer = inspect(http, AUTOTUNED)
 
     assert answer.status_code == 200

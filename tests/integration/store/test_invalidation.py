@@ -37,7 +37,7 @@ async def test_an_invalidation_is_heard(redis, heard):
     assert heard.invalidations.generation > before
 
 
-async def test_a_lost_subscription_is_told_and_made_again(redis, heard):
+async def test_a_lost_subscription_is_reported_and_made_again(redis, heard):
     before = heard.invalidations.generation
     await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
 

@@ -24,7 +24,7 @@ async def following(redis, blocking, events):
     await asyncio.wait([task])
 
 
-async def test_the_life_of_a_job_is_told(events, submit, worker):
+async def test_the_life_of_a_job_is_reported(events, submit, worker):
     await submit("vector-add")
     claim = await worker().claim([LANE])
     assert await events.append("vector-add", claim.token, "stage", {"stage": "ttir", "ms": 1.9})

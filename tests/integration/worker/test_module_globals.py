@@ -109,7 +109,7 @@ def test_what_blackwell_reserves_for_a_block_is_no_global(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("found", [HEAP], indirect=True)
-def test_the_devices_heap_is_told(found: ModuleGlobals) -> None:
+def test_the_devices_heap_is_reported(found: ModuleGlobals) -> None:
     assert found.uses_heap
 
 

@@ -36,7 +36,7 @@ def call(value):
 REFERENCE = Replayed(calls=[call(1.0), call(2.0)])
 
 
-async def test_repeats_that_match_are_told(pool):
+async def test_repeats_that_match_are_reported(pool):
     sent = [TimedCall(3, 0, call(1.0)), TimedCall(9, 1, call(2.0))]
     found = await compare_iterations(pool, sent, REFERENCE, OutputTolerances())
 

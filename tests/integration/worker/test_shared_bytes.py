@@ -96,7 +96,7 @@ async def test_its_child_is_not_kept_nor_held(pool, monkeypatch):
         assert session._held._child is None
 
 
-async def test_a_child_that_dies_of_it_is_told_as_ever(pool):
+async def test_a_child_that_dies_of_it_is_reported_as_ever(pool):
     with SharedBytes([b"text"]) as body:
         died = await run(pool, "die", body)
         again = await run(pool, "look", body)

@@ -24,7 +24,9 @@ async def until_ready(http, status):
 
 
 @pytest.mark.parametrize("refusal", ["busy", "full disk", "password", "full memory"])
-async def test_a_refusal_is_told_and_outlived(machine, service, worker, operator, http, refusal):
+async def test_a_refusal_is_reported_and_outlived(
+    machine, service, worker, operator, http, refusal
+):
     await until_ready(http, 200)
     async with REFUSALS[refusal](machine.store, operator):
         unready = await until_ready(http, 503)

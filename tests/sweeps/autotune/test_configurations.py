@@ -44,7 +44,7 @@ def test_a_kernel_without_autotuner_is_named() -> None:
     )
 
 
-def test_what_an_autotuner_does_beside_is_told() -> None:
+def test_what_an_autotuner_does_beside_is_reported() -> None:
     found = configurations(
         reading(
             configs=[config({"BM": 64}, sets_aside=["pre_hook"]), config({"BM": 32})],

@@ -12,7 +12,7 @@ def resources(**taken):
     return Resources(**NOTHING | taken)
 
 
-def test_spills_are_told_in_bytes():
+def test_spills_are_reported_in_bytes():
     pruned = unfit(
         resources(spill_store_bytes=8, spill_load_bytes=16, fits=True), run_spilling=False
     )
@@ -21,7 +21,7 @@ def test_spills_are_told_in_bytes():
     assert pruned.detail == "it spills 8 bytes stored, 16 bytes loaded"
 
 
-def test_spills_of_amd_are_told_in_registers():
+def test_spills_of_amd_are_reported_in_registers():
     pruned = unfit(resources(backend="hip", vgpr_spills=3, sgpr_spills=0), run_spilling=False)
 
     assert pruned.detail == "it spills 3 vector registers"

@@ -51,5 +51,5 @@ def test_nonsense_is_refused_at_its_pointer(raw, at):
     assert list(errors(raw)) == [at]
 
 
-def test_a_slip_of_the_fingers_is_told():
+def test_a_slip_of_the_fingers_is_reported():
     assert "Did you mean `repeats`?" in errors({"repeat": 3})["/search/repeat"]

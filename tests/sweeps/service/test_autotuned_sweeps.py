@@ -219,7 +219,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, str]] = {
 
 
 @pytest.mark.parametrize(("base", "space", "pointer", "why"), REFUSED.values(), ids=REFUSED)
-def test_what_is_wrong_is_told_at_its_pointer(
+def test_what_is_wrong_is_reported_at_its_pointer(
     http: httpx.Client, base: dict[str, Any], space: Any, pointer: str, why: str
 ) -> None:
     answer = sweep(http, base, space)

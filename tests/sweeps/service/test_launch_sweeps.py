@@ -93,7 +93,7 @@ def test_rows_of_a_launch_for_a_target_say_what_its_kernel_takes(http: httpx.Cli
         assert row["instruction_mix"]["total"] > 0
 
 
-def test_what_does_not_compile_is_told_by_the_launch(http: httpx.Client) -> None:
+def test_what_does_not_compile_is_reported_by_the_launch(http: httpx.Client) -> None:
     space = {"constexprs.BLOCK": [100], "target": ["cuda:90"]}
 
     [row] = post_sweep(http, base=BASE, space=space).json()["rows"]

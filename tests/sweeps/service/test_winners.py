@@ -229,7 +229,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("form", "query", "status", "why"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_with_the_question_is_told(
+def test_what_is_wrong_with_the_question_is_reported(
     gpu: httpx.Client,
     searched: dict[str, Any],
     form: str,

@@ -16,7 +16,7 @@ def test_rivals_are_the_timed_variants_of_the_same_size() -> None:
     assert others == [(16, 4), (32, 4)]  # not those of the small size, nor what was not timed
 
 
-def test_arguments_are_told_as_a_call_passes_them() -> None:
+def test_arguments_are_reported_as_a_call_passes_them() -> None:
     found = tuned_results(plan(), rows([9.0] * 8), winner(7))
 
     assert found.arguments == {"M": 4096, "eps": 0.5, "ACT": "relu", "BM": 32, "EVEN": True}

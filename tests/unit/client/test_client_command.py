@@ -84,7 +84,7 @@ def test_emit_writes_text_and_binaries_beside_each_other(tritond: FakeTritond, k
     assert Path("k.bin").read_bytes() == b"\x7fELF"
 
 
-def test_emit_to_a_folder_that_is_not_there_is_told_before_anything_is_compiled(
+def test_emit_to_a_folder_that_is_not_there_is_reported_before_anything_is_compiled(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):
     assert run(tritond, "compile", kernel, "--target", "cuda:90", "--emit", "ptx=no/k.ptx") == 2

@@ -206,7 +206,7 @@ def test_two_request_files(kernel: str, tritond: FakeTritond) -> None:
     assert tritond.sent(1)["target"] == "cuda:80"
 
 
-def test_what_did_not_compile_is_told_and_compared(
+def test_what_did_not_compile_is_reported_and_compared(
     kernel: str, tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tritond.will_answer(failure())
@@ -228,7 +228,7 @@ def test_what_did_not_compile_is_told_and_compared(
         (("bad.json", "add.py", "--target", "cuda:90"), "bad.json"),
     ],
 )
-def test_what_cannot_be_compared_is_told(
+def test_what_cannot_be_compared_is_reported(
     kernel: str,
     tritond: FakeTritond,
     capsys: pytest.CaptureFixture[str],

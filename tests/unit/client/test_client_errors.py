@@ -113,7 +113,7 @@ def refused() -> httpx.ConnectError:
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"]
 )
-def test_that_nobody_listens_on_this_machine_is_told_at_once(
+def test_that_nobody_listens_on_this_machine_is_reported_at_once(
     tritond: FakeTritond, pauses: list[float], url: str
 ):
     tritond.answers.append(refused())
@@ -190,7 +190,7 @@ def test_a_redirect_is_not_followed_with_the_api_key(client: Client, tritond: Fa
     assert len(tritond.requests) == 1
 
 
-def test_an_error_page_of_a_proxy_is_told_by_its_status(client: Client, tritond: FakeTritond):
+def test_an_error_page_of_a_proxy_is_reported_by_its_status(client: Client, tritond: FakeTritond):
     tritond.will_send(b"<html>", status=403, content_type="text/html")
 
     with pytest.raises(ProblemError, match="403 Forbidden") as refused:

@@ -25,7 +25,7 @@ class BrokenOff(httpx.SyncByteStream):
         raise httpx.RemoteProtocolError("peer closed connection")
 
 
-def test_events_are_told_until_the_last_one(client: Client, tritond: FakeTritond):
+def test_events_are_reported_until_the_last_one(client: Client, tritond: FakeTritond):
     tritond.will_send(QUEUED + b": still here\n\n" + STARTED + FINISHED)
 
     events = list(client.launches.events("ab12"))
@@ -95,13 +95,13 @@ def decoded(*pieces: str) -> list[Event]:
     return [event for piece in pieces for event in decoder.feed(piece)]
 
 
-def test_an_event_that_is_no_json_is_told_as_text():
+def test_an_event_that_is_no_json_is_reported_as_text():
     (event,) = decoded("event: note\ndata: hello\n\n")
 
     assert event.data == {"text": "hello"}
 
 
-def test_json_too_deep_to_read_is_told_as_text():
+def test_json_too_deep_to_read_is_reported_as_text():
     (event,) = decoded("event: note\ndata: " + 100_000 * "[" + "\n\n")
 
     assert list(event.data) == ["text"]

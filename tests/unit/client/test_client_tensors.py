@@ -78,13 +78,13 @@ def test_bf16_travels_as_its_bits(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("address", "align_bytes"), [(4096, None), (4100, 4), (4104, 8)])
-def test_an_address_that_is_no_multiple_of_16_is_told(address: int, align_bytes: int | None):
+def test_an_address_that_is_no_multiple_of_16_is_reported(address: int, align_bytes: int | None):
     upload = tritonc.array(FakeTensor(np.zeros(4, np.float32), address=address))
 
     assert upload.align_bytes == align_bytes
 
 
-def test_strides_of_a_transposed_tensor_and_array_are_told():
+def test_strides_of_a_transposed_tensor_and_array_are_reported():
     x = np.zeros((3, 4), np.float32)
 
     assert tritonc.array(FakeTensor(x.T)).described()["strides"] == [1, 4]

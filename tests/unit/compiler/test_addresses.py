@@ -7,7 +7,7 @@ import pytest
 from compiler.diagnostic import Failure, diagnostic, without_addresses
 
 
-def test_an_object_is_told_without_its_address() -> None:
+def test_an_object_is_reported_without_its_address() -> None:
     assert without_addresses(f"cannot use {object()!r}") == "cannot use <object object>"
 
 

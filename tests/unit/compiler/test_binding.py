@@ -104,7 +104,7 @@ def test_a_given_value_takes_the_place_of_a_default():
     assert binding.parameters[3].value is False
 
 
-def test_a_default_that_is_an_expression_is_told_by_the_front_end():
+def test_a_default_that_is_an_expression_is_reported_by_the_front_end():
     facts = [fact("BLOCK_SIZE", constexpr=True, default={"expression": "2 * N"})]
     binding = bound(None, facts=facts)
 
@@ -200,7 +200,7 @@ def test_a_type_for_a_constexpr_is_refused():
     )
 
 
-def test_all_that_is_missing_is_told_at_once():
+def test_all_that_is_missing_is_reported_at_once():
     failed = refused(None)
 
     assert (failed.slug, failed.parameter) == ("missing_constexpr", "x_ptr")
@@ -208,7 +208,7 @@ def test_all_that_is_missing_is_told_at_once():
     assert all(f"`{item.parameter}`" in str(failed) for item in failed.misfits)
 
 
-def test_all_names_that_are_no_parameters_are_told_at_once():
+def test_all_names_that_are_no_parameters_are_reported_at_once():
     failed = refused({"x_prt": "*fp32", "n_elements": "i32"}, {"BLOK_SIZE": 16})
 
     assert failed.slug == "extra_argument"

@@ -58,7 +58,7 @@ def test_what_is_set_after_the_autotuner_has_looked_is_not_in_the_key() -> None:
     assert made.key == [{"int": "1"}, {"int": "7"}]
 
 
-def test_slower_configurations_are_told_and_others_are_not() -> None:
+def test_slower_configurations_are_reported_and_others_are_not() -> None:
     others = [
         variant(10, BM=128),
         variant(8, BM=32),  # of a round with few repeats, or it may not win

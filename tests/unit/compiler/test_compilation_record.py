@@ -45,7 +45,7 @@ def test_a_new_compilation_has_every_field_of_an_answer():
     }
 
 
-def test_a_toolchain_that_is_not_known_here_is_told_by_its_id():
+def test_a_toolchain_that_is_not_known_here_is_reported_by_its_id():
     record = new_compilation(job(), None, "queued")
 
     assert record.toolchain.id == TOOLCHAIN.id

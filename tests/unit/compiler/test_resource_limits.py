@@ -85,21 +85,21 @@ def test_without_names_that_look_like_blocks_the_advice_is_general() -> None:
     assert warning.hint == "Reduce the size of the blocks."
 
 
-def test_too_many_threads_are_told() -> None:
+def test_too_many_threads_are_reported() -> None:
     (warning,) = warnings(H100, Needs(32, 0, 1152), MATMUL)
 
     assert "1152 threads > 1024" in warning.message
     assert warning.hint == "Reduce num_warps."
 
 
-def test_too_many_registers_are_told() -> None:
+def test_too_many_registers_are_reported() -> None:
     (warning,) = warnings(H100, Needs(255, 0, 512), MATMUL)
 
     assert "255 registers in each of 512 threads" in warning.message
     assert "maxnreg" in str(warning.hint)
 
 
-def test_too_much_tensor_memory_is_told() -> None:
+def test_too_much_tensor_memory_is_reported() -> None:
     (warning,) = warnings(B200, Needs(64, 0, 128, tensor_columns=640), MATMUL)
 
     assert "tensor memory 640 columns > 512" in warning.message

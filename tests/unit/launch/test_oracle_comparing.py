@@ -20,7 +20,7 @@ def test_equal_bits_agree_and_nan_equals_nan() -> None:
     assert (found.state, found.of) == ("bits", 2)
 
 
-def test_a_difference_within_the_default_tolerance_is_told() -> None:
+def test_a_difference_within_the_default_tolerance_is_reported() -> None:
     found = compared([1.0, 2.0], [1.0, 2.0001])
 
     assert (found.state, found.differing) == ("tolerance", 0)

@@ -10,7 +10,7 @@ from tests.unit.programs.tape_maker import READS_A_WRITES_OUT, TapeMaker, t
 pytestmark = pytest.mark.unit
 
 
-def test_a_tape_is_told_by_phase_and_line() -> None:
+def test_a_tape_is_reported_by_phase_and_line() -> None:
     maker = TapeMaker()
     x = maker.tensor()
     out = maker.empty()
@@ -67,7 +67,7 @@ def test_what_is_left_in_an_input_is_not_for_nothing() -> None:
     assert [line.endswith("DEAD") for line in lines if " launch " in line] == [False, True]
 
 
-def test_a_long_tape_is_told_in_so_many_lines() -> None:
+def test_a_long_tape_is_reported_in_so_many_lines() -> None:
     maker = TapeMaker()
     x = maker.tensor()
     for _ in range(MAX_LINES):

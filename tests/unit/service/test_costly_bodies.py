@@ -73,7 +73,7 @@ def test_a_flood_in_what_is_read_later_is_one_fault():
     )
 
 
-def test_arguments_are_bound_no_further_than_faults_are_told(monkeypatch: pytest.MonkeyPatch):
+def test_arguments_are_bound_no_further_than_faults_are_reported(monkeypatch: pytest.MonkeyPatch):
     seen = []
     monkeypatch.setattr(
         "launch.request.argument_binding.read",
@@ -86,7 +86,7 @@ def test_arguments_are_bound_no_further_than_faults_are_told(monkeypatch: pytest
     assert len(seen) == MAX_ERRORS
 
 
-def test_a_long_name_is_told_in_part_wherever_it_is():
+def test_a_long_name_is_reported_in_part_wherever_it_is():
     name = "a" * 1_000_000
 
     with pytest.raises(RequestRejected) as refused:

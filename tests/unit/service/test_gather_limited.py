@@ -25,7 +25,7 @@ async def test_no_more_than_so_many_are_worked_on_at_a_time() -> None:
     assert most == 3
 
 
-async def test_the_first_that_fails_is_told_and_the_others_are_given_up() -> None:
+async def test_the_first_that_fails_is_reported_and_the_others_are_given_up() -> None:
     given_up = []
 
     async def make(item: int) -> None:

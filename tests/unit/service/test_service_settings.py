@@ -86,7 +86,7 @@ def test_the_admin_key_is_not_shown(monkeypatch: pytest.MonkeyPatch):
     assert "s3cret" not in repr(ServiceSettings())
 
 
-def test_wrong_ones_are_told_by_the_names_of_their_variables(monkeypatch: pytest.MonkeyPatch):
+def test_wrong_ones_are_reported_by_the_names_of_their_variables(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TRITOND_PORT", "eighty")
     monkeypatch.setenv("TRITOND_MAX_WAIT_S", "-1")
 

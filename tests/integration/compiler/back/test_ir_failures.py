@@ -86,7 +86,7 @@ def test_warps_of_another_size_than_the_targets_are_refused(post: Post) -> None:
     assert failed["problem"]["slug"] in {"compile_error", "syntax_error"}
 
 
-def test_ir_that_carries_locations_is_told_by_its_own_lines(post: Post) -> None:
+def test_ir_that_carries_locations_is_reported_by_its_own_lines(post: Post) -> None:
     ttir_text = post(good("vector_add", include=["ttir"])).json()["included"]["ttir"]
     text = ttir_text.replace("end = 1024", "end = 1000")
 
@@ -107,7 +107,9 @@ def test_ttir_under_the_name_of_ttgir_is_told_so(post: Post) -> None:
 
 
 @pytest.mark.parametrize("stop_after", ["ttgir", "llir"])
-def test_what_a_module_says_otherwise_than_the_request_is_told(post: Post, stop_after: str) -> None:
+def test_what_a_module_says_otherwise_than_the_request_is_reported(
+    post: Post, stop_after: str
+) -> None:
     ttgir = post(good("vector_add", include=["ttgir"])).json()["included"]["ttgir"]
     ir = {"language": "ttgir", "text": ttgir}
     body = {"ir": ir, "target": "cuda:80", "stop_after": stop_after}

@@ -94,7 +94,7 @@ def test_what_makes_no_other_code_is_taken(children: Children, above: str) -> No
     assert made.stages["ttir"]
 
 
-def test_debugging_at_launch_is_told(children: Children) -> None:
+def test_debugging_at_launch_is_reported(children: Children) -> None:
     [note] = front(children, "triton.knobs.runtime.debug = True").result["notes"]
 
     assert note["severity"] == "warning"

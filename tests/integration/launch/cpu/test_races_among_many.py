@@ -43,7 +43,7 @@ def test_a_race_is_found_though_there_is_no_time_for_all(children, race):
     assert "that were suspected, of 200,000" in found.message
 
 
-def test_a_race_that_was_found_in_time_is_told_with_what_was_examined(children, monkeypatch):
+def test_a_race_that_was_found_in_time_is_reported_with_what_was_examined(children, monkeypatch):
     times = iter([-1.0, -1.0, 1.0])
     monkeypatch.setattr(grid_run, "monotonic", lambda: next(times))
     ran = launch(children, "tl.store(out, pid)").run("racecheck", until=0.0)

@@ -174,7 +174,7 @@ async def test_an_error_that_is_its_own_cause_is_one_error(pool):
     assert failure["message"] == "line 4: ValueError: round and round"
 
 
-async def test_of_an_error_that_has_a_cause_the_error_is_told(pool):
+async def test_of_an_error_that_has_a_cause_the_error_is_reported(pool):
     text = "def reference(**_):\n    raise ValueError('what was raised') from KeyError('not this')"
     failure = await refused(pool, text)
     assert failure["message"] == "line 2: ValueError: what was raised"

@@ -75,7 +75,7 @@ def test_more_warps_are_an_option_and_what_came_of_it(http: httpx.Client, post: 
     assert "-.reqntid 128\n+.reqntid 256\n" in stage_of(found, "ptx")["diff"]
 
 
-def test_instructions_are_told_at_the_lines_that_have_more_of_them(
+def test_instructions_are_reported_at_the_lines_that_have_more_of_them(
     http: httpx.Client, post: Post
 ) -> None:
     source = bodies.good("vector_add")["source"]
@@ -110,7 +110,7 @@ def test_a_constant_that_changed_is_what_shows(http: httpx.Client, post: Post) -
     assert {line.count("0f40400000") + line.count("0f40A00000") for line in changed} == {1}
 
 
-def test_what_only_one_of_them_has_is_told(http: httpx.Client, post: Post) -> None:
+def test_what_only_one_of_them_has_is_reported(http: httpx.Client, post: Post) -> None:
     a, b = compiled(post, "vector_add"), compiled(post, "vector_add", target="hip:gfx942")
 
     found = diff_of(http, a, b)

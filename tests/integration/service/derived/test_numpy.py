@@ -72,7 +72,7 @@ def test_the_user_s_line_stands_beside_what_was_made_of_it(http: httpx.Client, p
     assert set(comments) <= lines
 
 
-def test_posted_ttir_is_told_as_it_was_posted(http: httpx.Client, post: Post) -> None:
+def test_posted_ttir_is_reported_as_it_was_posted(http: httpx.Client, post: Post) -> None:
     body = {"ir": {"language": "ttir", "text": ADD}, "target": "cuda:90", "stop_after": "ttir"}
     made = post(body).json()
     assert made["state"] == "succeeded", made

@@ -133,7 +133,7 @@ def test_what_is_wrong_is_refused_with_its_pointer(http: httpx.Client, name: str
     assert answer.json()["errors"][0]["message"]
 
 
-def test_several_faults_are_told_at_once(http: httpx.Client) -> None:
+def test_several_faults_are_reported_at_once(http: httpx.Client) -> None:
     body = with_x(dtype="fp12", output=True) | {"grid": [0], "device": "tpu"}
 
     errors = http.post(PATH, json=body).json()["errors"]

@@ -133,7 +133,7 @@ def test_without_a_reference_what_was_left_out_is_a_finding(gpu: httpx.Client) -
     assert "state_kept" in kinds(launch)
 
 
-def test_a_variable_of_the_module_is_told_with_its_line(gpu: httpx.Client) -> None:
+def test_a_variable_of_the_module_is_reported_with_its_line(gpu: httpx.Client) -> None:
     launch = launched(gpu, "double", text=COUNTER)
 
     [finding] = launch["findings"]

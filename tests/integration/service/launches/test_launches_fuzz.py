@@ -47,7 +47,7 @@ def test_the_same_seed_tries_the_same_cases(launch: Launch) -> None:
     assert (again["fuzz"], again["findings"]) == (chosen["fuzz"], chosen["findings"])
 
 
-def test_the_smallest_case_that_fails_is_told(launch: Launch) -> None:
+def test_the_smallest_case_that_fails_is_reported(launch: Launch) -> None:
     body, _ = WRONG["softmax without maximum"]
 
     [finding] = launch(fuzzed(body))["findings"]
@@ -59,7 +59,7 @@ def test_the_smallest_case_that_fails_is_told(launch: Launch) -> None:
     assert finding["message"].endswith("compared elements do not match.")
 
 
-def test_what_was_varied_and_what_was_not_is_told(launch: Launch) -> None:
+def test_what_was_varied_and_what_was_not_is_reported(launch: Launch) -> None:
     arguments = {"x_ptr": uniform(4, 60), "z_ptr": output(4, 60), "n": 60, "stride": 60}
     text = "@triton.jit\ndef kernel(x_ptr, z_ptr, n, stride, BLOCK: tl.constexpr):\n"
     text += "    lanes = tl.arange(0, BLOCK)\n    at = tl.program_id(0) * stride + lanes\n"

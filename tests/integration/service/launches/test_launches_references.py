@@ -131,7 +131,7 @@ def test_torch_in_a_reference_in_numpy_is_told_who_offers_it(
     assert "Absent" not in found["message"]
 
 
-def test_a_library_that_references_do_not_have_is_told_with_those_they_have(
+def test_a_library_that_references_do_not_have_is_reported_with_those_they_have(
     launch: Launch,
 ) -> None:
     text = "def reference(**_):\n    import scipy.special\n    return {}\n"

@@ -38,7 +38,7 @@ def test_a_program_comes_back_with_its_verdict(client: Client, ends: Ends) -> No
     assert repr(program) == f"<Program {program.id}: verdict: passed (403 ms)>"
 
 
-def test_what_is_wrong_with_one_is_told_at_its_lines(client: Client, ends: Ends) -> None:
+def test_what_is_wrong_with_one_is_reported_at_its_lines(client: Client, ends: Ends) -> None:
     ends(**WRONG)
 
     program = client.program(SOURCE, reference=REFERENCE)
@@ -78,7 +78,7 @@ def test_what_cannot_be_recorded_may_be_the_reference(client: Client, ends: Ends
     ]
 
 
-def test_a_kernel_that_does_not_compile_is_told_once(client: Client, ends: Ends) -> None:
+def test_a_kernel_that_does_not_compile_is_reported_once(client: Client, ends: Ends) -> None:
     problem = failure_problem("compile_error", "line 8: BLOK is not defined")
     ends(
         state="failed",

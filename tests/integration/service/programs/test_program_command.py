@@ -117,7 +117,7 @@ def test_the_command_fails_for_a_program_that_is_not(
         (["run", "new.py", "--trials", "21"], "--trials: Input should be less than or equal to 20"),
     ],
 )
-def test_what_is_wrong_is_told_in_the_words_of_the_command_line(
+def test_what_is_wrong_is_reported_in_the_words_of_the_command_line(
     tritonc: Callable[..., Ran],
     words: list[str],
     message: str,

@@ -40,7 +40,7 @@ def test_a_tape_is_answered_as_it_was_recorded(
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_a_tape_is_told_as_text_to_who_wants_that(
+def test_a_tape_is_reported_as_text_to_who_wants_that(
     alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
 ) -> None:
     recorder.keep_tapes(program["id"], {"candidate": TAPE})

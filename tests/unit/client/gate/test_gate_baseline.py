@@ -46,7 +46,7 @@ def test_one_number_more_is_one_line_of_difference(service: GateService):
     ]
 
 
-def test_a_class_that_grew_is_told_at_its_line_though_lines_moved(
+def test_a_class_that_grew_is_reported_at_its_line_though_lines_moved(
     service: GateService, capsys: Any
 ):
     write_gate(GROWTH)
@@ -75,7 +75,7 @@ def test_another_triton_is_compared_with_the_nearest_one_there(service: GateServ
     assert check["told"] == "40 is not <= 21 (1.05 x 20 of the baseline, which has Triton 3.6.0)"
 
 
-def test_new_and_missing_are_told_and_count_with_strict(service: GateService, capsys: Any):
+def test_new_and_missing_are_reported_and_count_with_strict(service: GateService, capsys: Any):
     write_gate(GROWTH)
     gate(service, "--update-baseline")
     write_gate(GROWTH, targets='["cuda:80"]')

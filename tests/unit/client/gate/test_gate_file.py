@@ -19,7 +19,7 @@ def faults(service: GateService, capsys: Any) -> list[str]:
     return [re.sub(r"^(kernels.toml):\d+: ", r"\1: ", line) for line in said.err.splitlines()[1:]]
 
 
-def test_every_fault_is_told_at_once(service: GateService, capsys: Any):
+def test_every_fault_is_reported_at_once(service: GateService, capsys: Any):
     Path("kernels.toml").write_text(
         """
 baselin = "b.json"
@@ -185,7 +185,7 @@ def test_a_file_that_is_not_there_is_named(service: GateService, capsys: Any):
     assert faults(service, capsys) == ["kernels.toml: No such file or directory"]
 
 
-def test_what_the_service_refuses_is_told_at_its_place(service: GateService, capsys: Any):
+def test_what_the_service_refuses_is_reported_at_its_place(service: GateService, capsys: Any):
     write_gate("[budgets]\nregisters = 1", "options = {num_warp = 4}")
     service.refused = {
         "slug": "invalid_request",
@@ -197,7 +197,7 @@ def test_what_the_service_refuses_is_told_at_its_place(service: GateService, cap
     ]
 
 
-def test_a_value_without_json_is_told_at_its_place(service: GateService, capsys: Any):
+def test_a_value_without_json_is_reported_at_its_place(service: GateService, capsys: Any):
     write_gate("[budgets]\nregisters = 1", "options = {when = 1979-05-27}")
 
     [fault] = faults(service, capsys)

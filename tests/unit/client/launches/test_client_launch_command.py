@@ -118,7 +118,7 @@ def test_a_seed_to_fuzz_with_asks_for_fuzzing(tritond: FakeTritond, kernel: str)
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, f"fp32[{'9' * 5000}]", "[" * 100_000])
-def test_a_value_beyond_all_numbers_is_told_in_part(
+def test_a_value_beyond_all_numbers_is_reported_in_part(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str], text: str
 ):
     assert run(tritond, "launch", kernel, *ON_THE_CPU, "--argument", f"n={text}") == 2
@@ -128,7 +128,7 @@ def test_a_value_beyond_all_numbers_is_told_in_part(
 
 
 @pytest.mark.parametrize("words", [["--save", "z=no/z.npy"], ["--step", "0=no/trace.json"]])
-def test_what_cannot_be_written_is_told_before_anything_is_launched(
+def test_what_cannot_be_written_is_reported_before_anything_is_launched(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str], words: list[str]
 ):
     assert run(tritond, "launch", kernel, *ON_THE_CPU, *words) == 2

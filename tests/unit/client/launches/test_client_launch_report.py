@@ -87,7 +87,7 @@ def test_a_report_names_the_cpu_device(client: Client, tritond: FakeTritond):
     assert reported == "verdict: passed on the CPU device (61 ms)"
 
 
-def test_what_the_compiler_said_is_told_once(client: Client, tritond: FakeTritond):
+def test_what_the_compiler_said_is_reported_once(client: Client, tritond: FakeTritond):
     why = {"slug": "compile_error", "detail": "user.py:12: name 'maks' is not defined"}
     tritond.will_answer(launch("failed", problem=why, compilation=failure()))
 
@@ -104,7 +104,7 @@ def test_what_the_compiler_said_is_told_once(client: Client, tritond: FakeTriton
     )
 
 
-def test_what_the_compiler_said_of_a_case_is_told_once(client: Client, tritond: FakeTritond):
+def test_what_the_compiler_said_of_a_case_is_reported_once(client: Client, tritond: FakeTritond):
     why = {"slug": "compile_error", "detail": "user.py:12: name 'maks' is not defined"}
     said = {
         "kind": "does_not_compile",
@@ -128,7 +128,9 @@ def test_what_the_compiler_said_of_a_case_is_told_once(client: Client, tritond: 
     assert report.count("is not defined") == 1
 
 
-def test_another_problem_than_the_compilers_is_told_beside_it(client: Client, tritond: FakeTritond):
+def test_another_problem_than_the_compilers_is_reported_beside_it(
+    client: Client, tritond: FakeTritond
+):
     why = {"slug": "worker_lost", "detail": "its worker is gone"}
     tritond.will_answer(launch("failed", problem=why, compilation=failure()))
 

@@ -130,7 +130,7 @@ def test_a_request_file_has_a_base_and_a_space(tritond: FakeTritond, kernel: str
         (["--space", "a.b=1", "--id", "5eep"], "--id 5eep: this sweep exists already; leave out"),
     ],
 )
-def test_what_no_sweep_can_be_is_told_before_anything_is_posted(
+def test_what_no_sweep_can_be_is_reported_before_anything_is_posted(
     tritond: FakeTritond,
     kernel: str,
     capsys: pytest.CaptureFixture[str],
@@ -155,7 +155,7 @@ def test_what_no_sweep_can_be_is_told_before_anything_is_posted(
         (["--rtol", "nan"], "argument --rtol: 'nan' is not a number"),
     ],
 )
-def test_a_number_that_is_none_is_told_before_anything_is_asked(
+def test_a_number_that_is_none_is_reported_before_anything_is_asked(
     tritond: FakeTritond,
     kernel: str,
     capsys: pytest.CaptureFixture[str],
@@ -194,7 +194,7 @@ def test_the_service_refuses_a_column_that_is_none_instead_of_the_sweep(
     assert "is there" not in said
 
 
-def test_a_column_that_is_none_is_told_before_a_sweep_is_waited_for(
+def test_a_column_that_is_none_is_reported_before_a_sweep_is_waited_for(
     tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
 ):
     tritond.will_refuse(422, "invalid_request", detail="'x' is no column", parameter="sort")

@@ -46,7 +46,7 @@ def test_a_verdict_that_is_not_good_has_its_reason_in_the_table():
     assert sweep_table(read, read.rows).plain().endswith("mismatch  y: 3 of 8 differ")
 
 
-def test_winners_are_told_with_their_lead():
+def test_winners_are_reported_with_their_lead():
     lead = {"over": 4, "percent": 5.0, "interval_percent": [3.0, 7.0], "clear": True, "passes": 6}
     winner = {
         "problem_size": "large",

@@ -19,7 +19,7 @@ def test_a_kernel_that_returns_a_value_is_told_of_helpers() -> None:
     ("kind", "said"),
     [("tensor<64xf32>", "fp32[64]"), ("tensor<2x4xi32>", "int32[2, 4]"), ("f32", "fp32")],
 )
-def test_a_mask_that_is_no_condition_is_told_with_its_type(kind: str, said: str) -> None:
+def test_a_mask_that_is_no_condition_is_reported_with_its_type(kind: str, said: str) -> None:
     message, _ = reworded(
         "'tt.load' op operand #1 must be 1-bit signless integer or ranked tensor of 1-bit signless "
         f"integer values, but got '{kind}'"
@@ -32,7 +32,7 @@ def test_a_message_that_nothing_better_is_known_for_stays() -> None:
     assert reworded("'tt.dot' op expects equal types") == ("'tt.dot' op expects equal types", None)
 
 
-def test_what_llvm_says_before_it_gives_up_is_told() -> None:
+def test_what_llvm_says_before_it_gives_up_is_reported() -> None:
     log = (
         "Failure value returned from cantFail wrapped call\n"
         "number of input constraints does not match number of parameters\n"

@@ -33,7 +33,7 @@ def test_resources_are_read_from_the_verbose_log() -> None:
     }
 
 
-def test_too_few_registers_are_told_with_the_number_that_is_enough() -> None:
+def test_too_few_registers_are_reported_with_the_number_that_is_enough() -> None:
     log = (
         "ptxas fatal   : (C7602) Insufficient registers (24) to compile instruction at line 5 in "
         "function k. Try to compile with register target of 58 or higher.\n"

@@ -46,7 +46,7 @@ def diff(a: Side, b: Side, *stages: str) -> dict[str, Any]:
     return compilation_diff(a, b, stages or ("ptx", "sass"))
 
 
-def test_what_was_asked_otherwise_is_told_and_is_no_difference() -> None:
+def test_what_was_asked_otherwise_is_reported_and_is_no_difference() -> None:
     found = diff(side(), side(options={"num_warps": 4, "maxnreg": 64}, toolchain={"id": "u"}))
 
     assert found["same"] is True
@@ -65,7 +65,7 @@ def test_resources_stand_side_by_side_and_differ() -> None:
     assert "backend" not in found["resources"]
 
 
-def test_a_constexpr_is_told_by_its_name() -> None:
+def test_a_constexpr_is_reported_by_its_name() -> None:
     other = [{"name": "B", "role": "constexpr", "type": None, "hints": [], "value": 16}]
 
     found = diff(side(), side(parameters=other))
@@ -82,7 +82,7 @@ def test_instructions_move_with_their_lines() -> None:
     assert found["instructions"]["by_line"] == []
 
 
-def test_one_more_instruction_is_told_at_its_line_in_both_sources() -> None:
+def test_one_more_instruction_is_reported_at_its_line_in_both_sources() -> None:
     more = sass(
         (3, "LDG.E R1, [R2]"), (4, "FADD R1, R1, R2"), (4, "MUFU.EX2 R1, R1"), (5, "STG.E [R2], R1")
     )

@@ -96,7 +96,7 @@ def test_a_half_added_to_zero_is_converted() -> None:
     assert sass_class("HADD2.F32", " R0, R1.H0_H0, R0.H0_H0") == "fp16"
 
 
-def test_a_spill_of_an_older_amd_gpu_is_told_by_its_comment() -> None:
+def test_a_spill_of_an_older_amd_gpu_is_reported_by_its_comment() -> None:
     operands, comment = " v1, off, s[0:3], 0 offset:4", "; 4-byte Folded Spill"
 
     assert amd_class("buffer_store_dword", operands, comment) == "local"

@@ -72,7 +72,7 @@ def test_a_flood_of_unknown_fields_is_answered_with_the_first_of_them():
     ]
 
 
-def test_a_name_of_an_unknown_field_is_told_in_part_where_it_is_long():
+def test_a_name_of_an_unknown_field_is_reported_in_part_where_it_is_long():
     (reported,) = errors({"part": {"a" * 100_000: 0}})
 
     assert reported == FieldError("/part/" + "a" * 256, "unknown field.")

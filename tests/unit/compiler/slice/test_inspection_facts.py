@@ -38,7 +38,7 @@ def test_a_configuration_may_be_written_with_dict() -> None:
     ]
 
 
-def test_configurations_made_by_code_are_told_as_that_code() -> None:
+def test_configurations_made_by_code_are_reported_as_that_code() -> None:
     text = HEAD + "@triton.autotune(configs=made(), key=[])\n@triton.jit\ndef k(x):\n    pass\n"
 
     assert kernels_of(text)[0]["configs"] == [{"expression": "made()"}]
@@ -58,7 +58,7 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize(("statement", "files"), IMPORTS.values(), ids=IMPORTS)
-def test_calls_into_further_files_are_told(statement: str, files: dict[str, str]) -> None:
+def test_calls_into_further_files_are_reported(statement: str, files: dict[str, str]) -> None:
     [kernel] = kernels_of(statement + CALLER, files)
 
     assert kernel["calls"] == ["double"]

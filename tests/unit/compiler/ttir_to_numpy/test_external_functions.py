@@ -42,7 +42,7 @@ def named_by_triton(maker: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 @pytest.mark.parametrize("maker", ["cuda", "hip"])
-def test_every_function_is_told_and_runs_in_any_shape(maker: str) -> None:
+def test_every_function_is_reported_and_runs_in_any_shape(maker: str) -> None:
     entries = named_by_triton(maker)
     random = np.random.default_rng(0)
 

@@ -54,7 +54,7 @@ def test_shapes_values_and_layouts_are_tried_in_turn():
     assert {kind for each in kinds for kind in each} >= {"shapes", "values", "strides"}
 
 
-def test_a_case_is_told_in_words():
+def test_a_case_is_reported_in_words():
     tried = plan(ADD, BLOCKS, BLOCK=128)
     case = FuzzCase(
         ((1000, 129),), (NewValues("x_ptr", "zeros", 1),), (Layout("shifted", "z_ptr"),)

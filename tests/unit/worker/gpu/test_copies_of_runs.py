@@ -30,7 +30,7 @@ def kernels(monkeypatch):
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_a_kernel_that_changes_what_it_is_compared_with_is_told(run, fresh):
+def test_a_kernel_that_changes_what_it_is_compared_with_is_reported(run, fresh):
     found = run("forges", fresh_inputs=fresh)
 
     assert found.differing_repeats == 0  # this is why

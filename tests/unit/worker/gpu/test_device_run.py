@@ -240,7 +240,7 @@ def test_an_input_that_is_too_large_to_keep_is_written_each_time(launcher, gpu):
     assert found.differing_repeats == 0
 
 
-def test_a_changed_input_is_told_and_restored(launcher):
+def test_a_changed_input_is_reported_and_restored(launcher):
     found = launcher(job("zero_x", timing=timed(), determinism=True))
 
     assert found.modified_inputs == ["x_ptr"]
@@ -248,7 +248,7 @@ def test_a_changed_input_is_told_and_restored(launcher):
     assert launcher(job()).outputs["output"] == expected()
 
 
-def test_an_input_that_only_later_runs_change_is_told(launcher):
+def test_an_input_that_only_later_runs_change_is_reported(launcher):
     assert launcher(job("zero_x_when_timed", timing=timed())).modified_inputs == ["x_ptr"]
 
 
@@ -260,7 +260,7 @@ def test_a_write_before_an_argument_is_out_of_bounds(launcher):
     )  # fmt: skip
 
 
-def test_what_is_not_written_is_told(launcher):
+def test_what_is_not_written_is_reported(launcher):
     found = launcher(job("add_half"))
 
     bits = np.unpackbits(np.frombuffer(found.outputs["unwritten"], np.uint8))

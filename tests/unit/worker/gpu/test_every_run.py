@@ -230,7 +230,7 @@ def test_registers_are_cleared_right_before_every_run(run, gpu, fresh):
 
 
 @pytest.mark.parametrize("fresh", [False, "values"])
-def test_an_input_that_one_later_run_changes_is_told(run, fresh):
+def test_an_input_that_one_later_run_changes_is_reported(run, fresh):
     assert run("spoils_later", fresh_inputs=fresh).modified_inputs == ["x_ptr"]
 
 

@@ -32,7 +32,7 @@ def test_a_few_roundings_are_another_order_of_additions() -> None:
     assert "adding in another order" in said
 
 
-def test_a_loss_of_precision_is_told_by_its_finding_alone() -> None:
+def test_a_loss_of_precision_is_reported_by_its_finding_alone() -> None:
     said = note(40 * 2.0**-23 * 3, is_downgraded=True)
 
     assert said is not None

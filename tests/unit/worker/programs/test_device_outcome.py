@@ -184,7 +184,7 @@ def test_a_replay_that_does_not_end_is_a_timeout_with_its_limit():
     assert "60 s" in replayed.findings[0].message
 
 
-def test_what_modules_of_kernels_could_keep_is_told():
+def test_what_modules_of_kernels_could_keep_is_reported():
     variable = {"name": "seen", "size_bytes": 4, "changed": True}
     state = {"problem": None, "variables": [variable], "unnamed_bytes": 0, "uses_heap": False}
     (kept,) = finished(module_state={"0": state}).module_states

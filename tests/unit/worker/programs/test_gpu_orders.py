@@ -108,7 +108,7 @@ def test_a_launch_that_triton_would_not_make_is_a_problem(problems):
     assert "add_kernel" in problem.detail
 
 
-def test_the_fastest_configuration_is_told_with_what_it_alone_has():
+def test_the_fastest_configuration_is_reported_with_what_it_alone_has():
     tape = tuned_tape()
     kernels = kernels_of(tape, [None, None, None])
     configurations = [one.configuration for one in kernels.answered_with({1: 2, 3: 2})]

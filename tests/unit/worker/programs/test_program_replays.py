@@ -185,7 +185,7 @@ async def test_a_reference_that_faults_is_tried_again_for_the_next_program(known
     assert launchers.tapes == ["candidate", "reference"] * 2
 
 
-async def test_a_reference_that_cannot_be_run_beside_its_program_is_told(known):
+async def test_a_reference_that_cannot_be_run_beside_its_program_is_reported(known):
     failure = {"slug": "unsupported_op", "message": "m"}
     ended = LaunchOutcome(LaunchEnding.FAILURE, failure=failure, stages=("run", BESIDE))
     launchers = OrderedLaunchers(candidate=ended)

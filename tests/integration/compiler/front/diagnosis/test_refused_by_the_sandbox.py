@@ -11,7 +11,7 @@ HEADER = "import triton\nimport triton.language as tl\n"
 KERNEL = "\n@triton.jit\ndef kernel(x_ptr, SIZE: tl.constexpr = SIZE):\n    tl.store(x_ptr, SIZE)\n"
 
 
-def test_the_cause_is_told_and_what_followed_from_it(post: Post) -> None:
+def test_the_cause_is_reported_and_what_followed_from_it(post: Post) -> None:
     code = 'open("/etc/size")'
 
     answer = post(bodies.running(code)).json()

@@ -47,7 +47,7 @@ def news(written: Written) -> CaseEvents:
     return CaseEvents(cast("Events", written), claim)
 
 
-async def test_cases_that_end_together_are_told_together(
+async def test_cases_that_end_together_are_reported_together(
     written: Written, news: CaseEvents
 ) -> None:
     async with news:
@@ -68,7 +68,7 @@ async def test_a_case_is_told_while_the_next_one_runs(written: Written, news: Ca
     assert written.commands == [[0], [1]]
 
 
-async def test_of_a_launch_that_is_broken_off_nothing_more_is_told(
+async def test_of_a_launch_that_is_broken_off_nothing_more_is_reported(
     written: Written, news: CaseEvents
 ) -> None:
     with contextlib.suppress(RuntimeError):

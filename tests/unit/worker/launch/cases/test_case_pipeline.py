@@ -55,7 +55,7 @@ async def test_so_many_are_under_way_and_the_next_begins_when_the_first_is_over(
     running.cancel()
 
 
-async def test_cases_are_told_in_their_order_whichever_ends_first():
+async def test_cases_are_reported_in_their_order_whichever_ends_first():
     cases = Cases(3)
     running = cases.start()
     await cases.end(2, 1)

@@ -219,7 +219,7 @@ async def test_only_the_first_fault_without_a_line_is_suspect() -> None:
     assert amendments.expected == ["a-launch"]
 
 
-def test_a_fault_that_does_not_show_again_is_told() -> None:
+def test_a_fault_that_does_not_show_again_is_reported() -> None:
     (finding,) = findings_of_rerun(FAULT, SanitizerReport())
 
     assert finding.kind == "illegal_access"

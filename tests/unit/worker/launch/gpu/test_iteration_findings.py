@@ -37,7 +37,7 @@ def test_a_repeat_that_matches_is_no_finding() -> None:
     assert of_mismatch(repeat, {"out": output(matches=True)}, 384, is_changed=True) is None
 
 
-def test_a_repeat_that_did_nothing_is_told_with_the_seeds_of_its_inputs() -> None:
+def test_a_repeat_that_did_nothing_is_reported_with_the_seeds_of_its_inputs() -> None:
     finding = found(TimedIteration(12, SEEDS, differing_bytes=384, left_bytes=384))
 
     assert finding.kind == "state_kept"
@@ -84,7 +84,7 @@ def variable(**changes: Any) -> dict[str, Any]:
     return {"variables": [counter | changes], "unnamed_bytes": 0, "uses_heap": False}
 
 
-def test_a_variable_is_told_with_the_line_that_names_it() -> None:
+def test_a_variable_is_reported_with_the_line_that_names_it() -> None:
     sources = {"user.py": "import triton\n\nasm = '.global .u32 runs;'\n"}
 
     [finding] = of_module(variable(), sources)
@@ -108,7 +108,7 @@ def test_only_a_change_says_that_something_was_kept() -> None:
     assert not is_changed(variable(changed=None))
 
 
-def test_the_heap_and_memory_without_a_name_are_told() -> None:
+def test_the_heap_and_memory_without_a_name_are_reported() -> None:
     state = {"variables": [], "unnamed_bytes": 64, "uses_heap": True, "problem": None}
 
     first, second = of_module(state, {})

@@ -20,12 +20,12 @@ def seen(ceilings):
     return result.timing
 
 
-def test_what_events_add_is_told_and_subtracted_from_nothing():
+def test_what_events_add_is_reported_and_subtracted_from_nothing():
     timing = seen(CEILINGS)
 
     assert timing.overhead_us == 2.7
     assert timing.median_us == TIMING.median_us
 
 
-def test_nothing_is_told_where_a_device_was_not_measured():
+def test_nothing_is_reported_where_a_device_was_not_measured():
     assert seen(None) == TIMING

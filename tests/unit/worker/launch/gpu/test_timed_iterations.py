@@ -43,7 +43,7 @@ async def judged(*repeats: SentIteration, expected: Expected | None = None) -> J
 REFERENCE = Expected({"out": RIGHT}, {})
 
 
-async def test_repeats_that_match_are_told_and_found_nothing_of() -> None:
+async def test_repeats_that_match_are_reported_and_found_nothing_of() -> None:
     found = await judged(sent(4), sent(9), expected=REFERENCE)
 
     assert [(one.repeat, one.seeds, one.matches) for one in found.compared] == [
@@ -69,14 +69,14 @@ async def test_a_kernel_whose_runs_differ_within_tolerance_keeps_nothing() -> No
     assert found.findings == []
 
 
-async def test_a_reference_that_fails_on_other_values_is_told_with_them() -> None:
+async def test_a_reference_that_fails_on_other_values_is_reported_with_them() -> None:
     found = await judged(sent(4), expected=no_reference("division by zero"))
 
     assert found.reference_failed
     assert (found.findings[0].kind, found.findings[0].seeds) == ("invalid_reference", {"x": 104})
 
 
-async def test_without_a_reference_only_what_was_left_out_is_told() -> None:
+async def test_without_a_reference_only_what_was_left_out_is_reported() -> None:
     left_out = sent(5, WRONG, left_bytes=8, differing_bytes=8)
     found = await judged(sent(4, WRONG, differing_bytes=5), left_out)
 
