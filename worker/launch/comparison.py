@@ -1,6 +1,6 @@
-"""The child that compares what a kernel made with what was expected.
+"""The child that compares a kernel's outputs with the expected ones.
 
-It runs no user code and parses nothing, so one compares for one case and launch after the other.
+It runs no user code and parses nothing, so one child serves many cases and launches.
 """
 
 import logging
@@ -27,18 +27,18 @@ from worker.pool.shared_bytes import MOST_PARTS, Body, SharedBytes, SharedParts
 
 COMPARE_DEADLINE_S = 60.0
 SHARED_FROM_BYTES = 8 << 20
-"""Less is through a pipe sooner than a child is forked that maps it."""
+"""A pipe carries fewer bytes faster than a forked child maps them."""
 
 logger = logging.getLogger(__name__)
 
 
 class NotCompared(Exception):
-    """The comparing child, which is ours, did not report; the message says why."""
+    """The comparing child did not report; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actual:
-    """The outputs of a run: elements, and a bit for each element that was not written."""
+    """The outputs of a run: elements, and a bit for each unwritten element."""
 
     outputs: Mapping[str, Body]
     unwritten: Mapping[str, Body]
@@ -46,16 +46,16 @@ class Actual:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The outputs in numbers, and the .npy files of those that were asked for as such."""
+    """Summaries and comparisons of the outputs, and the requested .npy files."""
 
     outputs: dict[str, Output]
     files: dict[str, bytes]
     downgrades: dict[str, Finding]
-    """By output: that it was made with less precision than what was expected."""
+    """The finding `precision_downgrade` of each output that has one."""
 
     @property
     def matches(self) -> list[bool]:
-        """Of each output that has an element that was compared."""
+        """The result for each output with at least one compared element."""
         comparisons = [item.comparison for item in self.outputs.values() if item.comparison]
         return [found.matches for found in comparisons if found.compared]
 
@@ -71,7 +71,7 @@ async def compare(
 ) -> Compared:
     """Compare the outputs in `actual`. Raises NotCompared.
 
-    `ir` is the TTIR of what ran, where it is to be found out whether its precision shows.
+    `ir` is the kernel's TTIR if its precision is in question.
     """
     parts = _parts(actual, expected, ir)
     if sum(map(len, parts.values())) >= SHARED_FROM_BYTES:
@@ -96,7 +96,7 @@ async def compare(
 
 
 def _parts(actual: Actual, expected: Expected | None, ir: bytes) -> dict[str, Body]:
-    """Return what lies in the body of the order, by the names that `_order_of` knows."""
+    """Return the parts of the order's body, by the names that `_order_of` uses."""
     doubtful = expected.doubtful if expected is not None else {}
     unwritten = _with_bits(actual.unwritten, doubtful)
     parts = _with_prefix("actual", actual.outputs) | _with_prefix("unwritten", unwritten)
@@ -110,7 +110,7 @@ def _parts(actual: Actual, expected: Expected | None, ir: bytes) -> dict[str, Bo
 
 
 def _with_bits(unwritten: Mapping[str, Body], bits: Mapping[str, bytes]) -> dict[str, Body]:
-    """Merge `bits` into the unwritten elements: those that both left unwritten are skipped."""
+    """Merge `bits` into the unwritten elements: the comparison skips elements set in both."""
     return dict(unwritten) | {
         name: _either(unwritten.get(name), more) for name, more in bits.items()
     }
@@ -124,7 +124,7 @@ def _either(bits: Body | None, more: bytes) -> bytes:
 
 
 def _with_shared_first(parts: Mapping[str, Body]) -> dict[str, Body]:
-    """Return `parts` with those in front that a child can map as they are."""
+    """Return `parts` with those first that a child can map without a copy."""
     shared = {name: part for name, part in parts.items() if isinstance(part, SharedBytes)}
     first = dict(list(shared.items())[: MOST_PARTS - 1])
     return first | {name: part for name, part in parts.items() if name not in first}
@@ -132,9 +132,9 @@ def _with_shared_first(parts: Mapping[str, Body]) -> dict[str, Body]:
 
 @asynccontextmanager
 async def body_of(parts: Sequence[Body]) -> AsyncIterator[Body | SharedParts]:
-    """Yield `parts` one behind the other: shared where they are large and the machine lets us.
+    """Yield the concatenated `parts`: as shared memory if they are large and the machine allows it.
 
-    Those in front that are shared already are not copied.
+    Leading parts that are already shared are not copied.
     """
     if sum(map(len, parts)) >= SHARED_FROM_BYTES:
         several = takewhile(lambda part: isinstance(part, SharedBytes), parts[: MOST_PARTS - 1])
@@ -143,7 +143,7 @@ async def body_of(parts: Sequence[Body]) -> AsyncIterator[Body | SharedParts]:
         try:
             copied = await SharedBytes.of(map(bytes, rest))
         except OSError as error:
-            logger.warning("cannot share outputs as memory; sending them through a pipe: %s", error)
+            logger.warning("cannot share memory for outputs, using a pipe instead: %s", error)
         else:
             with copied:
                 yield SharedParts((*shared, copied))
@@ -154,11 +154,11 @@ async def body_of(parts: Sequence[Body]) -> AsyncIterator[Body | SharedParts]:
 def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | None) -> Compared:
     if outcome.result is None:
         reason = outcome.detail or (outcome.failure or {}).get("message", "")
-        raise NotCompared(f"The outputs were not compared ({reason}).")
+        raise NotCompared(f"The outputs could not be compared ({reason}). Launch again.")
     try:
         report = read_report(CompareReport, outcome.result)
     except Malformed as error:
-        raise NotCompared(f"The comparison cannot be read: {error}") from error
+        raise NotCompared(f"The result of the comparison is invalid: {error}") from error
     outputs = {
         name: _output_of(item, order.outputs[name], _note(name, item, expected))
         for name, item in report.outputs.items()
@@ -174,7 +174,7 @@ def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | N
 
 
 def not_checked(outputs: Mapping[str, Output], run: PreparedRun) -> Finding:
-    """Return the finding that a reference was given and nothing compared with it, and why."""
+    """Return the finding that nothing was compared with the reference, with the reason."""
     compared = [name for name, output in outputs.items() if output.comparison is not None]
     empty = [name for name in compared if not size_bytes(run.bound.outputs[name])]
     if not outputs:
@@ -205,23 +205,21 @@ def _output_of(reported: ComparedOutput, order: OutputOrder, note: str | None) -
 
 
 def _note(name: str, output: ComparedOutput, expected: Expected | None) -> str | None:
-    """Return what the numbers alone do not show."""
+    """Return a note on unwritten or unchanged elements, which the numbers do not show."""
     comparison = output.comparison
     if comparison is None or expected is None:
         return None
     if comparison.unwritten:
         count = comparison.unwritten
-        missing = (
-            "1 element that nobody wrote" if count == 1 else f"{count} elements that nobody wrote"
-        )
+        missing = "1 unwritten element" if count == 1 else f"{count} unwritten elements"
         return (
-            f"{name} has {missing}: such an element never matches. If the kernel is to leave some "
-            f"of {name} as it is, give {name} an init."
+            f"{name} has {missing}, which never match. If the kernel should leave parts of {name} "
+            f"unchanged, give {name} an init."
         )
     if comparison.matches and comparison.compared and name in expected.unchanged:
         return (
-            f"Every element of {name} is expected to stay what it was, so a kernel that does "
-            "nothing would match too. Other inputs would tell."
+            f"Every element of {name} is expected to keep its initial value, so a kernel that does "
+            "nothing would match too. Choose inputs that change it."
         )
     return None
 
@@ -255,7 +253,7 @@ def _scaled(tolerance: Tolerance, name: str, expected: Expected | None) -> Toler
 
 
 def tolerance_of(dtype: str, reference: Reference | None) -> Tolerance:
-    """Return how far an output of `dtype` may be from what is expected."""
+    """Return the tolerance for an output of `dtype`: the reference's, or else the default."""
     default = default_tolerance(dtype)
     if reference is None:
         return default

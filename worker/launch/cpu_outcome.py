@@ -18,7 +18,7 @@ from worker.pool.retry import killed_from_outside
 def result_of(
     outcome: ChildOutcome, run: PreparedRun, timeout_s: float, order: RunOrder
 ) -> RunResult:
-    """Return what came of `run` in the child of an `order`, which was allowed `timeout_s`."""
+    """Return the result of `run` in the child of an `order` with the limit `timeout_s`."""
     result = RunResult(stdout=outcome.stdout.decode(errors="replace"))
     try:
         if outcome.result is not None:
@@ -33,7 +33,7 @@ def result_of(
 
 
 def stages_of(run: PreparedRun) -> set[str]:
-    """Return the names of all that the child may send."""
+    """Return the names of all stages that the child may send."""
     names = run.bound.outputs
     return {"trace", *(f"{kind}:{name}" for kind in ("output", "unwritten") for name in names)}
 
@@ -72,7 +72,8 @@ def _bits(data: bytes, name: str, output: Buffer) -> bytes:
 def _take_failure(result: RunResult, failure: LaunchFailure) -> None:
     match failure.slug:
         case "memory_exceeded":
-            message = "The run needs more memory than a process of a launch may have."
+            message = "The run needs more memory than a launch's process may use. Use smaller "
+            message += "arguments."
             result.end(RunEnding.OUT_OF_MEMORY, message)
         case "check_timeout":
             result.end(RunEnding.TIMEOUT, failure.message)
@@ -87,13 +88,11 @@ def _take_ending(
 ) -> None:
     if outcome.ending is Ending.DEADLINE:
         checked = ", ".join(order.checks)
-        beside = f" With its checks ({checked}) it takes longer than without." if checked else ""
+        beside = f" With its checks ({checked}) it takes longer." if checked else ""
         message = f"The run did not end within timeout_s = {timeout_s:g} s.{beside}"
         result.end(RunEnding.TIMEOUT, message)
     elif _is_ours(outcome, order.profile):
-        detail = (
-            f"The process that was to run the kernel was lost ({outcome.detail}); launch again."
-        )
+        detail = f"The process for the kernel was lost ({outcome.detail}). Launch again."
         result.fail(failure_problem("worker_lost", detail))
     elif (violation := violation_of(outcome)) is not None:
         result.fail(failure_problem("sandbox_violation", violation))

@@ -1,8 +1,8 @@
 """Validates the reports of the children of launches.
 
-A child that ran user code can say anything: what fits these bounds may still be a lie about its own
-kernel or reference, but it is of a bounded size, complete, and cannot break who reads it. The
-members are those of `launch.messages`; here stands only how large each may be.
+A child that ran user code may send anything. A valid report may still be a lie about its own kernel
+or reference, but it is complete, bounded in size, and safe to read. The members are those of
+`launch.messages`; this module adds only their limits.
 """
 
 from collections.abc import Callable
@@ -61,9 +61,9 @@ class LaunchFailure(Report):
 
 
 def _bounded(kind: type[_Record], **bounds: Any) -> type[Report]:
-    """Return the model that reads records of `kind` strictly: complete, and each within its bound.
+    """Return the model that reads records of `kind` strictly: complete and within their bounds.
 
-    `bounds`: the types of members that `_BOUNDS` has none for, or type and default.
+    `bounds` are the types, or type and default, of members without an entry in `_BOUNDS`.
     """
     members: dict[str, Any] = {}
     for name, hint in get_type_hints(kind).items():
@@ -73,7 +73,7 @@ def _bounded(kind: type[_Record], **bounds: Any) -> type[Report]:
 
 
 def _record_of(kind: type[_Record]) -> Callable[[Report], _Record]:
-    """Return what makes a record of what its model has read."""
+    """Return the function that converts a validated model to a record."""
     names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     return lambda read: kind(**{name: getattr(read, name) for name in names})
 
@@ -92,13 +92,13 @@ def _bounded_dict(item: Any, most: int) -> Any:
 
 
 def _finding(**more: Any) -> Any:
-    """Return the type of a finding; `more` are bounds as of `_bounded`."""
+    """Return the type of a finding; `more` are bounds, as for `_bounded`."""
     unsaid = dict.fromkeys(("diagnostics", "measure", "seeds", "case"), (None, None))
     return _within(Finding, message=Message, **unsaid, **more)
 
 
 TensorFinding: Any = _finding(index=Annotated[list[_Integer], Field(max_length=64)] | None)
-"""The type of a finding of a program: a tensor of torch may have 64 axes."""
+"""The type of a program's finding: a torch tensor may have 64 axes."""
 
 _MODELS: dict[type, type[Report]] = {
     messages.RunReport: _bounded(
@@ -119,7 +119,7 @@ _MODELS: dict[type, type[Report]] = {
 
 
 def read_message(kind: type[_Record], header: dict[str, Any]) -> _Record:
-    """Return what a child that ran user code reports. Raises Malformed."""
+    """Return the report of a child that ran user code. Raises Malformed."""
     return _record_of(kind)(read_report(_MODELS[kind], header))
 
 
@@ -135,10 +135,10 @@ def read_findings(reported: list[dict[str, Any]]) -> list[Finding]:
 
 
 def finding_of(modified: ModifiedInput) -> Finding:
-    """Return the finding of an input that was changed."""
+    """Return the finding of a changed input."""
     message = (
-        f"{modified.argument} is no output, but {modified.elements} of its elements were changed, "
-        f"the first at {modified.first_index}. Mark it as an output if that is meant."
+        f"The kernel changed {modified.elements} elements of {modified.argument}, which is not an "
+        f"output; the first is at {modified.first_index}. Mark it as an output if that is intended."
     )
     return Finding(
         kind="input_modified",
@@ -150,7 +150,7 @@ def finding_of(modified: ModifiedInput) -> Finding:
 
 
 class ComparedOutput(Report):
-    """One output in numbers, and against what was expected."""
+    """Summary and comparison of one output."""
 
     summary: Summary | None
     comparison: Comparison | None
@@ -159,6 +159,6 @@ class ComparedOutput(Report):
 
 
 class CompareReport(Report):
-    """Of the child that compared; it ran no user code."""
+    """The report of the comparing child, which ran no user code."""
 
     outputs: dict[str, ComparedOutput]

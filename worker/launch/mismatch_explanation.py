@@ -1,7 +1,7 @@
 """Explains small mismatches: arithmetic of lower precision, or sums in another order.
 
-Never changes what matches; it only says what a person would otherwise have to work out. What lost
-precision is told by the finding `precision_downgrade`, and only pointed at here.
+The notes never change whether an output matches. For a loss of precision they refer to the finding
+`precision_downgrade`.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,20 +11,20 @@ from launch.request.launch_record import Comparison, Output, Summary
 from worker.launch.run import PreparedRun
 
 _SPACING = {"fp64": 2.0**-52, "fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7}
-"""Between 1 and the next number, of every type whose rounding is told apart from a mistake."""
+"""The distance from 1 to the next number, for types whose rounding errors are explained."""
 _MOST_ROUNDINGS = 64
 _NAN_BESIDE_NAN = (
-    "The first mismatch is NaN where the reference has NaN, too: NaN is not equal to NaN, as with "
-    "torch.allclose. Choose inputs of which the reference makes numbers."
+    "The first mismatch is NaN in both the output and the reference: NaN is not equal to NaN, as "
+    "with torch.allclose. Choose inputs for which the reference returns numbers."
 )
 
 
 def explain(
     outputs: Mapping[str, Output], run: PreparedRun, downgraded: Collection[str]
 ) -> dict[str, Output]:
-    """Return `outputs` with a note on every comparison that fails by no more than rounding.
+    """Return `outputs` with a note on each comparison that fails only by rounding.
 
-    `downgraded` are those that have lost precision, and a finding that says so.
+    `downgraded` are the outputs with a finding `precision_downgrade`.
     """
     return {
         name: _annotate(output, run.bound.outputs[name].dtype, is_downgraded=name in downgraded)
@@ -55,7 +55,7 @@ def annotated(
 
 
 def _scale(summary: Summary | None) -> float:
-    """Return the largest magnitude of an output, 0 where it is not known."""
+    """Return the largest magnitude of an output, 0 if unknown."""
     if summary is None:
         return 0.0
     return max(
@@ -65,7 +65,7 @@ def _scale(summary: Summary | None) -> float:
 
 def _note(comparison: Comparison, scale: float, dtype: str, *, is_downgraded: bool) -> str | None:
     error = float(comparison.max_abs_error or 0)
-    # a twentieth more, so that what is said is not rounded to less than it takes
+    # five percent more, so that rounding the printed number does not make it too small
     least = (
         f"It would match with atol {1.05 * error:.1e} and the same rtol (the request's tolerance)."
     )
@@ -78,6 +78,6 @@ def _note(comparison: Comparison, scale: float, dtype: str, *, is_downgraded: bo
         return None
     return (
         f"The largest difference, {error:.2g}, is {max(1, round(roundings))} times the spacing "
-        f"of {dtype} at the output's largest element: what adding in another order, or fusing "
-        f"multiplications and additions, gives. {least}"
+        f"of {dtype} at the output's largest element. Summation in another order, or fused "
+        f"multiplication and addition, causes such differences. {least}"
     )

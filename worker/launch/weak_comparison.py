@@ -1,7 +1,7 @@
-"""The finding `zeros_match`: a comparison that an output of nothing but zeros would pass, too.
+"""The finding `zeros_match`: an output of zeros would pass the comparison too.
 
-Where every expected value lies within the tolerance of zero, a kernel that writes zeros is as good
-as one that computes: KernelBench#165 has one that multiplies by 0 and passes as a softmax.
+If every expected value is within the tolerance of zero, the comparison cannot distinguish a kernel
+that writes zeros: one of KernelBench#165 multiplies by 0 and passes as a softmax.
 """
 
 from launch.messages import Finding
@@ -11,12 +11,12 @@ KIND = "zeros_match"
 
 
 def weak_comparison(argument: str, comparison: Comparison | None) -> Finding | None:
-    """Return what is to be said of a comparison that matches, None where it says enough."""
+    """Return the finding for a comparison that zeros would pass, None for other comparisons."""
     if comparison is None or not comparison.matches or not comparison.zeros_match:
         return None
     tolerance = f"atol {comparison.atol:g}" if comparison.atol else "any tolerance"
     message = (
-        f"An output of zeros would match {argument}, too: every value that was expected is within "
-        f"{tolerance} of zero. Give it other inputs, a smaller `atol`, or `atol_scale: rms`."
+        f"An output of zeros would match {argument} too: every expected value is within "
+        f"{tolerance} of zero. Choose other inputs, a smaller `atol`, or `atol_scale: rms`."
     )
     return Finding(kind=KIND, message=message, argument=argument)

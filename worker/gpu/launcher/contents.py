@@ -1,8 +1,8 @@
-"""The bytes of buffers before a run; after it the elements of outputs, and which are unwritten.
+"""Initial bytes of buffers, and the written and unwritten elements of outputs after a run.
 
-What a kernel did not write shows the poison of each of two runs: one run alone cannot tell a value
-that equals the poison from one that was not written, and the second is only made where there is
-something to tell. Runs in launchers, on NumPy; knows no CUDA.
+An unwritten element holds the poison after each of two runs with different poisons. One run cannot
+distinguish a value that equals the poison from an unwritten element, so a second run follows only
+if an element holds the poison. Runs in launchers, on NumPy, without CUDA.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,10 +27,10 @@ Outputs = Mapping[str, bytes | Bytes]
 
 
 class Contents:
-    """The allocations of one job: what they start with, and how to read its outputs."""
+    """The allocations of one job: their initial contents, and how to read the outputs."""
 
     def __init__(self, job: LauncherOrder) -> None:
-        """Read the description. Raises JobFailed for what cannot be made."""
+        """Parse the description. Raises JobFailed for allocations that cannot be made."""
         try:
             self._kinds = [stored(allocation["dtype"]) for allocation in job.allocations]
             self.sizes_bytes = [
@@ -49,20 +49,20 @@ class Contents:
                 content_key(one, layout)
                 for one, layout in zip(job.allocations, self._layouts, strict=True)
             ]
-            """What the first contents can be kept under; None where they are not to be kept."""
+            """Cache keys of the initial contents; None for contents that must not be cached."""
         except (ValueError, KeyError, TypeError) as error:
             raise _cannot_be_made(error) from error
         self._allocations = job.allocations
         self._uploads = job.uploads
 
     def is_poisoned(self, allocation: int) -> bool:
-        """Whether an allocation starts with the poison."""
+        """Return True if an allocation starts with the poison."""
         return self._allocations[allocation]["init"] is None
 
     def initial(self, allocation: int, *, seed: int | None = None) -> Bytes | None:
-        """Make the bytes that an allocation starts with; None for the poison. Raises JobFailed.
+        """Return the initial bytes of an allocation; None for the poison. Raises JobFailed.
 
-        With `seed` those of random values of another seed.
+        `seed` replaces the seed of random values.
         """
         if self.is_poisoned(allocation):
             return None
@@ -74,7 +74,7 @@ class Contents:
         return made.reshape(-1).view(np.uint8)
 
     def drawn(self, allocation: int, *, seed: int | None = None) -> UniformDraw | None:
-        """Return what a GPU can make the same bytes of; None where the host has to."""
+        """Return the draw by which a GPU makes the same bytes; None if the host must make them."""
         try:
             return UniformDraw.of(self._described(allocation, seed), self._layouts[allocation])
         except (ValueError, KeyError, TypeError) as error:
@@ -91,7 +91,7 @@ class Contents:
         return self._kinds[allocation].itemsize
 
     def is_whole(self, leaf: Leaf) -> bool:
-        """Whether an output is all of its allocation, one element behind the other."""
+        """Return True if an output covers its whole allocation, contiguously."""
         return leaf.covers(int(self._allocations[leaf.allocation]["elements"]))
 
     @property
@@ -103,7 +103,7 @@ class Contents:
     def elements(self, leaf: Leaf, memory: Bytes) -> bytes:
         """Return the elements of an output in C order, from the bytes of its allocation.
 
-        Raises JobFailed for a buffer that reaches beyond it.
+        Raises JobFailed for a buffer that reaches beyond its allocation.
         """
         try:
             return logical_bytes(memory.view(self._kinds[leaf.allocation]), leaf)
@@ -111,9 +111,9 @@ class Contents:
             raise JobFailed("malformed_job", str(error)) from error
 
     def unwritten(self, outputs: Outputs, *, other: bool = False) -> dict[str, Flags]:
-        """Return of `outputs` that were poisoned which elements hold the poison still.
+        """Return masks of the elements that still hold the poison, for poisoned `outputs`.
 
-        Those where none does are left out.
+        The result omits outputs without such elements.
         """
         found = {}
         for leaf in self.outputs:
@@ -125,22 +125,22 @@ class Contents:
         return found
 
     def surely_unwritten(self, outputs: Outputs) -> dict[str, Flags]:
-        """Return the same by one run alone, of outputs whose poison no calculation makes.
+        """Return the same from one run, for outputs whose poison no computation produces.
 
-        That is a NaN of all bits; integers may be what the poison is, and fp8 has few values.
+        That poison is a NaN with all bits set. Integers and fp8 may equal their poison by chance.
         """
         kinds = {leaf.name: self._kinds[leaf.allocation] for leaf in self.outputs}
         sure = {name for name, one in kinds.items() if one.kind not in "iub" and one.itemsize > 1}
         return {name: one for name, one in self.unwritten(outputs).items() if name in sure}
 
     def is_plain_byte(self, name: str) -> bool:
-        """Whether an output is of integers so small that many a one equals the poison."""
+        """Return True if an output has 1-byte integers, which often equal the poison."""
         [leaf] = (leaf for leaf in self.outputs if leaf.name == name)
         kind = self._kinds[leaf.allocation]
         return kind.itemsize == 1 and kind.kind in "iu"
 
     def places(self, addresses: Sequence[int]) -> list[dict[str, Any]]:
-        """Return which addresses are whose: every buffer, its memory at `addresses`, as JSON."""
+        """Return the layout of each buffer as JSON; the allocations start at `addresses`."""
         return [
             {
                 "name": leaf.name,
@@ -170,17 +170,17 @@ class Contents:
             index=index_of(element, named[0]) if named else [element],
             message=f"The kernel wrote to {name}, {_elements(count)} {where}: "
             f"it has {_elements(held)}. Give tl.store a mask that leaves out offsets outside of "
-            "the data.",
+            "the buffer.",
         )
 
 
 def wrote_to_copies() -> Finding:
-    """Return the finding of a write to what timed runs are compared with, whose place is secret."""
+    """Return the finding of a write to the copies, at secret addresses, that check timed runs."""
     return Finding(
         kind=GpuFault.OUT_OF_BOUNDS.value,
         access="write",
-        message="The kernel wrote to memory that is none of its arguments, while it was timed: to "
-        "the copies of its first outputs that the timed runs are compared with.",
+        message="A timed run of the kernel wrote outside its arguments: it changed the copies of "
+        "the first run's outputs, which check the timed runs. Check masks and offsets.",
     )
 
 
@@ -193,16 +193,16 @@ def _cannot_be_made(error: Exception) -> JobFailed:
 
 
 LONGEST_FIRST_RUN_MS = 1000.0
-"""After a longer run there is no second one: a kernel is not to time out because of it."""
+"""No second run follows a longer first run, since it could exceed the time limit."""
 
 
 def missing_of(
     contents: Contents, outputs: Outputs, run_again: Callable[[], Outputs] | None
 ) -> dict[str, Flags]:
-    """Return which elements of `outputs` nobody wrote, by the names of those with such.
+    """Return masks of the unwritten elements, by name, for `outputs` that have some.
 
-    `run_again` runs the kernel over the other poison and returns its outputs; without it, what
-    holds the poison counts as not written, but for small integers, which often equal it.
+    `run_again` runs the kernel over the other poison and returns its outputs. Without it, elements
+    that hold the poison count as unwritten, except 1-byte integers, which often equal it.
     """
     suspects = contents.unwritten(outputs)
     if not suspects:
@@ -217,9 +217,9 @@ def missing_of(
 def missing_later(
     contents: Contents, first: Outputs, missing: Mapping[str, Flags], later: Outputs
 ) -> dict[str, Flags]:
-    """Return the same of a later run, where `missing` was not written in the `first` one.
+    """Return the same masks for a later run; `missing` are those of the `first` run.
 
-    What was written in the first run, and equals the poison, is taken to be so in this one.
+    An element that the first run wrote with the value of the poison counts as written again.
     """
     before, found = contents.unwritten(first), {}
     for name, flags in contents.unwritten(later).items():

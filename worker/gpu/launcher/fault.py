@@ -1,13 +1,13 @@
 """Faults of a kernel on a GPU: CUDA's errors under the names that verdicts use.
 
-Words only; nothing here imports CUDA.
+This module never imports CUDA.
 """
 
 from enum import StrEnum
 
 
 class GpuFault(StrEnum):
-    """A kernel's fault, or why it could not run. The values are those of verdicts."""
+    """A kernel's fault, or the reason why it could not run. Verdicts use the same values."""
 
     DOES_NOT_FIT = "does_not_fit"
     ILLEGAL_ACCESS = "illegal_access"
@@ -46,25 +46,27 @@ NOT_LOADABLE = frozenset(
         "NOT_FOUND",
     )
 )
-"""Errors that say the kernel was built for another GPU or driver."""
+"""Errors of a kernel that was built for another GPU or driver."""
 
 _HARMLESS = frozenset({GpuFault.DOES_NOT_FIT, GpuFault.OUT_OF_MEMORY, GpuFault.OUT_OF_BOUNDS})
 
 MESSAGES = {
-    GpuFault.ILLEGAL_ACCESS: "The kernel touched memory that is none of its arguments': a mask is "
-    "missing, or an offset is wrong.",
-    GpuFault.MISALIGNED_ACCESS: "The kernel accessed an address that is no multiple of its "
-    "element.",
+    GpuFault.ILLEGAL_ACCESS: "The kernel accessed memory outside its arguments. Check masks and "
+    "offsets.",
+    GpuFault.MISALIGNED_ACCESS: "The kernel accessed an address that is not a multiple of the "
+    "element size. Check pointer casts and offsets.",
     GpuFault.ASSERTION_FAILED: "An assertion of the kernel failed; its text is in stdout.",
-    GpuFault.DOES_NOT_FIT: "The kernel needs more of a multiprocessor than this GPU has.",
-    GpuFault.OUT_OF_MEMORY: "The GPU has not enough free memory for the arguments.",
-    GpuFault.TIMEOUT: "The GPU's driver ended the kernel after its own time limit.",
-    GpuFault.CRASHED: "The kernel ended with an error of the GPU.",
+    GpuFault.DOES_NOT_FIT: "The kernel needs more registers, threads or shared memory than a "
+    "multiprocessor of this GPU has. Use smaller blocks, or fewer warps or stages.",
+    GpuFault.OUT_OF_MEMORY: "The GPU does not have enough free memory for the arguments. Use "
+    "smaller ones.",
+    GpuFault.TIMEOUT: "The GPU's driver stopped the kernel at the driver's own time limit.",
+    GpuFault.CRASHED: "The kernel ended with a GPU error.",
 }
 
 
 def fault_of(error_name: str) -> GpuFault | None:
-    """Return what the CUDA error `CUDA_ERROR_...` says of the kernel; None when it is no fault."""
+    """Return the kernel's fault for the CUDA error `CUDA_ERROR_...`; None for other errors."""
     return _BY_NAME.get(error_name)
 
 
@@ -74,7 +76,7 @@ def leaves_context(fault: GpuFault) -> bool:
 
 
 class KernelFault(Exception):
-    """Ends a run with a fault of the kernel; `error` is CUDA's own name for it where there is."""
+    """Ends a run with a fault of the kernel; `error` is CUDA's name for it, if it has one."""
 
     def __init__(self, fault: GpuFault, message: str, error: str | None = None) -> None:
         super().__init__(message)
@@ -83,7 +85,7 @@ class KernelFault(Exception):
 
 
 class JobFailed(Exception):
-    """Ends a job for a reason that is not the kernel's doing.
+    """Ends a job for a reason that is not the kernel's fault.
 
     `slug` is malformed_job, module_not_loadable or device_error.
     """

@@ -1,6 +1,6 @@
-"""The buffers of one job on the GPU, guarded, with the kernel parameters that point into them.
+"""The guarded buffers of one job on the GPU, with the kernel parameters that point into them.
 
-A job has one set of them; runs that are timed on fresh inputs take turns on several. Imported in
+A job has one set of buffers; timed runs on fresh inputs rotate over several sets. Imported in
 launchers only.
 """
 
@@ -27,13 +27,13 @@ from worker.gpu.launcher.output_memory import SharedOutput, is_shared
 from worker.gpu.launcher.timing import TimedWork
 
 FirstContents = Sequence[FirstContent | None]
-"""What each allocation starts with; None for the poison."""
+"""The initial content of each allocation; None for the poison."""
 
 
 class Buffers:
-    """One set: a block for each allocation, content undefined until `fill` or `copy`.
+    """One set: a block per allocation, with undefined content until `fill` or `copy`.
 
-    Raises CudaError, and JobFailed when arguments and ABI do not fit together.
+    Raises CudaError, and JobFailed if the arguments do not match the ABI.
     """
 
     def __init__(self, context: LauncherContext, job: LauncherOrder, contents: Contents) -> None:
@@ -52,7 +52,7 @@ class Buffers:
 
     @property
     def parameters(self) -> int:
-        """What a kernel is launched with: the address of the pointers to its parameters."""
+        """The address of the pointers to the kernel's parameters, for its launch."""
         return self._parameters.address
 
     def _take_scratch(self, size_bytes: int, align_bytes: int) -> int:
@@ -62,16 +62,16 @@ class Buffers:
 
     @property
     def scratch_operations(self) -> int:
-        """How many operations `clear_scratch` queues."""
+        """The number of operations that `clear_scratch` queues."""
         return len(self._scratch)
 
     def clear_scratch(self) -> None:
-        """Queue that no run finds in the scratch what one before it left. Raises CudaError."""
+        """Queue zeroing of the scratch, so that no run sees an earlier one's. Raises CudaError."""
         for block in self._scratch:
             self._memory.fill(block.address, block.size_bytes, 0)
 
     def fill(self, firsts: FirstContents) -> None:
-        """Write what the allocations start with, or the poison. Raises CudaError."""
+        """Write the initial contents, or the poison, to all blocks. Raises CudaError."""
         for block, first, poison in zip(self.blocks, firsts, self._contents.poisons, strict=True):
             if first is None:
                 self._memory.fill(block.address, block.size_bytes, poison)
@@ -88,9 +88,9 @@ class Buffers:
             self._memory.copy(block.address, source.address, block.size_bytes)
 
     def inspect(self, inputs: Sequence[int], further: Sequence[MemoryCheck] = ()) -> "BufferReport":
-        """Look at what the runs so far have left; `inputs` are the allocations to take digests of.
+        """Check the buffers after the runs so far, with digests of the allocations `inputs`.
 
-        What is asked `further` is asked in one go with it. Raises CudaError.
+        The same launch answers the `further` checks. Raises CudaError.
         """
         zones = [filled(start, size, CANARY) for one in self.blocks for start, size in one.zones]
         poisons = [self._poison_of(leaf) for leaf in self._contents.outputs]
@@ -123,14 +123,14 @@ class Buffers:
         return holding(block.address, size_bytes, poison, item_bytes)
 
     def damages(self) -> Iterator[Finding]:
-        """Yield a finding for every block whose red zones were written to. Raises CudaError."""
+        """Yield a finding for every block with overwritten red zones. Raises CudaError."""
         for index, block in enumerate(self.blocks):
             at_byte = self._memory.damage(block)
             if at_byte is not None:
                 yield self._contents.damaged(index, at_byte)
 
     def read(self, leaf: Leaf) -> bytes | SharedOutput:
-        """Return the elements of an output in C order; shared, and sealed, where they are many.
+        """Return the elements of an output in C order; many of them as sealed shared memory.
 
         Raises CudaError, JobFailed.
         """
@@ -140,14 +140,14 @@ class Buffers:
 def read_output(
     memory: GuardedMemory, contents: Contents, block: GuardedBlock, leaf: Leaf
 ) -> bytes | SharedOutput:
-    """Return the elements of an output whose allocation, or a copy of it, is `block`.
+    """Return the elements, in C order, of an output in `block`: its allocation, or a copy of it.
 
-    In C order; shared, and sealed, where they are many. Raises CudaError, JobFailed.
+    Many elements are returned as sealed shared memory. Raises CudaError, JobFailed.
     """
     address, size_bytes = block.address, block.size_bytes
     if not contents.is_whole(leaf):
         return contents.elements(leaf, memory.read(address, size_bytes))
-    with contextlib.suppress(OSError):  # where there is no memory to share it is sent
+    with contextlib.suppress(OSError):  # without shared memory, the channel carries the bytes
         if is_shared(size_bytes) and memory.is_staged(size_bytes):
             return memory.outputs.write(memory.read(address, size_bytes))
         if is_shared(size_bytes):
@@ -159,22 +159,22 @@ def read_output(
 
 @dataclass(frozen=True, slots=True)
 class BufferReport:
-    """What the GPU says of the buffers of a job, none of it read back."""
+    """The GPU's checks of a job's buffers, computed without reading them back."""
 
     is_damaged: bool
-    """Whether red zones were written to."""
+    """True if a run wrote to red zones."""
     may_be_unwritten: bool
-    """Whether an output, or a gap between its elements, holds the poison somewhere."""
+    """True if an output, or a gap between its elements, still contains the poison."""
     inputs: dict[int, int]
     """Digests by allocation."""
     outputs: dict[str, str]
-    """Digests by name, of the outputs that are all of their allocation."""
+    """Digests by name, of the outputs that cover their whole allocation."""
     further: list[int]
-    """What else was asked."""
+    """The answers to the further checks."""
 
 
 class Pristine:
-    """What further runs must find again in the allocations `restored`: read-only, on the GPU.
+    """Read-only copies, on the GPU, of the initial contents of the allocations `restored`.
 
     Raises CudaError.
     """
@@ -198,13 +198,13 @@ class Pristine:
             self._sources[index] = None if first is None else first.address
 
     def operations_on(self, buffers: Buffers) -> int:
-        """Return how many operations a `restore` queues."""
+        """Return the number of operations that `restore` queues."""
         return len(self._sources) + buffers.scratch_operations
 
     def restore(self, buffers: Buffers, *, other_poison: bool = False) -> None:
-        """Queue what makes `buffers` as they were before the first run. Raises CudaError.
+        """Queue the restoration of `buffers` to their initial contents. Raises CudaError.
 
-        With `other_poison` but for the poison, which is then another one.
+        `other_poison` uses the other poison instead of the first one.
         """
         contents = self._contents
         poisons = contents.other_poisons if other_poison else contents.poisons
@@ -217,7 +217,7 @@ class Pristine:
                 self._memory.copy(block.address, source, block.size_bytes)
 
     def close(self) -> None:
-        """Give back what was made for this job alone, once no copy of it is under way."""
+        """Release the copies made for this job, after all pending copies from them."""
         self._memory.wait()
         while self._held:
             unmap(self._held.pop())
@@ -228,11 +228,11 @@ _PART_OF_FREE_MEMORY = 0.5
 
 
 class Rotation:
-    """Runs of one kernel on several sets of buffers, one after the other, round and round.
+    """Runs of one kernel on several sets of buffers in rotation.
 
-    With one set, every run has the same addresses. With many, a run finds inputs at addresses that
-    no run has touched since the last round: nothing that a kernel, a cache or an address
-    translation could keep of them. All sets hold equal values, so outputs stay comparable.
+    With one set, every run has the same addresses. With several, no run has accessed a run's inputs
+    since the last round, so neither the kernel nor a cache nor the TLB can benefit from earlier
+    runs. All sets hold equal values, so outputs stay comparable.
     """
 
     def __init__(self, kernel: LoadedKernel, pristine: Pristine, sets: Sequence[Buffers]) -> None:
@@ -243,7 +243,7 @@ class Rotation:
 
     @property
     def turn(self) -> int:
-        """Which set of buffers is the current one, counted on and on."""
+        """The number of rotations so far; modulo the number of sets, it is the current set."""
         return self._turn
 
     @property
@@ -253,7 +253,7 @@ class Rotation:
 
     @property
     def work(self) -> TimedWork:
-        """What a stopwatch times."""
+        """The work for a stopwatch."""
         operations = self._pristine.operations_on(self._sets[0])
         return TimedWork(self._launch, self._restore, operations)
 
@@ -270,8 +270,8 @@ def fresh_sets(
 ) -> list[Buffers]:
     """Return `wanted` sets equal to `first`, or as many as fit into half of the free memory.
 
-    At most 64, and `first` is one of them. Raises KernelFault where there is no room for a second
-    one, CudaError, JobFailed.
+    The result has at most 64 sets, including `first`. Raises KernelFault if a second set does not
+    fit, CudaError, JobFailed.
     """
     page = context.device.granularity_bytes
     set_bytes = sum((size // page + 1) * page for size in contents.sizes_bytes)
@@ -279,8 +279,9 @@ def fresh_sets(
     room = int(free[0] * _PART_OF_FREE_MEMORY) // max(1, set_bytes)
     if room < 1:
         message = (
-            f"timing.fresh_inputs needs the arguments twice; one more set takes {set_bytes} bytes, "
-            f"and {free[0]} are free. Leave it out, or launch with smaller arguments."
+            f"timing.fresh_inputs needs a second copy of the arguments of {set_bytes} bytes, which "
+            f"must fit into half of the {free[0]} free bytes of the GPU. Omit it, or launch with "
+            "smaller arguments."
         )
         raise KernelFault(GpuFault.OUT_OF_MEMORY, message)
     sets = [first]

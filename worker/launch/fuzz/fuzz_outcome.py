@@ -12,9 +12,9 @@ from worker.launch.cpu_device import DOES_NOT_COMPILE
 _TIME_IS_UP = frozenset({"deadline_exceeded", "worker_lost"})
 _DOES_NOT_COMPILE = frozenset({"compile_error", "lowering_failed", "compiler_crashed"})
 REFUSED = "the reference refuses it"
-ON_ROUNDING = "its answers hang on rounding"
+ON_ROUNDING = "its answers depend on rounding"
 _ROUNDED_SHARE, _ROUNDED_ERROR = 0.02, 16.0
-"""Of the elements, and of the tolerance: as few as that, off by as little, may be rounding."""
+"""The share of elements, and multiple of the tolerance, up to which rounding is plausible."""
 _OF_RESOURCES = frozenset({Verdict.DOES_NOT_FIT, Verdict.OUT_OF_MEMORY, Verdict.TIMEOUT})
 
 
@@ -24,13 +24,13 @@ class Outcome(Enum):
     PASSED = "passed"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """It says nothing of the kernel: the launch could not have it, or nothing was to compare."""
+    """It does not test the kernel: the request cannot express it, or nothing was compared."""
     ENDED = "ended"
-    """There is no time for more."""
+    """The time for fuzzing is over."""
 
 
 def outcome_of(result: CaseResult) -> tuple[Outcome, str]:
-    """Return what a result says, and a word for it: a verdict, or why a case is left out."""
+    """Return the outcome of a result with a word for it: a verdict, or why it does not count."""
     problem = result.problem
     if problem is not None:
         if problem.slug in _TIME_IS_UP:
@@ -70,12 +70,12 @@ def _are_few_and_near(comparison: Comparison) -> bool:
 
 
 def verdict_after(word: str) -> Verdict:
-    """Return the verdict of a launch in which a fuzz case failed so."""
+    """Return the verdict of a launch in which a fuzz case failed with `word`."""
     return Verdict.NOT_CHECKED if word == DOES_NOT_COMPILE else Verdict(word)
 
 
 def finding_of_case(result: CaseResult, word: str, changed: str, case: dict[str, Any]) -> Finding:
-    """Return the finding of a case that failed; `changed` says in words what it changes."""
+    """Return the finding of a failed case; `changed` describes its changes."""
     found = next((each for each in result.findings if each.kind == word), None)
     if found is not None:
         return replace(found, message=f"With {changed}: {found.message}", case=case)
@@ -103,12 +103,12 @@ def _first_mismatch(result: CaseResult) -> tuple[str | None, Output | None]:
 def _difference(name: str | None, output: Output | None) -> str:
     comparison = output.comparison if output is not None else None
     if comparison is None:
-        return "the outputs are not what the reference says."
+        return "the outputs do not match the reference."
     first = comparison.first_mismatch
     many = f"{comparison.mismatched} of {comparison.compared} compared elements do not match"
     if first is None:
-        return f"{name} is not what the reference says: {many}."
+        return f"{name} does not match the reference: {many}."
     place = f"{name}[{', '.join(map(str, first.index))}]"
     if comparison.unwritten:
-        return f"nobody wrote {place}, which should be {first.expected}; {many}."
+        return f"{place} was not written and should be {first.expected}; {many}."
     return f"{place} is {first.actual} and should be {first.expected}; {many}."

@@ -30,7 +30,7 @@ def order_of(
     Raises ValueError for a compilation without an ABI, which none with a cubin is.
     """
     if compilation.abi is None:
-        message = f"the compilation {compilation.key} has a cubin, but no ABI to launch it by"
+        message = f"the compilation {compilation.key} has a cubin but no ABI; compile it again"
         raise ValueError(message)
     x, y, z = run.grid
     dumped = run.bound.model_dump(mode="json")
@@ -48,7 +48,8 @@ def order_of(
 
 _SEED_BITS = 64
 _VALUES_TIMES, _PART_FOR_VALUES = 10, 0.25
-"""What making values of repeats may take: so many times `max_ms`, or that part of `timeout_s`."""
+"""The time limit for making values of timed runs: a multiple of `max_ms`, or a share of
+`timeout_s`."""
 
 
 def _timing_order(launch: LaunchJob) -> launcher.TimingOrder:
@@ -67,7 +68,7 @@ def _timing_order(launch: LaunchJob) -> launcher.TimingOrder:
 
 
 def _run_time(arguments: Mapping[str, Any], compilation: Compilation) -> dict[str, Any]:
-    """Return the arguments that the compiled kernel still takes, scalars in its own types."""
+    """Return the arguments that the compiled kernel takes, with scalars in its types."""
     taken = {item.name: item.type for item in compilation.parameters if item.role == "runtime"}
     return {
         name: _typed(argument, taken[name]) for name, argument in arguments.items() if name in taken
@@ -87,7 +88,7 @@ ENDINGS = {
     "misaligned_access": RunEnding.FAULT,
     "assertion_failed": RunEnding.FAULT,
 }
-"""By the kind of a launcher's fault; any other is a crash."""
+"""The ending of a run by the kind of a launcher's fault; other kinds are crashes."""
 _LONGEST_LINE = 4000
 _BLOCK = re.compile(r"block: \[(\d{1,10}),(\d{1,10}),(\d{1,10})\]")
 _PLACE = re.compile(r"([^\s:]{1,1000}):(\d{1,9}): ")
@@ -99,9 +100,9 @@ def result_of(
     cluster: int = 1,
     sources: Mapping[str, str] | None = None,
 ) -> RunResult:
-    """Return what came out of a run; a program is `cluster` blocks wide.
+    """Return the result of a run; a program is `cluster` blocks wide.
 
-    `sources` are the posted texts by file, to find places in.
+    `sources` are the posted texts by file, for the source lines of findings.
     """
     result = RunResult(
         outputs=outcome.outputs,
@@ -119,7 +120,7 @@ def result_of(
             message = f"The kernel did not end within timeout_s = {launch.timeout_s:g} s."
             result.end(RunEnding.TIMEOUT, message)
         case LaunchEnding.FAILURE:
-            message = (outcome.failure or {}).get("message", "the launcher could not do it")
+            message = (outcome.failure or {}).get("message", "the launcher rejected the job")
             result.fail(failure_problem("invalid_argument", message))
         case _:
             result.end(RunEnding.CRASHED, f"The launcher ended unexpectedly ({outcome.detail}).")
@@ -129,7 +130,8 @@ def result_of(
 def _take_report(result: RunResult, reported: dict[str, Any], launch: LaunchJob) -> None:
     result.findings = read_findings(reported.get("findings") or [])
     for name in reported.get("modified_inputs") or []:
-        message = f"{name} is no output, but was changed. Mark it as an output if that is meant."
+        message = f"The kernel changed {name}, which is not an output. Mark it as an output if "
+        message += "that is intended."
         finding = Finding(
             kind="input_modified", access="write", argument=str(name), message=message
         )
@@ -141,7 +143,7 @@ def _take_report(result: RunResult, reported: dict[str, Any], launch: LaunchJob)
 
 
 def _take_determinism(result: RunResult, reported: dict[str, Any]) -> None:
-    """Note whether runs on equal inputs made the same; nothing where there was only one."""
+    """Record whether runs on equal inputs had equal outputs; nothing after a single run."""
     named: list[str] | None = reported.get("differing")
     repeats: int | None = reported.get("differing_repeats")
     if named is None and repeats is None:
@@ -150,15 +152,15 @@ def _take_determinism(result: RunResult, reported: dict[str, Any]) -> None:
     result.findings += [_differs(str(name)) for name in named or []]
     if repeats and not named:
         message = (
-            f"{repeats} of {reported['checked_repeats']} timed runs did not make the same, bit by "
-            "bit, as a freshly loaded copy of the kernel on the same inputs: programs update "
-            "outputs atomically in no fixed order, or race."
+            f"{repeats} of {reported['checked_repeats']} timed runs differed, bit by bit, from a "
+            "freshly loaded copy of the kernel on the same inputs: programs update outputs "
+            "atomically in no fixed order, or race."
         )
         result.findings.append(Finding(kind=NONDETERMINISTIC, message=message))
 
 
 def _take_iterations(result: RunResult, outcome: LaunchOutcome) -> None:
-    """Note the timed runs that the launcher sent."""
+    """Add the timed runs that the launcher sent."""
     for index, said in enumerate((outcome.result or {}).get("repeats") or []):
         outputs = outcome.repeats.get(index, {})
         unwritten = outcome.iterations_unwritten.get(index, {})
@@ -166,7 +168,7 @@ def _take_iterations(result: RunResult, outcome: LaunchOutcome) -> None:
 
 
 def _take_state(result: RunResult, reported: dict[str, Any], sources: Mapping[str, str]) -> None:
-    """Note what the module could keep between runs."""
+    """Add findings for state that the module could keep between runs."""
     state = reported.get("module_state") or {}
     result.keeps_state = is_changed(state)
     result.findings += of_module(state, sources)
@@ -174,8 +176,8 @@ def _take_state(result: RunResult, reported: dict[str, Any], sources: Mapping[st
 
 def _differs(name: str) -> Finding:
     message = (
-        f"{name} was not the same, bit by bit, after two runs with equal inputs: programs update "
-        "it atomically in no fixed order, or race."
+        f"{name} differed, bit by bit, between two runs with equal inputs: programs update it "
+        "atomically in no fixed order, or race."
     )
     return Finding(kind="nondeterministic", argument=name, message=message)
 
@@ -199,9 +201,9 @@ def _take_fault(result: RunResult, fault: dict[str, Any], cluster: int) -> None:
 
 
 def find_assertion(stdout: str, cluster: int) -> Finding | None:
-    """Return the finding of the first assertion that CUDA printed, None when it printed none.
+    """Return the finding of the first assertion that CUDA printed, None if it printed none.
 
-    A kernel may print what it likes, so every line is looked at once.
+    A kernel can print any text, so the search reads each line once.
     """
     lines = (line[:_LONGEST_LINE] for line in stdout.splitlines())
     return next((found for line in lines if (found := _read_assertion(line, cluster))), None)

@@ -18,9 +18,10 @@ NONDETERMINISTIC = "nondeterministic"
 def of_mismatch(
     iteration: TimedIteration, outputs: Mapping[str, Output], output_bytes: int, *, is_changed: bool
 ) -> Finding | None:
-    """Return what a repeat whose outputs, of so many bytes, do not match shows; None if they do.
+    """Return the finding for a timed run whose outputs do not match; None if they match.
 
-    `is_changed`: whether global variables of the module changed while it ran.
+    `output_bytes` is the size of all outputs. `is_changed` is true if global variables of the
+    module changed during the runs.
     """
     wrong = {name: one.comparison for name, one in outputs.items() if one.comparison}
     wrong = {name: one for name, one in wrong.items() if one.compared and not one.matches}
@@ -34,7 +35,7 @@ def of_mismatch(
         index = ", ".join(map(str, first.index))
         place = f" {name}[{index}] is {first.actual}, not {first.expected};"
     message = (
-        f"{_which(iteration)} does not match the reference, though the first run does:{place} "
+        f"{_which(iteration)} does not match the reference, although the first run does:{place} "
         f"{comparison.mismatched} of {comparison.compared} elements of {name} are wrong. {why}"
         f"{_how_to_see(iteration)}"
     )
@@ -49,7 +50,7 @@ def of_mismatch(
 
 
 def of_left_out(iteration: TimedIteration) -> Finding:
-    """Return that a run left out what the first one wrote, where no reference says more."""
+    """Return the finding that a run skipped writes of the first one, without a reference."""
     message = f"{_which(iteration)} did not write {_left(iteration)}.{_how_to_see(iteration)}"
     seeds = dict(iteration.seeds) or None
     return Finding(kind=STATE_KEPT, message=message, seeds=seeds)
@@ -58,37 +59,38 @@ def of_left_out(iteration: TimedIteration) -> Finding:
 def _explained(
     iteration: TimedIteration, output_bytes: int, *, is_changed: bool
 ) -> tuple[str, str]:
-    """Return the kind of finding, and why it is of that kind."""
+    """Return the kind of finding, and the reason for it."""
     if iteration.equals_first and iteration.seeds:
-        why = "It left what the first run left, though its inputs are others: an earlier result."
+        why = "Its outputs equal those of the first run, although its inputs differ: it reuses an "
+        why += "earlier result."
         return STATE_KEPT, why
     if iteration.left_bytes and (
         iteration.differing_bytes or 2 * iteration.left_bytes >= output_bytes
     ):
-        return STATE_KEPT, f"It did not write {_left(iteration)}: some runs leave out their work."
+        return STATE_KEPT, f"It did not write {_left(iteration)}: some runs skip their work."
     if iteration.seeds and iteration.differing_bytes:
         why = (
-            "A freshly loaded copy of the kernel makes something else of the same inputs: it keeps "
-            "something from run to run, or its programs race (see the check determinism)."
+            "A freshly loaded copy of the kernel computes other outputs from the same inputs: the "
+            "kernel keeps state between runs, or its programs race (see the check determinism)."
         )
         return STATE_KEPT, why
     if iteration.seeds:
         why = (
-            "A freshly loaded copy of the kernel makes the same of these inputs: it keeps nothing, "
-            "but is wrong for these values."
+            "A freshly loaded copy of the kernel computes the same from these inputs: the kernel "
+            "keeps no state, but is wrong for these values."
         )
         if iteration.left_bytes:
             why += f" It did not write {_left(iteration)}."
         return MISMATCH, why
     if is_changed:
-        why = "Its inputs are those of the first run, and variables of the module changed."
+        why = "Its inputs equal those of the first run, but global variables of the module changed."
         return STATE_KEPT, why
-    why = "Its inputs are those of the first run: programs race, or it keeps something."
+    why = "Its inputs equal those of the first run: programs race, or the kernel keeps state."
     return NONDETERMINISTIC, why
 
 
 def _which(iteration: TimedIteration) -> str:
-    return f"Timed run {iteration.repeat}" if iteration.repeat >= 0 else "A run to warm up"
+    return f"Timed run {iteration.repeat}" if iteration.repeat >= 0 else "A warm-up run"
 
 
 def _left(iteration: TimedIteration) -> str:
@@ -100,28 +102,28 @@ def _how_to_see(iteration: TimedIteration) -> str:
     if not iteration.seeds:
         return ""
     seeds = ", ".join(f"{name} {seed}" for name, seed in iteration.seeds.items())
-    return f" Its inputs are those of a launch with these seeds: {seeds}."
+    return f" To get its inputs, launch with these seeds: {seeds}."
 
 
 _MOST_LISTED = 8
 _HEAP = (
-    "The kernel allocates on the device's heap, which outlives a run: it can know what ran before "
-    "it. Take memory as an argument instead."
+    "The kernel allocates on the device's heap, which outlives a run, so a run can see data of "
+    "earlier runs. Pass the memory as an argument instead."
 )
 
 
 def of_module(state: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what a launcher says that a module could keep between runs.
+    """Yield findings for state that a module could keep between runs, as a launcher reports it.
 
-    `sources` are the posted texts by file: where one has a variable's name, that is its line.
+    `sources` are the posted texts by file; findings point to the first line with a variable's name.
     """
     if state.get("problem"):
-        message = f"Nobody can say what the kernel keeps between runs: {state['problem']}."
+        message = f"Cannot determine what the kernel keeps between runs: {state['problem']}."
         yield Finding(kind=STATE_KEPT, message=message)
     for variable in (state.get("variables") or [])[:_MOST_LISTED]:
         yield _of_variable(variable, sources)
     if unnamed := state.get("unnamed_bytes"):
-        message = f"The kernel's module has {unnamed} bytes of global memory that have no name."
+        message = f"The kernel's module has {unnamed} bytes of unnamed global memory."
         yield Finding(kind=STATE_KEPT, message=f"{message} {_ADVICE}")
     if state.get("uses_heap"):
         yield Finding(kind=STATE_KEPT, message=_HEAP)
@@ -132,11 +134,13 @@ def is_changed(state: Mapping[str, Any]) -> bool:
     return any(one["changed"] for one in state.get("variables") or [])
 
 
-_ADVICE = "What one run leaves there the next can read, so it need not do its own work."
+_ADVICE = (
+    "A run can leave results there for the next one to reuse. Pass such memory as an argument."
+)
 _CHANGED = {
     True: "which the runs of this launch changed",
     False: "which the runs of this launch did not change",
-    None: "and nobody can say whether runs changed it",
+    None: "which was not checked for changes",
 }
 
 
@@ -152,7 +156,7 @@ def _of_variable(variable: Mapping[str, Any], sources: Mapping[str, str]) -> Fin
 
 
 def _place(name: str, sources: Mapping[str, str]) -> tuple[str | None, int | None]:
-    """Return the file and line of the first place where a text has `name`, as far as any does."""
+    """Return the file and line of the first occurrence of `name`, None for both without any."""
     for file, text in sources.items():
         at = text.find(name) if name else -1
         if at >= 0:

@@ -1,4 +1,4 @@
-"""Sees a launch's times under what its device can do at most. Pure."""
+"""Compares a launch's times with the peak performance of its device. Pure."""
 
 from collections.abc import Mapping
 from math import prod
@@ -15,7 +15,7 @@ from worker.pool.shared_bytes import Body
 def check_roofline(
     result: RunResult, launch: LaunchJob, bound: BoundArguments, ceilings: Ceilings | None
 ) -> None:
-    """Add to the times of a run which share of the device they are, and whether they can be."""
+    """Add to a run's timing its share of the device's peak, and a finding if it is impossible."""
     if result.timing is None or ceilings is None:
         return
     asked = launch.timing
@@ -39,10 +39,10 @@ def check_roofline(
 
 
 def written_bytes(bound: BoundArguments, unwritten: Mapping[str, Body]) -> int:
-    """Return how many bytes a run wrote at least: of outputs that were poisoned before it.
+    """Return the least number of bytes that a run wrote: those of initially poisoned outputs.
 
-    `unwritten` has a bit for each element that it did not write, for outputs with such. An
-    allocation of several outputs counts for the largest of them.
+    `unwritten` holds a bit per unwritten element, for outputs that have some. An allocation with
+    several outputs counts as the largest of them.
     """
     written: dict[int, int] = {}
     for name, output in bound.outputs.items():
@@ -50,7 +50,7 @@ def written_bytes(bound: BoundArguments, unwritten: Mapping[str, Body]) -> int:
             continue
         flags = unwritten.get(name, b"")
         if not isinstance(flags, bytes):
-            continue  # so many that it is no use to count them
+            continue  # too many to count
         missing = int.from_bytes(flags, "little").bit_count()
         size_bytes = max(0, prod(output.shape) - missing) * ITEM_BYTES[output.dtype]
         written[output.allocation] = max(written.get(output.allocation, 0), size_bytes)

@@ -1,8 +1,8 @@
 """Runs of a launch under a tool, each with the same inputs as the run that is compared and timed.
 
-The checks and the profile that were asked for run before the launch is answered. A fault that has
-no line, since a GPU says no more than that there was one, is explained by a run under memcheck
-afterwards: its findings become an event of the launch, and go into its record.
+The requested checks and the profile run before the launch is answered. A GPU reports a fault
+without a source line. After the answer, a run under memcheck finds the line: its findings become an
+event of the launch and amend its record.
 """
 
 import logging
@@ -50,10 +50,10 @@ async def rerun_under_tools(
     result: RunResult,
     deadline: Deadline,
 ) -> None:
-    """Add to `result` what the tools that `launch` asks for find. Raises DeviceCordoned.
+    """Add the findings of the tools that `launch` requests to `result`. Raises DeviceCordoned.
 
-    What a tool could not find out is a finding too: `check_incomplete`, after which no verdict is
-    `passed`, or `not_profiled`.
+    A tool that fails adds a finding too: `not_profiled`, or `check_incomplete`, which prevents the
+    verdict `passed`.
     """
     found: list[Finding] = []
     for check in dict.fromkeys(launch.checks):
@@ -61,7 +61,7 @@ async def rerun_under_tools(
             examined = await _examine(launchers, ordinal, order, check, result, deadline)
             found += read_findings(examined.findings)
             if examined.incomplete is not None:
-                message = f"{check} tells nothing of this launch: {examined.incomplete}."
+                message = f"The check {check} is incomplete: {examined.incomplete}."
                 found.append(Finding(kind=CHECK_INCOMPLETE, message=message))
     if launch.profile:
         examined = await _examine(launchers, ordinal, order, PROFILE, result, deadline)
@@ -79,8 +79,8 @@ async def rerun_under_tools(
 
 
 def not_profiled(what: str, why: str | None) -> Finding:
-    """Return the finding that a profile that was asked for is missing."""
-    message = f"There is no {what} of this launch: {why}."
+    """Return the finding that a requested profile is missing."""
+    message = f"This launch has no {what}: {why}."
     return Finding(kind=NOT_PROFILED, message=message)
 
 
@@ -93,19 +93,19 @@ async def _examine(
     deadline: Deadline,
 ) -> SanitizerReport:
     if result.ending in _NEVER_ENDED:
-        return SanitizerReport(incomplete="the kernel alone did not get to its end")
+        return SanitizerReport(incomplete="the kernel did not finish without the tool")
     if tool in PROFILERS and result.ending is not RunEnding.FINISHED:
-        return SanitizerReport(incomplete="the kernel alone went wrong")
+        return SanitizerReport(incomplete="the kernel failed without the tool")
     try:
         limit_s = deadline.limit_s(CHECK_S)
     except DeadlinePassed:
-        return SanitizerReport(incomplete="deadline_s was over before it could begin")
+        return SanitizerReport(incomplete="deadline_s passed before it could start")
     return await launchers.examine(ordinal, order, tool, limit_s=limit_s)
 
 
 RERUN_S = 10.0
 EVENT = "finding"
-_FOLLOWS = "Its line follows in a few seconds, as the event `finding` and in this launch."
+_FOLLOWS = "A rerun will add its line in a few seconds, as the event `finding` and to this launch."
 _UNEXPLAINED = frozenset({"illegal_access", "misaligned_access", "out_of_bounds", "crashed"})
 
 logger = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class UnexplainedFault:
-    """A run that ended in a fault: what was run, and its finding that has no line."""
+    """A run that ended in a fault: its order, and its finding without a line."""
 
     order: LauncherOrder
     finding: Finding
@@ -150,9 +150,9 @@ async def explain_fault(
     jobs: JobProducer,
     amendments: Amendments,
 ) -> None:
-    """Run what ended in `fault` under memcheck, and amend the launch, which is finished.
+    """Run the kernel of `fault` again under memcheck, and amend its finished launch.
 
-    That the fault did not show again is a finding too. Raises StoreUnavailable.
+    A fault that does not occur again gives a finding too. Raises StoreUnavailable.
     """
     try:
         examined = await launchers.examine(ordinal, fault.order, MEMCHECK, limit_s=RERUN_S)
@@ -168,8 +168,8 @@ async def report_no_rerun(
 ) -> None:
     """Amend the launch by the finding that there is no rerun. Raises StoreUnavailable."""
     message = (
-        "There was no rerun under memcheck, since this GPU has others to do; launch again with "
-        '"checks": ["memcheck"] for one.'
+        "This fault was not rerun under memcheck, because the GPU is busy with other reruns. For "
+        'its line, launch again with "checks": ["memcheck"].'
     )
     finding = Finding(kind=fault.finding.kind, message=message)
     await amend_launch(claim, fault.finding, [finding], jobs, amendments)
@@ -182,7 +182,7 @@ async def amend_launch(
     jobs: JobProducer,
     amendments: Amendments,
 ) -> None:
-    """Put `findings` before `first` in the launch's record, and send its followers the first one.
+    """Insert `findings` before `first` in the launch's record, and send followers the first one.
 
     Raises StoreUnavailable.
     """
@@ -197,17 +197,17 @@ async def amend_launch(
 
 
 def findings_of_rerun(first: Finding, examined: SanitizerReport) -> list[Finding]:
-    """Return what a rerun found out about the finding `first`, at least why it found nothing."""
+    """Return a rerun's findings about `first`, or the reason why there are none."""
     found = read_findings(examined.findings)
     if found:
         return found
     if examined.incomplete is not None:
-        message = f"A rerun under memcheck tells nothing more: {examined.incomplete}."
+        message = f"A rerun under memcheck is incomplete: {examined.incomplete}."
     else:
         message = (
-            "The fault did not show again when the same inputs were run under memcheck, where "
-            "arguments lie at other addresses and programs run in another order: the kernel may "
-            "race, or use memory that it never wrote."
+            "The fault did not occur again under memcheck with the same inputs. There, arguments "
+            "have other addresses and programs run in another order, so the kernel may race, or "
+            "read memory that it never wrote."
         )
     return [Finding(kind=first.kind, message=message)]
 
@@ -215,7 +215,7 @@ def findings_of_rerun(first: Finding, examined: SanitizerReport) -> list[Finding
 def with_findings(
     launch: Launch, first: Finding, findings: Sequence[Finding]
 ) -> tuple[int | None, Launch]:
-    """Return the case that has the finding `first`, null without cases, and the new record."""
+    """Return the index of the case with the finding `first`, None without cases, and the record."""
     if launch.cases is None:
         return None, amended(launch, findings=_explain(launch.findings or [], first, findings))
     for index, case in enumerate(launch.cases):
@@ -229,7 +229,7 @@ def with_findings(
 def _explain(
     known: Sequence[Finding], first: Finding, findings: Sequence[Finding]
 ) -> list[Finding]:
-    """Return `findings` before what was known; nothing follows `first` any more."""
+    """Return `findings` before the known ones, and drop the announcement in `first`."""
     message = first.message.removesuffix(_FOLLOWS).rstrip()
     settled = replace(first, message=message)
     return [*findings, *(settled if one == first else one for one in known)]

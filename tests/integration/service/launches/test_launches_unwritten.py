@@ -76,7 +76,7 @@ def test_the_first_element_that_nobody_wrote_is_named(launch: Launch) -> None:
     comparison = launch(body)["outputs"]["out_ptr"]["comparison"]
 
     assert comparison["first_mismatch"]["index"] == [2]
-    assert "2 elements that nobody wrote" in comparison["note"]
+    assert "2 unwritten elements" in comparison["note"]
 
 
 def test_a_not_a_number_that_was_loaded_and_stored_was_written(launch: Launch) -> None:

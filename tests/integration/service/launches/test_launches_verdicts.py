@@ -88,7 +88,7 @@ def test_a_changed_input_is_found_with_its_first_element(launch: Launch) -> None
 
     assert found["kind"] == "input_modified"
     assert (found["argument"], found["index"]) == ("x_ptr", [5])
-    assert "Mark it as an output if that is meant." in found["message"]
+    assert "Mark it as an output if that is intended." in found["message"]
 
 
 def test_outputs_are_answered_even_where_something_went_wrong(launch: Launch) -> None:

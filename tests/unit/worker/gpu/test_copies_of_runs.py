@@ -36,7 +36,7 @@ def test_a_kernel_that_changes_what_it_is_compared_with_is_reported(run, fresh):
     assert found.differing_repeats == 0  # this is why
     [finding] = found.findings
     assert (finding["kind"], finding["access"]) == ("out_of_bounds", "write")
-    assert "copies of its first outputs" in finding["message"]
+    assert "copies of the first run's outputs" in finding["message"]
 
 
 @pytest.mark.parametrize("fresh", [False, True, "values"])

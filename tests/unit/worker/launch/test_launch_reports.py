@@ -33,7 +33,7 @@ def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
     finding = finding_of(report.modified[0])
 
     assert (finding.kind, finding.argument, finding.index) == ("input_modified", "x_ptr", [0, 2])
-    assert "3 of its elements" in finding.message
+    assert "changed 3 elements" in finding.message
 
 
 @pytest.mark.parametrize(

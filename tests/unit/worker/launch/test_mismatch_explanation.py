@@ -29,7 +29,7 @@ def test_a_few_roundings_are_another_order_of_additions() -> None:
 
     assert said is not None
     assert "is 3 times the spacing of fp32" in said
-    assert "adding in another order" in said
+    assert "Summation in another order" in said
 
 
 def test_a_loss_of_precision_is_reported_by_its_finding_alone() -> None:

@@ -186,7 +186,7 @@ async def test_a_profile_without_lines_says_why_it_has_none() -> None:
 
     assert ran.profile is not None
     assert [one.kind for one in ran.findings] == ["not_profiled"]
-    assert ran.findings[0].message == "There is no profile by line of this launch: no counters."
+    assert ran.findings[0].message == "This launch has no profile by line: no counters."
 
 
 async def test_what_has_no_profile_has_no_lines_either() -> None:
@@ -223,7 +223,7 @@ def test_a_fault_that_does_not_show_again_is_reported() -> None:
     (finding,) = findings_of_rerun(FAULT, SanitizerReport())
 
     assert finding.kind == "illegal_access"
-    assert "did not show again" in finding.message
+    assert "did not occur again" in finding.message
 
 
 async def test_after_a_rerun_none_is_announced_any_more() -> None:

@@ -42,18 +42,20 @@ def test_a_repeat_that_did_nothing_is_reported_with_the_seeds_of_its_inputs() ->
 
     assert finding.kind == "state_kept"
     assert finding.seeds == SEEDS
-    assert "Timed run 12 does not match the reference, though the first run does" in finding.message
+    assert (
+        "Timed run 12 does not match the reference, although the first run does" in finding.message
+    )
     assert "out[0] is 1.0, not 2.0; 96 of 96 elements of out are wrong" in finding.message
     assert "did not write 384 bytes of its outputs that the first run wrote" in finding.message
-    assert "a launch with these seeds: x_ptr 11, y_ptr 12." in finding.message
+    assert "launch with these seeds: x_ptr 11, y_ptr 12." in finding.message
 
 
 @pytest.mark.parametrize(
     ("repeat", "kind", "words"),
     [
-        (TimedIteration(1, SEEDS, differing_bytes=9), "state_kept", "makes something else"),
+        (TimedIteration(1, SEEDS, differing_bytes=9), "state_kept", "computes other outputs"),
         (TimedIteration(1, SEEDS, equals_first=True), "state_kept", "an earlier result"),
-        (TimedIteration(1, SEEDS, left_bytes=384), "state_kept", "leave out their work"),
+        (TimedIteration(1, SEEDS, left_bytes=384), "state_kept", "skip their work"),
         (
             TimedIteration(1, SEEDS, left_bytes=4),
             "mismatch",
@@ -64,7 +66,7 @@ def test_a_repeat_that_did_nothing_is_reported_with_the_seeds_of_its_inputs() ->
         (
             TimedIteration(-2, left_bytes=4, differing_bytes=4),
             "state_kept",
-            "A run to warm up does not match",
+            "A warm-up run does not match",
         ),
     ],
 )
@@ -99,7 +101,7 @@ def test_a_variable_that_no_text_names_has_no_line() -> None:
     [finding] = of_module(variable(changed=None, size_bytes=1), {"user.py": "x"})
 
     assert (finding.file, finding.line) == (None, None)
-    assert "of 1 byte, and nobody can say" in finding.message
+    assert "of 1 byte, which was not checked" in finding.message
 
 
 def test_only_a_change_says_that_something_was_kept() -> None:
@@ -113,7 +115,7 @@ def test_the_heap_and_memory_without_a_name_are_reported() -> None:
 
     first, second = of_module(state, {})
 
-    assert "64 bytes of global memory that have no name" in first.message
+    assert "64 bytes of unnamed global memory" in first.message
     assert "the device's heap" in second.message
 
 
