@@ -29,7 +29,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChildSettings:
-    """How a feature starts zygotes: as those of launches are."""
+    """A feature's way to start zygotes, as for launches."""
 
     toolchain: ZygoteToolchain
     on_outdated: Callable[[], None]
@@ -47,11 +47,11 @@ class RunningFeature:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFeature:
-    """What it adds to a worker."""
+    """The feature's additions to a worker."""
 
     kinds: Sequence[JobKind[Any]]
     """The kinds of its jobs."""
     start: Callable[[WorkerContext, ChildSettings], AbstractAsyncContextManager[RunningFeature]]
     """The context that it works in: children that it starts end with it."""
     program_launcher: LauncherCommand | None = None
-    """How the processes are started in which it runs programs on a GPU."""
+    """The way to start its processes that run programs on a GPU."""

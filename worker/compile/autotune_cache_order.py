@@ -1,7 +1,7 @@
-"""What the child is told that writes the file of Triton's autotuner: the kernel is read once more.
+"""The order for the child that writes the file of Triton's autotuner; it parses the kernel again.
 
-The results are the sweep's; what the decorator lists is asked of the toolchain that the winner was
-compiled with, since the key of the file hangs on both.
+The results are the sweep's. The decorator's configurations come from the toolchain that compiled
+the winner, since the key of the file depends on both.
 """
 
 from compiler.autotune import AutotuneReading

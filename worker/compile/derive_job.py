@@ -22,8 +22,8 @@ async def do_derivation(
 ) -> None:
     """Do a derivation and finish it. Raises StoreUnavailable.
 
-    What is derived of a compilation whose toolchain nobody serves any more is answered, and not
-    kept under its key.
+    If no worker serves the compilation's toolchain any more, the result is answered but not stored
+    under its key.
     """
     job = attempt.job
     record = None if attempt.claim.refresh else await kept.read(job.key)

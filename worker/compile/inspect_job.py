@@ -28,9 +28,9 @@ from worker.pool.child_outcome import ChildOutcome, Ending
 async def do_inspection(
     attempt: Attempt[InspectJob], context: CompileContext, kept: Derived
 ) -> None:
-    """Do an inspection, finish it, and keep what is a property of the source.
+    """Do an inspection, finish it, and store the facts that depend only on the source.
 
-    What another toolchain was to do, which nobody serves any more, is not kept under its key.
+    The result for a toolchain that no worker serves any more is not stored under its key.
     Raises StoreUnavailable.
     """
     job, pool = attempt.job, context.pool

@@ -196,7 +196,7 @@ class FrontReport(Report):
     notes: Diagnostics
     assumptions: Annotated[list[AssumptionFromChild], Field(max_length=100)]
     conclusive: bool
-    """Whether it says that nothing stood in for anything while the source was executed."""
+    """True if it reports that no stand-in was used while the source was executed."""
     timings_ms: Timings
 
 
@@ -262,7 +262,7 @@ class FailureReport(Report):
     message: Message
     diagnostics: Diagnostics
     conclusive: bool = False
-    """Whether it says that nothing stood in for anything while the source was executed."""
+    """True if it reports that no stand-in was used while the source was executed."""
 
 
 class DerivationFailureReport(Report):

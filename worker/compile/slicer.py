@@ -16,8 +16,8 @@ from worker.pool.pool import Pool
 INSPECT_DEADLINE_S = 30.0
 _LEAST_BYTES = 4 << 10
 _BYTES_OF_JSON = 20
-"""What all but the texts of a slice takes for each byte of its JSON: a report may have megabytes of
-facts of a source that is cut down to a line."""
+"""Memory of a slice, without its texts, for each byte of its JSON: a report may have megabytes of
+facts about a source whose slice is one line."""
 
 
 async def slice_source(

@@ -143,10 +143,10 @@ class KernelIrs:
 
 
 def _key_of(job: CompileJob) -> str:
-    """Return the key of what the IR of `job` is made of, which alignments are no part of.
+    """Return the key of the inputs of `job`'s IR, without alignments.
 
-    Before any pass they are attributes of arguments, which nobody reads on a CPU. What is equal to
-    1 is a constant, and counts.
+    Before any pass they are attributes of arguments, which a CPU does not read. Arguments equal to
+    1 are constants, and count.
     """
     return job.key if job.ir is not None else specialized_job(job, job.specialization.unaligned).key
 

@@ -94,10 +94,10 @@ class References:
         *,
         keep: bool = True,
     ) -> Expected:
-        """Return what the source of `reference` answers, or answered before.
+        """Return the result of `reference`, perhaps from the cache.
 
-        With a `doubt` it answers as that says, which is not kept; what nobody will ask again need
-        not be, either. Raises DeadlinePassed.
+        With a `doubt` the result is for that only, and not cached; neither are results without
+        further use. Raises DeadlinePassed.
         """
         pool = self._children.of_reference(reference.language)
         if pool is None:

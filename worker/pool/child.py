@@ -36,7 +36,7 @@ Task = Callable[[dict[str, Any], Any, Callable[[dict[str, Any], bytes], None]], 
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """What a new child needs: its walls, its zygote's pid, its pipes.
+    """The inputs of a new child: its sandbox, its zygote's pid, its pipes.
 
     The pipes are for jobs, result, stdout and stderr; behind them there may be files that hold
     the body of its only job.

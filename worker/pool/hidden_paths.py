@@ -91,7 +91,7 @@ class HiddenPaths:
             yield from self._of_part(part)
 
     def _is_of_triton(self, change: _Change) -> bool:
-        """Whether what is hidden is a place in Triton's folder."""
+        """Return True if the hidden path is in Triton's folder."""
         owner, name, _ = change
         return any(shown == TRITON and root in str(owner[name]) for root, shown in self._shown)
 

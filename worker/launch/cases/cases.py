@@ -33,10 +33,9 @@ from worker.launch.run import PreparedRun, RunResult
 from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
 MUCH_BYTES = 8 << 20
-"""What a case may bring that waits for a compile job; one that brings more comes when that is over.
-"""
+"""Limit of a case's bytes while it waits for a compile job; a larger one starts after the job."""
 Further = Callable[[CaseResult], Awaitable[CaseResult]]
-"""Adds to the result of a case what is found out after it."""
+"""Adds later findings to the result of a case."""
 _SLUGS = {"invalid_request": "invalid_argument"}
 """Of rejections that only a worker could make: there is no request any more to refuse."""
 

@@ -18,7 +18,7 @@ from store.subscription import Invalidations
 STAGE, IR = "cubin", "ttir"
 MOST_BYTES = 256 << 20
 RECORD_BYTES = 64 << 10
-"""What a record that was read is counted as, beside its cubin."""
+"""The size that a parsed record counts for, beside its cubin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Compares timed runs that a launcher sent with the reference, each on its own inputs.
 
-A launcher never sees what is expected; here it is asked of the reference once more, for inputs that
-nobody knew before the kernel ran.
+A launcher never sees the expected values. The reference computes them here once more, for inputs
+that were unknown before the kernel ran.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
