@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 STEPS = "        for _ in range(3000):\n            y = y + 0\n"
 SLOW_TO_RECORD = EXAMPLE["source"].replace("        output =", STEPS + "        output =")
 REFERENCE = EXAMPLE["reference"]
-REFUSED = re.compile(r"job (\S+) could not be handed in: The store refuses to work")
+REFUSED = re.compile(r"cannot store the result of job (\S+): The store refuses to work")
 OVER = {"completed", "failed", "cancelled"}
 
 
