@@ -1,4 +1,4 @@
-"""The program launcher: the process that holds a GPU and replays the tapes of programs on it.
+"""The program launcher: the process that holds a GPU and replays tapes on it.
 
-torch, NumPy and cuda-bindings; never a program's Python.
+It imports torch, NumPy and cuda-bindings, and never runs a program's Python.
 """

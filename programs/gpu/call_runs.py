@@ -1,7 +1,7 @@
-"""A call made ready to be timed again and again: as one graph, or op by op.
+"""Prepares a call for repeated timing: as one CUDA graph, or op by op.
 
-Whatever a run could find of the runs before it is put back or overwritten first, outside of its
-time. Knows torch, and no CUDA.
+Before each run, and outside of its time, everything that earlier runs left is restored or
+overwritten. This uses torch, but no CUDA API.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Method = Literal["graph", "events"]
 _LEAST_HEAD_START_US = 20.0
 _MOST_HEAD_START_US = 100_000.0
 _HEAD_START_RATIO = 1.5
-"""Of what the host takes to queue a run."""
+"""The head start, as a ratio of the host's time to queue a run."""
 
 
 class Marks(Protocol):
-    """Places along a run between which a device tells times."""
+    """Marks along a run, between which a device measures times."""
 
     def begin(self) -> None:
         """Forget the marks of the run before."""
@@ -36,19 +36,19 @@ class Marks(Protocol):
         ...
 
     def intervals_us(self) -> list[float]:
-        """Return the times between marks, after the last of them was passed."""
+        """Wait for the last mark, and return the times between marks."""
         ...
 
     def close(self) -> None:
-        """Give what they take back."""
+        """Free the marks."""
         ...
 
 
 class TimingDevice(Protocol):
-    """What calls are timed on: `cuda_timing.CudaTiming`."""
+    """The device that times calls: `cuda_timing.CudaTiming`."""
 
     def stream(self) -> AbstractContextManager[None]:
-        """Queue everything in an order of its own, behind what was queued before."""
+        """Queue everything in the block on a separate stream, after all work queued before."""
         ...
 
     def marks(self) -> Marks:
@@ -56,11 +56,11 @@ class TimingDevice(Protocol):
         ...
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
-        """Return what queues all that `run` queues. Raises NotCapturable."""
+        """Capture `run`; return a function that queues the same work. Raises NotCapturable."""
         ...
 
     def no_waiting(self) -> AbstractContextManager[None]:
-        """Have torch raise RuntimeError where an op waits for the device."""
+        """Have torch raise RuntimeError if an op waits for the device."""
         ...
 
     def head_start(self, duration_us: float, *, flush_l2: bool) -> None:
@@ -68,32 +68,32 @@ class TimingDevice(Protocol):
         ...
 
     def overwrite(self, made: Sequence[MemoryRange]) -> None:
-        """Fill memory with poison: what runs made, and all that no tensor lies in."""
+        """Fill memory with poison: `made` by runs, and all memory without tensors."""
         ...
 
     def digests(self, outputs: Sequence[torch.Tensor]) -> Sequence[int]:
-        """Return a number for the elements of each, after all work queued so far."""
+        """Return a digest of each tensor's elements, after all work queued so far."""
         ...
 
     def overhead_us(self, *, is_graph: bool, flush_l2: bool) -> float:
-        """Return the least that is told of a call that does next to nothing."""
+        """Return the measured time of a call that does next to nothing."""
         ...
 
     def mhz(self) -> int | None:
-        """Return the clock now."""
+        """Return the current clock."""
         ...
 
     def reasons(self) -> set[str]:
-        """Return why the clock is below what it could be now."""
+        """Return the reasons why the clock is below its maximum."""
         ...
 
     def close(self) -> None:
-        """Give everything back."""
+        """Free everything."""
         ...
 
 
 class CallRuns:
-    """Runs of one call on one device, each on the same inputs and the same random numbers."""
+    """The runs of one call on one device, all with the same inputs and random numbers."""
 
     def __init__(
         self,
@@ -105,15 +105,15 @@ class CallRuns:
         is_graph: bool,
         each_op: bool = False,
     ) -> None:
-        """Capture the call, if it is to be a graph. Raises NotCapturable.
+        """Capture the call if it is to be a graph. Raises NotCapturable.
 
-        `made` is where all graphs of a program make what they make; this one's is added. `each_op`:
-        time every op that gives the device something to do, and not the whole.
+        `made` has the memory that a program's graphs allocate; this one's is added. With `each_op`,
+        time every op that queues work, not the whole call.
         """
         self._call, self._device, self._seed, self._each_op = call, device, seed, each_op
         self._marks = device.marks()
         self._host_us: float | None = None
-        """The least that the host took to queue a run: an op may wait for the head start, too."""
+        """The host's shortest time to queue a run. An op may wait for the head start, too."""
         self._replay: Callable[[], None] | None = None
         self._outputs: list[torch.Tensor] = []
         self._made = made
@@ -126,11 +126,11 @@ class CallRuns:
 
     @property
     def number(self) -> int:
-        """Which call it is: 0 or 1."""
+        """The number of the call: 0 or 1."""
         return self._call.call
 
     def time_us(self, *, flush_l2: bool) -> list[float]:
-        """Run it once; return the time of the whole, or of each op, in the order of the ops."""
+        """Run the call once; return its time, or with `each_op` the time of each op, in order."""
         self._make_ready()
         start_us = min((self._host_us or 0.0) * _HEAD_START_RATIO, _MOST_HEAD_START_US)
         self._device.head_start(max(start_us, _LEAST_HEAD_START_US), flush_l2=flush_l2)
@@ -141,7 +141,7 @@ class CallRuns:
         return self._marks.intervals_us()
 
     def outputs(self) -> list[torch.Tensor]:
-        """Return what the last run returned; valid until the next."""
+        """Return the outputs of the last run, which are valid until the next."""
         return self._call.outputs() if self._replay is None else self._outputs
 
     def _make_ready(self) -> None:

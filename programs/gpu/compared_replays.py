@@ -1,7 +1,7 @@
-"""A program and its reference on one GPU, and their outputs compared there: too large to be sent.
+"""Replays a program and its reference on one GPU, and compares outputs that are too large to send.
 
-The program goes first, so that its kernels find nothing of the reference's in any memory. Imported
-in program launchers only.
+The program goes first, so that its kernels cannot find the reference's results in memory. Only
+program launchers import this.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ REFERENCE = "reference"
 
 
 def perform(context: GpuProgramContext, order: ProgramOrder, send: Send) -> dict[str, Any]:
-    """Do an order, whether it has a reference beside it or not; see `DeviceReplay.perform`."""
+    """Do an order, with or without a reference; see `DeviceReplay.perform`."""
     if order.beside is not None:
         return ComparedReplays(context, order, send).perform()
     return DeviceReplay(context, order, send, SentOutputs(context, send)).perform()
 
 
 class ComparedReplays:
-    """One order that has a reference beside it. `send` takes frames."""
+    """One order with a reference. `send` takes frames."""
 
     def __init__(self, context: GpuProgramContext, order: ProgramOrder, send: Send) -> None:
         self._context, self._order, self._send = context, order, send
 
     def perform(self) -> dict[str, Any]:
-        """Return the program's result, with `compared` where both ran to their end.
+        """Return the program's result, with `compared` if both finished.
 
-        Raises what `DeviceReplay.perform` raises.
+        Raises the errors of `DeviceReplay.perform`.
         """
         order = self._order
         assert order.beside is not None
@@ -83,7 +83,7 @@ class ComparedReplays:
         return found
 
     def _stage(self, name: str) -> None:
-        """Tell the worker whose run it is from now on."""
+        """Announce to the worker which program runs from now on."""
         self._send({"kind": "stage", "stage": name, "ms": 0.0}, b"")
 
     def _flags(self, unwritten: Array | None) -> torch.Tensor | None:
@@ -97,7 +97,7 @@ def _is_sound(report: dict[str, Any]) -> bool:
 
 
 def _pairs(tape: Tape, of: Tape) -> dict[Place, tuple[TensorMeta, TensorMeta]]:
-    """Return what is known of outputs that both have, by place."""
+    """Return the metadata of outputs that both have, by place."""
     found = {}
     for call in range(len(CALLS)):
         sides = [tensors_in(outputs_of(one, call)) for one in (tape, of)]

@@ -1,7 +1,7 @@
-"""What times a program's calls on a GPU: marks on a stream, CUDA graphs, the L2 cache, the clock.
+"""Times a program's calls on a GPU: marks on a stream, CUDA graphs, the L2 cache, the clock.
 
-A mark is a CUDA event. In a graph it is a node of its own, so no host and no start of a graph lies
-between two of them. Imported in program launchers only.
+A mark is a CUDA event. In a graph it is a separate node, so neither the host nor a graph launch
+lies between two marks. Only program launchers import this.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from worker.gpu.launcher.timing import Clocks
 from worker.gpu.timing_integrity.register_clearing import RegisterClearing
 
 _FLUSHED_BY_L2 = 2
-"""How many times the L2 cache is overwritten before each run, as before runs of one kernel."""
+"""The number of times to overwrite the L2 cache before each run, as for launches."""
 _CYCLES_A_US = 2000
-"""Of a GPU's clock at most, roughly: a head start need not be exact."""
+"""A rough maximum of a GPU's clock; a head start need not be exact."""
 _MOST_SPARE_BYTES = 1 << 30
-"""That torch has for tensors to come while a call is captured; giving it back takes long."""
+"""The free memory that torch may keep while a call is captured; freeing it is slow."""
 _OVERHEAD_RUNS = 10
 _POISON = 0xFF
 """NaN in every float, -1 in every integer."""
 
 
 class CudaMarks:
-    """Events along a call, on the stream that is torch's current one. Raises CudaError."""
+    """Events along a call, on torch's current stream. Raises CudaError."""
 
     def __init__(self) -> None:
         self._events: list[Any] = []
@@ -46,7 +46,7 @@ class CudaMarks:
         self._used = 0
 
     def mark(self) -> None:
-        """Set the next mark behind what is queued, or captured, so far."""
+        """Set the next mark after all work queued, or captured, so far."""
         if self._used == len(self._events):
             flags = int(cu.CUevent_flags.CU_EVENT_DEFAULT)
             self._events.append(check(cu.cuEventCreate(flags), "making an event"))
@@ -59,7 +59,7 @@ class CudaMarks:
         self._used += 1
 
     def intervals_us(self) -> list[float]:
-        """Return the times between marks, after the last of them was passed."""
+        """Wait for the last mark, and return the times between marks."""
         events = self._events[: self._used]
         check(cu.cuEventSynchronize(events[-1]), "waiting for the timed run")
         return [
@@ -68,29 +68,28 @@ class CudaMarks:
         ]
 
     def close(self) -> None:
-        """Give the events back."""
+        """Destroy the events."""
         for event in self._events:
             cu.cuEventDestroy(event)
         self._events, self._used = [], 0
 
 
 def _end_capture(pool: Any) -> None:
-    """Do what torch leaves undone where a capture fails: it goes on for its memory and generator.
+    """End a failed capture in torch's allocator and generator, which torch leaves capturing.
 
-    All random numbers of the process would else be refused from then on.
+    Otherwise torch would refuse all random numbers in this process from then on.
     """
     device = torch.cuda.current_device()
-    with suppress(RuntimeError):  # where torch did end it
+    with suppress(RuntimeError):  # if torch did end it
         torch._C._cuda_endAllocateToPool(device, pool)
     fresh = torch.Generator(device="cuda").graphsafe_get_state()
     torch.cuda.default_generators[device].graphsafe_set_state(fresh)
 
 
 class _Overwritten:
-    """The memory that is overwritten before runs.
+    """The memory to overwrite before runs.
 
-    To ask torch for it takes a fifth of a millisecond, so it is asked again only where anything was
-    taken or given back since.
+    Asking torch for it takes 0.2 ms, so this asks again only after memory was allocated or freed.
     """
 
     def __init__(self) -> None:
@@ -98,7 +97,7 @@ class _Overwritten:
         self._ranges: list[MemoryRange] = []
 
     def ranges(self, made: Sequence[MemoryRange]) -> list[MemoryRange]:
-        """Return it as it is now; `made` by runs is part of it."""
+        """Return the current ranges, with the memory `made` by runs."""
         now = (_allocator_steps(), tuple(made))
         if now != self._known:
             self._ranges = to_overwrite(torch.cuda.memory_snapshot(), made)
@@ -107,17 +106,17 @@ class _Overwritten:
 
 
 def _allocator_steps() -> tuple[int, ...]:
-    """Return how often torch took memory, and gave some back: of tensors, and of the driver."""
+    """Return the numbers of torch's allocations and frees, of tensors and of segments."""
     stats = torch.cuda.memory_stats_as_nested_dict()
     counts = [stats[kind]["all"] for kind in ("allocation", "active", "segment")]
     return tuple([one[way] for one in counts for way in ("allocated", "freed")])
 
 
 class CudaTiming:
-    """The GPU of this process, as `program_timing` sees it, for one program after the other."""
+    """The GPU of this process as a `TimingDevice`, for one program after the other."""
 
     def __init__(self, device: GpuDevice, clocks: Clocks) -> None:
-        """Take memory to overwrite the L2 cache with. Raises CudaError."""
+        """Allocate the memory that overwrites the L2 cache. Raises CudaError."""
         self._stream = torch.cuda.ExternalStream(int(device.stream))
         self._clocks = clocks
         self._checks = MemoryChecks(device)
@@ -127,15 +126,15 @@ class CudaTiming:
         self._marks: list[CudaMarks] = []
         self._overwritten = _Overwritten()
         self._overheads_us: dict[tuple[bool, bool], float] = {}
-        """By whether it was a graph, and whether the L2 cache was overwritten before it."""
+        """By `is_graph` and `flush_l2`."""
         size_bytes = _FLUSHED_BY_L2 * device.l2_bytes
         self._flushed = torch.zeros(size_bytes, dtype=torch.uint8, device="cuda")
 
     @contextmanager
     def stream(self) -> Iterator[None]:
-        """Queue everything on a stream of its own, behind what was queued before.
+        """Queue everything in the block on a separate stream, after all work queued before.
 
-        Raises CudaError for a fault, in place of torch's own words for it.
+        Raises CudaError for a fault, instead of torch's error.
         """
         torch.cuda.synchronize()
         try:
@@ -152,11 +151,11 @@ class CudaTiming:
         return self._marks[-1]
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
-        """Return what queues all that `run` queues, as one graph. Raises NotCapturable."""
+        """Capture `run` as one graph; return a function that queues it. Raises NotCapturable."""
         graph = torch.cuda.CUDAGraph()
         self._pool = self._pool or torch.cuda.graph_pool_handle()
         if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > _MOST_SPARE_BYTES:
-            torch.cuda.empty_cache()  # a graph has memory of its own
+            torch.cuda.empty_cache()  # a graph allocates its own memory
         torch.cuda.synchronize()
         try:
             with torch.cuda.stream(self._stream):
@@ -175,9 +174,9 @@ class CudaTiming:
 
     @contextmanager
     def no_waiting(self) -> Iterator[None]:
-        """Have torch raise RuntimeError where an op waits for the GPU: no graph can hold it."""
+        """Have torch raise RuntimeError if an op waits for the GPU, as no graph can capture it."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that torch does not see all waiting: captures do
+            warnings.simplefilter("ignore")  # torch does not detect all waits, but captures do
             torch.cuda.set_sync_debug_mode("error")
         try:
             yield
@@ -191,7 +190,7 @@ class CudaTiming:
             self._flushed.zero_()
 
     def overwrite(self, made: Sequence[MemoryRange]) -> None:
-        """Fill memory with poison, in the order of the stream; see `to_overwrite`.
+        """Fill memory with poison, in stream order; see `to_overwrite`.
 
         Raises CudaError.
         """
@@ -201,10 +200,10 @@ class CudaTiming:
             check(filled, "overwriting memory")
 
     def digests(self, outputs: Sequence[torch.Tensor]) -> list[int]:
-        """Return a number for the elements of each, in C order; see `MemoryChecks.digest_of`.
+        """Return a digest of each tensor's elements, in C order; see `MemoryChecks.digest_of`.
 
-        After all work queued so far; nothing of the key is left for the kernels behind it. Raises
-        CudaError.
+        It runs after all work queued so far, and leaves no trace of the key for later kernels.
+        Raises CudaError.
         """
         plain = [octets_of(one) for one in outputs]
         asked = [self._checks.digest_of(one.data_ptr(), one.numel()) for one in plain]
@@ -213,9 +212,9 @@ class CudaTiming:
         return found
 
     def overhead_us(self, *, is_graph: bool, flush_l2: bool) -> float:
-        """Return the least that is told of a fill of one element, measured once. Raises CudaError.
+        """Return the shortest measured time of filling one element; measured once.
 
-        Also NotCapturable.
+        Raises CudaError, NotCapturable.
         """
         known = self._overheads_us.get((is_graph, flush_l2))
         if known is None:
@@ -242,15 +241,15 @@ class CudaTiming:
         return min(found)
 
     def mhz(self) -> int | None:
-        """Return the clock of the multiprocessors now."""
+        """Return the current clock of the multiprocessors."""
         return self._clocks.mhz()
 
     def reasons(self) -> set[str]:
-        """Return why the clock is below what it could be now."""
+        """Return the reasons why the clock is below its maximum."""
         return self._clocks.reasons()
 
     def close(self) -> None:
-        """Give graphs and marks back; of a context that a fault ended there is nothing to give."""
+        """Free graphs and marks, unless a fault has ended the context."""
         with suppress(RuntimeError):
             torch.cuda.synchronize()
             for graph in self._graphs:

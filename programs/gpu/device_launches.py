@@ -1,7 +1,6 @@
-"""The launches of a tape on a GPU: cubins over a program's tensors, queued on torch's stream.
+"""Launches a tape's kernels on a GPU: cubins over a program's tensors, on torch's stream.
 
-Addresses are those of tensors as they are at that moment; nothing is kept of them. Imported in
-program launchers only.
+Each launch uses the tensors' current addresses, and keeps none. Only program launchers import this.
 """
 
 from __future__ import annotations
@@ -34,43 +33,43 @@ _Grid = tuple[int, int, int]
 
 
 Choice = Callable[[int, LiveTensors], int]
-"""Tells which variant of an autotuned launch is run, by the index of its op."""
+"""Returns the variant that an autotuned launch runs, given the index of its op."""
 
 
 class DeviceLaunches:
     """Runs the launches of one tape; each module is loaded once."""
 
     def __init__(self, context: GpuProgramContext, order: ProgramOrder, tape: Tape) -> None:
-        """Raise `InvalidTape` where it has another number of launches than kernels came for."""
+        """Raise `InvalidTape` if the numbers of launches and of kernels differ."""
         self._context, self._order, self._tape = context, order, tape
         self._names = kernels_by_op(tape, order.launches)
         self._modules: dict[str, LoadedKernel] = {}
         self._loaded: dict[tuple[str, _Grid], LoadedKernel] = {}
         self._variables: dict[str, ModuleVariables] = {}
         self.choice: Choice | None = None
-        """None: the first variant that was compiled."""
+        """None: run the first variant that was compiled."""
         self.chosen: dict[int, int] = {}
-        """By op, the variant that an autotuned launch runs."""
+        """The variant that each autotuned launch runs, by op."""
 
     def run(self, index: int, tensors: LiveTensors, /, *_: object) -> LaunchReport:
-        """Queue the launch that is the op `index`; see `launch`."""
+        """Queue the launch at op `index`; see `launch`."""
         self.launch(index, self._variant(index, tensors), tensors)
         return LaunchReport()
 
     def variants(self, index: int) -> Sequence[str]:
-        """Return the kernels of a launch's variants, "" for one that is never run."""
+        """Return the kernels of a launch's variants, "" for one that never runs."""
         return self._names[index]
 
     def module_state(self) -> dict[str, Any]:
-        """Return what of each kernel could keep something between runs. Raises CudaError."""
+        """Return the state that each kernel could keep between runs. Raises CudaError."""
         reports = {name: one.report() for name, one in self._variables.items()}
         return {name: report for name, report in reports.items() if report is not None}
 
     def launch(self, index: int, variant: int, tensors: LiveTensors) -> None:
         """Queue one variant of a launch on torch's current stream.
 
-        Waits for nothing, and loads nothing where it ran before. Raises `InvalidTape`, KernelFault,
-        JobFailed, CudaError.
+        It waits for nothing, and loads a kernel only on its first use. Raises `InvalidTape`,
+        KernelFault, JobFailed, CudaError.
         """
         op, name = self._op(index), self._names[index][variant]
         grid = op.variants[variant].grid if op.variants else op.grid
@@ -85,7 +84,7 @@ class DeviceLaunches:
         parameters = ParameterBlock(packer.pack(kernel.abi, arguments))
         loaded.config.hStream = cu.CUstream(torch.cuda.current_stream().cuda_stream)
         loaded.launch(parameters.address)
-        del kept  # torch reuses it for what is queued behind the launch
+        del kept  # torch may reuse it for work queued after the launch
 
     def _variant(self, index: int, tensors: LiveTensors) -> int:
         names = self._names[index]
@@ -116,7 +115,7 @@ class DeviceLaunches:
     def _scratch(
         self, kernel: DeviceKernel, grid: _Grid
     ) -> tuple[ScratchAddresses, list[torch.Tensor]]:
-        """Return zeroed scratch of every program; address 0 where the kernel wants none."""
+        """Return zeroed scratch memory for all instances; address 0 if the kernel needs none."""
         kept, addresses = [], []
         for wanted in (kernel.abi.global_scratch, kernel.abi.profile_scratch):
             size_bytes = wanted.size_bytes * prod(grid) * kernel.abi.cluster[0]
@@ -128,18 +127,18 @@ class DeviceLaunches:
 
 
 class ChosenLaunches:
-    """The launches of a tape once the variant of each is chosen."""
+    """The launches of a tape after the variant of each is chosen."""
 
     def __init__(self, launches: DeviceLaunches) -> None:
         self._launches = launches
 
     def launch(self, index: int, tensors: LiveTensors) -> None:
-        """Queue a launch as it was chosen; see `DeviceLaunches.launch`."""
+        """Queue a launch's chosen variant; see `DeviceLaunches.launch`."""
         self._launches.launch(index, self._launches.chosen.get(index, 0), tensors)
 
 
 class _Described:
-    """Arguments in the form that launches have; each tensor is an allocation of its own."""
+    """Arguments in the format of launches, with a separate allocation for each tensor."""
 
     def __init__(self, tensors: LiveTensors, scalars: Mapping[str, str]) -> None:
         self._tensors, self._scalars = tensors, scalars
@@ -169,11 +168,11 @@ class _Described:
         return {"kind": "constexpr"}
 
     def _buffer(self, id_: int) -> dict[str, Any]:
-        """Describe a pointer: where the tensor begins, whatever type it is taken for."""
+        """Describe a pointer to the beginning of a tensor, whatever its dtype."""
         self.addresses.append(self._tensors.get(id_).data_ptr())
         number = len(self.addresses) - 1
         return {"kind": "buffer", "allocation": number, "offset": 0, "dtype": "u8"}
 
     def _scalar(self, path: str, value: Any) -> dict[str, Any]:
-        """Describe a number; one without a type is a constant of its kernel's."""
+        """Describe a number; one without a type is a constant of its kernel."""
         return {"kind": "scalar", "value": value, "dtype": self._scalars.get(path, "")}

@@ -1,7 +1,7 @@
-"""One program from its order to its result: both calls on the GPU, outputs, faults, timing.
+"""Replays one program on the GPU, from its order to its result: outputs, faults, times.
 
-The checked replay waits for the GPU behind each op, so that what went wrong is known by its op.
-Imported in program launchers only.
+The checked replay waits for the GPU after each op, so that a fault can be assigned to its op. Only
+program launchers import this.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from worker.gpu.launcher.run_outputs import Send
 
 
 class DeviceReplay:
-    """One order in a program launcher. `send` takes frames, `outputs` what calls return."""
+    """One order in a program launcher. `send` takes frames, `outputs` the calls' outputs."""
 
     def __init__(
         self,
@@ -65,12 +65,12 @@ class DeviceReplay:
         self._parameters: list[str | None] = []
         self._inputs_left: list[str] = []
         self._op: int | None = None
-        """The op that is under way; `START` while all are timed."""
+        """The op that is running; `START` while calls are timed."""
 
     def perform(self) -> dict[str, Any]:
         """Return the result. Raises OpFault, KernelFault, JobFailed, `InvalidTape`, `NoMetaKernel`.
 
-        Also CudaError, where no op is under way.
+        Also raises CudaError if no op is running.
         """
         ending: Ending = "finished"
         found: dict[str, Any] = {}
@@ -100,7 +100,7 @@ class DeviceReplay:
         )
 
     def _replays(self) -> dict[str, Any]:
-        """Replay as often as is asked for, first of all for what is sent."""
+        """Replay as often as ordered; the first replay sends the outputs."""
         self._stage("run")
         checked, suspects = self._first()
         self._unwritten(suspects)
@@ -118,9 +118,9 @@ class DeviceReplay:
         return found
 
     def _keep(self, sink: KeptOutputs, checked: Checked) -> int:
-        """Replay for what is kept, of which no copy may be there before.
+        """Replay to keep outputs on the GPU, where no copy of them may be before.
 
-        Return how many calls left something else than the checked ones did.
+        Return the number of calls with other outputs than the checked ones.
         """
         self._stage("again")
         differing = 0
@@ -131,7 +131,7 @@ class DeviceReplay:
         return differing
 
     def _timed(self, checked: Checked, order: ProgramTimingOrder) -> dict[str, Any]:
-        """Return the members of the result that times are in."""
+        """Return the fields of the result with times."""
         run = self._begun()
         self._op = START
         program = TimedProgram(
@@ -145,7 +145,7 @@ class DeviceReplay:
         return timed(program, order, self._sink.hold_iteration, self._timing)
 
     def _first(self) -> tuple[Checked, dict[Place, Array]]:
-        """Pass outputs on; return their digests, and which elements may be unwritten."""
+        """Pass outputs on; return their digests, and the elements that may be unwritten."""
         digests: dict[int, Sequence[int]] = {}
         suspects: dict[Place, Array] = {}
         for run, call in self._calls():
@@ -173,7 +173,7 @@ class DeviceReplay:
         )
 
     def _unwritten(self, suspects: dict[Place, Array]) -> None:
-        """Pass on what nobody wrote: what holds the other poison, too, where that was there."""
+        """Pass on the unwritten elements: those with the other poison after a second replay."""
         if not suspects:
             return
         self._stage("unwritten")
@@ -186,7 +186,7 @@ class DeviceReplay:
                     self._sink.take_unwritten(place, both)
 
     def _repeats(self, checked: Checked) -> bool:
-        """Replay again; say where outputs differ, and return whether they do not."""
+        """Replay again, and add findings where outputs differ; return True if none do."""
         same = True
         for run, call in self._calls():
             pairs = zip(self._digests(run, call), checked[call], strict=True)
@@ -205,7 +205,7 @@ class DeviceReplay:
             yield run, call
 
     def _begun(self, *, other_poison: bool = False) -> ProgramRun:
-        """Return a replay that stands before its first call."""
+        """Return a replay that is ready for its first call."""
         how = ReplayOptions(
             self._order.seed,
             device=self._context.torch_device,
@@ -216,7 +216,7 @@ class DeviceReplay:
         given = {} if self._source is None else self._given(self._source, how)
         how = replace(how, before_op=self._begin, after_op=self._end)
         run = ProgramRun(self.tape, self._needed, self._launches, how, given)
-        del given  # what the program does not need any more is to be free
+        del given  # so that the replay can free tensors after their last use
         run.run("init")
         self._parameters = parameter_digests(self.tape, run.tensors)
         run.run("inputs")
@@ -243,12 +243,12 @@ class DeviceReplay:
         return [path for path, _ in tensors_in(outputs_of(self.tape, call))]
 
     def _stage(self, name: str) -> None:
-        """Tell the worker what is being done, so that it knows where a deadline struck."""
+        """Announce a step to the worker, so that it knows where a deadline passed."""
         self._send({"kind": "stage", "stage": name, "ms": 0.0}, b"")
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """Turn CUDA's errors into the faults of the op under way that they are."""
+        """Turn CUDA's errors into faults of the op that is running."""
         try:
             yield
         except CudaError as error:
@@ -258,7 +258,7 @@ class DeviceReplay:
             left = leaves_context(fault.fault)
             raise OpFault(fault, index, leaves_context=left) from fault
         except ReplayStopped:
-            try:  # torch's words for an error of the GPU say less than the driver's name of it
+            try:  # the driver's error name says more than torch's message
                 self._context.wait()
             except CudaError as error:
                 raise self._fault(error) from error
@@ -272,7 +272,7 @@ class DeviceReplay:
 
 @contextmanager
 def out_of_memory() -> Iterator[None]:
-    """Turn torch's error into one of the order. Raises JobFailed."""
+    """Turn torch's out-of-memory error into JobFailed."""
     try:
         yield
     except torch.OutOfMemoryError as error:
@@ -282,7 +282,7 @@ def out_of_memory() -> Iterator[None]:
 
 
 def _doubt(timing: dict[str, Any] | None, differing: int) -> None:
-    """Count calls that are compared, and left something else than the timed ones, among those."""
+    """Count compared calls with other outputs than the timed ones among the differing runs."""
     if timing is not None and differing:
         timing["checked_repeats"] += len(CALLS)
         timing["differing_repeats"] += differing

@@ -1,7 +1,7 @@
-"""How the time of a call divides among its ops. Pure; microseconds.
+"""Divides the time of a call among its ops. Pure; times are in microseconds.
 
-Each op is timed between two marks of the GPU in runs apart from those that are timed as a whole. A
-mark takes time itself, which is told by how much longer all ops together are than the whole.
+Each op is timed between two marks, in separate runs from those of the whole call. A mark takes time
+itself. That follows from the difference between the sum of all ops and the whole call.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from collections.abc import Sequence
 from statistics import median
 
 MOST_MARKER_US = 3.0
-"""What one mark was ever seen to add; more than that is something else."""
+"""The most that a mark was ever measured to add; more has another cause."""
 
 
 def entry_medians(passes: Sequence[Sequence[float]]) -> list[float]:
-    """Return the median of each op's times, of at least one pass over all ops."""
+    """Return the median of each op's times, over at least one pass."""
     return [median(times) for times in zip(*passes, strict=True)]
 
 
 def marker_us(entries_us: Sequence[float], whole_us: float) -> float:
-    """Return what a mark adds to each op, where the whole takes so long without them."""
+    """Return the time that a mark adds to each op, given the time of the whole call."""
     if not entries_us:
         return 0.0
     return min(max(0.0, (sum(entries_us) - whole_us) / len(entries_us)), MOST_MARKER_US)
 
 
 def without_markers(entries_us: Sequence[float], whole_us: float) -> list[float]:
-    """Return the ops' times less what the marks add to them, none below zero.
+    """Return the ops' times without the marks' time, none below zero.
 
-    What is cut off at zero is taken from the others, so that they still sum to what they are of.
+    What is cut off at zero is taken from the others, so that the sum stays.
     """
     excess = marker_us(entries_us, whole_us) * len(entries_us)
     left = list(entries_us)

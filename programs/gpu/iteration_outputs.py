@@ -1,8 +1,8 @@
-"""Whether each timed run left what the checked one did, bit for bit, and what some of them left.
+"""Compares each timed run's outputs with the checked ones, bit for bit, and keeps some of them.
 
-While a program is timed no memory of its device holds what it is to return: checked outputs are
-known by digests with a secret, and what chosen runs left lies on the host. They are chosen by
-chance, and one that differs; nothing that a kernel does can depend on it. Knows torch, and no CUDA.
+While a program is timed, its device's memory holds no expected outputs: keyed digests represent the
+checked outputs, and the outputs of chosen runs lie on the host. Runs are chosen at random, plus
+runs that differ, so a kernel cannot know them. This uses torch, but no CUDA API.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import torch
 from programs.replay.live_tensors import in_order
 
 MOST_SENT_BYTES = 256 << 20
-"""Of the outputs of all repeats that are sent: none is, where those of one take more."""
+"""Limit of the outputs of all sent repeats; none is sent if those of one exceed it."""
 _DRAWN = 3
 _DIFFERING = 2
-"""Of those that differ, the first and the worst."""
+"""The number of differing runs to keep: the first and the worst."""
 Digests = Callable[[Sequence[torch.Tensor]], Sequence[int]]
-"""Returns a number for each tensor that only the same elements have in common."""
+"""Returns a number for each tensor; only equal elements give equal numbers."""
 Checked = Mapping[int, Sequence[int]]
-"""By call, the digests of the outputs that were checked: no copy of them is needed."""
+"""The digests of the checked outputs, by call, so that no copy of them is needed."""
 
 
 class HeldOutput(Protocol):
@@ -34,39 +34,39 @@ class HeldOutput(Protocol):
         ...
 
     def drop(self) -> None:
-        """Let go of them."""
+        """Free them."""
         ...
 
 
 Hold = Callable[[torch.Tensor], HeldOutput]
-"""Copies a tensor's elements, in C order, into the host's memory."""
+"""Copies a tensor's elements, in C order, to the host."""
 
 
 class IterationOutputs:
-    """Holds what runs leave against `checked`. To be closed."""
+    """Compares the outputs of runs with `checked`. Call `close` at the end."""
 
     def __init__(
         self, checked: Checked, chance: Random, digests: Digests, hold: Hold | None
     ) -> None:
-        """`hold` None: nothing is sent."""
+        """If `hold` is None, no outputs are sent."""
         self._checked = checked
         self._digests, self._hold = digests, hold
         self._chance = chance
         self._calls: list[int] = []
         self._differing_bytes: list[int] = []
         self._worst: list[int] = []
-        """The repeat that differs by most, and the first that does."""
+        """The repeat that differs most, and the first that differs."""
         self._places = _DRAWN + _DIFFERING if hold is not None else 0
         self._expected = 0
         self._drawn: list[int] = []
-        """The repeats that are kept by chance, as far as runs are expected."""
+        """The randomly chosen repeats, among the expected runs."""
         self._kept: dict[int, list[HeldOutput]] = {}
-        """By repeat, what it left."""
+        """The kept outputs, by repeat."""
 
     def expect(self, count: int) -> None:
-        """Draw which of the next runs are kept: of all in the end, each as likely as any other.
+        """Choose at random which of the next runs to keep; in the end each run is equally likely.
 
-        Drawn ahead, what others would take the place of is not copied; the device is not told.
+        Choosing ahead saves copies that later runs would replace. The device never learns of it.
         """
         for iteration in range(self._expected, self._expected + count):
             place = iteration if iteration < _DRAWN else self._chance.randrange(iteration + 1)
@@ -75,7 +75,7 @@ class IterationOutputs:
         self._expected += count
 
     def see(self, call: int, outputs: Sequence[torch.Tensor]) -> None:
-        """Compare a run that is over, and keep what it left if it is chosen."""
+        """Compare a finished run, and keep its outputs if it is chosen."""
         found = self._digests(outputs)
         sizes = [one.numel() * one.itemsize for one in outputs]
         pairs = zip(found, self._checked[call], sizes, strict=True)
@@ -95,7 +95,7 @@ class IterationOutputs:
             self._drop(self._kept.keys() - set(self._chosen()))
 
     def report(self) -> dict[str, object]:
-        """Send what the chosen runs left; return what the result says of all."""
+        """Send the outputs of the chosen runs; return the result's fields about all runs."""
         compared: list[dict[str, object]] = []
         for number, left in sorted(self._kept.items()):
             for position, output in enumerate(left):
@@ -114,7 +114,7 @@ class IterationOutputs:
         }
 
     def close(self) -> None:
-        """Let go of what is kept."""
+        """Free the kept outputs."""
         self._drop(set(self._kept))
 
     def _drop(self, repeats: set[int]) -> None:
@@ -123,13 +123,13 @@ class IterationOutputs:
                 one.drop()
 
     def _chosen(self) -> list[int]:
-        """Return the repeats that are kept, no more than may be sent; those that differ first."""
+        """Return the repeats to keep, up to the limit; those that differ come first."""
         chosen = list(dict.fromkeys([*self._worst, *sorted(self._drawn, reverse=True)]))
         return chosen[: self._places]
 
 
 def octets_of(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the bytes of a tensor's elements in C order, where they lie if they lie so."""
+    """Return the bytes of a tensor's elements in C order, without a copy if possible."""
     if not tensor.numel():
         return torch.empty(0, dtype=torch.uint8, device=tensor.device)
     return in_order(tensor).view(torch.uint8)

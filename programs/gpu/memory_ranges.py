@@ -1,6 +1,6 @@
-"""Which memory is overwritten before a run: all that torch has and no tensor lies in. Pure.
+"""Finds the memory to overwrite before a run: torch's memory without tensors. Pure.
 
-And what the runs before made. Knows no torch: it reads what torch's allocator tells of itself.
+Memory that earlier runs allocated is included. This reads the allocator's snapshot, without torch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Segment = Mapping[str, Any]
-"""One of `torch.cuda.memory_snapshot`: memory that torch has from the driver, in blocks."""
+"""A segment of `torch.cuda.memory_snapshot`: memory from the driver, in blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class MemoryRange:
 
     @property
     def end(self) -> int:
-        """The address behind them."""
+        """The address after the last byte."""
         return self.address + self.size_bytes
 
 
 def to_overwrite(segments: Sequence[Segment], made: Sequence[MemoryRange]) -> list[MemoryRange]:
-    """Return as few ranges as there can be, none of which lies in two segments.
+    """Return the fewest possible ranges, each within one segment.
 
-    `made` lies in segments; what of it does not is no memory any more.
+    `made` lies in segments; parts outside of them were freed.
     """
     found: list[MemoryRange] = []
     for segment in segments:
@@ -40,7 +40,7 @@ def to_overwrite(segments: Sequence[Segment], made: Sequence[MemoryRange]) -> li
 
 
 def _without_tensors(segment: Segment) -> Iterator[MemoryRange]:
-    """Yield what is there for tensors to come, and what is left over behind each tensor."""
+    """Yield the free blocks, and the unused bytes after each tensor."""
     for block in segment["blocks"]:
         kept_bytes = {"inactive": 0, "active_allocated": block["requested_size"]}
         taken_bytes = kept_bytes.get(block["state"], block["size"])

@@ -1,7 +1,7 @@
-"""The global variables of a program's kernels: whether runs left something in them.
+"""Checks if runs changed the global variables of a program's kernels.
 
-What each holds when its module is loaded is kept on the host, and held against what it holds when
-all is over. Imported in program launchers only.
+Their contents at load time are kept on the host, and compared with those at the end. Only program
+launchers import this.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from worker.gpu.launcher.device import check
 from worker.gpu.timing_integrity.module_globals import BadModule, ModuleGlobals, read_globals
 
 _MOST_KEPT_BYTES = 16 << 20
-"""Of all variables of a module; larger ones are told, but not compared."""
+"""Limit of all variables of a module; larger ones are reported, but not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class _Place:
     size_bytes: int
 
     def content(self) -> bytes:
-        """Return what is there, after all work that was waited for. Raises CudaError."""
+        """Return the current contents, after all finished work. Raises CudaError."""
         found = np.empty(self.size_bytes, np.uint8)
         copied = cu.cuMemcpyDtoH(found.ctypes.data, self.address, self.size_bytes)
         check(copied, "reading a variable of a module")
@@ -33,7 +33,7 @@ class _Place:
 
 
 class ModuleVariables:
-    """Those of one loaded module, as they were when it was loaded. Raises CudaError."""
+    """The variables of one module, with their contents at load time. Raises CudaError."""
 
     def __init__(self, module: Any, cubin: bytes) -> None:
         self._problem: str | None = None
@@ -49,7 +49,7 @@ class ModuleVariables:
         self._before = {name: place.content() for name, place in self._places.items()}
 
     def report(self) -> dict[str, Any] | None:
-        """Return what could keep something between runs, as of a launch; None: nothing could.
+        """Return the state that could last between runs; None if there is none.
 
         See `worker.gpu.timing_integrity.module_state.ModuleState.report`.
         """
@@ -75,7 +75,7 @@ class ModuleVariables:
 
 
 def _place(module: Any, name: str) -> _Place | None:
-    """Return where a variable lies; None where the driver does not tell."""
+    """Return the place of a variable; None if the driver does not know it."""
     status, address, size_bytes = cu.cuModuleGetGlobal(module, name.encode())
     if status != cu.CUresult.CUDA_SUCCESS:
         return None

@@ -1,4 +1,4 @@
-"""What an error of the GPU says of the op of a tape that was under way. Knows no CUDA."""
+"""Turns an error of the GPU into a fault of the op that was running. Uses no CUDA."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from worker.gpu.launcher.fault import (
 
 
 class NamedError(Protocol):
-    """An error of the driver; `name` is CUDA's own, such as CUDA_ERROR_ASSERT."""
+    """An error of the driver; `name` is CUDA's, such as CUDA_ERROR_ASSERT."""
 
     name: str
 
 
 class OpFault(Exception):
-    """Ends a replay with a fault of the op `index`; `leaves_context`: the GPU takes others."""
+    """Ends a replay with a fault of op `index`; with `leaves_context`, the GPU still works."""
 
     def __init__(self, fault: KernelFault, index: int, *, leaves_context: bool) -> None:
         super().__init__(str(fault))
@@ -30,9 +30,9 @@ class OpFault(Exception):
 
 
 def op_fault(error: NamedError, index: int, op: Op | None) -> OpFault:
-    """Return the fault that an error is, of the op `index` that was under way.
+    """Return the fault of op `index`, which was running when the error came.
 
-    No `op`: of several. Raises JobFailed for what is no kernel's doing.
+    If `op` is None, several were. Raises JobFailed for errors that no kernel causes.
     """
     kind = fault_of(error.name)
     if kind is None:
@@ -48,7 +48,7 @@ def op_fault(error: NamedError, index: int, op: Op | None) -> OpFault:
 
 def _of_aten(kind: GpuFault, op: AtenOp) -> tuple[GpuFault, str]:
     if kind is GpuFault.ASSERTION_FAILED:
-        return GpuFault.OUT_OF_BOUNDS, f"{op.op} was given an index that is out of range."
+        return GpuFault.OUT_OF_BOUNDS, f"{op.op} got an index that is out of range."
     if kind in (GpuFault.ILLEGAL_ACCESS, GpuFault.MISALIGNED_ACCESS):
-        return kind, f"{op.op} touched memory that is none of its tensors'."
+        return kind, f"{op.op} accessed memory outside of its tensors."
     return kind, f"{op.op} ended with an error of the GPU."

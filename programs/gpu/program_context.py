@@ -1,7 +1,7 @@
-"""What a program launcher keeps between the programs of its caller: a GPU as torch has it.
+"""The state that a program launcher keeps between the programs of its caller: a GPU under torch.
 
-torch's stream is the device's, so that kernels, checks and clocks queue behind torch's own work.
-Imported in program launchers only.
+torch uses the device's stream, so that kernels, checks and clocks queue after torch's work. Only
+program launchers import this.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from worker.gpu.launcher.tensor_map import TensorMaps
 from worker.gpu.launcher.timing import Clocks
 
 _OF_THIS_PROCESS = 0
-"""It sees one GPU."""
+"""The ordinal of its GPU: the process sees only one."""
 _OUTPUTS_AHEAD = 6
-"""Of one size: two that were checked, and those of repeats."""
+"""Buffers of one size: for two checked outputs, and for those of repeats."""
 
 
 class GpuProgramContext:
-    """A GPU, its stream, and the host's memory that outputs are read into."""
+    """A GPU, its stream, and the host memory for outputs."""
 
     def __init__(self, device: GpuDevice) -> None:
         self.device = device
@@ -45,23 +45,23 @@ class GpuProgramContext:
         stream = torch.cuda.ExternalStream(int(device.stream), device=self.torch_device)
         torch.cuda.set_stream(stream)
         self.timing = CudaTiming(device, self.clocks)
-        """What times programs; to be closed after each."""
+        """Times programs; closed after each."""
         self._lasting_bytes = 0
 
     def warm_up(self) -> None:
-        """Load what most programs need, so that none of them waits for it. Raises CudaError."""
+        """Load what most programs need, so that they need not wait for it. Raises CudaError."""
         torch.set_num_threads(1)
         warming_networks.run_all((torch.device("meta"), self.torch_device))
         self._give_back()
         self._lasting_bytes = torch.cuda.memory_allocated()
-        gc.freeze()  # to look at all that torch is made of takes longer than most programs
+        gc.freeze()  # scanning all of torch's objects takes longer than most programs
 
     def facts(self) -> dict[str, Any]:
-        """Return what the worker wants to know of the GPU, as JSON."""
+        """Return the facts about the GPU for the worker, as JSON."""
         return self.device.facts() | {"driver": self.clocks.driver, "torch": torch.__version__}
 
     def load(self, cubin: bytes, abi: Abi, grid: tuple[int, int, int]) -> LoadedKernel:
-        """Load a kernel for as long as the program lasts; see `loaded_kernel.load`."""
+        """Load a kernel until the end of the program; see `loaded_kernel.load`."""
         loaded = load(self.device, cubin, abi, grid)
         self._loaded.append(loaded)
         return loaded
@@ -71,9 +71,9 @@ class GpuProgramContext:
         check(cu.cuStreamSynchronize(self.device.stream), "waiting for the GPU")
 
     def free_up(self) -> int:
-        """Give back what torch keeps of tensors that are gone; return the bytes free then.
+        """Free the memory that torch caches; return the free bytes.
 
-        A reference is replayed behind its program in one process. Raises CudaError.
+        A reference needs it when it runs after its program in one process. Raises CudaError.
         """
         gc.collect()
         self.wait()
@@ -82,10 +82,10 @@ class GpuProgramContext:
         return int(free)
 
     def tidy(self) -> bool:
-        """Leave nothing of a program on the GPU; tell whether that is so. Raises CudaError.
+        """Remove all data of a program from the GPU; return True if that worked. Raises CudaError.
 
-        What torch keeps of memory is zeroed and given back to the driver: the next program may be
-        given the same pages, and its kernels can read whatever is mapped.
+        Memory that torch caches is zeroed and freed: the next program may get the same pages, and
+        its kernels can read everything that is mapped.
         """
         while self._loaded:
             self._loaded.pop().unload()
@@ -113,9 +113,9 @@ class GpuProgramContext:
             close_output(output)
 
     def read(self, tensor: torch.Tensor, *, may_share: bool = True) -> Output:
-        """Return a tensor's elements in C order, to be closed. Raises CudaError.
+        """Return a tensor's elements in C order; the caller closes them. Raises CudaError.
 
-        `may_share`: those of a large one in memory that the worker maps.
+        With `may_share`, large tensors go into memory that the worker maps.
         """
         plain = in_order(tensor)
         size_bytes = plain.numel() * plain.itemsize
@@ -137,13 +137,13 @@ class GpuProgramContext:
 
 
 def close_output(output: Output) -> None:
-    """Let go of an output that was read: a launcher lives long, and has 1,024 descriptors."""
+    """Close an output: a launcher lives long, and has only 1,024 file descriptors."""
     if isinstance(output, SharedOutput):
         output.close()
 
 
 def _zero(segment: dict[str, object], device: GpuDevice) -> None:
-    """Zero what no tensor lies in of a piece of memory that torch keeps."""
+    """Zero the parts of one of torch's segments that hold no tensor."""
     address = int(str(segment["address"]))
     blocks = segment["blocks"]
     assert isinstance(blocks, list)

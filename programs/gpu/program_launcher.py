@@ -1,7 +1,8 @@
 """The process that holds a GPU with torch and replays programs of one caller, one at a time.
 
-Started and spoken to as launchers are (`worker.gpu.launcher.launcher`). Nothing of a program lasts
-longer than its order; after the first fault of the GPU the process ends. Never imports a program.
+It starts and communicates like other launchers (`worker.gpu.launcher.launcher`). It keeps nothing
+of a program after its order, and exits after the first fault of the GPU. It never imports a
+program.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from worker.pool import frame
 
-if TYPE_CHECKING:  # the worker reads this file, too, and has no use for what they import
+if TYPE_CHECKING:  # the worker imports this module, too, and needs no torch
     from programs.gpu.program_context import GpuProgramContext
     from worker.gpu.launcher.output_memory import SharedOutput
     from worker.gpu.launcher.result_channel import ResultChannel
@@ -24,17 +25,17 @@ BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from programs.gpu.program_launcher import main; main(sys.argv[2:])"
 )
-"""What the interpreter is started with (`-c`); arguments as of launchers."""
+"""The code for `python -c`; its arguments are those of launchers."""
 _READ_BYTES = 1 << 20
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _ENVIRONMENT = {
-    "USE_PYTORCH_KERNEL_CACHE": "0",  # it would be files
+    "USE_PYTORCH_KERNEL_CACHE": "0",  # the cache would need files
     "PYTORCH_NVML_BASED_CUDA_CHECK": "0",
 }
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """Be a program launcher. Never returns, and runs no finalizer."""
+    """Run a program launcher. Never returns, and runs no finalizers."""
     from worker.gpu.launcher.launcher import flush_printed
     from worker.gpu.launcher.result_channel import ResultChannel
 
@@ -67,21 +68,21 @@ def _live(channel: ResultChannel, parent_pid: int, ordinal: int) -> int:
 
 
 def visible(all_visible: str | None, ordinal: int) -> str:
-    """Return what CUDA is told to see of GPUs: the one of this number among those it sees now."""
+    """Return the value of CUDA_VISIBLE_DEVICES for one of the GPUs that are visible now."""
     if all_visible is None:
         return str(ordinal)
     return [one.strip() for one in all_visible.split(",")][ordinal]
 
 
 def _open() -> GpuProgramContext:
-    """Start torch and CUDA. Raises RuntimeError where torch has no GPU, CudaError."""
+    """Start torch and CUDA. Raises CudaError, and RuntimeError if torch has no GPU."""
     import torch
 
     from programs.gpu.program_context import GpuProgramContext
     from worker.gpu.launcher.device import open_device
 
     if not torch.backends.cuda.is_built():
-        message = f"torch {torch.__version__} is built without CUDA: install a build with it"
+        message = f"torch {torch.__version__} is built without CUDA: install a CUDA build"
         raise RuntimeError(message)
     context = GpuProgramContext(open_device(0))
     context.warm_up()
@@ -111,7 +112,7 @@ def _orders() -> Iterator[frame.Frame]:
 def _perform(
     channel: ResultChannel, context: GpuProgramContext, order: frame.Frame
 ) -> dict[str, Any]:
-    """Return the last frame's header. `clean` says whether another program may follow."""
+    """Return the last frame's header. With `clean`, another program may follow."""
     from programs.gpu.op_fault import OpFault
     from worker.gpu.launcher.device import CudaError
     from worker.gpu.launcher.fault import JobFailed
@@ -135,7 +136,7 @@ def _perform(
 
 
 def _do(context: GpuProgramContext, order: frame.Frame, send: Send) -> dict[str, Any]:
-    """Do what an order asks for. Raises OpFault, JobFailed, CudaError, MemoryError."""
+    """Do an order. Raises OpFault, JobFailed, CudaError, MemoryError."""
     from programs.gpu.compared_replays import perform
     from programs.gpu.program_order import TASK, ProgramOrder
     from programs.replay.meta_derivation import NoMetaKernel
@@ -154,7 +155,7 @@ def _do(context: GpuProgramContext, order: frame.Frame, send: Send) -> dict[str,
 
 
 def _tidied(context: GpuProgramContext, last: dict[str, Any]) -> dict[str, Any]:
-    """Return the last header, once nothing of the program is left on a GPU that still works."""
+    """Remove the program's data from a GPU that still works, and return the last header."""
     from worker.gpu.launcher.device import CudaError
 
     if not last["clean"]:

@@ -1,7 +1,7 @@
-"""One program as the worker sends it to a program launcher: a frame's header and body, and back.
+"""The order of one program to a program launcher, written to and read from a frame.
 
-The worker has read the tape; the launcher reads it again from nothing. Imports no torch: workers
-have none.
+The worker has checked the tape, and the launcher parses and checks it again. This imports no torch,
+which workers lack.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from launch.messages import Tolerance
 from worker.gpu.launcher.fault import JobFailed
 
 TASK = "program"
-"""What the header of such a frame calls its task."""
+"""The task in the header of such a frame."""
 COMPARE = "compare"
-"""The stage after `BESIDE`, with which the reference begins: both are over, and are compared."""
+"""The stage when both have finished and are compared; the reference began with `BESIDE`."""
 _MEMBERS = {
     "task", "tape", "inputs_tape", "kernels", "launches", "seed", "memory_bytes", "timing",
     "determinism", "announce", "beside", "tolerances",
@@ -26,7 +26,7 @@ _MEMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class ProgramTimingOrder:
-    """How a call of a program is to be timed. Times in milliseconds of wall clock."""
+    """Settings of timing a call. Limits are in milliseconds of wall clock."""
 
     warmup_repeats: int = 10
     min_repeats: int = 20
@@ -35,51 +35,51 @@ class ProgramTimingOrder:
     flush_l2: bool = True
     samples: bool = False
     entries: bool = True
-    """Time each op by itself, too."""
+    """Also time each op."""
     sends_iterations: bool = True
-    """Send what some timed runs returned."""
+    """Send the outputs of some timed runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceKernel:
-    """A kernel as a GPU takes it."""
+    """A compiled kernel for a GPU."""
 
     cubin: bytes
     abi: Abi
     scalars: Mapping[str, str]
-    """The Triton types of what is passed by value, by path: `n`, or `pair.1` of a tuple."""
+    """The Triton types of scalar parameters, by path: `n`, or `pair.1` in a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramOrder:
-    """A tape, its kernels, and what is to be found out.
+    """A tape, its kernels, and the settings of its replay.
 
-    `inputs_tape` is the tape whose ops make the inputs; None: the tape's own do.
+    The ops of `inputs_tape` make the inputs; None: the tape's own do.
     """
 
     tape: bytes
     inputs_tape: bytes | None
     kernels: Mapping[str, DeviceKernel]
-    """By a short name that `launches` know."""
+    """By short name, as in `launches`."""
     launches: Sequence[Sequence[str]]
-    """For each launch of the tape in its order: the kernel of each of its variants.
+    """For each launch of the tape, in order, the kernel of each variant.
 
-    Empty for a variant that does not compile, which is never run.
+    "" for a variant that does not compile, which never runs.
     """
     seed: int
     memory_bytes: int
-    """The most that all tensors may take at one time; the launcher has what is free as well."""
+    """Limit of the memory of all tensors. The launcher also respects the free memory."""
     timing: ProgramTimingOrder | None = None
     determinism: bool = False
     announce: bool = False
-    """Send the stage `op:<index>` before each op, so that it is known where the launcher ended."""
+    """Send the stage `op:<index>` before each op, to find where the launcher died."""
     beside: ProgramOrder | None = None
-    """The reference, where outputs are compared on the GPU and not sent."""
+    """The reference, if outputs are compared on the GPU instead of sent."""
     tolerances: Mapping[int, Tolerance] = field(default_factory=dict)
-    """By position, how far outputs may be from those of `beside`; one without is not compared."""
+    """The tolerances of outputs, by position; those without one are not compared."""
 
     def to_frame(self) -> tuple[dict[str, Any], bytes]:
-        """Return header and body; `from_frame` makes the same order of them."""
+        """Return header and body, from which `from_frame` makes an equal order."""
         parts = _Parts()
         return self._header(parts), b"".join(parts.found)
 
@@ -106,10 +106,10 @@ class ProgramOrder:
 
     @classmethod
     def from_frame(cls, header: Mapping[str, Any], body: bytes) -> ProgramOrder:
-        """Return the order of a frame. Raises JobFailed when it is none."""
+        """Return the order in a frame. Raises JobFailed if it is invalid."""
         if unknown := header.keys() - _MEMBERS:
             names = ", ".join(sorted(unknown))
-            raise _malformed(f"the program has members that are not known: {names}")
+            raise _malformed(f"the order has unknown fields: {names}")
         try:
             inputs, timing, beside = header["inputs_tape"], header["timing"], header["beside"]
             order = cls(
@@ -132,7 +132,7 @@ class ProgramOrder:
 
 
 class _Parts:
-    """The body of a frame as it grows: bytes, each told by offset and size."""
+    """The growing body of a frame: parts of bytes, each with offset and size."""
 
     def __init__(self) -> None:
         self.found: list[bytes] = []
@@ -173,7 +173,7 @@ def _check_launches(order: ProgramOrder) -> None:
         if not any(variants):
             raise _malformed(f"launch {number} has no kernel")
         if missing := [name for name in variants if name and name not in order.kernels]:
-            raise _malformed(f"launch {number} is of a kernel that did not come: {missing[0]!r}")
+            raise _malformed(f"launch {number} names a kernel that was not sent: {missing[0]!r}")
 
 
 def _malformed(message: str) -> JobFailed:

@@ -1,8 +1,8 @@
-"""Times the calls of a program: again and again, each between two marks on the GPU.
+"""Times the calls of a program repeatedly, each between two marks on the GPU.
 
-A call runs as a CUDA graph where one can hold it, so that no host is in its time; else op by op,
-with a head start. Both calls take turns by chance, and what each run returns is compared with what
-was checked. Knows torch, and no CUDA.
+A call runs as a CUDA graph if it can be captured, which keeps the host out of its time; else op by
+op, with a head start. Both calls alternate at random, and the outputs of each run are compared with
+the checked ones. This uses torch, but no CUDA API.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from worker.gpu.launcher.timing_plan import Plan
 
 _MOST_IN_A_BATCH = 16
 _MOST_ENTRIES = 4096
-"""Ops of a call that are timed one by one."""
+"""The most ops of a call that are timed one by one."""
 _PASSES = 12
 _FEWEST_PASSES = 3
 _ENTRIES_MS_RATIO = 0.5
-"""Of `max_ms`, what the passes over single ops may take."""
+"""The share of `max_ms` for timing single ops."""
 
 
 @dataclass(frozen=True)
 class TimedProgram:
     """A program whose replay was checked, ready to be timed.
 
-    `tensors` are those that are there when the first call begins: constants, parameters, the inputs
-    of both calls; nothing of them was freed that a call needs.
+    `tensors` are those at the beginning of the first call: constants, parameters, and the inputs of
+    both calls. None that a call needs was freed.
     """
 
     tape: Tape
@@ -65,9 +65,9 @@ class TimedProgram:
 def timed(
     program: TimedProgram, order: ProgramTimingOrder, hold: Hold, device: TimingDevice
 ) -> dict[str, Any]:
-    """Return the result's members `timing`, `entries`, `method`, `repeats` and `timing_note`.
+    """Return the result's fields `timing`, `entries`, `method`, `repeats` and `timing_note`.
 
-    What some repeats left is held, and sent. Raises KernelFault, CudaError.
+    The outputs of some repeats are kept and sent. Raises KernelFault, CudaError.
     """
     try:
         if draws_on(program.tape):
@@ -75,12 +75,12 @@ def timed(
         if any(len(devices_drawn_on(program.tape, call)) > 1 for call in range(len(CALLS))):
             return _untimed(
                 "It was not timed: a call draws from torch's generators for the CPU and for CUDA, "
-                "and a timed run has one: draw on one of the two."
+                "but a timed run has only one. Draw on one of the two."
             )
         with torch.no_grad(), device.stream():
             return _ProgramTiming(program, order, device).result(hold)
     except torch.OutOfMemoryError as error:
-        note = f"It was not timed: what is restored before each run does not fit: {error}"
+        note = f"It was not timed: the copies to restore before each run do not fit: {error}"
         return _untimed(note.split("\n", maxsplit=1)[0])
     finally:
         device.close()
@@ -138,15 +138,16 @@ class _ProgramTiming:
         }
 
     def _prepared(self) -> tuple[list[CallRuns], GpuTimedCall, bool]:
-        """Return the calls to time, the last of them, and whether they are graphs.
+        """Return the calls to time, the last of them, and True if they are graphs.
 
-        Both, where they do the same; else the second alone, which finds what the first made ready.
+        Both are timed if they do the same ops; else only the second, which may reuse what the first
+        prepared.
         """
         alike = calls_are_alike(self._program.tape)
         if not alike:
             self._notes.append(
-                "The second call does other ops than the first, which makes something ready: the "
-                "time is the second's."
+                "The second call does other ops than the first, which prepares something, so only "
+                "the second is timed."
             )
         first, runs = self._call(0), []
         first.keep(first.written | self._call(1).written)
@@ -163,13 +164,13 @@ class _ProgramTiming:
             waits = str(error)
             second = self._after(first)
         self._notes.append(
-            "No CUDA graph can hold a call of it, so its ops are queued one by one, and its time "
-            f"has what the host takes in between: {waits[:300]}"
+            "A call cannot be captured as a CUDA graph, so its ops are queued one by one, and its "
+            f"time includes the host's time between them: {waits[:300]}"
         )
         return [self._runs(second, is_graph=False)], second, False
 
     def _after(self, first: GpuTimedCall) -> GpuTimedCall:
-        """Run the first call; return the second, with all there that it needs of the first."""
+        """Run the first call; return the second, with everything that it needs of the first."""
         first.release()
         first.restore()
         seed_torch(self._program.seed, self._program.device)
@@ -180,7 +181,7 @@ class _ProgramTiming:
         return second
 
     def _warm_up(self, call: GpuTimedCall) -> str:
-        """Run a call once; return why no graph can hold it, nothing where one may."""
+        """Run a call once; return why it cannot be captured as a graph, "" if it may."""
         seed_torch(self._program.seed + call.call, self._program.device)
         waits = ""
         try:
@@ -209,7 +210,7 @@ class _ProgramTiming:
         )
 
     def _samples_us(self, runs: list[CallRuns], outputs: IterationOutputs) -> list[float]:
-        """Time runs until the median is known well, or the time is over."""
+        """Time runs until the median is precise enough, or time runs out."""
         plan = Plan(_plan_order(self._order))
         for one in runs:
             one.time_us(flush_l2=self._order.flush_l2)
@@ -241,20 +242,20 @@ class _ProgramTiming:
     def _entries(
         self, call: GpuTimedCall, whole_us: float, *, is_graph: bool
     ) -> list[dict[str, Any]] | None:
-        """Return the time of each op of a call that gives the device something to do."""
+        """Return the time of each op of a call that queues work on the device."""
         ops = self._program.tape.ops
         entries = [index for index in call.ops if queues_work(ops[index])]
         if len(entries) > _MOST_ENTRIES:
             self._notes.append(
-                f"Its {len(entries):,} ops were not timed one by one: {_MOST_ENTRIES:,} at most "
-                "are."
+                f"Its {len(entries):,} ops were not timed one by one: the limit is "
+                f"{_MOST_ENTRIES:,}."
             )
             return None
         if len(entries) == 1:
             return [{"op": entries[0], "us": round(whole_us, 3)}]
         try:
             runs = self._runs(call, is_graph=is_graph, each_op=True)
-        except NotCapturable as error:  # of a call that was captured already: for want of memory
+        except NotCapturable as error:  # the call was captured before, so memory is short
             self._notes.append(f"Its ops were not timed one by one: {str(error)[:300]}")
             return None
         ends = time.monotonic() + self._order.max_ms * _ENTRIES_MS_RATIO / 1000

@@ -1,6 +1,6 @@
-"""Where what calls return goes: to the worker, or nowhere, to be compared on the GPU.
+"""Sends the outputs of calls to the worker, or keeps them for a comparison on the GPU.
 
-Imported in program launchers only.
+Only program launchers import this.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from worker.gpu.launcher.run_outputs import Output, Send, send_output
 
 _MOST_SHARED = 256
-"""Outputs of repeats that are held as memory to share: a launcher has 1,024 descriptors."""
+"""Limit of repeats' outputs in shared memory: a launcher has 1,024 file descriptors."""
 Place = tuple[int, int]
 """An output: the number of its call, and its position there."""
 
 
 class SentOutputs:
-    """Sends all of it; `most_bytes` are those of the outputs of both calls."""
+    """Sends all outputs; `most_bytes` is the size of both calls' outputs."""
 
     most_bytes: int | None = MOST_OUTPUT_BYTES
 
     def __init__(self, context: GpuProgramContext, send: Send) -> None:
         self._context, self._send = context, send
         self._held = 0
-        """Outputs of repeats, of which each may have a descriptor."""
+        """The number of repeats' outputs, of which each may have a file descriptor."""
 
     def take(self, place: Place, tensor: torch.Tensor) -> None:
         """Send an output. Raises CudaError."""
@@ -45,7 +45,7 @@ class SentOutputs:
         send_output(self._send, "output", f"input:{named(place)}", data)
 
     def hold_iteration(self, tensor: torch.Tensor) -> HeldOutput:
-        """Return an output of a repeat, ready to be sent. Raises CudaError."""
+        """Return a copy of a repeat's output, to be sent later. Raises CudaError."""
         self._held += 1
         may_share = self._held <= _MOST_SHARED
         return _SentLater(self._context.read(tensor, may_share=may_share), self._send, self._drop)
@@ -55,7 +55,7 @@ class SentOutputs:
 
 
 class _SentLater:
-    """An output that was read."""
+    """An output that was read and waits to be sent."""
 
     def __init__(self, output: Output, send: Send, dropped: Callable[[], None]) -> None:
         self._output, self._send, self._dropped = output, send, dropped
@@ -70,15 +70,15 @@ class _SentLater:
 
 
 class KeptOutputs:
-    """Sends changed inputs alone; `copies` are the replay's own, made when all else is over."""
+    """Sends only changed inputs; the replay makes `copies` of outputs after everything else."""
 
     most_bytes: int | None = None
 
     def __init__(self, send: Send, program: str = "") -> None:
-        """`program` is put before the names of inputs."""
+        """`program` is the prefix of the names of inputs."""
         self._send, self._program = send, program
         self.copies: dict[Place, torch.Tensor] = {}
-        """The bytes of outputs, elements in C order."""
+        """The bytes of outputs, with elements in C order."""
         self.unwritten: dict[Place, Array] = {}
 
     def keep(self, place: Place, tensor: torch.Tensor) -> None:
@@ -97,12 +97,12 @@ class KeptOutputs:
         send_output(self._send, "output", f"{self._program}input:{named(place)}", data)
 
     def hold_iteration(self, _: torch.Tensor) -> HeldOutput:
-        """Hold nothing: repeats are told apart by whether they differ."""
+        """Hold nothing: repeats are only counted as equal or differing."""
         return _NotSent()
 
 
 class _NotSent:
-    """An output that stays where it is."""
+    """An output that is not sent."""
 
     def send(self, stage: str) -> None:
         """Do nothing."""

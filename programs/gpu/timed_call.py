@@ -1,7 +1,7 @@
-"""One call of a program as it is timed: its ops alone, again and again on the same inputs.
+"""One call of a program for timing: only its ops, repeatedly on the same inputs.
 
-Among the ops is no poison and no bookkeeping; before each run what the call writes of what was
-there before is put back. Knows torch, and no CUDA.
+There is no poison and no bookkeeping between the ops. Before each run, memory that the call changes
+is restored. This uses torch, but no CUDA API.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from programs.tape.schema import (
 )
 
 _QUEUE_NOTHING = frozenset({"view", "metadata", "uninitialized"})
-"""Kinds of overloads that give a GPU nothing to do."""
+"""Kinds of overloads that queue no work on a GPU."""
 AfterOp = Callable[[int], None]
 
 
 class NotCapturable(Exception):
-    """A call that no graph can hold; the message says why."""
+    """A call cannot be captured as a graph; the message gives the reason."""
 
 
 class CallLaunches(Protocol):
-    """Queues launches of a tape on the current stream; what it does can be captured."""
+    """Queues launches of a tape on the current stream, in a way that can be captured."""
 
     def launch(self, index: int, tensors: LiveTensors) -> None:
-        """Queue the launch that is the op `index`. Raises KernelFault, CudaError."""
+        """Queue the launch at op `index`. Raises KernelFault, CudaError."""
         ...
 
 
 class GpuTimedCall:
-    """One call: `tensors` are those that are there when it begins, of which none is freed."""
+    """One call. `tensors` are those at its beginning, of which it frees none."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class GpuTimedCall:
         structure = (tape.outputs, tape.outputs2)[call]
         self._output_ids = [id_ for _, id_ in tensors_in(structure)]
         self.made: list[MemoryRange] = []
-        """Where all that the last run made lay."""
+        """The memory of everything that the last run allocated."""
 
     @property
     def written(self) -> frozenset[int]:
@@ -81,19 +81,19 @@ class GpuTimedCall:
         return frozenset([self._tape.tensors[id_].storage for id_ in ids])
 
     def keep(self, storages: frozenset[int]) -> None:
-        """Copy what is in these storages now, of those that are there, for `restore`."""
+        """Copy the current contents of these storages, as far as they exist, for `restore`."""
         kept = storages & self._there
         self._before = {storage: self._tensors.octets(storage).clone() for storage in kept}
 
     def restore(self) -> None:
-        """Put what the call may write back as it was at `keep`."""
+        """Restore everything that the call may write to its state at `keep`."""
         for storage, content in self._before.items():
             self._tensors.octets(storage).copy_(content)
 
     def run(self, after: AfterOp | None = None) -> None:
-        """Queue all ops; `after` is told of each that gives the device something to do.
+        """Queue all ops; call `after` for each that queues work on the device.
 
-        Of what it made its outputs stay until `release`, and what a later call needs.
+        Its outputs, and tensors that a later call needs, stay until `release`.
         """
         self.made = []
         for index in self.ops:
@@ -105,15 +105,15 @@ class GpuTimedCall:
                 self._free(self._needed.freed_after.get(index, ()))
 
     def outputs(self) -> list[torch.Tensor]:
-        """Return what the last run returned, in the order of its positions."""
+        """Return the outputs of the last run, by position."""
         return [self._tensors.get(id_) for id_ in self._output_ids]
 
     def release(self) -> None:
-        """Let go of what the last run made."""
+        """Free everything that the last run made."""
         self._free(range(len(self._tape.storages)))
 
     def free_unneeded(self) -> None:
-        """Let go of what the last run made, but for what a later call needs or returns."""
+        """Free what the last run made, except what a later call needs or returns."""
         later = {self._tape.tensors[id_].storage for id_ in tensors_of(self._tape.outputs2)}
         if self.ops:
             unneeded = self._needed.freed_after.get(self.ops[-1], ())
@@ -151,7 +151,7 @@ class GpuTimedCall:
 
 
 def draws_on(tape: Tape) -> bool:
-    """Whether a call draws from a generator that was seeded before it: no two runs are alike."""
+    """Return True if a call draws from a generator that was seeded before it, so runs differ."""
     for phase in CALLS:
         seeded = set[int]()
         for op in tape.ops:
@@ -165,7 +165,7 @@ def draws_on(tape: Tape) -> bool:
 
 
 def devices_drawn_on(tape: Tape, call: int) -> frozenset[Device]:
-    """Return the kinds of devices whose generators of torch's a call draws from."""
+    """Return the device types of those torch generators that a call draws from."""
     ops = [tape.ops[index] for index in ops_of(tape, call)]
     found = (drawing_device(op, tape) for op in ops if not generators_of(op))
     return frozenset(device for device in found if device is not None)
@@ -180,14 +180,14 @@ def ops_of(tape: Tape, call: int) -> range:
 
 
 def queues_work(op: Op) -> bool:
-    """Whether an op gives a device something to do: a view does not."""
+    """Return True if an op queues work on a device; a view does not."""
     if isinstance(op, AtenOp):
         return ALLOWED[op.op].kind not in _QUEUE_NOTHING
     return isinstance(op, TapeLaunch)
 
 
 def calls_are_alike(tape: Tape) -> bool:
-    """Whether both calls do the same ops on tensors of the same shapes."""
+    """Return True if both calls do the same ops on tensors of the same shapes."""
     first, second = ([_comparable(tape, tape.ops[at]) for at in ops_of(tape, n)] for n in (0, 1))
     return first == second
 

@@ -1,7 +1,7 @@
-"""Which variant of an autotuned launch runs: the fastest, as Triton's autotuner chooses.
+"""Chooses the fastest variant of an autotuned launch, as Triton's autotuner does.
 
-Each is timed at the launch's first use, on its own arguments; what it may write is put back. Knows
-torch, and no CUDA.
+All variants are timed at the first use of a launch, on its arguments, and what they may write is
+restored. This uses torch, but no CUDA API.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from worker.gpu.launcher.fault import GpuFault, JobFailed, KernelFault
 
 LaunchVariant = Callable[[int], None]
 _RUNS = 7
-"""Of each variant, after one that is not timed."""
+"""The timed runs of each variant, after an untimed one."""
 _MOST_MS = 50.0
-"""Of a variant's runs: a slow one is known by fewer."""
+"""Limit of the time of a variant's runs; a slow one has fewer."""
 _HEAD_START_US = 100.0
 
 
 class VariantDevice(Protocol):
-    """What variants are timed on: `cuda_timing.CudaTiming`."""
+    """The device that times variants: `cuda_timing.CudaTiming`."""
 
     def marks(self) -> Marks:
         """Return marks for runs on the current stream."""
@@ -36,7 +36,7 @@ class VariantDevice(Protocol):
 
 
 class VariantChoice:
-    """Chooses once for each kernel and what it is given. To be asked at each use of a launch."""
+    """Chooses once for each kernel and kind of arguments. Asked at each use of a launch."""
 
     def __init__(self, tape: Tape, device: VariantDevice) -> None:
         self._tape, self._device = tape, device
@@ -45,10 +45,10 @@ class VariantChoice:
     def variant_of(
         self, op: TapeLaunch, names: Sequence[str], tensors: LiveTensors, launch: LaunchVariant
     ) -> int:
-        """Return the variant that a launch is to run; `names` are the kernels of its variants.
+        """Return the variant that a launch runs; `names` are the kernels of its variants.
 
-        One without a name cannot run. `launch` queues a variant on the current stream. Raises
-        KernelFault where none can run, CudaError.
+        A variant without a name cannot run. `launch` queues a variant on the current stream. Raises
+        CudaError, and KernelFault if no variant can run.
         """
         usable = [at for at, name in enumerate(names) if name]
         if len(usable) == 1:
@@ -96,7 +96,7 @@ class VariantChoice:
         return median(found)
 
     def _argument_key(self, op: TapeLaunch) -> object:
-        """Return what a choice holds for: all that Triton's keys can tell apart."""
+        """Return the key of a choice, which distinguishes all that Triton's keys do."""
         key_parts: list[object] = []
         for name, value in op.args.items():
             metas = [self._tape.tensors[id_] for id_ in tensors_of(value)]
@@ -106,7 +106,7 @@ class VariantChoice:
 
 
 class _Arguments:
-    """What a launch may write, as it was before."""
+    """Copies of the tensors that a launch may write, from before it."""
 
     def __init__(self, tape: Tape, op: TapeLaunch, tensors: LiveTensors) -> None:
         ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
@@ -117,7 +117,7 @@ class _Arguments:
         self._zeroed = [tensors.get(one.id) for one in zeroed if isinstance(one, TensorRef)]
 
     def restore(self) -> None:
-        """Put it back, and zero what the autotuner zeroes before each run."""
+        """Restore them, and zero what the autotuner zeroes before each run."""
         for place, content in zip(self._places, self._contents, strict=True):
             place.copy_(content)
         for tensor in self._zeroed:

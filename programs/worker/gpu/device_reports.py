@@ -14,7 +14,7 @@ from worker.launch.launch_reports import ComparedOutput
 
 
 class _Iteration(Report):
-    """A timed repeat whose outputs were sent, and which call's inputs it had."""
+    """A timed repeat whose outputs were sent, and the call whose inputs it had."""
 
     repeat: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
     call: Literal[0, 1]
@@ -44,7 +44,7 @@ class DeviceReport(ReportedReplay):
     module_state: Annotated[dict[str, _ModuleState], Field(max_length=4096)] = Field(
         default_factory=dict
     )
-    """Of kernels by their short names: only those with something to say."""
+    """By the kernels' short names; only of those that could keep state."""
     repeats: Annotated[list[_Iteration], Field(max_length=MOST_ITERATIONS)] = Field(
         default_factory=list
     )

@@ -103,7 +103,7 @@ def test_a_part_that_lies_outside_of_the_body_is_refused(place):
     [
         ([["0"], []], "launch 1 has no kernel"),
         ([["", ""]], "launch 0 has no kernel"),
-        ([["2"]], "launch 0 is of a kernel .* '2'"),
+        ([["2"]], "launch 0 names a kernel .* '2'"),
     ],
 )
 def test_a_launch_without_its_kernel_is_refused(launches, message):
