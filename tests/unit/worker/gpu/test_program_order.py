@@ -78,7 +78,7 @@ def test_a_frame_that_is_no_program_is_refused(missing):
 def test_a_member_that_no_program_launcher_knows_is_refused():
     header, body = ORDER.to_frame()
 
-    with pytest.raises(JobFailed, match="not known: speed"):
+    with pytest.raises(JobFailed, match="unknown fields: speed"):
         ProgramOrder.from_frame(header | {"speed": 2}, body)
 
 
