@@ -1,8 +1,8 @@
-"""From arguments as a request writes them to bound arguments: every address range checked.
+"""Binds the arguments of a request, and checks every address range.
 
-Dtypes of bare numbers are those that Triton gives Python's, and host tensor descriptors obey the
-rules that `triton.tools.tensor_descriptor` asserts. Whether an argument fits the kernel is for
-`inference` and `hint_check` to say.
+Plain numbers get the dtypes that Triton gives Python numbers. Host tensor descriptors obey the
+rules of `triton.tools.tensor_descriptor`. `inference` and `hint_check` check arguments against the
+kernel.
 """
 
 from collections.abc import Mapping
@@ -124,7 +124,7 @@ def bind_arguments(
 
 
 class _Binder:
-    """Binds arguments by name, those first that a view needs."""
+    """Binds arguments by name; the base of a view comes before the view."""
 
     def __init__(self, raw: Mapping[str, Any], at: str) -> None:
         self._raw = raw
@@ -148,7 +148,7 @@ class _Binder:
         if isinstance(raw, list):
             return self._tuple(name, raw, at, depth)
         if not isinstance(raw, dict):
-            message = f"{shown(raw)} is no argument; write {_KINDS} (strings are constexprs)"
+            message = f"{shown(raw)} is not an argument; write {_KINDS} (strings are constexprs)"
             raise RequestRejected(FieldError(at, message))
         if "tuple" in raw:
             items = read(WrappedTuple, raw, at).items
@@ -181,7 +181,8 @@ class _Binder:
         if isinstance(raw, dict) and "view" in raw:
             return self._view(read(WrappedView, raw, at).view, pointer_below(at, "view"))
         if not isinstance(raw, dict) or not raw.keys() & BufferArgument.model_fields.keys():
-            raise RequestRejected(FieldError(at, f"{shown(raw)} is no argument; write {_KINDS}"))
+            message = f"{shown(raw)} is not an argument; write {_KINDS}"
+            raise RequestRejected(FieldError(at, message))
         described = read(BufferArgument, raw, at)
         index = len(self.allocations)
         allocation, buffer = bind_buffer(name, index, described, align_bytes, at)
@@ -199,7 +200,7 @@ class _Binder:
             message = f"there is no argument {shown(of)}.{did_you_mean(name, self._raw)}"
             raise RequestRejected(FieldError(at, message))
         if name not in self.bound and name in self._entered:
-            message = f"{shown(of)} is not bound: it is wrong itself, or views form a circle"
+            message = f"{shown(of)} is not bound: it has an error itself, or the views are circular"
             raise RequestRejected(FieldError(at, message))
         self._first(name, at)
         found: Argument | None = self.bound[name]
@@ -215,7 +216,7 @@ class _Binder:
         if self._waiting == _MOST_WAITING:
             message = (
                 f"more than {_MOST_WAITING} views wait for one another; "
-                "write what they are of before them"
+                "write their bases before them"
             )
             raise RequestRejected(FieldError(at, message))
         self._waiting += 1

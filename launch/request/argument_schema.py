@@ -29,7 +29,7 @@ TaggedNumber = Annotated[
     WithJsonSchema(
         {
             "type": "object",
-            "description": "a number that JSON cannot say",
+            "description": "a number that JSON cannot express",
             "properties": {
                 "int": {"type": ["integer", "string"], "examples": ["9223372036854775807"]},
                 "float": {"type": ["number", "string"], "examples": ["-inf", "0x1.8p+1"]},
@@ -84,7 +84,7 @@ class WrappedDescriptor(RequestPart):
 
 
 class ScalarArgument(RequestPart):
-    """A scalar whose dtype, or whose size, a bare JSON number cannot say; null is None."""
+    """A scalar with a dtype or value that a plain JSON number cannot express; null is None."""
 
     value: Annotated[Json, ReadLater(lambda: ScalarValue)]
     dtype: str | None = Field(default=None, max_length=64)

@@ -19,7 +19,7 @@ class _Bound(BaseModel):
 
 
 class BoundAllocation(_Bound):
-    """One piece of memory. `init` None: poisoned; `body`: where uploaded bytes lie in a frame."""
+    """One allocation. `init` None: poisoned; `body`: position of uploaded bytes in a frame."""
 
     name: str = Field(description="the argument it belongs to; items of tuples as pair.0")
     dtype: str
@@ -73,7 +73,7 @@ class Descriptor(_Bound):
 
 
 class NoValue(_Bound):
-    """None: a constant where the kernel says nothing of its type, else a null pointer."""
+    """None: a null pointer if the kernel fixes a pointer type, else a constant."""
 
     kind: Literal["none"] = "none"
 

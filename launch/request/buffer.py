@@ -1,6 +1,6 @@
-"""Buffers and views: which elements of their allocation their shapes and strides can reach.
+"""Buffers and views: the elements of an allocation that shapes and strides can reach.
 
-All in elements, and in Python integers, so that nothing overflows before a limit is compared.
+All values are elements, as Python integers, so that nothing overflows before a limit check.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def contiguous_strides(shape: Sequence[int]) -> list[int]:
 
 
 def reached(shape: Sequence[int], strides: Sequence[int], offset: int) -> range:
-    """Return the span of indices that the elements of a buffer lie in; empty when it has none."""
+    """Return the range of element indices of a buffer; empty for a buffer without elements."""
     if 0 in shape:
         return range(offset, offset)
     ends = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
@@ -56,7 +56,7 @@ def bind_buffer(
 ) -> tuple[BoundAllocation, Buffer]:
     """Return allocation number `index` and the buffer in it.
 
-    `align_bytes` holds where the request says nothing. Raises RequestRejected.
+    `align_bytes` is the default alignment. Raises RequestRejected.
     """
     dtype = _dtype(argument.dtype, pointer_below(at, "dtype"))
     strides = _strides(argument.shape, argument.strides, at)
@@ -84,9 +84,9 @@ def bind_buffer(
 
 
 def view_of(base: Buffer, allocation: BoundAllocation, argument: ViewArgument, at: str) -> Buffer:
-    """Return another look at the allocation of `base`; without a shape it has that of `base`.
+    """Return a view of the allocation of `base`; the shape of `base` is the default.
 
-    Raises RequestRejected for a view that leaves the allocation.
+    Raises RequestRejected for a view that reaches beyond the allocation.
     """
     shape = base.shape if argument.shape is None else argument.shape
     strides = base.strides
@@ -111,7 +111,7 @@ def view_of(base: Buffer, allocation: BoundAllocation, argument: ViewArgument, a
 
 
 def check_size(allocations: Sequence[BoundAllocation], max_bytes: int, at: str) -> None:
-    """Raise RequestRejected when the allocations take more than `max_bytes` together."""
+    """Raise RequestRejected if the allocations take more than `max_bytes` together."""
     size_bytes = sum(allocation.size_bytes for allocation in allocations)
     if size_bytes > max_bytes:
         largest = max(allocations, key=lambda allocation: allocation.size_bytes)

@@ -120,7 +120,7 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[tuple[Case, Origin]
 
 
 def _check_count(request: LaunchRequest) -> None:
-    """Refuse more arguments than can be bound while others wait. Raises RequestRejected."""
+    """Raise RequestRejected for more arguments than the service can bind in a short time."""
     count = _count(request.arguments) * max(1, len(request.cases))
     for case in request.cases:
         if count <= MAX_ARGUMENTS:
@@ -132,7 +132,7 @@ def _check_count(request: LaunchRequest) -> None:
 
 
 def _count(arguments: Any) -> int:
-    """Return how many arguments there are with the items of tuples, as far as it matters."""
+    """Return the number of arguments, including items of tuples."""
     named = arguments.values() if isinstance(arguments, dict) else arguments
     left, count = list(named) if isinstance(named, Iterable) else [], 0
     while left and count <= MAX_ARGUMENTS:
@@ -204,8 +204,8 @@ def named_arguments(raw: Any, at: str) -> dict[str, Any]:
 def merge_arguments(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` with the arguments that a case changes.
 
-    An argument replaces that of the launch; a buffer that lacks its shape or dtype, and so could
-    not stand alone, only replaces the fields that it has.
+    An argument replaces that of the launch. A buffer without shape or dtype replaces only the
+    fields that it has.
     """
     merged = dict(base)
     for name, change in changes.items():
@@ -226,10 +226,10 @@ def _is_partial(raw: Any) -> bool:
 
 
 def with_seeds(request: LaunchRequest, source: random.Random) -> LaunchRequest:
-    """Return the request with a seed from `source` wherever an initialiser needs and lacks one.
+    """Return the request with a seed from `source` for each initialiser that needs one.
 
-    Cases share the seeds of arguments that they do not change. Raises RequestRejected for more
-    arguments than can be bound.
+    Cases share the seeds of arguments that they do not change. Raises RequestRejected for too many
+    arguments.
     """
     _check_count(request)
     cases = [amended(case, arguments=_seed(case.arguments, source)) for case in request.cases]
@@ -253,7 +253,7 @@ def _seed(raw: Any, source: random.Random) -> Any:
 
 
 def _seed_argument(raw: Any, source: random.Random) -> Any:
-    """Return an argument with seeds; all that is looked at was counted before."""
+    """Return an argument with seeds; its size was checked before."""
     if isinstance(raw, list):
         return [_seed_argument(item, source) for item in raw]
     if not isinstance(raw, dict):

@@ -10,11 +10,11 @@ from compiler.compilation import Record
 class Fuzzed(Record):
     """A description of the fuzzing. A failure is a finding with its `case`."""
 
-    seed: int | str = Field(description="makes the same cases again")
+    seed: int | str = Field(description="the same seed gives the same cases")
     cases: int = Field(description="number of tried cases")
     kinds: dict[str, int] = Field(
         default_factory=dict,
-        description="how many of them changed what",
+        description="the number of cases by kind of change",
         examples=[{"shapes": 11, "values": 9, "strides": 2, "alignment": 3}],
     )
     varied: list[str] = Field(
@@ -22,7 +22,7 @@ class Fuzzed(Record):
     )
     not_varied: list[str] = Field(default_factory=list, description="fixed parts, with reasons")
     skipped: dict[str, int] = Field(
-        default_factory=dict, description="further cases that say nothing of the kernel, by reason"
+        default_factory=dict, description="further cases that do not test the kernel, by reason"
     )
     reference: Literal["float64", "as_given"] | None = Field(
         default=None,

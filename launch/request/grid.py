@@ -47,7 +47,7 @@ _OPERATORS = (ast.UAdd, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """One to three dimensions, read; `at` is where the request has them."""
+    """One to three parsed dimensions; `at` is their pointer in the request."""
 
     dimensions: tuple[int | Expression, ...]
     source: tuple[int | str, ...]
@@ -61,7 +61,7 @@ class Grid:
 
     @property
     def integers(self) -> frozenset[int]:
-        """The integers that it is written with."""
+        """The integer literals in its text."""
         written: set[int] = set()
         for dimension in self.dimensions:
             if isinstance(dimension, Expression):
@@ -73,7 +73,7 @@ class Grid:
     def evaluate(self, values: Mapping[str, Any]) -> list[int]:
         """Return x, y and z. `values`: Python values of scalars, constexprs and NUM_SMS by name.
 
-        Raises RequestRejected for an unknown name and for a dimension outside of CUDA's limits.
+        Raises RequestRejected for an unknown name and for a dimension outside CUDA's limits.
         """
         errors: list[FieldError] = []
         grid = [1, 1, 1]
@@ -93,7 +93,7 @@ class Grid:
 
 
 class _Integers(Mapping[str, int]):
-    """The values that a grid names, each an integer or refused by its name."""
+    """The values that a grid may name; a lookup rejects those that are not integers."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -119,9 +119,9 @@ class _Integers(Mapping[str, int]):
 
 
 def parse_grid(raw: Any, at: str = "/grid") -> Grid:
-    """Read the grid written at pointer `at`.
+    """Parse the grid at pointer `at`.
 
-    Raises RequestRejected for every dimension that is none.
+    Raises RequestRejected with every invalid dimension.
     """
     if not isinstance(raw, list) or not 1 <= len(raw) <= len(LIMITS):
         raise RequestRejected(FieldError(at, f"must be a list of one to three; {_BOUNDS.grammar}"))
@@ -151,7 +151,7 @@ def _expression(text: str) -> Expression:
 
 
 def _refusal(node: ast.AST) -> str | None:
-    """Return why `node` does not belong in a grid; None: it does."""
+    """Return the reason why grids do not allow `node`; None: they do."""
     if isinstance(node, ast.BinOp | ast.UnaryOp):
         belongs = isinstance(node.op, _OPERATORS)
     elif isinstance(node, ast.Constant):

@@ -1,7 +1,7 @@
-"""Arguments against the types, hints and constants that a kernel was compiled with.
+"""Checks arguments against the types, hints and constants that a kernel was compiled with.
 
-Code that was compiled for a size divisible by 16 is wrong, not slow, when the size is not. What is
-said of a broken hint is why it is not true of this argument.
+Code compiled for a size divisible by 16 is wrong, not slow, for other sizes. The error explains
+why the hint is not true for the argument.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ from launch.request.specialized_value import MAX_RANGE_BYTES, Rules, specialized
 
 
 def violation_of_hint(hint: str, argument: Argument, bound: BoundArguments) -> str | None:
-    """Return how `argument` breaks `hint`, None when it keeps it."""
+    """Return how `argument` breaks `hint`, None if the hint is true."""
     if isinstance(argument, Buffer):
         return _of_pointer(hint, argument, bound)
     if not isinstance(argument, Scalar):

@@ -1,8 +1,8 @@
 """Infers a specialization from facts and arguments, exactly as Triton's JIT does when it launches.
 
-After `create_function_from_signature` in triton/runtime/jit.py, and, for the types that annotations
-fix, after `_normalize_ty` and `KernelParam.annotation_type` there; but from text: no annotation is
-evaluated, so a dotted name stands for its last part.
+This follows `create_function_from_signature` in triton/runtime/jit.py and, for types that
+annotations fix, `_normalize_ty` and `KernelParam.annotation_type`. It reads annotations as text and
+never evaluates them, so only the last part of a dotted name counts.
 """
 
 import re
@@ -59,7 +59,7 @@ _POINTER_TYPE = re.compile(r"(?:\w+\.)*pointer_type\(\s*([\w.]+)\s*(?:,.*)?\)", 
 
 
 def annotated_type(text: str | None) -> str | None:
-    """Return the Triton type that an annotation fixes, None for one that fixes none.
+    """Return the Triton type that an annotation fixes, None if it fixes none.
 
     `tl.int64` → `i64`, `"*fp32"` → `*fp32`, `"const float*"` → `*kfp32`, `float` → `fp32`.
     """

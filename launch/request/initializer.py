@@ -70,7 +70,7 @@ class _Seeded(_Kind):
 
 
 class UniformInit(_Seeded):
-    """Random numbers, evenly from `low` to `high`."""
+    """Uniform random numbers from `low` to `high`."""
 
     kind: Literal["uniform"]
     low: float = 0.0
@@ -133,7 +133,7 @@ _KINDS: dict[str, type[_Kind]] = {
 
 
 def bind_init(raw: Any, shape: list[int], dtype: str, at: str) -> Init:
-    """Return the initialiser written at `at` with its defaults filled in, seeds included.
+    """Return the initialiser at pointer `at`, complete with defaults; it must have its seed.
 
     Numbers in it are JSON numbers or "NaN", "Infinity", "-Infinity". Raises RequestRejected.
     """
@@ -150,7 +150,7 @@ def bind_init(raw: Any, shape: list[int], dtype: str, at: str) -> Init:
 
 
 def with_seed(raw: Any, source: random.Random) -> Any:
-    """Return an initialiser with a seed from `source` where it needs one and says none."""
+    """Return an initialiser with a seed from `source`, if it needs one and has none."""
     if not isinstance(raw, dict) or raw.get("seed") is not None:
         return raw
     kind = raw.get("kind")
@@ -197,7 +197,7 @@ def _arange(kind: ArangeInit, filled: _Filled) -> Init:
 
 def _uniform(kind: UniformInit, filled: _Filled) -> Init:
     if kind.low > kind.high or not math.isfinite(kind.high - kind.low):
-        message = "must not be below low, nor further above it than a float can say"
+        message = "`high` must be at least `low`, and `high - low` must be finite"
         raise RequestRejected(FieldError(pointer_below(filled.at, "high"), message))
     return {"seed": kind.seed, "low": kind.low, "high": kind.high}
 
@@ -208,7 +208,8 @@ def _normal(kind: NormalInit, _filled: _Filled) -> Init:
 
 def _randint(kind: RandintInit, filled: _Filled) -> Init:
     if kind.low >= kind.high or (kind.low < 0 and kind.high > 2**63):
-        message = "high is exclusive: it must be above low, and at most 2^63 where low is negative"
+        message = "`high` is exclusive: it must be above `low`, and at most 2^63 if `low` is "
+        message += "negative"
         raise RequestRejected(FieldError(pointer_below(filled.at, "high"), message))
     filled.check(kind.low, kind.high - 1)
     return {"seed": kind.seed, "low": kind.low, "high": kind.high}

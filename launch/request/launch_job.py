@@ -197,7 +197,7 @@ def launch_job(
 
 
 def compile_job_of_launch(job: CompileJob, timeout_s: float) -> CompileJob:
-    """Return `job` as a launch with this `timeout_s` has it compiled: within that time."""
+    """Return `job` with its compilation limited to the launch's `timeout_s`."""
     return job.model_copy(update={"timeout_s": min(job.timeout_s, timeout_s)})
 
 
@@ -214,7 +214,7 @@ def _fuzz_of(request: LaunchRequest) -> FuzzJob | None:
 def new_launch(
     job: LaunchJob, state: Any, *, queue_position: int | None = None, problem: Problem | None = None
 ) -> Launch:
-    """Return the launch of `job` in `state`, with nothing found out yet."""
+    """Return the launch of `job` in `state`, without results."""
     return Launch(
         id=job.id,
         url=launch_url(job.id),

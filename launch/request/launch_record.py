@@ -1,7 +1,6 @@
-"""The launch resource: the record that is stored under its id and answered over HTTP.
+"""The launch resource: the record that the store keeps and the HTTP API returns.
 
-Only data; who runs it and how it is stored is not known here. Numbers in it are finite: the rest is
-written as strings that every JSON reader keeps.
+Only data. All numbers are finite: others become strings that every JSON reader preserves.
 """
 
 from collections import Counter
@@ -20,7 +19,7 @@ from launch.request.verdict import GOOD, Verdict, worst
 
 
 def answered(value: Any) -> Any:
-    """Return a number as answers show it: NaN and infinities by name, large integers as text."""
+    """Return a number for an answer: NaN and infinities by name, large integers as strings."""
     if isinstance(value, list):
         return [answered(item) for item in value]
     return written_number(value) if isinstance(value, int | float) else value
@@ -37,9 +36,9 @@ LaunchState = Literal["queued", "running", "completed", "failed", "cancelled"]
 
 
 class Device(Record):
-    """The device that runs it.
+    """The device that runs the launch.
 
-    `interpreter` is true on the CPU device, which had this name once; all else is null there.
+    On the CPU device, `interpreter` (its former name) is true and all other fields are null.
     """
 
     target: str | None
@@ -86,12 +85,12 @@ class Comparison(Record):
     max_abs_error: Number | None
     max_rel_error: Number | None
     compared: int | None = Field(
-        default=None, description="elements; what neither of two kernels wrote is not compared"
+        default=None, description="elements; those that neither of two kernels wrote are skipped"
     )
     mismatched: int
     nonfinite_mismatched: int
     unwritten: int = Field(
-        default=0, description="mismatched, as nobody wrote them; no tolerance covers these"
+        default=0, description="mismatched elements never written; no tolerance covers these"
     )
     zeros_match: bool = Field(
         default=False,
@@ -120,11 +119,11 @@ class Output(Record):
 class ComparedRepeat(Record):
     """One timed run whose outputs were compared with the reference, on the inputs of its seeds."""
 
-    repeat: int = Field(description="from 0; below 0 it was a run to warm up")
+    repeat: int = Field(description="from 0; negative for warm-up runs")
     seeds: dict[str, Number] = Field(
-        default_factory=dict, description="of its random inputs; empty: the launch's own"
+        default_factory=dict, description="of its random inputs; empty: those of the launch"
     )
-    matches: bool | None = Field(description="null: nothing of it could be compared")
+    matches: bool | None = Field(description="null: nothing could be compared")
 
 
 class Timing(Record):
@@ -149,7 +148,7 @@ class Timing(Record):
     throttled: list[str] = Field(default_factory=list)
     samples_us: list[float] | None = None
     input_sets: int = Field(
-        default=1, description="sets of buffers that the repeats took in turn: see fresh_inputs"
+        default=1, description="sets of buffers in rotation for the timed runs: see fresh_inputs"
     )
     checked_repeats: int | None = Field(
         default=None,
@@ -158,35 +157,35 @@ class Timing(Record):
     )
     differing_repeats: int | None = Field(default=None, description="of these, that differ")
     compared_repeats: list[ComparedRepeat] = Field(
-        default_factory=list, description="those that were compared with the reference"
+        default_factory=list, description="timed runs that were compared with the reference"
     )
     overhead_us: float | None = Field(
         default=None,
-        description="the least that the same stopwatch tells of a kernel that does nothing on this "
-        "GPU; it is in every time here, and a kernel's own time is about that much shorter",
+        description="the least measured time of an empty kernel on this GPU; every time here "
+        "includes it, so the kernel itself takes about that much less",
     )
     floor_us: float | None = Field(
         default=None,
-        description="what no run can be faster than, by the device's ceilings, what it wrote, and "
-        "the bytes and flops that the request states",
+        description="the least possible time of a run, by the device's ceilings, the bytes written "
+        "and the bytes and flops that the request states",
     )
     plausible: bool | None = Field(
         default=None, description="false: the times are below floor_us; see impossible_time"
     )
     bytes_share: float | None = Field(
         default=None,
-        description="bytes_per_s as a share of what the device's memory reaches, or "
-        "for fewer bytes than its L2 cache holds, of what that reaches",
+        description="bytes_per_s as a share of the device's memory bandwidth, or of its L2 "
+        "bandwidth for bytes that fit the L2 cache",
     )
     flops_share: float | None = Field(
         default=None,
-        description="flops_per_s as a share of what the device is specified to do "
-        "with the fastest of the arguments' types",
+        description="flops_per_s as a share of the device's specified peak for the fastest of the "
+        "arguments' types",
     )
 
 
 class CaseResult(Record):
-    """One case; `verdict` is null when it did not run, and then `problem` says why."""
+    """One case; `verdict` is null if it did not run, and `problem` has the reason."""
 
     index: int
     name: str | None
@@ -208,7 +207,7 @@ class CaseResult(Record):
 
 
 class Launch(Record):
-    """One launch. With cases, outputs, timing and findings are theirs and null here."""
+    """One launch. With cases, these have outputs, timing and findings, which are null here."""
 
     id: str
     url: str
@@ -225,7 +224,7 @@ class Launch(Record):
     cases: list[CaseResult] | None = None
     counts: dict[str, int] = Field(default_factory=dict)
     seeds: dict[str, Number] = Field(
-        default_factory=dict, description="of the random inputs, the chosen ones too, by argument"
+        default_factory=dict, description="of the random inputs, by argument, including chosen ones"
     )
     stdout: str = ""
     fuzz: Fuzzed | None = Field(default=None, description="where `checks` has fuzz")
@@ -257,10 +256,10 @@ def with_run(launch: Launch, run: CaseResult) -> Launch:
 
 
 def with_cases(launch: Launch, cases: Sequence[CaseResult]) -> Launch:
-    """Return `launch` completed by its cases: the worst verdict, and how many had which.
+    """Return `launch` completed by its cases: the worst verdict, and the count of each.
 
-    Cases that could not run have a problem of their own; they fail the launch only when all do, but
-    it has not passed with them: what was not run was not checked.
+    A case that could not run has its own problem. It fails the launch only if all cases fail, but
+    prevents the verdict `passed`, because it was not checked.
     """
     ran = [case.verdict for case in cases if case.verdict is not None]
     verdict = worst(ran)
@@ -281,5 +280,5 @@ def with_cases(launch: Launch, cases: Sequence[CaseResult]) -> Launch:
 
 
 def counted(cases: Sequence[CaseResult]) -> dict[str, int]:
-    """Return how many cases had which verdict; `failed` are those that could not run."""
+    """Return the number of cases by verdict; `failed` counts those that could not run."""
     return dict(Counter(str(case.verdict or "failed") for case in cases))

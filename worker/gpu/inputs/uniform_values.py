@@ -30,7 +30,7 @@ class UniformValues:
         self._parameters = (ctypes.c_void_p * 1)(ctypes.addressof(self._table))
         self._pointers = ctypes.addressof(self._parameters)
         self.is_exact = True
-        """Whether it draws what NumPy draws here; `prove` finds out."""
+        """True if it draws the same numbers as NumPy here; `prove` checks that."""
 
     def prove(self, memory: GuardedMemory) -> None:
         """Compare some numbers with NumPy's, which is compiled otherwise on some machines."""

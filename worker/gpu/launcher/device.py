@@ -58,7 +58,7 @@ class GpuDevice:
     shared_bytes: int
     """Most shared memory of one block, static and dynamic, after opting in."""
     granularity_bytes: int
-    """What memory is mapped in multiples of."""
+    """The page size: memory is mapped in multiples of it."""
     clock_hz: float
     """The highest clock of the multiprocessors."""
 
@@ -136,7 +136,7 @@ def _attribute(handle: Any, name: str) -> int:
 
 
 def allocation_of(ordinal: int) -> Any:
-    """Return the properties of memory that lies on GPU `ordinal` and is shared with nobody."""
+    """Return the properties of memory on GPU `ordinal` that is not shared."""
     properties = cu.CUmemAllocationProp()
     properties.type = cu.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     properties.location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE

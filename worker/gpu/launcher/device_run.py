@@ -259,9 +259,9 @@ class DeviceRun:
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
-        """Tell the worker what is being done, so that it knows where a deadline struck.
+        """Report a stage to the worker, so that it can name the stage at a deadline.
 
-        Of what never takes long nothing is told.
+        Stages that are always short are not reported.
         """
         if name in _LONG_STAGES:
             self._send({"kind": "stage", "stage": name, "ms": 0.0}, b"")
@@ -273,7 +273,7 @@ class DeviceRun:
 
 
 def leaves_clean(error: KernelFault | JobFailed) -> bool:
-    """Whether the context can take another job after `error`."""
+    """Return True if the context can take another job after `error`."""
     if isinstance(error, KernelFault):
         return leaves_context(error.fault)
     return error.slug != "device_error"

@@ -109,7 +109,7 @@ class GuardedBlock:
     size_bytes: int
     mapping: Mapping
     is_argument: bool = False
-    """Whether a kernel of a user's is told the address."""
+    """True if a user's kernel gets the address."""
 
     @property
     def zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -128,7 +128,7 @@ class GuardedMemory:
         self._stream = device.stream
         self._blocks: list[GuardedBlock] = []
         self._pool: defaultdict[tuple[int, bool], list[Mapping]] = defaultdict(list)
-        """By size, and whether a kernel was ever told where it is."""
+        """The mappings by size, and by whether a kernel ever got their address."""
         self._staging = _staging()
         self.outputs = OutputMemory()
         """Of the host, to read outputs into."""
@@ -196,7 +196,7 @@ class GuardedMemory:
 
     @staticmethod
     def is_staged(size_bytes: int) -> bool:
-        """Whether a `read` of this size takes no new memory."""
+        """Return True if a `read` of this size needs no new memory."""
         return size_bytes <= _STAGING_BYTES
 
     def read_to(self, target: int, address: int, size_bytes: int) -> None:

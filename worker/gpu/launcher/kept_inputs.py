@@ -25,7 +25,7 @@ _MOST_PREPARED_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True)
 class KeptBudget:
-    """How much of both memories a launcher may keep contents in."""
+    """Limits for a launcher's kept contents on the GPU and on the host, in bytes."""
 
     gpu_bytes: int
     host_bytes: int = _HOST_BYTES
@@ -46,9 +46,9 @@ class KeptBudget:
 
 @dataclass(frozen=True, slots=True)
 class FirstContent:
-    """What one allocation starts with: on the GPU at `address`, or on the host as `content`.
+    """The initial content of one allocation: on the GPU at `address`, or the host's `content`.
 
-    Or `numbers`, which the GPU draws sooner than it is told where they are kept.
+    Or `numbers`, which the GPU draws faster than it copies kept ones.
     """
 
     size_bytes: int
@@ -156,7 +156,7 @@ class KeptInputs:
 
     @property
     def _used_bytes(self) -> int:
-        """What this job's contents take: they cannot give way to more of them."""
+        """The size of this job's contents, which must stay until it ends."""
         kept = self._on_gpu
         return sum(kept[key][0].size_bytes for key in self._used if key in kept)
 

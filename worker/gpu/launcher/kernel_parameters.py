@@ -35,7 +35,7 @@ class ScratchAddresses:
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """What parameters are made of: addresses of allocations, scratch, and a maker of maps."""
+    """Packs parameters from addresses of allocations, scratch, and a maker of tensor maps."""
 
     addresses: Sequence[int]
     scratch: ScratchAddresses

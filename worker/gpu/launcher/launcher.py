@@ -26,13 +26,13 @@ BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.gpu.launcher.launcher import main; main(sys.argv[2:])"
 )
-"""What the interpreter is started with (`-c`); arguments.
+"""The launcher's program for the interpreter (`-c`), with these arguments.
 
 Source root, result descriptor, the worker's pid, the GPU's number; how many bytes of first contents
 may be kept on the GPU (-1: as many as it finds right), and on the host.
 """
 _SWITCH_S = 0.0005
-"""How long the thread that prepares the next order may keep this one waiting."""
+"""The interpreter's switch interval: the longest delay by the thread that prepares an order."""
 
 
 def main(arguments: list[str]) -> NoReturn:

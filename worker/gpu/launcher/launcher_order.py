@@ -29,12 +29,12 @@ class TimingOrder:
     max_ms: float = 500.0
     flush_l2: bool = True
     fresh_inputs: bool | Literal["values"] = False
-    """Each repeat has buffers of its own, as far as there is memory: see `rotation`."""
+    """Each repeat gets separate buffers, as far as memory allows: see `Rotation`."""
     seed: int = 0
-    """Of the values of repeats, where each has values of its own: see `iteration_seeds`."""
+    """The seed for the values of repeats, if each gets different ones: see `iteration_seeds`."""
     values_ms: float = 5000.0
-    """What making these values, and reruns on them, may take beside `max_ms`; three repeats are
-    always made."""
+    """The additional time for making these values, and for reruns on them, beside `max_ms`; three
+    repeats always run."""
     samples: bool = False
 
 

@@ -47,12 +47,12 @@ class MemoryCheck:
 
 
 def filled(start: int, size_bytes: int, byte: int) -> MemoryCheck:
-    """Whether every byte is `byte`: the answer is 0."""
+    """Return the check that every byte is `byte`; the answer is 0 if so."""
     return MemoryCheck(start, size_bytes, _FILLED, _repeated(byte))
 
 
 def holding(start: int, size_bytes: int, byte: int, item_bytes: int) -> MemoryCheck:
-    """Whether an element of 1, 2, 4 or 8 bytes consists of `byte`: the answer is 0 if none does."""
+    """Return the check for elements of 1, 2, 4 or 8 bytes `byte`; the answer is 0 without any."""
     low = sum(1 << 8 * place for place in range(0, _WORD, item_bytes))
     high = low << (8 * item_bytes - 1)
     return MemoryCheck(start, size_bytes, _HOLDING, _repeated(byte), low, high)

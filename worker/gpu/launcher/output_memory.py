@@ -22,7 +22,7 @@ import numpy as np
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 _LEAST_SHARED_BYTES = 64 << 10
-"""What is shorter goes through the socket, which holds some more before its reader has to come."""
+"""Shorter outputs go through the socket, which buffers some of them for its reader."""
 MOST_SHARED_BYTES = 2 << 30
 """More than a worker takes from one job."""
 _LEAST_SPARE_BYTES, _MOST_SPARE_BYTES = 4 << 20, 256 << 20
@@ -36,7 +36,7 @@ _MOST_THREADS = 8
 
 
 def is_shared(size_bytes: int) -> bool:
-    """Whether an output of this size is sent as memory."""
+    """Return True if an output of this size is sent as shared memory."""
     return _LEAST_SHARED_BYTES <= size_bytes <= MOST_SHARED_BYTES
 
 

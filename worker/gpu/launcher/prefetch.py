@@ -47,7 +47,7 @@ class OrderPrefetch(threading.Thread):
         return found
 
     def _prepare(self, order: frame.Frame) -> None:
-        """Make inputs; what is wrong with an order is told when its turn comes."""
+        """Make inputs; errors of an order are reported at its turn."""
         if order.header.get("task") != "launch":
             return
         with contextlib.suppress(JobFailed, MemoryError):

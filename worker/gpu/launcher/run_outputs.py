@@ -1,4 +1,4 @@
-"""Outputs of the runs of one job: read once, told apart by digests, sent to the worker.
+"""Outputs of the runs of one job: read once, compared by digests, sent to the worker.
 
 Imported in launchers only.
 """
@@ -29,7 +29,7 @@ class Readable(Protocol):
 
 
 class RunOutputs:
-    """What one run made, by name, elements in C order. Use it with `with`, or `release` it."""
+    """The outputs of one run, by name, elements in C order. Use it with `with`, or `release` it."""
 
     def __init__(self, contents: Contents, buffers: Readable) -> None:
         """Read all outputs. Raises CudaError, JobFailed."""

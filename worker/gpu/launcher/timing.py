@@ -84,7 +84,7 @@ _MOST_BATCHES = 2
 
 @dataclass(frozen=True, slots=True)
 class TimedWork:
-    """What is timed: `launch`, each time after `restore`, which queues `operations` with `inspect`.
+    """The timed work: `launch` after `restore`, which queues `operations` together with `inspect`.
 
     `inspect` is queued behind each run, outside of its time. With `ready`, each batch is waited for
     before the next: `ready` is asked how many of so many runs can be had, 0 ends the timing (at
@@ -110,7 +110,7 @@ class _Batch:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the clocks said while runs were under way."""
+    """The readings of the clocks during the runs."""
 
     throttled: set[str] = field(default_factory=set)
     clock_mhz: int | None = None

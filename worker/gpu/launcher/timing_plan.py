@@ -48,7 +48,7 @@ class Plan:
 
     @property
     def is_warming_up(self) -> bool:
-        """Whether the runs that are queued next are not timed."""
+        """True if the next runs are warm-up runs, which are not timed."""
         return self._left_to_warm_up > 0
 
     def next_count(self) -> int:

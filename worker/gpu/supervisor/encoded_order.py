@@ -8,7 +8,7 @@ from worker.pool import frame
 
 
 class Order(Protocol):
-    """What a launcher is to do."""
+    """An order for a launcher."""
 
     def to_frame(self) -> tuple[dict[str, Any], bytes]:
         """Return the header and the body of its frame."""

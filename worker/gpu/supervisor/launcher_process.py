@@ -51,14 +51,14 @@ class InputsBudget:
 
 @dataclass(frozen=True, slots=True)
 class LauncherCommand:
-    """How to start launchers. `bootstrap` is the program of the interpreter's `-c`."""
+    """The command that starts launchers. `bootstrap` is the program of the interpreter's `-c`."""
 
     python: Path = Path(sys.executable)
     root: Path = ROOT
     bootstrap: str = BOOTSTRAP
     start_s: float = 60.0
     exit_s: float = 10.0
-    """How long a killed launcher may take to be gone, before its GPU counts as stuck."""
+    """The seconds for a killed launcher to exit, after which its GPU counts as stuck."""
     inputs: InputsBudget = InputsBudget()
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to the little that is passed on."""
@@ -93,7 +93,7 @@ class LauncherProcess:
         self._channel = ResultChannel()
         self._output = os.memfd_create("launcher-output", os.MFD_CLOEXEC)
         self._printed_bytes = 0
-        """What earlier jobs printed, of what is in there."""
+        """The part of the printed bytes that comes from earlier jobs."""
         self._reports_printed = False
         self._under_way = 0
 
@@ -104,9 +104,10 @@ class LauncherProcess:
 
     @property
     def may_send_ahead(self) -> bool:
-        """Whether the next job may be sent while it is at one.
+        """True if the next job may be sent before the current one ends.
 
-        It must say what each job printed; and what was printed is forgotten between jobs only.
+        The launcher must report where each job's output ends, and the kept output must be small:
+        it is only cleared between jobs.
         """
         return self._reports_printed and self._printed_bytes < _MOST_PRINTED_BYTES
 

@@ -46,8 +46,8 @@ class LaunchOutcome:
     failure: dict[str, Any] | None = None
     """slug (malformed_job, module_not_loadable, device_error), message."""
     stages: tuple[str, ...] = ()
-    """What it had begun that may take long: inputs, run, unwritten, again, timing; and what
-    else an order of a feature has, such as `BESIDE`."""
+    """The last long stage that it began: inputs, run, unwritten, again, timing, or a stage of a
+    feature's order, such as `BESIDE`."""
     outputs: Mapping[str, Body] = field(default_factory=dict)
     """By name, elements in C order, of the first run."""
     unwritten: Mapping[str, Body] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class LauncherProtocol:
     def __init__(self, nonce: bytes, max_result_bytes: int = MAX_RESULT_BYTES) -> None:
         self.last: dict[str, Any] | None = None
         self.is_beside = False
-        """Whether the program beside the first has begun."""
+        """True if the program beside the first has begun."""
         self._nonce = nonce
         self._left_bytes = max_result_bytes
         self._left_frames = MAX_FRAMES

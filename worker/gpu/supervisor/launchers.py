@@ -36,9 +36,9 @@ class DeviceState:
     cordoned: str | None
     """Why it takes no jobs any more; None while it does."""
     tools: tuple[str, ...] = ()
-    """What can watch a run on it: memcheck, racecheck, initcheck, profile."""
+    """The tools for runs on it: memcheck, racecheck, initcheck, profile."""
     ceilings: Ceilings | None = None
-    """What it can do at most; None where that is not known."""
+    """Its measured peak performance; None if unknown."""
 
 
 class Launchers:

@@ -27,7 +27,7 @@ _EXIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SanitizerReport:
-    """What a tool found out. `incomplete`: why it did not get to the end; None when it did.
+    """The findings of a tool. `incomplete` is the reason why it did not finish, None if it did.
 
     `counters` are what each instruction was counted, as `compiler.lines.hot_lines` reads them.
     """

@@ -40,7 +40,7 @@ _ALIGN_BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class TimedKernel:
-    """What is timed: a kernel on sets of buffers; `first` are copies of what its first run left.
+    """The timed kernel with its sets of buffers; `first` are copies of its first run's outputs.
 
     `load` loads it anew: its global variables are then what they were before that run.
     """
@@ -101,7 +101,7 @@ class FreshValues:
 
     @property
     def work(self) -> TimedWork:
-        """What a stopwatch times."""
+        """The work for a stopwatch."""
         timed, copies = self._timed, len(self._random) + len(self._left) + len(self._watched)
         operations = timed.pristine.operations_on(timed.sets[0]) + copies
         return TimedWork(

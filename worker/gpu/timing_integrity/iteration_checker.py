@@ -43,7 +43,7 @@ def empty_copies(memory: GuardedMemory, buffers: Buffers, allocations: Sequence[
 
 
 def has_room_for(size_bytes: int) -> bool:
-    """Whether so much can be had without taking from a job what it may need. Raises CudaError."""
+    """Return True if so much memory is free beyond the needs of a job. Raises CudaError."""
     if size_bytes <= _SMALL_BYTES:
         return True  # asking takes longer than all that is done with it
     free: Any = check(cu.cuMemGetInfo(), "asking for free memory")

@@ -43,7 +43,7 @@ class ModuleGlobal:
 
     @property
     def is_of_compiler(self) -> bool:
-        """Whether compilers make constants of such a name; anybody else may use it as well."""
+        """True if compilers give constants such a name; user code may use it too."""
         return self.is_initialised and _OF_COMPILER.fullmatch(self.name) is not None
 
     @property
@@ -61,7 +61,7 @@ class ModuleGlobals:
     unnamed_bytes: int
     """Of writable sections, which no symbol covers."""
     uses_heap: bool
-    """Whether it allocates on the device, whose heap outlives the kernel."""
+    """True if it allocates on the device's heap, which outlives the kernel."""
 
 
 @dataclass(frozen=True, slots=True)

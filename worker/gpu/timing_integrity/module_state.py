@@ -19,7 +19,7 @@ from worker.gpu.timing_integrity.module_globals import (
 from worker.gpu.timing_integrity.run_comparison import Piece, RunComparison, Tallies
 
 _MOST_KEPT_BYTES = 256 << 20
-"""Of all variables of a module, kept for comparison; larger ones are told, but not compared."""
+"""The limit for all variables kept for comparison; larger ones are reported, but not compared."""
 _ALIGN_BYTES = 16
 
 

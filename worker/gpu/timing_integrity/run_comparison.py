@@ -64,14 +64,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How a run differs: in how many bytes, and how many are of elements that hold the poison."""
+    """The differences of a run: differing bytes, and bytes of elements that hold the poison."""
 
     differing_bytes: int
     left_bytes: int
 
     @property
     def weight(self) -> int:
-        """By which the kernel tells the worst: what was left out weighs more than what differs."""
+        """The kernel's measure of the worst run: unwritten bytes outweigh differing ones."""
         return min(self.left_bytes, 2**31 - 1) << 32 | min(self.differing_bytes, 2**32 - 1)
 
 

@@ -22,7 +22,7 @@ class TimedIteration:
     left_bytes: int = 0
     """Of its outputs, that it did not write and the first run did."""
     equals_first: bool = False
-    """Whether its outputs are the first run's, though its inputs are others."""
+    """True if its outputs equal the first run's, although its inputs differ."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
@@ -39,7 +39,7 @@ class TimedIteration:
 
 @dataclass(frozen=True, slots=True)
 class IterationsReport:
-    """What is known of all timed runs: how many were compared with another one, and differed."""
+    """The counts of timed runs that were compared with another run, and that differed."""
 
     checked: int = 0
     differing: int = 0

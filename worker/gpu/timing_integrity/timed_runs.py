@@ -65,7 +65,7 @@ class TimedRuns:
 
     @property
     def work(self) -> TimedWork:
-        """What a stopwatch times."""
+        """The work for a stopwatch."""
         if self._values is not None:
             return self._values.work
         work, witness, rotation = self._rotation.work, self._witness, self._rotation
@@ -101,7 +101,7 @@ class TimedRuns:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """What a run left, in copies of its allocations."""
+    """The contents of a run's allocations after it, as copies."""
 
     memory: GuardedMemory
     contents: Contents
@@ -114,7 +114,7 @@ class Copies:
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """What the first run made: its elements, and which of them it did not write."""
+    """The outputs of the first run: elements, and masks of the unwritten ones."""
 
     elements: Outputs
     missing: Mapping[str, Flags]

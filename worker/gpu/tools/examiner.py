@@ -22,7 +22,7 @@ BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.gpu.tools.examiner import main; main(*sys.argv[1:])"
 )
-"""What the interpreter is started with (`-c`); arguments.
+"""The examiner's program for the interpreter (`-c`), with these arguments.
 
 Source root, result descriptor, the worker's pid, the GPU's number, a folder of its own.
 """

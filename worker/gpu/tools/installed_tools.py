@@ -12,7 +12,7 @@ MEMCHECK, RACECHECK, INITCHECK = "memcheck", "racecheck", "initcheck"
 SANITIZERS = (MEMCHECK, RACECHECK, INITCHECK)
 PROFILE, SOURCE_COUNTERS = "profile", "source_counters"
 PROFILERS = (PROFILE, SOURCE_COUNTERS)
-"""What ncu is asked for: numbers of the kernel, or of each of its instructions."""
+"""The metrics to request from ncu: of the kernel, or of each of its instructions."""
 REPORT = "report"
 """The file of the run's folder that a tool writes."""
 
@@ -35,12 +35,12 @@ class Tools:
 
     @property
     def names(self) -> list[str]:
-        """What can be asked of them: checks, and `profile`."""
+        """The available checks, and `profile`."""
         sanitizers = list(SANITIZERS) if self.sanitizer else []
         return sanitizers + ([PROFILE] if self.profiler else [])
 
     def can(self, tool: str) -> bool:
-        """Whether the program for `tool` is installed."""
+        """Return True if the program for `tool` is installed."""
         return (PROFILE if tool in PROFILERS else tool) in self.names
 
 

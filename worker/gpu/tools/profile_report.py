@@ -33,7 +33,7 @@ _MOST_STALLS = 3
 METRICS = ",".join(
     [*(name for name, _ in _NUMBERS.values()), *(_STALL.format(reason) for reason in _REASONS)]
 )
-"""What ncu is asked for."""
+"""The metrics to request from ncu."""
 
 
 class NoProfile(Exception):

@@ -19,9 +19,9 @@ from worker.gpu.launcher.fault import GpuFault
 from worker.gpu.tools.sanitizer_report import ReportedAccess
 
 NEAR_BYTES = 64 << 20
-"""How far from an argument an address may be and still count as a miss of it."""
+"""The greatest distance in bytes at which an access counts as a miss of an argument."""
 _BEFORE = 16
-"""How much rarer it is that a kernel misses an argument on the side of its start."""
+"""The factor by which accesses before an argument's start are rarer than past its end."""
 MOST_FINDINGS = 16
 _ACCESSES = {"read": Access.LOAD, "write": Access.STORE, "atomic": Access.ATOMIC}
 

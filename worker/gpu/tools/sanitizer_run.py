@@ -20,7 +20,7 @@ BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.gpu.tools.sanitizer_run import main; main(*sys.argv[2:])"
 )
-"""What the interpreter is started with (`-c`); arguments: source root, folder, GPU, poison."""
+"""The program for the interpreter (`-c`); arguments: source root, folder, GPU, poison."""
 JOB, PLACES, ENDING = "job", "places.json", "ending.json"
 """Files of the folder: a frame in; the map of addresses and how the run ended out."""
 

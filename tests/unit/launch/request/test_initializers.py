@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[Any, str, str, str]] = {
     "arange by halves": ({"kind": "arange", "step": 0.5}, "i32", "/step", "is no i64"),
     "no seed": ({"kind": "uniform"}, "fp32", "/seed", "needed"),
     "negative seed": ({"kind": "uniform", "seed": -1}, "fp32", "/seed", "greater than"),
-    "upside down": ({"kind": "uniform", "seed": 1, "low": 2}, "fp32", "/high", "below low"),
+    "upside down": ({"kind": "uniform", "seed": 1, "low": 2}, "fp32", "/high", "at least `low`"),
     "negative deviation": ({"kind": "normal", "seed": 1, "std": -1}, "fp32", "/std", "greater"),
     "randint without high": ({"kind": "randint", "seed": 1}, "i32", "/high", "needed"),
     "randint of nothing": ({"kind": "randint", "seed": 1, "high": 0}, "i32", "/high", "exclusive"),

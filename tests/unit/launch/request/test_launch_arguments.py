@@ -198,8 +198,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "extent beyond 64 bits": ({"x": buffer([2**63])}, "/x/shape/0", "less than or equal"),
     "string": ({"x": "fp32"}, "/x", "strings are constexprs"),
     "dtype as a value": ({"x": {"dtype": "bf16"}}, "/x/shape", "needed"),
-    "function as a value": ({"x": {"function": "relu"}}, "/x", "is no argument"),
-    "empty object": ({"x": {}}, "/x", "is no argument"),
+    "function as a value": ({"x": {"function": "relu"}}, "/x", "is not an argument"),
+    "empty object": ({"x": {}}, "/x", "is not an argument"),
     "no name": ({"x y": 1}, "/x y", "is not a parameter name"),
     "integer beyond 64 bits": ({"n": 2**64}, "/n", "does not fit in 64 bits"),
     "value out of range": ({"n": {"value": 300, "dtype": "i8"}}, "/n/value", "from -128 to 127"),
@@ -209,7 +209,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "view of nothing": ({"x": 1, "v": {"view": {"of": "y"}}}, "/v/view/of", "no argument"),
     "view of a scalar": ({"x": 1, "v": {"view": {"of": "x"}}}, "/v/view/of", "not a buffer"),
     "view of no item": ({"x": [1], "v": {"view": {"of": "x.1"}}}, "/v/view/of", "not a buffer"),
-    "view of itself": ({"v": {"view": {"of": "v"}}}, "/v/view/of", "circle"),
+    "view of itself": ({"v": {"view": {"of": "v"}}}, "/v/view/of", "circular"),
     "view beyond": (
         {"x": buffer([4]), "v": {"view": {"of": "x", "offset": 1}}},
         "/v/view",
@@ -247,7 +247,7 @@ def test_a_long_chain_of_views_is_refused_unless_it_is_written_in_order():
 
     assert len(bind_arguments(in_order).arguments) == 1001
     found = errors(lambda: bind_arguments(backwards))
-    assert "write what they are of before them" in found[0][1]
+    assert "write their bases before them" in found[0][1]
 
 
 def test_all_faults_are_found():
