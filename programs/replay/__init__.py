@@ -1,4 +1,4 @@
-"""Runs what a tape says, in a process that never imports a program: torch's ATen, and the kernels.
+"""Replays a tape's ATen ops and kernels, in a process that never imports a program.
 
-A tape is hostile: what it says is derived again, and its memory bounded before it is taken.
+A tape is hostile: its shapes are derived again, and its memory is bounded before any is allocated.
 """

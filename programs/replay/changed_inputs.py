@@ -1,6 +1,6 @@
-"""Inputs that a call changes in place: what it leaves in its caller's tensors is a result, too.
+"""Finds inputs that a call changes in place, which are results, too.
 
-Contents are told apart by digests, and kept only of what was changed, when it is used no more.
+Digests show the changes. Only the contents of changed inputs are kept, after their last use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from programs.replay.storage_lifetimes import changed_tensors
 from programs.tape.schema import Phase, Tape, tensors_of
 
 Digest = Callable[[torch.Tensor], object]
-"""Returns what only equal bytes of a storage have in common, within this process."""
+"""Returns a value that is equal only for equal bytes of a storage, within this process."""
 
 
 class ChangedInputs:
@@ -28,10 +28,10 @@ class ChangedInputs:
         self._kept: dict[int, bytes] = {}
         self._left_bytes = MOST_OUTPUT_BYTES
         self.too_many = False
-        """Whether those that were changed are more than is compared."""
+        """True if the changed inputs exceed the limit of what is compared."""
 
     def begin(self, phase: Phase) -> None:
-        """Look at the inputs of a call before it begins: those that an op of it may write."""
+        """Digest the inputs that an op of the next call may write."""
         self._before, self._kept = {}, {}
         if phase not in CALLS:
             return
@@ -41,7 +41,7 @@ class ChangedInputs:
                 self._before[storage] = self._digest(storage)
 
     def leave(self, storages: Iterable[int], phase: Phase) -> None:
-        """Look at storages after their last use, before they are freed."""
+        """Check storages after their last use, before they are freed."""
         gone = {one for one in storages if one in self._before}
         changed = {one for one in gone if self._digest(one) != self._before.pop(one)}
         if not changed:
@@ -51,12 +51,12 @@ class ChangedInputs:
                 self._keep(position, id_)
 
     def end(self, phase: Phase) -> Mapping[int, bytes]:
-        """Return what a call left in the inputs that it changed, by their position."""
+        """Return the contents of the inputs that a call changed, by their position."""
         self.leave(tuple(self._before), phase)
         return dict(self._kept)
 
     def _keep(self, position: int, id_: int) -> None:
-        # `out=` may have given it another shape; its caller's bytes are those it came with
+        # `out=` may have reshaped it; the caller sees the bytes of the original shape
         meta = self._tape.tensors[id_]
         tensor = self._tensors.get(id_).as_strided(meta.shape, meta.strides, meta.offset)
         self._left_bytes -= tensor.numel() * tensor.itemsize
@@ -73,12 +73,12 @@ class ChangedInputs:
 
 
 def digest_on_host(octets: torch.Tensor) -> bytes:
-    """Return the digest of bytes that lie on the CPU."""
+    """Return the digest of bytes on the CPU."""
     return hashlib.blake2b(octets.numpy()).digest()
 
 
 def input_ids(tape: Tape, phase: Phase) -> tuple[int, ...]:
-    """Return the tensors that a call is given, in order."""
+    """Return the tensors among a call's inputs, in order."""
     given = tape.inputs if phase == CALLS[0] else tape.inputs2
     return tuple([id_ for structure in given for id_ in tensors_of(structure)])
 

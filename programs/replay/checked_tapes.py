@@ -1,4 +1,4 @@
-"""What must hold of tapes before anything of them is run, on whatever device."""
+"""Checks tapes before anything of them runs, on any device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from programs.tape.read_tape import read_tape
 from programs.tape.schema import Structure, Tape
 
 _MOST_DIGESTED = 4096
-"""Elements of a parameter."""
+"""The number of a parameter's elements to digest."""
 
 
 def check_tapes(
@@ -31,16 +31,16 @@ def check_tapes(
     device: str,
     most_output_bytes: int | None = MOST_OUTPUT_BYTES,
 ) -> Tape | None:
-    """Check a tape, and the one whose ops make its inputs, which is returned; None: its own do.
+    """Check a tape and the one that makes its inputs; return the latter, None if there is none.
 
-    `most_output_bytes` None: outputs may take what they do, as they stay on the device.
-    Raises `InvalidTape`, `NoMetaKernel`, and `ReplayStopped` for what takes too much.
+    If `most_output_bytes` is None, outputs have no limit, as they stay on the device. Raises
+    `InvalidTape`, `NoMetaKernel`, and `ReplayStopped` if memory or outputs exceed a limit.
     """
     tapes = [tape]
     if inputs_text is not None:
         tapes.append(inputs_only(read_tape(inputs_text)))
     elif not makes_its_inputs(tape):
-        raise InvalidTape("/inputs", "nobody gives the tensors that it takes")
+        raise InvalidTape("/inputs", "no tape makes its input tensors")
     for one in tapes:
         needed = lifetimes(one)
         check_memory(one, needed, memory_bytes, device)
@@ -51,19 +51,19 @@ def check_tapes(
 
 
 def outputs_of(tape: Tape, call: int) -> Structure:
-    """Return what a call of the program returned."""
+    """Return the outputs of a call."""
     return (tape.outputs, tape.outputs2)[call]
 
 
 def check_memory(tape: Tape, needed: Lifetimes, most_bytes: int, device: str) -> None:
-    """Raise `ReplayStopped` where a tape's tensors take more at one time."""
+    """Raise `ReplayStopped` if a tape's tensors need more memory at one time."""
     if needed.peak_bytes <= most_bytes:
         return
     op = tape.ops[needed.peak_at] if needed.peak_at != START else None
     place = op.place if op is not None else None
     message = (
-        f"The program's tensors take {needed.peak_bytes:,} bytes at one time, and a replay on "
-        f"{device} has {most_bytes:,}: make its inputs smaller."
+        f"The program's tensors take {needed.peak_bytes:,} bytes at one time, but a replay on "
+        f"{device} has only {most_bytes:,}. Make the inputs smaller."
     )
     file, line = (place.file, place.line) if place is not None else (None, None)
     finding = Finding(kind="out_of_memory", file=file, line=line, message=message)
@@ -71,7 +71,7 @@ def check_memory(tape: Tape, needed: Lifetimes, most_bytes: int, device: str) ->
 
 
 def check_outputs(tape: Tape, most_bytes: int) -> None:
-    """Raise `ReplayStopped` where the outputs of both calls are more than is compared."""
+    """Raise `ReplayStopped` if the outputs of both calls exceed what is compared."""
     total = 0
     for call in range(len(CALLS)):
         for _, id_ in tensors_in(outputs_of(tape, call)):
@@ -79,15 +79,15 @@ def check_outputs(tape: Tape, most_bytes: int) -> None:
             total += prod(meta.shape) * DTYPES[meta.dtype].itemsize
     if total > most_bytes:
         message = (
-            f"The outputs of both calls take {total:,} bytes, and no more than "
-            f"{most_bytes:,} are compared: make the inputs smaller."
+            f"The outputs of both calls take {total:,} bytes, but at most {most_bytes:,} are "
+            "compared. Make the inputs smaller."
         )
         finding = Finding(kind="out_of_memory", message=message)
         raise ReplayStopped(finding, ending="out_of_memory")
 
 
 def parameter_digests(tape: Tape, tensors: LiveTensors) -> list[str | None]:
-    """Return a digest of each parameter's first elements, None for those that nothing needs."""
+    """Return a digest of each parameter's first elements, None for unused ones."""
     alive = [
         tensors.get(id_).detach() if tensors.has(tape.tensors[id_].storage) else None
         for _, id_ in tape.params[:MOST_PARAMETERS]
@@ -96,6 +96,6 @@ def parameter_digests(tape: Tape, tensors: LiveTensors) -> list[str | None]:
 
 
 def _digest(tensor: torch.Tensor) -> str:
-    """Return what tells values from others: a part is enough, of numbers that were drawn."""
+    """Return a digest of the values: a part is enough for random numbers."""
     part_of = tensor.reshape(-1)[:_MOST_DIGESTED]
     return blake2b(bytes_of(part_of), digest_size=8).hexdigest()

@@ -1,7 +1,6 @@
-"""Two outputs of one shape compared where they lie, as the comparing child compares what is sent.
+"""Compares two outputs of the same shape on their device, for outputs too large to leave it.
 
-The rules are those of `launch.reference.comparison`, whose results these equal: for outputs that
-are too large to leave a device.
+The rules and results are those of `launch.reference.comparison`, which the comparing child uses.
 """
 
 from __future__ import annotations
@@ -21,27 +20,27 @@ from launch.reference.difference import Comparer, Unwritten
 from programs.replay.live_tensors import in_order
 
 STRETCH = 1 << 23
-"""Elements looked at a time; some numbers of each are made in float64."""
+"""Elements to compare at a time; they need some float64 numbers each."""
 _NUMPYS = {torch.uint16: np.uint16, torch.uint32: np.uint32, torch.uint64: np.uint64}
-"""Integers of which torch tells no extremes."""
+"""Integer dtypes without `min` and `max` in torch."""
 
 
 @dataclass(frozen=True)
 class DeviceUnwritten:
-    """Which elements nobody wrote, flat, on the device; None: every element was written."""
+    """Flags of elements that were never written, flat, on the device; None: all were written."""
 
     actual: torch.Tensor | None = None
     expected: torch.Tensor | None = None
 
     def of(self, part: slice) -> DeviceUnwritten:
-        """Return the same of some of the elements."""
+        """Return the flags of a part of the elements."""
         sides = (None if one is None else one[part] for one in (self.actual, self.expected))
         return DeviceUnwritten(*sides)
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """Some elements of both sides, flat; the first of them is the element `start`."""
+    """A part of both sides' elements, flat, from the element `start`."""
 
     start: int
     actual: torch.Tensor
@@ -56,9 +55,9 @@ def compare_on_device(
     tolerance: Tolerance,
     missing: DeviceUnwritten | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return summary and comparison of an output, as the comparing child's report has them.
+    """Return summary and comparison of an output, as in the comparing child's report.
 
-    Both are of one shape and of the Triton type `dtype`; a complex number is two of its parts.
+    Both sides have the same shape and the Triton type `dtype`; a complex number is two parts.
     """
     if actual.is_complex():
         actual, expected = (torch.view_as_real(one.resolve_conj()) for one in (actual, expected))
@@ -79,7 +78,7 @@ def compare_on_device(
 
 
 class _Floats:
-    """A comparison so far, in float64 on the device."""
+    """A running comparison of floats, in float64 on the device."""
 
     def __init__(self, shape: tuple[int, ...], tolerance: Tolerance) -> None:
         self._tolerance = tolerance
@@ -127,7 +126,7 @@ class _Floats:
 
 
 class _Integers:
-    """A comparison so far: what is not the same bit by bit is looked at on the host, exactly."""
+    """A running comparison of integers: differing ones are compared exactly on the host."""
 
     def __init__(self, shape: tuple[int, ...], tolerance: Tolerance, dtype: str) -> None:
         self._comparer, self._dtype = Comparer(shape, tolerance), dtype
@@ -153,7 +152,7 @@ class _Integers:
 
 
 class _Summary:
-    """What can be said of the finite elements so far."""
+    """A running summary of the finite elements."""
 
     def __init__(self) -> None:
         self._count = self._nan = self._inf = 0
@@ -181,7 +180,7 @@ class _Summary:
             self._extremes += [one.item() for one in torch.aminmax(elements)]
 
     def result(self, shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
-        """Return it with shape and type."""
+        """Return the summary with shape and dtype."""
         count = self._count
         return {
             "shape": list(shape),
@@ -195,7 +194,7 @@ class _Summary:
 
 
 def _scaled(tolerance: Tolerance, expected: torch.Tensor) -> Tolerance:
-    """Return the same as `launch.reference.difference.scaled`, made where the elements lie."""
+    """Return the same as `launch.reference.difference.scaled`, computed on the device."""
     if tolerance.atol_scale == "absolute":
         return tolerance
     total, count = 0.0, 0
@@ -209,7 +208,7 @@ def _scaled(tolerance: Tolerance, expected: torch.Tensor) -> Tolerance:
 
 
 def _written_once(piece: _Piece) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return which elements only one side wrote, and which at least one did."""
+    """Return flags of elements that only one side wrote, and of those that at least one did."""
     ours, theirs = (
         torch.zeros_like(piece.actual, dtype=torch.bool) if side is None else side
         for side in (piece.missing.actual, piece.missing.expected)
@@ -226,7 +225,7 @@ def _octets(elements: torch.Tensor) -> torch.Tensor:
 
 
 def _on_host(elements: torch.Tensor) -> Array:
-    """Return integers as NumPy stores them, a truth as the byte that it is."""
+    """Return integers as NumPy stores them, and booleans as bytes."""
     octets = _octets(elements).cpu().numpy()
     kind: Any = _NUMPYS.get(elements.dtype) or str(elements.dtype).removeprefix("torch.")
     found: Array = octets if elements.dtype is torch.bool else octets.view(kind)

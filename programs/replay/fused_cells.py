@@ -1,8 +1,8 @@
-"""The cells of LSTM and GRU that torch has fused for CUDA alone, put together for other devices.
+"""LSTM and GRU cells that torch fuses only for CUDA, composed of other ops for other devices.
 
-As CUDA's kernels compute them (aten/src/ATen/native/cuda/RNN.cu): halves in fp32, with a workspace
-for the backward that holds the gates in the order of the weights, of a GRU also the last hidden
-state and what it made of it.
+They compute like CUDA's kernels (aten/src/ATen/native/cuda/RNN.cu): halves in fp32, with a
+workspace for the backward. It holds the gates in the order of the weights, and for a GRU also the
+last hidden state and its product.
 """
 
 from __future__ import annotations
@@ -99,4 +99,4 @@ FUSED_CELLS: dict[Any, Any] = {
     torch.ops.aten._thnn_fused_gru_cell.default: gru_cell,
     torch.ops.aten._thnn_fused_gru_cell_backward.default: gru_cell_backward,
 }
-"""By torch's overload."""
+"""By the name of torch's overload."""

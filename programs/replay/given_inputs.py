@@ -1,6 +1,7 @@
-"""What a program is given: the tensors that the ops of another tape make, the reference's.
+"""Makes a program's inputs with the ops of another tape, such as the reference's.
 
-No value comes from the program's own tape; it only says what it was recorded with, which must fit.
+No value comes from the program's own tape. It only states the inputs that it was recorded with,
+which must agree.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from programs.tape.schema import Tape, TensorRef, TupleOf
 
 
 def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
-    """Return the tensors that `tape` is given, by their index there, as the ops of `of` make them.
+    """Return the input tensors of `tape` by their index there, made by the ops of `of`.
 
-    `of` has nothing but these ops (`inputs_only`). Raises `InvalidTape` where `tape` was recorded
-    with others, and `ReplayStopped`.
+    `of` has only these ops (`inputs_only`). Raises `ReplayStopped`, and `InvalidTape` if `tape`
+    was recorded with other inputs.
     """
     made = _made(of, how)
     given: dict[int, torch.Tensor] = {}
     for member in MEMBERS:
         taken, sources = (by_path(TupleOf(getattr(one, member))) for one in (tape, of))
         if list(taken) != list(sources):
-            raise InvalidTape(f"/{member}", "it was recorded with inputs of another structure")
+            raise InvalidTape(f"/{member}", "it was recorded with inputs of a different structure")
         for path, value in taken.items():
             source = sources[path]
             if not isinstance(value, TensorRef) or not isinstance(source, TensorRef):
@@ -42,7 +43,7 @@ def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Te
 
 
 def makes_its_inputs(tape: Tape) -> bool:
-    """Tell whether the tape's own ops make all that it is given."""
+    """Return True if the tape's own ops make all of its inputs."""
     made = tensors_made(tape.ops) | tape.constants.keys()
     return all(id_ in made for id_ in _inputs(tape))
 

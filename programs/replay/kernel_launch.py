@@ -1,6 +1,6 @@
-"""A launch of a tape on the CPU device: a kernel over a program's storages, all accesses checked.
+"""Launches a tape's kernel on the CPU device, over a program's storages, with checked accesses.
 
-A pointer may reach all of the storage that its tensor lies in, as in torch; nothing else.
+A pointer may reach all of its tensor's storage, as in torch, and nothing else.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from programs.tape.schema import (
 from programs.tape.stream_order import unordered
 
 _ACCESSES_RATIO = 4
-"""How many times the accesses of a first run a backward one may make."""
+"""The limit of a backward run's accesses, as a multiple of the first run's."""
 
 
 class KernelLaunches:
-    """Runs the launches of one tape; run forms are made once."""
+    """Runs the launches of one tape; each kernel's run form is made once."""
 
     def __init__(self, order: ReplayOrder, body: bytes, tape: Tape) -> None:
-        """Raise `InvalidTape` where it has another number of launches than kernels came for."""
+        """Raise `InvalidTape` if the numbers of launches and of kernels differ."""
         self._order, self._body, self._tape = order, body, tape
         self._names = kernels_by_op(tape, order.launches)
         self._grids = _grids(order, tape, list(self._names))
@@ -53,9 +53,9 @@ class KernelLaunches:
         self._shared: Collection[int] = unordered(tape).keys() if looks else ()
         """Storages that ops may use without an order."""
         self._written: dict[str, frozenset[str]] = {}
-        """By kernel, the paths of what it may write to."""
+        """The paths of the arguments that each kernel may write, by kernel."""
         self._accesses: dict[int, int] = {}
-        """How many each launch made at first, by op."""
+        """The accesses of each launch's first run, by op."""
 
     def run(
         self,
@@ -64,7 +64,7 @@ class KernelLaunches:
         written: Written,
         how: RunOptions,
     ) -> LaunchReport:
-        """Run the launch that is the op `index`. Raises `Failure`, `InvalidTape`."""
+        """Run the launch at op `index`. Raises `Failure`, `InvalidTape`."""
         name = self._names[index]
         launch, kernel = self._tape.ops[index], self._order.kernels[name]
         assert isinstance(launch, TapeLaunch)
@@ -80,7 +80,7 @@ class KernelLaunches:
         try:
             ran = self._ran(index, form, order, memory, how)
         except RecursionError:
-            what = "its functions call each other more deeply than Python's may"
+            what = "the calls of its functions are nested too deeply"
             raise needs_gpu(Untranslatable(what)) from None
         memory.keep_written(ran)
         return LaunchReport(ran.watch.findings, ran.stopped, memory.touched(ran, how.touched))
@@ -88,7 +88,7 @@ class KernelLaunches:
     def _ran(
         self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory, how: RunOptions
     ) -> KernelRun:
-        """Run it; backwards only if that has an end: a program may wait for those before it."""
+        """Run the launch. A backward run is limited, as an instance may wait for earlier ones."""
         if not how.backwards:
             ran = run_grid(form, order, memory, how)
             self._accesses[index] = ran.watch.accesses
@@ -126,14 +126,14 @@ class KernelLaunches:
 
 @dataclass(frozen=True)
 class StoragePlace:
-    """A storage as a kernel sees it: as elements of one type, by an argument's name."""
+    """A storage as elements of one dtype, under an argument's name."""
 
     storage: int
     dtype: str
 
 
 class StorageMemory:
-    """The storages that a launch reaches; what it may change is kept to begin again with."""
+    """The storages that a launch reaches, with copies of those that it may change."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class StorageMemory:
         tensors: LiveTensors,
         written: WrittenStorages,
     ) -> None:
-        """Take the positions among `places` of what the kernel may write to."""
+        """Copy the storages at those positions of `places` that the kernel may write."""
         self._places, self._written = places, written
         storages = {places[number].storage for number in changed}
         self._changed = [place.storage in storages for place in places]
@@ -151,7 +151,7 @@ class StorageMemory:
         self._is_first = True
 
     def fresh(self) -> list[Allocation]:
-        """Return the storages as they were before the launch."""
+        """Return the storages with their contents before the launch."""
         if not self._is_first:
             for storage, before in self._before.items():
                 self._octets[storage][:] = before
@@ -162,7 +162,7 @@ class StorageMemory:
         ]
 
     def filled(self) -> list[Array]:
-        """Return which elements somebody wrote before the launch."""
+        """Return flags of the elements that were written before the launch."""
         return [
             self._written.elements(place.storage, stored(place.dtype).itemsize)
             for place in self._places
@@ -173,7 +173,7 @@ class StorageMemory:
         return [number for number, place in enumerate(self._places) if place.storage in storages]
 
     def touched(self, ran: KernelRun, places: Collection[int]) -> Mapping[int, TouchedBytes]:
-        """Return by storage what a run touched in these places."""
+        """Return the bytes that a run touched in these places, by storage."""
         found: dict[int, TouchedBytes] = {}
         if ran.touched is None:
             return found
@@ -183,7 +183,7 @@ class StorageMemory:
         return found
 
     def keep_written(self, ran: KernelRun) -> None:
-        """Remember what a run wrote."""
+        """Note the elements that a run wrote."""
         for number, place in enumerate(self._places):
             flags = ran.written_elements.written(number)
             if flags is not None:
@@ -196,7 +196,7 @@ class StorageMemory:
 
 
 class _Described:
-    """Arguments in the form that launches have; each storage is one allocation for each type."""
+    """Arguments in the format of launches; each storage is one allocation for each dtype."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
@@ -246,7 +246,7 @@ class _Described:
 
 
 def _grids(order: ReplayOrder, tape: Tape, ops: Sequence[int]) -> dict[int, Sequence[int]]:
-    """Return the grids of launches that run another variant than their first, by op."""
+    """Return the grids of launches that do not run their first variant, by op."""
     found: dict[int, Sequence[int]] = {}
     for index, number in zip(ops, order.variants, strict=bool(order.variants)):
         launch = tape.ops[index]
@@ -259,13 +259,13 @@ def _grids(order: ReplayOrder, tape: Tape, ops: Sequence[int]) -> dict[int, Sequ
 
 
 def _written(kernel: KernelText, text: str) -> frozenset[str]:
-    """Return the paths of what a kernel may write to: all that it takes, where that is not told."""
+    """Return the paths of the arguments that a kernel may write; all if that is unknown."""
     effects, paths = kernel_effects(text), frozenset(kernel.parameters)
     return effects.writes if effects is not None and effects.writes <= paths else paths
 
 
 def _allocations(paths: frozenset[str], arguments: Mapping[str, dict[str, Any]]) -> frozenset[int]:
-    """Return the allocations that are behind these arguments."""
+    """Return the allocations of these arguments."""
     bases = [(found := _at(path, arguments)).get("base", found) for path in paths]
     return frozenset(base["allocation"] for base in bases if "allocation" in base)
 

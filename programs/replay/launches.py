@@ -1,4 +1,4 @@
-"""What runs the launches of a tape: the CPU device here, cubins on a GPU."""
+"""The interface that runs a tape's launches: on the CPU device, or as cubins on a GPU."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import Tape, TapeLaunch
 
 Kernel = TypeVar("Kernel")
-"""What a launch is of: a kernel's name, or those of its variants."""
+"""The kernel of a launch: its name, or the names of its variants."""
 Written = WrittenStorages | PoisonedStorages
-"""What is known of memory that nobody wrote: by accesses on the CPU, by its contents on a GPU."""
+"""Tracks unwritten memory: by accesses on the CPU, by its contents on a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchReport:
-    """What one launch did wrong; `stopped` is what ended it, and the replay."""
+    """The findings of one launch; `stopped` is the one that ended the replay."""
 
     findings: Sequence[Finding] = ()
     stopped: Finding | None = None
     touched: Mapping[int, TouchedBytes] = field(default_factory=dict)
-    """What it did to the storages that ops of several streams may share."""
+    """The bytes that it touched in storages that ops of several streams may share."""
 
 
 class ReplayedLaunches(Protocol):
@@ -37,24 +37,24 @@ class ReplayedLaunches(Protocol):
     def run(
         self, index: int, tensors: LiveTensors, written: Written, how: RunOptions, /
     ) -> LaunchReport:
-        """Run one. Raises `Failure`, `InvalidTape`, and what the device raises."""
+        """Run one launch. Raises `Failure`, `InvalidTape`, and the device's errors."""
 
 
 def kernels_by_op(tape: Tape, kernels: Sequence[Kernel]) -> Mapping[int, Kernel]:
-    """Return which kernel is whose, by the launch's index among the ops of a tape.
+    """Return the kernel of each launch, by the launch's index among the ops of a tape.
 
-    Raises `InvalidTape` where the tape has another number of launches than kernels came for.
+    Raises `InvalidTape` if the numbers of launches and of kernels differ.
     """
     ops = [index for index, op in enumerate(tape.ops) if isinstance(op, TapeLaunch)]
     if len(ops) != len(kernels):
-        what = f"it has {len(ops)} launches, but kernels came for {len(kernels)}"
+        what = f"it has {len(ops)} launches, but {len(kernels)} kernels were sent"
         raise InvalidTape("/ops", what)
     return dict(zip(ops, kernels, strict=True))
 
 
 class NoLaunches:
-    """For tapes that have none: those that make inputs."""
+    """For tapes without launches, which make inputs."""
 
     def run(self, index: int, *_: object) -> LaunchReport:
         """Raise `InvalidTape`."""
-        raise InvalidTape(f"/ops/{index}", "a launch where only torch is called")
+        raise InvalidTape(f"/ops/{index}", "a tape that makes inputs cannot launch kernels")

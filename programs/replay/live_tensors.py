@@ -1,7 +1,7 @@
-"""The tensors of a tape that are alive, on one device, and whether they are what the tape says.
+"""The live tensors of a tape on one device, checked against the tape.
 
-A result of ATen stays as it is where its memory lies as recorded; else it is copied into memory
-that does, as kernels were given the recorded strides.
+An ATen result is used as it is if its layout is the recorded one. Otherwise it is copied into that
+layout, since kernels got the recorded strides.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class LiveTensors:
         self._tensors: dict[int, torch.Tensor] = {}
         self._octets: dict[int, torch.Tensor] = {}
         self._numbers: dict[int, int] = {}
-        """The storages' indices by torch's own identity of each."""
+        """The storages' indices, by torch's identity of each."""
         self._ids: dict[int, list[int]] = {}
 
     def get(self, id_: int) -> torch.Tensor:
-        """Return a tensor. Raises `InvalidTape` for one that is not there (any more)."""
+        """Return a tensor. Raises `InvalidTape` if it does not exist, or no longer does."""
         found = self._tensors.get(id_)
         if found is not None:
             return found
@@ -34,15 +34,15 @@ class LiveTensors:
         return self._keep(id_, self._view(id_))
 
     def has(self, storage: int) -> bool:
-        """Tell whether a storage is there."""
+        """Return True if a storage exists."""
         return storage in self._octets
 
     def octets(self, storage: int) -> torch.Tensor:
-        """Return the bytes of a storage that is there."""
+        """Return the bytes of an existing storage."""
         return self._octets[storage]
 
     def make(self, id_: int) -> torch.Tensor:
-        """Return a tensor as recorded, in new memory if its storage is not there yet."""
+        """Return a tensor as recorded, in new memory if its storage does not exist yet."""
         storage = self._tape.tensors[id_].storage
         if storage not in self._octets:
             count = self._tape.storages[storage]
@@ -53,10 +53,10 @@ class LiveTensors:
     def bind(
         self, id_: int, found: torch.Tensor, *, may_copy: bool, may_round: bool = False
     ) -> None:
-        """Have a result be the tensor `id_`. Raises `InvalidTape` where it is another one.
+        """Make a result the tensor `id_`. Raises `InvalidTape` if they do not agree.
 
-        `may_copy`: a view becomes a copy where the tape says that it has memory of its own;
-        `may_round`: numbers may be of another floating-point type there.
+        With `may_copy`, a view is copied if the tape has it in separate memory. With `may_round`,
+        its floating-point dtype may differ.
         """
         meta = self._tape.tensors[id_]
         if may_round and found.is_floating_point() and DTYPES[meta.dtype].is_floating_point:
@@ -69,7 +69,7 @@ class LiveTensors:
             self._bind_view(id_, found, known)
         elif known is not None:
             if not may_copy:
-                raise _unlike(id_, "memory of its own", "a view")
+                raise _unlike(id_, "new memory", "a view")
             self._copy(id_, found)
         elif self._lies_as_recorded(found, meta):
             self._add(meta.storage, _octets_of(found))
@@ -80,7 +80,7 @@ class LiveTensors:
             self._copy(id_, found)
 
     def free(self, storage: int) -> None:
-        """Let go of a storage and of all tensors in it."""
+        """Free a storage and all tensors in it."""
         octets = self._octets.pop(storage, None)
         if octets is not None:
             del self._numbers[octets.untyped_storage()._cdata]
@@ -90,7 +90,9 @@ class LiveTensors:
     def _bind_view(self, id_: int, found: torch.Tensor, known: int | None) -> None:
         meta = self._tape.tensors[id_]
         if known != meta.storage:
-            raise _unlike(id_, "a view", "memory of its own" if known is None else "another's")
+            raise _unlike(
+                id_, "a view", "new memory" if known is None else "a view of another tensor"
+            )
         if not _same_place(found, meta):
             place = f"offset {meta.offset}, strides {list(meta.strides)}"
             raise _unlike(id_, place, f"{found.storage_offset()}, {list(found.stride())}")
@@ -130,17 +132,17 @@ def bytes_of(tensor: torch.Tensor) -> bytes:
 
 
 def in_order(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the elements of a tensor in C order, where they lie if they lie so.
+    """Return the elements of a tensor in C order, without a copy if possible.
 
-    Their stride is 1 also where there is one element, of which torch keeps any stride: no other
-    type can be seen there then.
+    A single element gets the stride 1, too: with another one, torch refuses to view it as another
+    dtype.
     """
     plain = tensor.resolve_conj().resolve_neg().contiguous()
     return plain.as_strided((plain.numel(),), (1,))
 
 
 def is_dense(meta: TensorMeta, storage_bytes: int) -> bool:
-    """Tell whether a tensor is all of its storage, each element once."""
+    """Return True if a tensor covers all of its storage, each element once."""
     wide = [(s, e) for s, e in zip(meta.strides, meta.shape, strict=True) if e != 1]
     expected = 1
     for stride, extent in sorted(wide):
@@ -160,7 +162,7 @@ def _same_place(found: torch.Tensor, meta: TensorMeta) -> bool:
 
 
 def _octets_of(found: torch.Tensor) -> torch.Tensor:
-    """Return all bytes of a tensor's storage, as they lie."""
+    """Return all bytes of a tensor's storage, in memory order."""
     storage = found.untyped_storage()
     octets = torch.empty(0, dtype=torch.uint8, device=found.device)
     return octets.set_(storage, 0, (storage.nbytes(),), (1,))

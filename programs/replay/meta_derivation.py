@@ -1,8 +1,8 @@
-"""Shapes, types, strides and aliases of a tape, derived again on the meta device: no data, no cost.
+"""Derives shapes, dtypes, strides and aliases of a tape on the meta device, without data.
 
-Who made the tape may have written anything; what does not follow from its ops is refused before
-memory is taken. Where only strides differ, the replay copies into the recorded ones. The checks in
-`programs/tape/checks` come first: they keep from torch what would end or fill this process.
+The tape may be forged: whatever does not follow from its ops is refused before memory is allocated.
+If only strides differ, the replay copies into the recorded ones. The checks in
+`programs/tape/checks` come first, and keep from torch what would crash or fill this process.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ META = torch.device("meta")
 _RECURRENT = {
     "aten.lstm.input": 2, "aten.gru.input": 1, "aten.rnn_tanh.input": 1, "aten.rnn_relu.input": 1,
 }  # fmt: skip
-"""How many states each has. On the meta device they are unrolled: seconds for a long sequence."""
+"""The number of states of each. The meta device unrolls them, which takes seconds if long."""
 _BIDIRECTIONAL = 7
 _MOST_KNOWN = 20_000
 _Key = tuple[Any, ...]
 _known: set[_Key] = set()
-"""Ops that were found to be right, with all that they could depend on: networks repeat layers."""
+"""Ops that passed, with everything that they depend on, since networks repeat layers."""
 
 
 def derive(tape: Tape, needed: Lifetimes) -> None:
@@ -65,7 +65,7 @@ def _check_reach(id_: int, meta: TensorMeta, storage_bytes: int) -> None:
 
 
 class NoMetaKernel(Exception):
-    """Nobody can tell beforehand what an op returns; the message names it."""
+    """torch cannot derive what an op returns; the message names the op."""
 
 
 class _Derivation:
@@ -81,7 +81,7 @@ class _Derivation:
                     self.tensors.make(id_)
 
     def check_there(self, ids: Any) -> None:
-        """Have every tensor be there. Raises `InvalidTape`."""
+        """Check that every tensor exists. Raises `InvalidTape`."""
         for id_ in ids:
             self.tensors.get(id_)
 
@@ -123,10 +123,10 @@ class _Derivation:
                 self.tensors.make(id_)
 
     def _key(self, op: AtenOp) -> _Key | None:
-        """Return all that the results of `op` depend on, and what they are said to be.
+        """Return everything that the results of `op` depend on, and the recorded results.
 
-        Storages are numbered as they occur, and whether each is there before is part of it. None:
-        torch keeps more of a tensor than a tape says (of complex ones, whether it is conjugated).
+        Storages are numbered as they occur, with a flag if they existed before. None if torch
+        keeps more of a tensor than the tape does, as the conjugate bit of complex ones.
         """
         storages: dict[int, int] = {}
 
@@ -156,7 +156,7 @@ class _Derivation:
 
 
 def _recurrent(op: AtenOp, tensors: LiveTensors) -> list[torch.Tensor]:
-    """Return what a recurrent network returns: its outputs, and its states as they came in."""
+    """Return the results of a recurrent network: its outputs, and states of the given shapes."""
     data, states = op.args[0], op.args[1]
     ids = [*tensors_of(data), *tensors_of(states)]
     if len(ids) != 1 + _RECURRENT[op.op] or len(op.args) <= _BIDIRECTIONAL:

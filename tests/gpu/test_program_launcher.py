@@ -225,7 +225,7 @@ def test_too_much_memory_is_refused_before_it_is_taken(launcher):
 
     assert outcome.ending is LaunchEnding.OK, outcome
     assert outcome.result["ending"] == "out_of_memory"
-    assert "and a replay on the GPU has 1,000" in outcome.result["findings"][0]["message"]
+    assert "but a replay on the GPU has only 1,000" in outcome.result["findings"][0]["message"]
 
 
 def test_an_endless_kernel_is_ended(launcher):

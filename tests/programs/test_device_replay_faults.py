@@ -38,7 +38,7 @@ def test_an_error_behind_an_op_of_torch_is_that_ops(gpu: Gpu) -> None:
 
     gpu.driver._error = CUresult.CUDA_ERROR_ILLEGAL_ADDRESS
 
-    with pytest.raises(OpFault, match=r"aten\.randn\.default touched memory"):
+    with pytest.raises(OpFault, match=r"aten\.randn\.default accessed memory"):
         gpu.run(program(call, [[COUNT]]))
 
 
@@ -81,7 +81,7 @@ def test_memory_that_is_not_there_is_not_taken(gpu: Gpu) -> None:
     result = gpu.run(program(scaling(), [[COUNT]], memory_bytes=100))
 
     assert result["ending"] == "out_of_memory"
-    assert "on the GPU has 100" in result["findings"][0]["message"]
+    assert "on the GPU has only 100" in result["findings"][0]["message"]
 
 
 def test_a_tape_with_another_number_of_launches_than_kernels_is_refused(gpu: Gpu) -> None:
@@ -89,5 +89,5 @@ def test_a_tape_with_another_number_of_launches_than_kernels_is_refused(gpu: Gpu
 
     order = program(scaling(), [[COUNT]])
 
-    with pytest.raises(InvalidTape, match="2 launches, but kernels came for 1"):
+    with pytest.raises(InvalidTape, match="2 launches, but 1 kernels were sent"):
         gpu.run(replace(order, launches=order.launches[:1]))

@@ -147,7 +147,10 @@ def test_tensors_that_do_not_fit_are_named_before_they_are_made() -> None:
     assert found.report.ending == "out_of_memory"
     assert (finding.kind, found.sent) == ("out_of_memory", {})
     assert f"{finding.file}:{finding.line}" <= line
-    assert "bytes at one time, and a replay on the CPU device has 1,073,741,824" in finding.message
+    assert (
+        "bytes at one time, but a replay on the CPU device has only 1,073,741,824"
+        in finding.message
+    )
 
 
 def test_outputs_that_are_too_large_to_compare_are_named() -> None:
