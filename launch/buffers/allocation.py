@@ -1,10 +1,9 @@
 """The memory of a launch: allocations made from bound arguments, and arguments as views of them.
 
-Deterministic: whoever makes buffers from the same bound arguments has the same bytes. An allocation
-is filled through the argument that bears its name, in that argument's logical order, so that values
-do not depend on strides; what the argument does not reach, and an allocation without `init`, is
-poisoned. Without such an argument it is filled in memory order. Uploads are parts of a frame's
-body, named by offset and size.
+The same bound arguments always give the same bytes. The argument with an allocation's name fills it
+in the argument's logical order, so that values do not depend on strides. Elements that this
+argument does not reach, and allocations without `init`, hold the poison. Without such an argument,
+memory order counts. Uploads are parts of a frame's body, given by offset and size.
 """
 
 from __future__ import annotations

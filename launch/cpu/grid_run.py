@@ -1,11 +1,11 @@
 """Runs all programs of a grid: many at once, and one by one where something is off.
 
-Of what is suspected while programs run at once, nothing is told. The launch begins again on the
-memory as it was: programs up to those run at once again, the rest one after the other with exact
-checks. So findings, outputs and their order are those of programs that run one after the other.
+Suspicions from concurrent programs are not reported. The launch restarts on the initial memory:
+earlier programs run at once again, the rest one by one with exact checks. So findings, outputs and
+their order equal those of programs that run one by one.
 
-Where a search for races has no time for all of them, the programs that were suspected are examined
-alone: a GPU runs programs in any order, so that those may be the first.
+If a search for races has no time for all programs, it checks only the suspected ones: a GPU runs
+programs in any order, so that these may be the first.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def _ignored(number: int, value: Any) -> None:
 class Kernel:
     """A kernel that runs batches of `programs`; accesses go to `memory`.
 
-    Where its form steps, `step` is told each value: its number among `form.steps`, and its lanes.
+    Where its form steps, `step` receives each value: its number in `form.steps`, and its lanes.
     """
 
     def __init__(

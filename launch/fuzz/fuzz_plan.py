@@ -70,7 +70,7 @@ class FuzzPlan:
     def cases(self) -> Iterator[FuzzCase]:
         """Yield cases, no two of them equal, those first that find most.
 
-        A request may not be able to have some of them: that is for whoever runs them to find out.
+        A request may not be able to express some of them; the runner skips those.
         """
         source = random.Random(self.seed)
         seen = {FuzzCase()}

@@ -206,7 +206,7 @@ class Links:
     def _quotients(self, number: int) -> list[tuple[int, int]]:
         """Return the extents that have `number` blocks, each with the length of a block.
 
-        Not of an extent that a scalar says: that is one of its own.
+        Extents that a scalar gives are excluded: they are separate numbers.
         """
         if number in self.extents and number in self._said:
             return []

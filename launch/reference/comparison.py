@@ -2,7 +2,7 @@
 
 Floats are compared in float64: an element matches if |actual - expected| <= atol + rtol |expected|,
 if both are the same infinity, or both NaN where `equal_nan` says so. Integers are compared exactly.
-What nobody wrote matches nothing, whatever bits are there and whatever the tolerance says. Each
+An unwritten element never matches, whatever its bits and the tolerance are. Each
 output is gone through once: what can be said of it alone is found beside its comparison.
 """
 
@@ -173,7 +173,7 @@ def _go_through(
 def summary(actual: Array, dtype: str, unwritten: Array | None = None) -> dict[str, Any]:
     """Return shape, type, and what can be said of the finite elements in a few numbers.
 
-    `unwritten`, flat: which elements nobody wrote; None: none of them.
+    `unwritten` is a flat mask of the unwritten elements; None: all were written.
     """
     summed = SummaryInPieces()
     _go_through(Elements(actual.reshape(-1), dtype), None, _NOTHING_MISSING, summed, None)

@@ -72,7 +72,7 @@ class Comparer:
     ) -> None:
         """Take the numbers behind the first `start`.
 
-        `stored` are the actual elements as they lie in memory, to show one that nobody wrote.
+        `stored` are the actual elements as they lie in memory, to show an unwritten one.
         """
         self._look_for_zeros(expected)
         self._was_equal = self._was_equal and _are_equal_and_finite(actual, expected, missing)

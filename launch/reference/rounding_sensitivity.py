@@ -48,7 +48,7 @@ def doubted(
 ) -> RoundingSensitive:
     """Return a reference's results, mostly in float64, and their doubtful elements.
 
-    `ask` calls the reference with inputs made as it is told; `inputs` are widened. Raises `Failure`
+    `ask` calls the reference with inputs from its `Given`; `inputs` are widened. Raises `Failure`
     where it cannot be called with float64.
     """
     wide = ask(widened if order.wide else None)

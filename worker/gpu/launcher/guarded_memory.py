@@ -1,9 +1,8 @@
 """Memory of the GPU between unmapped addresses: an access past its end faults, at full speed.
 
-CUDA maps memory in large pages (2 MiB) into an address range that is reserved much wider on both
-sides, at an address that nobody can guess from another one; blocks end at the last page, with red
-zones that are checked. Mappings stay between the runs of one caller, scrubbed. Imported in
-launchers only.
+CUDA maps memory in large pages (2 MiB) into a much wider reserved address range, at a random
+address that a kernel cannot derive from another one. Blocks end at the last page, with checked red
+zones. Mappings stay between the runs of one caller and are zeroed. Imported in launchers only.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
 """First contents of buffers, made once and kept for the launches that follow.
 
-A launcher serves one caller, so nothing that is kept here is another one's. On the GPU a content
-lies in memory of its own, read-only from when it is complete: no kernel can change what the next
-launch starts with. Imported in launchers only.
+A launcher serves one caller, so the cache never mixes callers. On the GPU each content has separate
+memory, which is read-only once complete: no kernel can change the inputs of the next launch.
+Imported in launchers only.
 """
 
 from collections import OrderedDict

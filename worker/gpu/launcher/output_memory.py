@@ -1,8 +1,8 @@
 """Outputs in memory that the worker maps instead of reading them from a socket.
 
-What the GPU wrote there is sealed, so that nobody can change it any more, and never used again. To
-make the pages of a large output takes longer than to copy into them: those of the next one are
-made while a job is under way. Runs in launchers.
+The memory is sealed after the GPU's copy, so that it can no longer change, and never used again.
+Creating the pages of a large output takes longer than copying into them, so the launcher creates
+those of the next output during a job. Runs in launchers.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """The channel from a launcher to its worker: frames over a socket, large outputs as memory.
 
 A frame whose header has `shared`, a size, has no body: one descriptor came with its first byte, of
-memory that has this size and is sealed. Whatever else arrives is an error, and nothing that was
-sent stays open here that nobody asked for. Never blocks the loop.
+memory that has this size and is sealed. Everything else is an error, and the channel closes all
+unexpected descriptors. It never blocks the loop.
 """
 
 import array

@@ -1,8 +1,8 @@
 """The global variables of a kernel's module, read from its cubin: memory that outlives a run.
 
-A kernel has no variables of its own between two runs but these, and a kernel that was made to be
-judged may use them to know that it ran before. Pure; reads hostile bytes in one pass, and believes
-no offset or count in them.
+Only these variables of a kernel outlive a run, so a kernel may use them to detect an earlier run
+and skip its work. Pure; the reader takes one pass over hostile bytes and checks each offset and
+count in them.
 """
 
 import re

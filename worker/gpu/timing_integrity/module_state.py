@@ -65,7 +65,7 @@ class ModuleState:
         """Return what could keep something between runs, after all runs queued so far.
 
         As JSON: `problem` (why nothing is known), `variables` (name, size_bytes, and whether they
-        `changed`; null: nobody knows), `unnamed_bytes`, `uses_heap`. Constants of compilers that
+        `changed`; null: unknown), `unnamed_bytes`, `uses_heap`. Constants of compilers that
         did not change are left out. Raises CudaError.
         """
         changed = self._changed()

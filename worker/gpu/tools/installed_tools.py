@@ -83,6 +83,6 @@ def command_of(
     if name == MEMCHECK:
         padding_bytes = min(PADDING_BYTES, _ALL_PADDING_BYTES // max(1, allocations))
         command += ["--padding", str(padding_bytes), "--report-api-errors", "no"]
-    elif name == RACECHECK:  # lower levels are writes of equal values, which harm nobody
+    elif name == RACECHECK:  # lower levels are writes of equal values, which are harmless
         command += ["--racecheck-detect-level", "error", "--print-level", "error"]
     return command

@@ -82,7 +82,7 @@ def _race(one: ReportedAccess) -> Finding:
     message = (
         f"the {one.access} of shared memory in line {one.line} and {other} are not ordered: "
         f"different threads of a program do them to the same bytes ({one.count} hazards) with no "
-        "barrier between them, so either may come first."
+        "barrier between them, so either may come first. Add tl.debug_barrier() between them."
     )
     return Finding(
         kind="race",
@@ -99,8 +99,8 @@ def _nobodys(one: ReportedAccess, lanes: int, place: KernelPlace) -> Finding:
     also = f" {lanes} threads do so." if lanes > 1 else ""
     message = (
         f"program {place.program} {does} {one.size_bytes} bytes of {one.space} memory at {at}, "
-        f"which is near no argument: the pointer was made from something else, or its offset "
-        f"overflowed.{also}"
+        f"which is near no argument. Derive the pointer from an argument, and check that its "
+        f"offset does not overflow.{also}"
     )
     kind = one.kind if one.kind != "out_of_bounds" else GpuFault.ILLEGAL_ACCESS.value
     return Finding(

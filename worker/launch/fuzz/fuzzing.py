@@ -123,7 +123,7 @@ class Fuzzing:
             smallest = await self._smallest(runner, plan, failed)
             return self._failed(runner, smallest, result, record)
         if not tally.cases and plan.varies:
-            return self._incomplete(result, record, "none of its cases says anything")
+            return self._incomplete(result, record, "no case could be compared")
         return amended(result, fuzz=record)
 
     async def _measured(self, runner: CaseRunner, plan: FuzzPlan) -> Tried:
@@ -195,7 +195,7 @@ class Fuzzing:
         )
 
     def _incomplete(self, result: CaseResult, record: Fuzzed, why: str) -> CaseResult:
-        message = f"fuzz does not tell anything of this kernel: {why}"
+        message = f"Fuzzing did not test this kernel: {why}"
         finding = Finding(kind=CHECK_INCOMPLETE, message=message)
         return amended(
             result,
