@@ -1,7 +1,7 @@
-"""Memory that nobody wrote yet, where no access is seen: on a GPU it is told by what it holds.
+"""Finds unwritten memory on a GPU, where accesses are not seen, by its contents.
 
-An element that holds the poison still was not written, or written with that very number: who wants
-to be sure replays over the other poison and takes what holds both. Nothing is kept on the host.
+An element that still holds the poison was not written, or written with that very number. To be
+sure, replay with the other poison, and take elements that hold both. The host keeps nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PoisonedStorages:
             self._with_numbers.pop(meta.storage, None)
 
     def unwritten(self, id_: int) -> Array | None:
-        """Return which elements of a tensor hold the poison, in C order; None: not one does."""
+        """Return flags of the elements that hold the poison, in C order; None if none does."""
         meta = self._tape.tensors[id_]
         with_numbers = self._with_numbers.get(meta.storage)
         if with_numbers is None or 0 in meta.shape:
@@ -70,7 +70,7 @@ class PoisonedStorages:
         return holds.cpu().numpy() if bool(holds.any()) else None
 
     def free(self, storages: Iterable[int]) -> None:
-        """Forget storages that are gone."""
+        """Forget freed storages."""
         for storage in storages:
             self._with_numbers.pop(storage, None)
 

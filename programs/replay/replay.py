@@ -1,7 +1,7 @@
-"""The task that replays a tape on the CPU; it never imports a program, and runs none of its Python.
+"""Replays a tape on the CPU. It never imports a program, and runs none of its Python.
 
-Shapes are derived again, and memory is bounded, before anything is run. Outputs are sent as they
-are at the end of each call, before the next one may change them.
+Shapes are derived again, and memory is bounded, before anything runs. Outputs are sent at the end
+of each call, before the next call may change them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Replay:
         self._parameters: list[str | None] = []
 
     def report(self) -> ReplayReport:
-        """Replay once, or twice where determinism is asked for."""
+        """Replay once, or twice with the check `determinism`."""
         ending: Ending = "finished"
         deterministic = None
         try:
@@ -102,7 +102,7 @@ class _Replay:
         )
 
     def _checked(self) -> Tape | None:
-        """Refuse what must not be begun; return what makes the inputs."""
+        """Check the tapes before anything runs; return the one that makes the inputs."""
         inputs = self._order.inputs_tape
         text = None if inputs is None else part(self._body, inputs)
         return check_tapes(self._tape, text, self._order.memory_bytes, "the CPU device")
@@ -155,7 +155,7 @@ class _Replay:
             self._send({"kind": "stage", "stage": stage, "ms": 0.0}, data)
 
     def _compare(self, first: Outputs, second: Outputs) -> bool:
-        """Say where two replays differ; return whether they do not."""
+        """Add findings where two replays differ; return True if they do not."""
         same = True
         for call in range(len(CALLS)):
             for position, (path, id_) in enumerate(tensors_in(outputs_of(self._tape, call))):
@@ -169,7 +169,7 @@ class _Replay:
 
 
 def _differ_by_rounding(first: bytes, second: bytes, dtype: str) -> bool:
-    """Return whether adding in another order can be all that makes two outputs differ."""
+    """Return True if adding in another order can explain the differences of two outputs."""
     dtype = _PARTS_OF_COMPLEX.get(dtype, dtype)
     rtol = default_tolerance(dtype).rtol
     tolerance = Tolerance(rtol=rtol, atol=rtol, equal_nan=True, atol_scale="rms")

@@ -1,4 +1,4 @@
-"""What a worker and a replaying child say to each other: one definition for both sides.
+"""The messages between a worker and a replaying child, defined once for both sides.
 
 Standard library only: a worker has no torch.
 """
@@ -14,14 +14,14 @@ from compiler.target import Target
 from launch.messages import MOST_BATCH_ELEMENTS, Finding, Place
 
 ORDER_DEPENDENT = "order_dependent"
-"""The finding that the order of programs decides what comes out."""
+"""The finding that results depend on the order of program instances."""
 Check = Literal["determinism", "initcheck", "racecheck"]
 CALLS: tuple[Literal["run", "run2"], ...] = ("run", "run2")
 """The phases that are calls of the program, in their order."""
 MOST_PARAMETERS = 2_000
-"""Of a model: whether these have the values of the reference's can be told."""
+"""Limit of a model's parameters that are compared with the reference's."""
 MOST_OUTPUT_BYTES = 256 << 20
-"""Of all outputs of both calls together, as they leave the child."""
+"""Limit of the outputs of both calls together that leave the child."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,9 @@ class KernelText:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayOrder(Order):
-    """Replay a tape on the CPU: both of its calls, and twice where determinism is asked for.
+    """Replay a tape on the CPU: both of its calls, and twice with the check `determinism`.
 
-    `inputs_tape` is where the tape lies whose ops make the inputs; None: the tape's own.
+    `inputs_tape` is the place of the tape that makes the inputs; None: the tape's own ops do.
     """
 
     task = "replay"
@@ -50,7 +50,7 @@ class ReplayOrder(Order):
     tape: Place
     inputs_tape: Place | None = None
     kernels: Mapping[str, KernelText]
-    """By a name that `launches` know."""
+    """By name, as in `launches`."""
     launches: Sequence[str]
     """For each launch of the tape, in its order, the name of its kernel."""
     variants: Sequence[int] = ()
@@ -61,30 +61,30 @@ class ReplayOrder(Order):
     seed: int
     checks: Sequence[Check] = ()
     memory_bytes: int
-    """What all tensors may take at one time."""
+    """Limit of the memory of all tensors."""
     batch_elements: int = MOST_BATCH_ELEMENTS
     """As in a RunOrder."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
     limit_s: float | None = None
-    """When the child that replays it is ended."""
+    """The time limit of the child."""
     announce: bool = False
-    """Send `op:<index>` before each op, so that it is known where the child ended."""
+    """Send `op:<index>` before each op, to find where the child crashed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayReport:
-    """How a replay went. Outputs were sent as `output:<call>:<position>`, elements in C order.
+    """The result of a replay. Outputs were sent as `output:<call>:<position>`, in C order.
 
-    `unwritten:<call>:<position>` follows one with elements that nobody wrote: a bit for each.
-    `input:<call>:<position>` are inputs that a call changed in place, as it left them.
+    `unwritten:<call>:<position>` follows an output with unwritten elements: a bit for each.
+    `input:<call>:<position>` are inputs that a call changed in place.
     """
 
     ending: Literal["finished", "out_of_memory", "crashed"]
     findings: list[Finding]
     peak_bytes: int
-    """What all tensors take at one time."""
+    """The peak memory of all tensors."""
     deterministic: bool | None = None
-    """Whether two replays gave the same bits; null where there was one."""
+    """True if two replays gave the same bits; null if there was only one."""
     parameters: Sequence[str | None] = ()
     """A digest of each parameter's and buffer's first values, before the first call.
 
@@ -93,20 +93,20 @@ class ReplayReport:
 
 
 def output_stage(call: int, position: int) -> str:
-    """Return the name under which an output of a call is sent."""
+    """Return the stage of an output of a call."""
     return f"output:{call}:{position}"
 
 
 def unwritten_stage(call: int, position: int) -> str:
-    """Return the name under which is sent which of its elements nobody wrote."""
+    """Return the stage of the bitmap of an output's unwritten elements."""
     return f"unwritten:{call}:{position}"
 
 
 def input_stage(call: int, position: int) -> str:
-    """Return the name under which is sent what a call left in an input that it changed."""
+    """Return the stage of an input that a call changed."""
     return f"input:{call}:{position}"
 
 
 def op_stage(index: int) -> str:
-    """Return the name under which is sent that an op begins."""
+    """Return the stage that announces an op."""
     return f"op:{index}"

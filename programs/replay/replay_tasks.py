@@ -1,4 +1,4 @@
-"""The task of replaying, for a zygote of its own that never sees user code.
+"""The task of replaying, for a separate zygote that never sees user code.
 
 The zygote needs `launch_children.TORCH_ENVIRONMENT`.
 """
@@ -36,13 +36,13 @@ TASKS: dict[str, Task] = dict([task_of(ReplayOrder, replay)])
 
 
 def libraries() -> dict[str, str]:
-    """Return what the numbers of a replay depend on beside its tape."""
+    """Return the versions on which a replay's numbers depend, beside its tape."""
     capability = torch.backends.cpu.get_cpu_capability()
     return numbers.libraries() | {"torch": torch.__version__, "capability": capability}
 
 
 def warm_up() -> None:
-    """Import all that a replay may need, and run most of it once; leave no thread behind."""
+    """Import everything that a replay may need, and run most of it once, without new threads."""
     warnings.simplefilter("ignore")
     for name in _ALSO:
         importlib.import_module(name)

@@ -1,6 +1,6 @@
-"""From when to when each storage of a tape is needed, and what all that are take at one time.
+"""Computes the lifetimes of a tape's storages, and the peak of their memory.
 
-Reads the tape alone: memory is bounded before any is taken.
+This only reads the tape, so that memory is bounded before any is allocated.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ START = -1
 
 @dataclass(frozen=True)
 class Lifetimes:
-    """What may be freed when, and the most that is needed at once."""
+    """The storages to free after each op, and the peak memory."""
 
     freed_after: Mapping[int, Sequence[int]]
-    """The storages that no op needs any more, by the op after which that is so."""
+    """The storages that are no longer needed, by the op that used them last."""
     ends: Mapping[str, int]
-    """By phase, how many ops there are up to its end."""
+    """The number of ops up to the end of each phase."""
     peak_bytes: int
     peak_at: int
     """The op during which `peak_bytes` are needed, or `START`."""
 
 
 def lifetimes(tape: Tape) -> Lifetimes:
-    """Return when storages are needed. Raises `InvalidTape` for phases out of order."""
+    """Return the lifetimes of storages. Raises `InvalidTape` for phases out of order."""
     ends = _ends(tape.ops)
     first: dict[int, int] = {}
     last: dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""Finds ops of a tape that use the same memory in streams of which neither waits for the other.
+"""Finds races: ops that use the same memory in streams of which neither waits for the other.
 
-For each element of the memory that such ops may share it is known which op of each stream read,
-wrote, and atomically changed it last. Atomic operations of two launches need no order.
+For each element of shared memory, this tracks the last op of each stream that read, wrote or
+atomically changed it. Atomic operations of two launches need no order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from programs.tape.stream_order import StreamOrder, Turn, left_by, unordered
 
 READ, STORED, UPDATED = range(3)  # in the order of TouchedBytes
 _BESIDE = {READ: (STORED, UPDATED), STORED: (READ, STORED, UPDATED), UPDATED: (READ, STORED)}
-"""What may not happen at the same time."""
+"""The uses that must not happen at the same time."""
 RACE = "race"
 _NEVER = -1
 _PICKING = frozenset({
@@ -64,7 +64,7 @@ class StreamRaces:
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self.storages = frozenset(unordered(tape))
-        """Those that ops may use without an order."""
+        """Storages that ops may use without an order."""
         self._order = StreamOrder(tape) if self.storages else None
         self._units = _units(tape, self.storages)
         self._last: dict[int, dict[tuple[int, int], torch.Tensor]] = {}
@@ -89,7 +89,7 @@ class StreamRaces:
         return self._taken(turn, index, op, uses)
 
     def note_return(self, phase: Phase) -> Finding | None:
-        """Take the end of a call: its caller reads what it left."""
+        """Apply the end of a call, when its caller reads the results."""
         if self._order is None or phase != self._phase:
             return None
         left = left_by(self._tape, phase)
@@ -97,7 +97,7 @@ class StreamRaces:
         return self._taken(self._order.turn_of_caller(phase), None, None, uses)
 
     def free(self, storages: Iterable[int]) -> None:
-        """Forget storages that are gone."""
+        """Forget freed storages."""
         for storage in storages:
             self._last.pop(storage, None)
 
@@ -226,7 +226,7 @@ def _stream(number: int | None) -> str:
 
 
 def _units(tape: Tape, storages: Iterable[int]) -> Mapping[int, int]:
-    """Return for each of the storages how many bytes all elements of its tensors consist of."""
+    """Return the unit of each storage: the bytes that divide the elements of all its tensors."""
     found = dict.fromkeys(storages, 0)
     for meta in tape.tensors:
         if meta.storage in found:

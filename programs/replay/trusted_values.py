@@ -1,6 +1,6 @@
-"""Arguments whose values torch's CPU kernels take at their word: they would write wherever told.
+"""Checks argument values that torch's CPU kernels use as indices without checking them.
 
-A GPU's kernels assert; here what is out of range is refused before the call.
+A GPU's kernels assert. Here values out of range are refused before the call.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _TRUSTED: Mapping[str, _Trusted] = {
 
 
 def check_trusted(name: str, schema: Any, arguments: list[Any], given: Named) -> None:
-    """Raise `IndexError` where an overload would take a value at its word that is out of range."""
+    """Raise `IndexError` if an overload would use a value that is out of range."""
     trusted = _TRUSTED.get(name)
     if trusted is None:
         return

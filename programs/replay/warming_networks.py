@@ -1,7 +1,6 @@
-"""What a replaying process does once before it forks: ops that most programs have, on both devices.
+"""Runs common ops once on both devices, before a replaying process forks.
 
-torch imports much of itself only when an op is called for the first time, and a child may open no
-file.
+torch imports many modules only at the first call of an op, and a child may not open files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Memory that nobody wrote yet: poisoned as that of launches is, and what of it was written since.
+"""Tracks unwritten memory: poisons it, as for launches, and notes later writes.
 
-Only storages with bytes that nobody wrote are known here; all else is as good as written.
+Only storages with unwritten bytes are tracked; all others count as written.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ EMPTIES = frozenset(
         "aten.empty_strided.default", "aten.new_empty.default", "aten.new_empty_strided.default",
     }
 )  # fmt: skip
-"""What returns memory as it is found."""
+"""Overloads that return uninitialized memory."""
 _NUMBERS = (0x7B, 0xFB)
 """Bytes that make large numbers of every type, above and below zero."""
 _TRUTHS = (0, 1)
 COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
-"""What complex numbers consist of: Triton has no types for them."""
+"""The dtypes of the parts of complex numbers, for which Triton has no dtypes."""
 
 
 class WrittenStorages:
-    """A flag for each byte of the storages that are not written as a whole."""
+    """A flag for each byte of the storages that are not fully written."""
 
     def __init__(self, tape: Tape, tensors: LiveTensors) -> None:
         self._tape, self._tensors = tape, tensors
@@ -53,7 +53,7 @@ class WrittenStorages:
             self._flags[meta.storage] = np.zeros(octets.numel(), np.uint8)
 
     def read_by(self, op: AtenOp) -> int | None:
-        """Return a tensor that `op` reads and that nobody wrote wholly, None without one.
+        """Return a tensor that `op` reads and that is not fully written, None without one.
 
         A view reads nothing, and what an op changes counts as written by it, even where it reads it
         first.
@@ -83,7 +83,7 @@ class WrittenStorages:
             self._forget_whole(storage)
 
     def unwritten(self, id_: int) -> Array | None:
-        """Return which elements of a tensor nobody wrote, in C order; None: each was written."""
+        """Return flags of a tensor's unwritten elements, in C order; None if all were written."""
         if self._tape.tensors[id_].storage not in self._flags:
             return None
         written = self._region(id_).bool().all(dim=-1).reshape(-1).numpy()
@@ -106,7 +106,7 @@ class WrittenStorages:
             self._forget_whole(storage)
 
     def free(self, storages: Iterable[int]) -> None:
-        """Forget storages that are gone."""
+        """Forget freed storages."""
         for storage in storages:
             self._flags.pop(storage, None)
 
