@@ -67,7 +67,7 @@ class ProgramSource(_Resolved):
 
     @property
     def is_script(self) -> bool:
-        """Whether it is a script, which makes its own inputs."""
+        """True for a script, which makes its own inputs."""
         return self.entries[0].kind == "script"
 
     @model_validator(mode="after")
@@ -114,7 +114,7 @@ class ProgramJob(_Resolved):
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
     stop_after: Literal["tape", "kernels"] | None
     target: Annotated[str, Field(max_length=64)]
-    """What its kernels are compiled for."""
+    """The target of its kernels."""
     timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S)]
     deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)]
     priority: Literal["interactive", "batch"]

@@ -1,1 +1,1 @@
-"""Runs a user's program under fake tensors and says what it did; only in children for that."""
+"""Records a program by running it on fake tensors, only in children that exist for that."""

@@ -1,7 +1,7 @@
 """Records one program: runs its Python on fake tensors, and returns the tape as JSON.
 
-Runs user code: only processes that may be lost call it, after `recorder_warming.prepare()`. What
-it returns was made beside that code, and nobody may believe it.
+Runs user code, so only sandboxed children call it, after `recorder_warming.prepare()`. The user
+code may have forged what it returns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from programs.recorder.user_lines import UserLines
 
 @dataclass(frozen=True)
 class Recorded:
-    """A tape as JSON, and whether what it says of inputs depends on the order's `inputs_seed`."""
+    """A tape as JSON, and True if its inputs depend on the order's `inputs_seed`."""
 
     tape: bytes
     draws_inputs: bool
@@ -63,6 +63,6 @@ def _recorded(recording: Recording, program: ProgramFiles) -> bytes:
 
 
 def _seed(seed: int) -> None:
-    """Seed what a program may draw plain numbers with, so that two recordings are alike."""
+    """Seed the generators of plain numbers, so that two recordings are equal."""
     seed_plain_numbers(seed)
     torch.manual_seed(seed)

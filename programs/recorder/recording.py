@@ -1,4 +1,4 @@
-"""The recording that goes on in this process, if any: what the changed torch looks at."""
+"""The current recording of this process, which the patched torch looks up."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Recording:
         self.definitions = KernelDefinitions()
         self.triton_changes = TritonChanges()
         self.muted = 0
-        """While above 0, ops are not written: a coarse one stands for them."""
+        """While above 0, ops are not written, as a coarse op represents them."""
         self.draws = 0
-        """How many random ops there were."""
+        """The number of random ops so far."""
         self.draws_inputs = False
-        """Whether `random` or NumPy drew numbers while inputs were made."""
+        """True if `random` or NumPy drew numbers while inputs were made."""
         self.refusal: NotRecordable | None = None
 
     @contextmanager
@@ -49,7 +49,7 @@ class Recording:
         raise self.noted(NotRecordable(reason, detail))
 
     def noted(self, refusal: NotRecordable) -> NotRecordable:
-        """Return the refusal that stands, and where it happened."""
+        """Return the first refusal, with the line where it happened."""
         if self.refusal is None:
             refusal.place = refusal.place or self.lines.innermost()
             self.refusal = refusal
@@ -60,13 +60,13 @@ _going_on: list[Recording] = []
 
 
 def current() -> Recording | None:
-    """Return the recording that goes on, None where nothing is to be written."""
+    """Return the current recording, None if nothing is recorded."""
     return _going_on[-1] if _going_on else None
 
 
 @contextmanager
 def going_on(recording: Recording) -> Iterator[None]:
-    """Let `recording` be the current one."""
+    """Make `recording` the current one in the block."""
     _going_on.append(recording)
     try:
         yield
@@ -75,7 +75,7 @@ def going_on(recording: Recording) -> Iterator[None]:
 
 
 def refused(reason: str, detail: str = "") -> NoReturn:
-    """Give up the recording that goes on."""
+    """Refuse the program of the current recording."""
     recording = current()
     if recording is None:
         raise NotRecordable(reason, detail)

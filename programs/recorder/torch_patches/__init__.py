@@ -1,1 +1,1 @@
-"""torch and Triton as they are in a process that records: changed once, for good."""
+"""Permanent patches of torch and Triton in a process that records."""
