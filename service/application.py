@@ -10,11 +10,11 @@ from compiler.problem import Problem
 from compiler.request.compile_request import CompileRequest
 from launch.request.launch_request import LaunchRequest
 from service import VERSION
-from service.batches.batch import BatchRequest
+from service.batches.batch import EXAMPLES, BatchRequest
 from service.feature import Feature
 from service.http.browser import BrowserMiddleware
 from service.http.middleware import HeadMiddleware, RequestIdMiddleware
-from service.http.openapi import OpenApiDocument, describe
+from service.http.openapi import OpenApiDocument, body_of, describe
 from service.http.problems import install_handlers
 from service.http.query import refuse_unknown
 from service.lifespan import lifespan
@@ -119,6 +119,14 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
     bodies = [*BODIES, *(body for feature in features for body in feature.bodies)]
-    describe(app, bodies, (route for router in routers for route in router.routes))
+    batch_examples = dict(EXAMPLES)
+    for feature in features:
+        batch_examples |= feature.batch_examples
+    describe(
+        app,
+        bodies,
+        (route for router in routers for route in router.routes),
+        {"/v1/batches": body_of(BatchRequest, batch_examples)},
+    )
     app.state.document = OpenApiDocument(app)
     return app

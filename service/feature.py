@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -34,5 +34,7 @@ class Feature:
     """The kinds of its jobs."""
     owned: Sequence[OwnedJobs[Any]] = ()
     """Its kinds of jobs that can be items of batches."""
+    batch_examples: Mapping[str, Any] = field(default_factory=dict)
+    """Bodies of POST /v1/batches by title, which the OpenAPI document shows."""
     serving: Callable[[FastAPI, ServiceSettings], AbstractAsyncContextManager[None]] | None = None
     """Its lifespan context; it may put shared state of its routes into `app.state`."""

@@ -1,7 +1,7 @@
 """Programs as a feature of the service."""
 
 from programs.program_kind import PROGRAM
-from programs.program_request import ProgramRequest
+from programs.program_request import EXAMPLE, ProgramRequest
 from programs.service import bundle_routes, program_routes
 from programs.service.program_submission import PROGRAMS as JOBS
 from service.feature import Feature
@@ -15,4 +15,5 @@ PROGRAMS = Feature(
     bodies=(ProgramRequest,),
     kinds=(PROGRAM,),
     owned=(JOBS,),
+    batch_examples={"one program": {"kind": "programs", "requests": [EXAMPLE]}},
 )

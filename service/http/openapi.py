@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -91,8 +91,16 @@ def header(name: str, description: str, pattern: str | None = None) -> dict[str,
     return {"name": name, "in": "header", "description": description, "schema": schema}
 
 
-def describe(app: FastAPI, models: Iterable[type[BaseModel]], routes: Iterable[BaseRoute]) -> None:
-    """Add schemas of `models` and the examples of `routes` to the OpenAPI document of `app`."""
+def describe(
+    app: FastAPI,
+    models: Iterable[type[BaseModel]],
+    routes: Iterable[BaseRoute],
+    posted: Mapping[str, dict[str, Any]],
+) -> None:
+    """Add schemas of `models` and the examples of `routes` to the OpenAPI document of `app`.
+
+    `posted` has request bodies of POST by path: those to which features add examples.
+    """
     bodies, routes = tuple(models), tuple(routes)
     generate = app.openapi
 
@@ -106,6 +114,8 @@ def describe(app: FastAPI, models: Iterable[type[BaseModel]], routes: Iterable[B
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema
         _show_nulls(routes, document)
+        for path, body in posted.items():
+            document["paths"][path]["post"]["requestBody"] = body
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _add_problems(path, method, operation)

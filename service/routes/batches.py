@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from service.batches.batch import EXAMPLES, Batch, BatchRequest, batch_url
+from service.batches.batch import Batch, BatchRequest, batch_url
 from service.batches.batch_answer import BatchAnswer, batch_answer
 from service.batches.batch_submission import cancel_batch, check_kind, submit_batch
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
-from service.http.openapi import body_of, events_of, wait_parameter
+from service.http.openapi import events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.routes.events import RESUMED, event_stream
@@ -33,7 +33,6 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"])
     summary="Submit many compilations, launches or programs",
     responses={200: {"model": Batch}, 202: {"model": Batch}},
     openapi_extra={
-        "requestBody": body_of(BatchRequest, EXAMPLES),
         "parameters": [wait_parameter()],
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.application import create_app
-from service.composition import FEATURES
+from service.composition import FEATURES, composed_app
 from service.feature import Feature
 from service.settings import ServiceSettings
 
@@ -30,3 +30,11 @@ def test_without_a_feature_only_its_routes_are_missing(left_out: Feature) -> Non
 
     assert missing
     assert missing == paths(left_out) - paths()
+
+
+def test_examples_of_batches_include_those_of_features() -> None:
+    titles = []
+    for app in (create_app(ServiceSettings()), composed_app(ServiceSettings())):
+        body = app.openapi()["paths"]["/v1/batches"]["post"]["requestBody"]
+        titles.append(body["content"]["application/json"]["examples"].keys())
+    assert titles[1] - titles[0] == {"one program"}
