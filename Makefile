@@ -22,7 +22,7 @@ TRITONS := $(foreach version,3.6 3.7 3.8,.cache/toolchains/$(version)/bin/python
 OTHER_TRITON := .cache/toolchains/3.8/bin/python
 # Each suite is one process: it collects its own folders, and starts what its tests share once.
 # Those that take longest come first. A folder inside of another suite's is not run twice.
-SUITES := service launches compiler worker unit
+SUITES := service worker compiler launches unit
 FEATURES := sweeps programs adapters
 FOLDERS_service := tests/integration/service tests/integration/client
 FOLDERS_launches := tests/integration/service/launches tests/integration/launch tests/security/cheats

@@ -141,7 +141,7 @@ def test_large_outputs_are_compared(run):
 @pytest.mark.parametrize(
     ("launching", "kernels", "kind"),
     [
-        ("output = torch.empty_like(x)\nfar_kernel[(1,)](x, output)", FAR, "touched memory"),
+        ("output = torch.empty_like(x)\nfar_kernel[(1,)](x, output)", FAR, "accessed memory"),
         ("output = torch.zeros_like(x)\nendless_kernel[(1,)](x, output)", ENDLESS, "timeout_s = 8"),
     ],
     ids=["fault", "no end"],

@@ -206,7 +206,7 @@ def test_a_maximum_with_memory_that_nobody_wrote_does_not_match(programs: httpx.
     )
     program = evaluate(programs, text, REFERENCE)
     assert program["verdict"] == "mismatch", program
-    assert "memory that nobody wrote" in program["outputs"]["0"]["comparison"]["note"]
+    assert "memory that was never written" in program["outputs"]["0"]["comparison"]["note"]
 
 
 def test_a_program_is_not_told_what_its_inputs_are_made_from(programs: httpx.Client) -> None:

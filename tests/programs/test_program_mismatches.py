@@ -65,7 +65,7 @@ def test_a_mismatch_of_lost_precision_says_so_and_what_tolerance_it_needs(
     answer = evaluate(programs, program(SAME, "tf32"), REFERENCE)
     assert answer["verdict"] == "mismatch", answer
     assert kinds(answer) == ["precision_downgrade"]
-    assert answer["findings"][0]["message"].startswith("Output 0 is ")
+    assert answer["findings"][0]["message"].startswith("Output 0 differs from the reference ")
     comparison = answer["outputs"]["0"]["comparison"]
     assert "precision_downgrade" in comparison["note"]
     assert "the request's tolerance" in comparison["note"]
