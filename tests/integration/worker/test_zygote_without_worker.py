@@ -11,7 +11,7 @@ from worker.pool import zygote
 
 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 theirs.close()
-zygote._tell(ours, {"ready": {}})
+zygote._send(ours, {"ready": {}})
 print("still here")
 """
 SERVING = """

@@ -96,4 +96,4 @@ def test_a_sum_that_is_right_by_chance_is_a_race_where_that_is_checked(launch: L
     answer = launch(body | {"checks": ["racecheck"]})
 
     assert answer["verdict"] == "race"
-    assert "combine with tl.atomic_add" in answer["findings"][0]["message"]
+    assert "such as tl.atomic_add" in answer["findings"][0]["message"]
