@@ -1,4 +1,4 @@
-"""Writes down every ATen op that reaches the fake tensors, below autograd."""
+"""Records every ATen op on fake tensors, below autograd."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.tape_bounds import MAX_DEGREE
 
 _UNWRITTEN = frozenset({"prim.device.default", "aten.is_pinned.default"})
-"""Ops that ask what a fake tensor can answer, and change nothing."""
+"""Ops that ask only for what a fake tensor knows, and change nothing."""
 _VALUE = "aten._local_scalar_dense.default"
 _EQUAL = "aten.equal.default"
 _CONJUGATED = "aten._conj.default"
@@ -36,25 +36,25 @@ _IGNORED = frozenset({
     "aten.record_stream.default", "aten.set_.source_Storage_storage_offset",
     "aten.set_.source_Tensor",
 })  # fmt: skip
-"""They say something of memory that a tape does not hold: a tensor is what lies where it does."""
+"""Ops that affect only memory management, which a tape does not hold."""
 _PARTS: Mapping[str, Callable[..., Any]] = {
     "aten.unsafe_split.Tensor": torch.ops.aten.split.Tensor,
     "aten.unsafe_split_with_sizes.default": torch.ops.aten.split_with_sizes.default,
 }
-"""Ops that are recorded as others, which say what they do."""
+"""Ops that are recorded as others with the same result."""
 
 
 class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
-    """The mode above the fake tensors' own: each op is written, then done on fake tensors."""
+    """A dispatch mode above FakeTensorMode: writes each op, then runs it on fake tensors."""
 
     def __init__(self, recording: Recording) -> None:
         super().__init__()
         self._recording = recording
         self._conjugated: set[int] = set()
-        """Storages of which a conjugated copy stands for a view; the tape keeps them alive."""
+        """Storages with a conjugated copy that replaces a view; the tape keeps them alive."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Write one op, and return what it returns on fake tensors."""
+        """Write one op, and return its result on fake tensors."""
         kwargs = kwargs or {}
         recording = self._recording
         if recording.refusal is not None:
@@ -83,7 +83,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         if name == _CONJUGATED:
             return self._conjugated_copy(args[0])
         if name in _FORBIDDEN:
-            raise NotRecordable("unsupported_op", f"{name} is nothing that a tape may hold")
+            raise NotRecordable("unsupported_op", f"{name} works on memory below tensors")
         if name in _PARTS:
             with self:
                 return _PARTS[name](*args, **kwargs)
@@ -118,14 +118,14 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         ]
         if changes or any(output is not None for output in outputs):
             if name not in ALLOWED:
-                detail = f"{name} is not among the overloads of tapes{instead_of(name)}"
+                detail = f"{name} is not an overload that tapes allow{instead_of(name)}"
                 raise NotRecordable("unsupported_op", detail)
             _check_degree(name, args)
             tape.write({**entry, "o": outputs})
         return returned
 
     def _value(self, func: Any, args: Any) -> Any:
-        """Return the value of a tensor that depends on no data."""
+        """Return the value of a tensor that depends on no data. Raises torch's error for others."""
         if args[0].device.type == "cuda":
             self._recording.tape.streams.wait_for_current()
         known = self._recording.values.of(args[0])
@@ -135,7 +135,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             return known.item()
 
     def _equal(self, func: Any, args: Any) -> Any:
-        """Return whether two tensors are equal that depend on no data: torch checks windows so."""
+        """Compare two tensors that depend on no data, as torch does to check windows."""
         known = [self._recording.values.of(tensor) for tensor in args]
         if any(value is None for value in known):
             return func(*args)
@@ -143,7 +143,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             return func(*known)
 
     def _conjugated_copy(self, given: Any) -> Any:
-        """Return a copy for what is a view in torch; nobody may write to either then."""
+        """Return a copy in place of torch's lazy view; writes to either are refused from now on."""
         with self:
             made = given.conj_physical()
         for tensor in (given, made):
@@ -159,41 +159,42 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
                 is_tensor = isinstance(tensor, torch.Tensor)
                 if is_tensor and tensor.untyped_storage()._cdata in self._conjugated:
                     detail = (
-                        "it writes to a tensor of which there is a conjugated view, or to that "
-                        "view: take conj_physical() in the place of conj()"
+                        "it writes to a tensor with a conjugated view, or to that view: use "
+                        "conj_physical() instead of conj()"
                     )
                     raise NotRecordable("unsupported_op", detail)
 
     def _decomposed(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Return what an op's parts return: in inference mode they are not told apart before."""
+        """Run the parts of a composite op, which inference mode does not decompose itself."""
         if not torch.is_inference_mode_enabled() or not _is_composite(func):
             return NotImplemented
         with self:
             return func.decompose(*args, **kwargs)
 
     def _foreign(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """Record what a custom op of the program's does, as its own Python says."""
+        """Run the Python implementation of a program's custom op, to record its ops."""
         if name == _REINTERPRETATION:
             with self:
                 return _reinterpreted(*args)
         implementation = _implementation(func)
         if implementation is None:
-            raise NotRecordable("unsupported_op", f"{name} is no op of ATen")
+            detail = f"{name} is neither an ATen op nor a custom op in Python"
+            raise NotRecordable("unsupported_op", detail)
         with self:
             return implementation(*args, **kwargs)
 
 
 def _drawn_on(kwargs: Any, tensors: list[Any]) -> torch.device:
-    """Return the device of what an op with a generator draws."""
+    """Return the device of the numbers that an op draws from a generator."""
     if tensors:
         return tensors[0].device
     return kwargs.get("device") or torch.device("cpu")
 
 
 def _check_degree(name: str, args: Any) -> None:
-    """Raise `NotRecordable` for a polynomial of more terms than a tape may ask for."""
+    """Raise `NotRecordable` for a polynomial with more terms than a tape may request."""
     if name == _POLYNOMIAL and not args[1] <= MAX_DEGREE:
-        detail = f"a polynomial of degree {args[1]}: {MAX_DEGREE} is the most"
+        detail = f"the polynomial has degree {args[1]}; the limit is {MAX_DEGREE}"
         raise NotRecordable("unsupported_argument", detail)
 
 
@@ -208,7 +209,7 @@ def _reinterpreted(tensor: Any, sizes: Any, strides: Any, further: int = 0) -> A
 
 
 def _implementation(func: Any) -> Any | None:
-    """Return the Python function that a custom op runs on a GPU."""
+    """Return the Python function of a custom op on a GPU, None without one."""
     from torch._library import custom_ops
 
     definition = custom_ops.OPDEFS.get(func.name().split(".")[0])

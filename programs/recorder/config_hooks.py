@@ -1,7 +1,7 @@
-"""Whether configurations of an autotuner prepare a launch alike, by what their hooks are.
+"""Compares the `pre_hook`s of an autotuner's configurations without calling them.
 
-The tape holds what the first one's `pre_hook` does; of another that does something else, a run
-without its hook would say nothing.
+The tape records what the first configuration's hook does. A replay of a configuration with another
+hook would run without that hook, so its result would be meaningless.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from typing import Any
 
 _PLAIN = (bool, int, float, str, type(None))
 _UNSET = object()
-"""What a name holds that a hook closes over, and that has no value yet."""
+"""The content of a closure's cell that has no value yet."""
 _Pairs = frozenset[tuple[int, int]]
 
 
 def prepare_alike(one: Any, other: Any) -> bool:
-    """Return whether two configurations have no hook, or hooks that are one text on one state."""
+    """Return True if both have no hook, or hooks with the same code and the same state."""
     return _are_alike(one.pre_hook, other.pre_hook, frozenset())
 
 
 def _are_alike(one: Any, other: Any, asked: _Pairs) -> bool:
-    """Compare hooks, or what they hold; `asked` is looked at already: a hook may hold itself."""
+    """Compare hooks, or values that they hold.
+
+    `asked` are pairs that are being compared already, as a hook may hold itself.
+    """
     if one is other or (id(one), id(other)) in asked:
         return True
     if isinstance(one, _PLAIN) and isinstance(other, _PLAIN):
@@ -48,7 +51,7 @@ def _text(code: CodeType) -> tuple[object, ...]:
 
 
 def _state(hook: FunctionType) -> dict[object, Any]:
-    """Return all that a hook holds beside its text, each by where it holds it."""
+    """Return the values that a hook holds beside its code, by their place in it."""
     held: dict[str, Iterable[Any]] = {
         "constant": hook.__code__.co_consts,
         "default": hook.__defaults__ or (),

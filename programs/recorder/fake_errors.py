@@ -1,6 +1,6 @@
-"""Calls ops on fake tensors, and raises what the same op raises on real ones.
+"""Calls ops on fake tensors, and raises the errors that the same op raises on real tensors.
 
-A program may catch it: `try: x.view(6)`, `except RuntimeError: x.reshape(6)`.
+A program may catch them: `try: x.view(6)`, `except RuntimeError: x.reshape(6)`.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 _MIRRORED = "_check_with"
-"""The function of torch's that raises the type which ATen's own check has: `torch._check_value`."""
+"""torch's function behind `torch._check_value` and others, which raise the same type as ATen."""
 _INDEXING = "aten.index.Tensor"
 
 
 def called_on_fakes(func: Any, args: Any, kwargs: Any) -> Any:
-    """Return what an op returns on fake tensors. Raises what eager torch raises."""
+    """Return the result of an op on fake tensors. Raises what eager torch raises."""
     try:
         return func(*args, **kwargs)
     except (ValueError, AssertionError) as error:
-        # Python code that stands for ATen's raises these, where ATen has a RuntimeError
+        # Python code that replaces ATen's raises these where ATen raises a RuntimeError
         if _raising_function(error) == _MIRRORED:
             raise
         raise RuntimeError(str(error)) from error

@@ -1,7 +1,7 @@
-"""Whether a launched kernel is the one that its module defines by that name, as it was loaded.
+"""Checks that a launched kernel is the one that its module defined by that name when loaded.
 
-Kernels are compiled from the posted text, by name, in processes that only load it: what a program
-did to a kernel, or to the globals that it reads, would be lost there, and another one be judged.
+Kernels are compiled by name, in processes that only load the posted source. Later changes to a
+kernel, or to globals that it reads, would be lost there, and the verdict be about another kernel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOCALS = ".<locals>."
 
 @dataclass(frozen=True, slots=True)
 class KernelName:
-    """The name by which a module has a kernel: `kernel`, `Class.kernel`, or a variable's."""
+    """The name of a kernel in a module: `kernel`, `Class.kernel`, or that of a variable."""
 
     module: Globals
     name: str
@@ -35,7 +35,7 @@ class KernelName:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A global, or a variable of the function that made a kernel, as the kernel reads it."""
+    """A global or captured variable that a kernel reads, with its value."""
 
     scope: int
     """The identity of the module's globals, or of the variable's cell."""
@@ -46,7 +46,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Launched:
-    """A kernel as a launch found it: with the values of the variables that it reads."""
+    """A kernel at its launch, with the values of the variables that it reads."""
 
     kernel: Any
     found_as: KernelName | None
@@ -55,13 +55,13 @@ class _Launched:
 
 
 class KernelDefinitions:
-    """The kernels that were launched, to be held against their modules once these are loaded."""
+    """The launched kernels, to compare with their modules' definitions after the recording."""
 
     def __init__(self) -> None:
         self._launched: dict[tuple[int, ...], _Launched] = {}
 
     def launched(self, kernel: Any, place: Place | None) -> KernelName | None:
-        """Remember a kernel as it is now, and return by what name its module has it, if any."""
+        """Note a kernel in its present state; return its name in a module, None without one."""
         read = tuple(_read_by(kernel))
         key = (id(kernel), *(id(one.value) for one in read))
         if key not in self._launched:
@@ -69,10 +69,10 @@ class KernelDefinitions:
         return self._launched[key].found_as
 
     def check(self, loaded: Mapping[int, Globals]) -> None:
-        """Raise `NotRecordable` for the first that is another than its module defines.
+        """Raise `NotRecordable` for the first kernel that differs from its module's definition.
 
-        `loaded` are the globals of the program's modules as loading left them, by the identity of
-        each, and what the functions that made kernels held then, by that of the cell.
+        `loaded` are the globals of the program's modules after loading, by the `id` of their dict,
+        and the captured variables of kernels at that time, by the `id` of their cell.
         """
         for one in self._launched.values():
             refusal = _redefined(one, loaded) or _changed(one, loaded)
@@ -82,7 +82,7 @@ class KernelDefinitions:
 
 
 def _read_by(kernel: Any) -> Iterator[_Read]:
-    """Yield the globals and closures that a kernel and what it calls read."""
+    """Yield the globals and captured variables that a kernel and its callees read."""
     waiting, seen = [kernel], set[int]()
     while waiting:
         function = waiting.pop().fn
@@ -107,12 +107,12 @@ def _variables(function: Any) -> Iterator[_Read]:
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # it has none yet
+    except ValueError:  # the cell is empty
         return _NOTHING
 
 
 def _name_of(kernel: Any) -> KernelName | None:
-    """Return by what name a module has a kernel now; that of a variable if a function made it."""
+    """Return the present name of a kernel; that of a global variable if a function made it."""
     function = kernel.fn
     own = function.__globals__
     path = function.__qualname__
@@ -144,8 +144,8 @@ def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable |
         name = function.__name__
         detail = (
             f"it launches the kernel {name!r}, which the function {made!r} made, and kernels are "
-            "compiled by the names in their module: define it outside of functions, or have a "
-            "variable of the module be what the function returns, as in "
+            "compiled by their names in a module: define it outside of functions, or assign the "
+            "function's result to a global variable, as in "
             f"`{name}_1 = {made.rpartition('.')[2]}(...)` at the top level, and launch that"
         )
         return NotRecordable("unsupported_launch", detail)
@@ -154,15 +154,15 @@ def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable |
     if defined is None or defined is one.kernel:
         return None
     detail = (
-        f"it launches a kernel that is called {name!r}, which is not what its module has by that "
-        f"name (that begins at line {defined.fn.__code__.co_firstlineno}), and kernels are "
-        "compiled by their names: give each kernel a name of its own"
+        f"it launches a kernel named {name!r}, but its module defines another kernel by that name, "
+        f"at line {defined.fn.__code__.co_firstlineno}, and kernels are compiled by their names: "
+        "give each kernel a unique name"
     )
     return NotRecordable("unsupported_launch", detail)
 
 
 def _named(path: str, module: Globals) -> Any | None:
-    """Return the kernel that a module has by a name: `Class.kernel`, too."""
+    """Return a module's kernel by its name, which may be dotted: `Class.kernel`."""
     first, *further = path.split(".")
     found = module.get(first)
     for name in further:
@@ -183,18 +183,18 @@ def _changed(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | N
             continue
         what = "captured variable" if read.is_closure else "global"
         detail = (
-            f"the {what} {read.name!r}, which the kernel {one.kernel.fn.__name__!r} reads, was "
-            "changed after the program was loaded, and kernels are compiled without that: pass it "
-            "as an argument (tl.constexpr)"
+            f"it changes the {what} {read.name!r} after loading, but the kernel "
+            f"{one.kernel.fn.__name__!r} reads it, and is compiled with the value from loading: "
+            "pass it as an argument (tl.constexpr)"
         )
         return NotRecordable("unsupported_launch", detail)
     return None
 
 
 def as_loaded(module: dict[str, Any]) -> dict[int, Globals]:
-    """Return the globals of a module as they are now, with the values that constexprs have.
+    """Return the present globals of a module and the captured variables of its kernels, by `id`.
 
-    By their identity, and beside them what the functions that made its kernels hold.
+    A constexpr is its value, as programs may wrap the same value again.
     """
     found: dict[int, Globals] = {id(module): {name: _plain(v) for name, v in module.items()}}
     for value in list(module.values()):

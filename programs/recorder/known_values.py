@@ -1,6 +1,6 @@
-"""The values of small tensors that depend on no data: `linspace(0, 1, 8)[3].item()` is known.
+"""The values of small tensors that depend on no data, so that `linspace(0, 1, 8)[3].item()` works.
 
-Forgotten as soon as anything writes to their storage; never the values of a program's inputs.
+A value is dropped at the first write to its storage. Inputs of a program never have one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LIKE = frozenset(
         "full_like", "new_full", "new_ones", "new_zeros", "ones_like", "zeros_like",
     )
 )  # fmt: skip
-"""They look at the shape of their tensor only."""
+"""Ops that use only the shape of their tensor."""
 _UNDEFINED = frozenset(
     f"aten.{name}"
     for name in (
@@ -42,18 +42,18 @@ _UNDEFINED = frozenset(
 
 
 class KnownValues:
-    """Real tensors on the CPU that stand for fake ones."""
+    """Real tensors on the CPU with the values of fake ones."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], Any] = {}
         self._by_storage: dict[int, set[tuple[Any, ...]]] = {}
 
     def of(self, tensor: Any) -> Any | None:
-        """Return the real tensor that a fake one stands for."""
+        """Return a real tensor with the values of a fake one, None if they are not known."""
         return self._known.get(key_of(tensor)) if self._known else None
 
     def arguments(self, op: Any, name: str, tensors: list[Any]) -> dict[int, Any] | None:
-        """Return the values of an op's tensors by their objects; None where one is not known."""
+        """Return the values of an op's tensors by their `id`; None unless all are known."""
         if op._schema.is_mutable or torch.Tag.nondeterministic_seeded in op.tags:
             return None
         if not tensors:
@@ -71,7 +71,7 @@ class KnownValues:
         return None if any(value is None for value in found.values()) else found
 
     def note(self, op: Any, args: Any, kwargs: Any, real: dict[int, Any], returned: Any) -> None:
-        """Compute an op for real, and keep what its fake outputs stand for, where it is small."""
+        """Run an op on real tensors, and keep the values of its outputs if they are small."""
         fakes = [item for item in tree_flatten(returned)[0] if isinstance(item, torch.Tensor)]
         if any(fake.numel() > MAX_ELEMENTS for fake in fakes):
             return
@@ -86,7 +86,7 @@ class KnownValues:
             try:
                 made = op(*tree_map(given, args), **tree_map(given, named))
             except (RuntimeError, NotImplementedError):
-                return  # the CPU lacks it: the value is not known then
+                return  # the CPU lacks the op
             values = [item.clone() for item in tree_flatten(made)[0] if hasattr(item, "clone")]
         for fake, value in zip(fakes, values, strict=False):
             key = key_of(fake)
@@ -94,9 +94,9 @@ class KnownValues:
             self._by_storage.setdefault(key[0], set()).add(key)
 
     def forget(self, tensors: list[Any]) -> None:
-        """Forget all that shares a storage with one of these: an op of ATen writes to them.
+        """Drop the values of tensors that an ATen op writes to, and of those that share storage.
 
-        The constants that fake tensors have of themselves follow such ops, and stay.
+        Constants of the fake tensors themselves stay, as FakeTensorMode updates them in such ops.
         """
         if not self._known:
             return
@@ -105,7 +105,7 @@ class KnownValues:
                 self._known.pop(key, None)
 
     def forget_wholly(self, tensors: list[Any]) -> None:
-        """Forget them where fake tensors cannot know what is written, or is not to be known."""
+        """Drop values of tensors, and FakeTensorMode's constants, after a write that it missed."""
         self.forget(tensors)
         for tensor in tensors:
             constant = getattr(tensor, "constant", None)

@@ -1,4 +1,4 @@
-"""Collects the launches that an autotuner's configurations come to, in the place of trying them."""
+"""Collects the launches of an autotuner's configurations instead of running them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CollectedLaunch:
-    """One launch that was not made: of which function, with what."""
+    """A launch of a configuration: the jitted function, the grid and the arguments."""
 
     kernel: Any
     grid: list[int]
@@ -18,20 +18,20 @@ class CollectedLaunch:
     constexprs: dict[str, Any]
     options: dict[str, Any]
     tensors: list[Any]
-    """The tensors that it was given."""
+    """The tensors among its arguments."""
     unprepared: bool = False
-    """It needs a `pre_hook` that is not written down."""
+    """True if it needs a `pre_hook` that the tape does not have."""
 
 
 class LaunchCollection:
-    """Where launches go while an autotuner looks at its configurations; they may be nested."""
+    """Takes launches while an autotuner goes through its configurations. Autotuners may nest."""
 
     def __init__(self) -> None:
         self._open: list[list[CollectedLaunch]] = []
 
     @property
     def is_open(self) -> bool:
-        """Whether launches are collected and not made."""
+        """True while launches are collected instead of recorded."""
         return bool(self._open)
 
     def add(self, launch: CollectedLaunch) -> None:

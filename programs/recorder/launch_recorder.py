@@ -1,6 +1,6 @@
-"""Records launches of Triton kernels in the place of making them: grid, arguments, options.
+"""Records launches of Triton kernels instead of running them: grid, arguments, options.
 
-An autotuned launch is recorded with every configuration that Triton would try.
+An autotuned launch is recorded with every configuration that Triton would benchmark.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _FLAGS = frozenset({"debug", "warmup"})
 
 
 class Launched:
-    """What a launch returns: a recording compiles nothing that could be asked."""
+    """The result of a launch, in place of a compiled kernel, which a recording does not have."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        refused("unsupported_launch", f"it asks for {name!r} of a compiled kernel")
+        refused("unsupported_launch", f"it reads {name!r} of a compiled kernel")
 
 
 def install() -> None:
-    """Record launches from now on."""
+    """Replace Triton's launches by recordings of them."""
     JITFunction.run = _run
     JITFunction._unsafe_update_src = _update_source
     Autotuner.run = _run_autotuned
@@ -50,8 +50,11 @@ def install() -> None:
 
 
 def _update_source(self: Any, _: str) -> NoReturn:
-    """Refuse what would launch another text than the one that is compiled."""
-    refused("unsupported_launch", f"it changes the source of {self.__name__}: post it as it is")
+    """Refuse a change of a kernel's source, as kernels are compiled from the posted source."""
+    refused(
+        "unsupported_launch",
+        f"it changes the source of {self.__name__}: post the kernel with its final source",
+    )
 
 
 def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Launched:
@@ -73,7 +76,7 @@ def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) 
 def _launch(
     recording: Recording, kernel: Any, args: Any, grid: Any, kwargs: dict[str, Any]
 ) -> CollectedLaunch:
-    """Return a launch as it would be made. Raises what Triton raises for wrong arguments."""
+    """Bind and check a launch. Raises what Triton raises for wrong arguments."""
     parameters = {parameter.name: parameter for parameter in kernel.params}
     for hook in kernel.pre_run_hooks:
         hook(*args, **kwargs)
@@ -95,25 +98,25 @@ def _launch(
 
 
 def _sizes(grid: Any) -> list[int]:
-    """Return the three sizes of a grid. Raises what Triton raises for what is none."""
+    """Return the three sizes of a grid. Raises what Triton raises for an invalid one."""
     given = len(grid)
     sizes = [index(grid[axis]) if axis < max(given, 1) else 1 for axis in range(len(MAX_GRID))]
     for size, most in zip(sizes, MAX_GRID, strict=True):
         if not 0 <= size <= most:
-            detail = f"its grid is {tuple(sizes)}: a GPU takes from 0 to {MAX_GRID}"
+            detail = f"its grid is {tuple(sizes)}; sizes are from 0 to {MAX_GRID}"
             raise NotRecordable("unsupported_launch", detail)
     return sizes
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a compile. Raises `TypeError` for what Triton does not know."""
+    """Return the options of a compilation. Raises `TypeError` for unknown ones, as Triton does."""
     kept = {}
     for name, value in options.items():
         if name in _NO_OPTIONS or value is None:
             continue
         if name not in _OPTIONS:
             raise TypeError(
-                f"Keyword argument {name} was specified but unrecognised"  # as Triton says it
+                f"Keyword argument {name} was specified but unrecognised"  # Triton's message
             )
         kept[name] = scalar(value.value if isinstance(value, tl.constexpr) else value)
     return kept
@@ -122,7 +125,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 def _write(
     recording: Recording, launch: CollectedLaunch, variants: list[CollectedLaunch], tuner: Any
 ) -> None:
-    """Write a launch, of which there may be several configurations."""
+    """Write a launch with its configurations."""
     recording.values.forget_wholly(launch.tensors)
     entry: dict[str, Any] = {
         "op": "launch",
@@ -144,10 +147,10 @@ def _variant(item: CollectedLaunch) -> dict[str, Any]:
 
 
 def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
-    """Record an autotuned launch: the first configuration that works, and the others."""
+    """Record an autotuned launch: the first valid configuration, and the others as variants."""
     recording = current()
     if recording is None:
-        refused("unsupported_launch", "it launches a kernel outside of a recording")
+        refused("unsupported_launch", "it launches a kernel after the recording ended")
     self.nargs = dict(zip(self.arg_names, args, strict=False))
     configs = list(self.configs)
     _refuse_given_twice(configs, kwargs)
@@ -171,7 +174,7 @@ def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
 
 
 def _refuse_given_twice(configs: list[Any], kwargs: dict[str, Any]) -> None:
-    """Raise `ValueError` for what the launch and a configuration both say, as Triton does."""
+    """Raise `ValueError` if a launch and a configuration set the same argument, as Triton does."""
     for config in configs:
         twice = sorted(kwargs.keys() & config.kwargs.keys())
         if twice:
@@ -182,7 +185,7 @@ def _refuse_given_twice(configs: list[Any], kwargs: dict[str, Any]) -> None:
 
 
 def _is_first_of_key(tuner: Any, kwargs: dict[str, Any]) -> bool:
-    """Return whether Triton would tune now, and so reset and restore what the tuner names."""
+    """Return True if Triton would tune now, and so apply `reset_to_zero` and `restore_value`."""
     given = {**tuner.nargs, **kwargs}
     given = {name: value for name, value in given.items() if name in tuner.arg_names}
     key = [str(given[name]) for name in tuner.keys if name in given]
@@ -195,9 +198,9 @@ def _is_first_of_key(tuner: Any, kwargs: dict[str, Any]) -> bool:
 def _tried(
     recording: Recording, tuner: Any, configs: list[Any], args: Any, kwargs: dict[str, Any]
 ) -> list[tuple[Any, CollectedLaunch]]:
-    """Return what each configuration launches; one that does not fit the arguments is left out.
+    """Return the launches of each configuration that is valid for the arguments.
 
-    The first that fits is the one that is run: what its `pre_hook` does is recorded.
+    The first one is the recorded launch, so ops of its `pre_hook` are recorded.
     """
     found: list[tuple[Any, CollectedLaunch]] = []
     error: Exception | None = None
@@ -216,7 +219,8 @@ def _tried(
             continue
         found += [(config, launch) for launch in launches]
     if not found:
-        raise error or NotRecordable("unsupported_launch", "no configuration launches anything")
+        detail = "no configuration of the autotuner launches a kernel"
+        raise error or NotRecordable("unsupported_launch", detail)
     return found
 
 
@@ -226,7 +230,7 @@ def _prepare(tuner: Any, config: Any, kwargs: dict[str, Any], settings: dict[str
 
 
 def _run_with_heuristics(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Compute a launch's further arguments, as Triton does."""
+    """Compute the arguments that heuristics set, as Triton does."""
     for name, heuristic in self.values.items():
         kwargs[name] = heuristic({**dict(zip(self.arg_names, args, strict=False)), **kwargs})
     return self.fn.run(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What a program draws plain numbers with while it is recorded: `random`, and NumPy's generator."""
+"""Seeds `random` and NumPy's generator, from which a program may draw while it is recorded."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from programs.recorder.recording import Recording
 
 
 def seed_plain_numbers(seed: int) -> None:
-    """Seed both, so that two recordings are alike."""
+    """Seed both, so that two recordings are equal."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
 
 
 @contextmanager
 def inputs_drawn(recording: Recording) -> Iterator[None]:
-    """Let the block draw from the order's `inputs_seed`, and go on behind it as before.
+    """Use the order's `inputs_seed` in the block, and restore both generators after it.
 
-    A candidate is recorded from the same seed as its reference, since both may draw weights. It
-    could draw the reference's inputs, too, if these came from that seed. Notes whether the block
-    drew anything.
+    A candidate is recorded with the seed of its reference, as both may draw weights. If inputs came
+    from that seed, a candidate could draw the reference's inputs. Sets `recording.draws_inputs` if
+    the block drew numbers.
     """
     seed = recording.order.inputs_seed
     if seed is None:
@@ -42,6 +42,6 @@ def inputs_drawn(recording: Recording) -> Iterator[None]:
 
 
 def _states() -> tuple[object, ...]:
-    """Return how far both have come, as what can be compared."""
+    """Return the states of both as comparable values."""
     numbers: Any = np.random.get_state()
     return random.getstate(), bytes(numbers[1]), *numbers[2:]

@@ -1,4 +1,4 @@
-"""Calls a program as its entry says: a model, a function or a script."""
+"""Calls a program by its entry: a model, a function or a script."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from programs.recorder.recording import Recording
 _GET_INPUTS = "get_inputs"
 _GET_INIT_INPUTS = "get_init_inputs"
 _MOST_DEPTH = 8
-"""Of lists and dicts in the globals of a script."""
+"""Limit of the nesting of lists and dicts in the globals of a script."""
 _WHAT = {"model": "class", "function": "function", "inputs": "function"}
 
 
 def record_entry(recording: Recording, program: ProgramFiles) -> dict[str, Any]:
-    """Load a program, and call the first of the order's entries that it has.
+    """Load a program, and call the first of the order's entries that it defines.
 
-    Returns the tape's members: inputs, parameters, outputs. Raises `NotRecordable` for none.
+    Returns the tape's members: inputs, parameters, outputs. Raises `NotRecordable` without an
+    entry.
     """
     entries = recording.order.entries
     if entries[0]["kind"] == "script":
@@ -39,7 +40,7 @@ def record_entry(recording: Recording, program: ProgramFiles) -> dict[str, Any]:
             return call[entry["kind"]](recording, module, found)
     wanted = [f"{_WHAT[entry['kind']]} {_name(entry)!r}" for entry in entries]
     raise NotRecordable(
-        "no_entry", f"it has no {' and no '.join(wanted)}: name what is called in `entry`"
+        "no_entry", f"it has no {' and no '.join(wanted)}: set `entry` to the name to call"
     )
 
 
@@ -48,7 +49,7 @@ def _name(entry: Mapping[str, Any]) -> str:
 
 
 def _model(recording: Recording, module: Any, made: Any) -> dict[str, Any]:
-    """Make a model, move it to the device, and call it without derivatives."""
+    """Construct a model, move it to the device, and call it without gradients."""
     order, tape = recording.order, recording.tape
     if order.init_inputs is not None:
         given = from_specs(recording, order.init_inputs)
@@ -69,7 +70,7 @@ def _function(recording: Recording, module: Any, function: Any) -> dict[str, Any
 
 
 def _only_inputs(recording: Recording, module: Any, function: Any) -> dict[str, Any]:
-    """Make two calls' inputs, for programs that are not to see how they are made."""
+    """Make the inputs of two calls, for programs that must not see the function."""
     del module
     made = _both(recording, lambda: from_function(recording, function, function.__name__))
     inputs, inputs2 = ([recording.tape.structure(item) for item in one] for one in made)
@@ -78,7 +79,7 @@ def _only_inputs(recording: Recording, module: Any, function: Any) -> dict[str, 
 
 
 def _calls(recording: Recording, module: Any, called: Callable[..., Any]) -> dict[str, Any]:
-    """Call twice, with other inputs; return both calls' inputs and outputs."""
+    """Call twice, with different inputs; return the inputs and outputs of both calls."""
     tape = recording.tape
     first, second = _both(recording, _inputs(recording, module))
     members: dict[str, Any] = {
@@ -95,7 +96,7 @@ def _calls(recording: Recording, module: Any, called: Callable[..., Any]) -> dic
 
 
 def _both(recording: Recording, make: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
-    """Return two calls' inputs. What values they have is forgotten: a call may depend on none."""
+    """Return the inputs of two calls. Drops their known values, as a call must depend on none."""
     recording.tape.phase = "inputs"
     with inputs_drawn(recording):
         made = make(), make()
@@ -105,20 +106,23 @@ def _both(recording: Recording, make: Callable[[], list[Any]]) -> tuple[list[Any
 
 
 def _inputs(recording: Recording, module: Any) -> Callable[[], list[Any]]:
-    """Return what makes the inputs of one call, then those of the other."""
+    """Return a function that makes the inputs of the first call, then those of the second."""
     first, second = recording.order.inputs, recording.order.inputs2
     if first is not None:
         specs = iter((first, first if second is None else second))
         return lambda: from_specs(recording, next(specs))
     function = vars(module).get(_GET_INPUTS)
     if function is None:
-        detail = f"it has no function {_GET_INPUTS!r}, and no inputs are given"
+        detail = (
+            f"it has no function {_GET_INPUTS!r}, and the request has no `inputs`: define the "
+            "function, or add `inputs`"
+        )
         raise NotRecordable("no_entry", detail)
     return lambda: from_function(recording, function, _GET_INPUTS)
 
 
 def _init_inputs(module: Any, model: Any) -> list[Any]:
-    """Return what the program's own function makes a model with."""
+    """Return the arguments of a model's constructor, from the program's own function."""
     function = vars(module).get(_GET_INIT_INPUTS)
     if function is None:
         _check_takes_nothing(model)
@@ -131,11 +135,11 @@ def _check_takes_nothing(model: Any) -> None:
     try:
         inspect.signature(model).bind()
     except ValueError:
-        return  # nobody knows what it takes; the call tells
+        return  # no signature is known; the call itself raises an error for missing arguments
     except TypeError as error:
         detail = (
             f"{model.__name__} takes arguments ({error}), and there is no {_GET_INIT_INPUTS!r} "
-            "that makes them: define it, or post the reference that does"
+            "that makes them: define it, or post a reference that does"
         )
         raise NotRecordable("no_entry", detail) from None
 
@@ -148,9 +152,9 @@ def _params(recording: Recording, model: Any) -> list[list[Any]]:
 
 
 def _script(recording: Recording, program: ProgramFiles, names: list[str] | None) -> dict[str, Any]:
-    """Run a script, once; its outputs are globals that it leaves: all tensors, if none is named.
+    """Run a script once. Its outputs are globals by `names`; None: all globals with tensors.
 
-    Tensors in lists, tuples and dicts are among these.
+    This includes tensors in lists, tuples and dicts.
     """
     recording.tape.phase = "run"
     module = program.load("__main__")
@@ -168,12 +172,12 @@ def _script(recording: Recording, program: ProgramFiles, names: list[str] | None
 
 def _left(left: Mapping[str, Any], name: str) -> Any:
     if name not in left:
-        raise NotRecordable("no_entry", f"it leaves no variable {name!r}")
+        raise NotRecordable("no_entry", f"the script sets no global variable {name!r}")
     return left[name]
 
 
 def _tensors_in(value: Any, depth: int = 0) -> Any | None:
-    """Return a value with nothing but the tensors in it, None where there is none."""
+    """Return a value reduced to its tensors, None if it has none."""
     if isinstance(value, torch.Tensor):
         return value
     if depth > _MOST_DEPTH:
@@ -189,7 +193,7 @@ def _tensors_in(value: Any, depth: int = 0) -> Any | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return an output made of lists, tuples and dicts; dataclasses of tensors are dicts."""
+    """Return an output made of lists, tuples and dicts; a dataclass becomes a dict."""
     if isinstance(value, tuple):
         return tuple(_plain(item) for item in value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Makes what a program is called with: of specs, or by functions of the program's own."""
+"""Makes the arguments of a program: from specs, or by the program's own functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from programs.tape.tape_dtypes import TORCH_NAMES
 
 
 def from_specs(recording: Recording, specs: Sequence[Any]) -> list[Any]:
-    """Return new values of these specs: tensors that no op makes, and scalars as they are."""
+    """Return new values of these specs. No op makes their tensors; scalars are as given."""
     return _from_specs(recording, specs, {})
 
 
@@ -38,15 +38,15 @@ def _from_spec(recording: Recording, spec: Any, memory: dict[int, torch.Tensor])
         return float(content)
     if kind == "complex":
         return complex(*(_from_spec(recording, part, memory) for part in content))
-    raise ValueError(f"{kind!r} is no kind of input")
+    raise ValueError(f"unknown kind of input {kind!r}")
 
 
 def _tensor(
     recording: Recording, spec: Mapping[str, Any], memory: dict[int, torch.Tensor]
 ) -> torch.Tensor:
-    """Return a tensor of which nothing is known but where it lies, and note it on the tape.
+    """Add a tensor without known values to the tape, and return it.
 
-    `memory` has the bytes of the storages so far, by their number in the specs.
+    `memory` are the storages so far, as bytes, by their number in the specs.
     """
     dtype = getattr(torch, TORCH_NAMES[spec["dtype"]])
     device = spec.get("device") or recording.order.device
@@ -65,15 +65,15 @@ def _tensor(
 
 
 def from_function(recording: Recording, function: Callable[[], Any], name: str) -> list[Any]:
-    """Return what the program's own function makes, on the order's device.
+    """Return the arguments that the program's own function makes, on the order's device.
 
-    Raises `NotRecordable` for what is not a list or tuple of arguments.
+    Raises `NotRecordable` for a result that is neither a tensor, a list nor a tuple.
     """
     made = function()
     if isinstance(made, torch.Tensor):
         made = [made]
     if not isinstance(made, (list, tuple)):
-        detail = f"{name}() returns {type(made).__name__}, and not a list of arguments"
+        detail = f"{name}() returns {type(made).__name__} instead of a list of arguments"
         raise NotRecordable("bad_inputs", detail)
     return [moved(item, recording.order.device) for item in made]
 

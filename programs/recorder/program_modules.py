@@ -1,4 +1,4 @@
-"""Loads a program from texts in memory, as Python loads files; only children may."""
+"""Loads a program from sources in memory, as Python loads files. Runs user code."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from compiler.slice.posted_files import package_of, root_package
 from programs.recorder.kernel_definitions import as_loaded
 
 MODULE = "user"
-"""The module, and the file's name, that a program's own source is."""
+"""The name of the module and file of a program's own source."""
 INPUTS_MODULE = "inputs"
-"""The same for inputs that are posted beside it."""
+"""The same for inputs that are posted separately."""
 
 
 class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a program's modules among its texts, as if they lay in one folder."""
+    """Finds a program's modules among its sources, as if these were files of one folder."""
 
     def __init__(self, source: str, files: Mapping[str, str]) -> None:
         self._files = {**files, f"{MODULE}.py": source}
         self._loaded: dict[str, str] = {}
         self._replaced: dict[str, types.ModuleType] = {}
         self.globals_loaded: dict[int, Mapping[str, Any]] = {}
-        """What loading left in each module, by the identity of its globals; of closures as well."""
+        """The globals of each module after loading, and its closures; see `as_loaded`."""
         self._root = root_package(files)
         self._package = package_of(source, files, self._root)
         for name, text in self._files.items():
@@ -39,16 +39,16 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     @property
     def paths(self) -> Collection[str]:
-        """The files, as code objects name them."""
+        """The files, as in `co_filename` of their code."""
         return [KERNEL_FOLDER + name for name in self._files]
 
     def load(self, name: str = "user") -> types.ModuleType:
-        """Run the program's own source as the module `name`. Raises what it raises."""
+        """Run the program's own source as the module `name`. Raises its exceptions."""
         sys.meta_path.insert(0, self)
         return self._run(name, f"{MODULE}.py", self._package)
 
     def forget(self) -> None:
-        """Take the program's modules away, and put back what a script replaced: `__main__`."""
+        """Remove the program's modules, and restore `__main__`, which a script replaces."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         for name, module in list(sys.modules.items()):
@@ -59,7 +59,7 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             linecache.cache.pop(path, None)
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
-        """Return the spec of a module that a text holds, or a folder of texts, else `None`."""
+        """Return the spec of a module or package of the program, else None."""
         del path, target
         if fullname == self._root:
             return self._spec(fullname, None, KERNEL_FOLDER.rstrip("/"))
@@ -73,13 +73,13 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def get_source(self, fullname: str) -> str:
-        """Return a module's text."""
+        """Return a module's source. Raises `ImportError` for a module that is not loaded."""
         if fullname not in self._loaded:
-            raise ImportError(f"no module {fullname} was loaded")
+            raise ImportError(f"module {fullname} is not loaded")
         return self._loaded[fullname]
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Run a text as a module."""
+        """Run a source as a module."""
         path = str(module.__file__)
         text = self._files[path.removeprefix(KERNEL_FOLDER)]
         self._loaded[module.__name__] = text
@@ -108,6 +108,6 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec
 
     def _remember(self, path: str, text: str) -> None:
-        """Let tracebacks and `inspect` find the text's lines without a file."""
-        with suppress(SyntaxError):  # which loading it raises
+        """Give tracebacks and `inspect` the lines of a source, as there is no file."""
+        with suppress(SyntaxError):  # loading raises it
             linecache.cache[path] = (len(text), None, lines_of(python_text(text)), path)

@@ -1,6 +1,6 @@
-"""What a record child is told to record, and what it answers.
+"""The messages between a worker and a record child.
 
-Standard library only: both sides of the wall read it.
+Standard library only, as a worker without torch imports it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from programs.tape.tape_bounds import MAX_TAPE_BYTES
 
 @dataclass(frozen=True, kw_only=True)
 class RecordOrder(Order):
-    """Record the program whose texts are the frame's body: JSON, {"source", "files"}.
+    """Record the program in the frame's body, which is JSON: {"source", "files"}.
 
-    `entries` say what may be called, and the first that the source has is: {"kind": "model",
-    "class"}, {"kind": "function", "name"}, {"kind": "script", "outputs": names or null}, or
-    {"kind": "inputs", "name"}, which only makes inputs. `inputs` are structures of a tape with
-    {"tensor": {"dtype", "shape", "strides", "offset", "storage", "storage_bytes", "device"}} in
-    the place of tensors: `storage` is a number, equal for views of one storage, and without it
-    they are contiguous. null: what the program's own `get_inputs` makes. `inputs2` are the second
-    call's, null: as the first's. `init_inputs` are as `inputs`. `device` is where a model and
-    inputs that the program makes are moved to.
+    The first of `entries` that the source defines is called: {"kind": "model", "class"},
+    {"kind": "function", "name"}, {"kind": "script", "outputs": names or null}, or
+    {"kind": "inputs", "name"}, which only makes inputs.
+
+    `inputs` are structures of a tape with {"tensor": {"dtype", "shape", "strides", "offset",
+    "storage", "storage_bytes", "device"}} instead of tensors. `storage` is a number, the same for
+    views of one storage; tensors without it are contiguous. null: the program's own `get_inputs`
+    makes them. `inputs2` are those of the second call; null: specs as of the first. `init_inputs`
+    are like `inputs`. Models, and inputs that the program makes, are moved to `device`.
     """
 
     task = "record"
@@ -36,8 +37,10 @@ class RecordOrder(Order):
     init_inputs: Sequence[Any] | None = None
     seed: int = 42
     inputs_seed: int | None = None
-    """What `random` and NumPy draw from while the program makes its inputs; null: from `seed`, as
-    before and behind. No candidate is told it: it is given its inputs."""
+    """The seed of `random` and NumPy while the program makes its inputs; null: `seed`.
+
+    No candidate receives it, as candidates receive their inputs.
+    """
     device: str = "cuda"
     max_ops: int = 110_000
     max_tensors: int = 150_000
@@ -46,7 +49,7 @@ class RecordOrder(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class Unrecordable:
-    """Why there is no tape: a reason of `not_recordable.REASONS`, and the user's line."""
+    """The reason why there is no tape, from `not_recordable.REASONS`, and the user's line."""
 
     reason: str
     detail: str
@@ -56,8 +59,8 @@ class Unrecordable:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordReport:
-    """The end of a recording; None: the tape was sent as the stage `tape`."""
+    """The result of a recording. `not_recordable` is None if the tape was sent, as stage `tape`."""
 
     not_recordable: Unrecordable | None
     draws_inputs: bool = False
-    """Whether inputs depend on `inputs_seed`."""
+    """True if inputs depend on `inputs_seed`."""

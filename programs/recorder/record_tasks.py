@@ -1,4 +1,4 @@
-"""The task of recording programs, for a zygote of its own: `warm_up()` changes torch for good."""
+"""The task of recording programs. Its zygote has no other tasks, as `warm_up()` patches torch."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ TASKS: dict[str, Task] = dict([task_of(RecordOrder, record_program)])
 
 
 def libraries() -> dict[str, str]:
-    """Return what a tape depends on beside the program."""
+    """Return the versions on which a tape depends, beside its program."""
     return {"torch": torch.__version__, "triton": triton.__version__}

@@ -1,6 +1,6 @@
-"""What a launched kernel is and what it is given, as a tape has both: JSON, never the thing itself.
+"""Converts launched kernels and their arguments to the JSON of a tape.
 
-Tensors are told by their number; a kernel by its name, beside which its file and line stand.
+Tensors become their numbers. A kernel becomes its name, with its file and line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from programs.recorder.user_lines import named
 
 
 def argument(recording: Recording, name: str, value: Any) -> Any:
-    """Return an argument of a kernel as a tape has it. Raises `NotRecordable`."""
+    """Return an argument of a kernel as JSON. Raises `NotRecordable` if a tape cannot hold it."""
     tape = recording.tape
     if isinstance(value, torch.Tensor):
         return {"t": tape.number(value)}
@@ -39,7 +39,7 @@ def argument(recording: Recording, name: str, value: Any) -> Any:
 
 
 def _wrapped(tape: Any, name: str, value: Any) -> Any:
-    """Return an argument that is a tensor in other clothes, or a plain value."""
+    """Return an argument that wraps a tensor, or a plain value."""
     kind = type(value).__name__
     if kind == "TensorDescriptor":
         return {"descriptor": _descriptor(tape, value)}
@@ -72,7 +72,7 @@ def _descriptor(tape: Any, value: Any) -> dict[str, Any]:
 
 
 def _line_of_def(code: CodeType) -> int:
-    """Return the line of a function's `def`: its code begins at its first decorator."""
+    """Return the line of a function's `def`, as its code begins at its first decorator."""
     lines = linecache.getlines(code.co_filename)
     for line in range(code.co_firstlineno, len(lines) + 1):
         if lines[line - 1].lstrip().startswith(("def ", "async def ")):
@@ -81,7 +81,7 @@ def _line_of_def(code: CodeType) -> int:
 
 
 def _defined(function: Any, found_as: KernelName | None) -> dict[str, Any]:
-    """Return by which name of which file a kernel is compiled, and a line to show for it."""
+    """Return the file and name by which a kernel is compiled, and a line to show for it."""
     path = function.__code__.co_filename
     own = {"file": named(path), "line": _line_of_def(function.__code__)}
     if found_as is None:
@@ -93,14 +93,14 @@ def _defined(function: Any, found_as: KernelName | None) -> dict[str, Any]:
 
 
 def _line_of_name(path: str, name: str) -> int:
-    """Return the first line that begins with a variable's name, 1 where none does."""
+    """Return the first line that begins with a variable's name, 1 without one."""
     lines = linecache.getlines(path)
     begin = re.compile(rf"{name}\b")
     return next((number for number, line in enumerate(lines, 1) if begin.match(line)), 1)
 
 
 def kernel_name(recording: Recording, value: Any) -> str:
-    """Return the name of a jitted function on the tape, which is told of it at its first."""
+    """Return the name of a jitted function on the tape. Adds it to the tape's kernels if new."""
     kernel = value
     while not isinstance(kernel, JITFunction):
         kernel = kernel.fn

@@ -1,6 +1,6 @@
-"""Prepares a process for recording: changes torch and Triton, and does everything once.
+"""Prepares a process for recording: patches torch and Triton, and records sample programs.
 
-A zygote does it before it forks, so that its children open no file and find all caches filled.
+A zygote does this before it forks: its children may not open files, and start with full caches.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from programs.recorder.torch_patches import (
     coarse_ops,
     fake_cuda,
     fake_guard,
+    opaque_times,
     plain_paths,
     torch_patches,
-    unread_times,
 )
 from programs.recorder.warming_programs import PROGRAMS
 
@@ -42,9 +42,9 @@ _prepared: list[bool] = []
 
 
 def prepare() -> None:
-    """Change torch and Triton for recording, once in a process; nothing takes it back.
+    """Patch torch and Triton for recording, once in a process, for good.
 
-    Raises `FakeGuardError` where torch cannot be used for that.
+    Raises `FakeGuardError` if this torch cannot record.
     """
     if _prepared:
         return
@@ -52,15 +52,15 @@ def prepare() -> None:
 
     warnings.simplefilter("ignore")
     fake_guard.install()
-    logging.disable(logging.WARNING)  # torch wonders where its GPU is
+    logging.disable(logging.WARNING)  # torch warns about a missing GPU
     preload((*PRELOADED, *_ALSO))
     logging.disable(logging.NOTSET)
-    torch._dynamo.trace_rules.get_torch_obj_rule_map()  # made late by torch, it reads its modules
+    torch._dynamo.trace_rules.get_torch_obj_rule_map()  # else made in a child, reading files
     torch.set_num_threads(1)
     fake_guard.without_threads()
     torch_patches.install()
     fake_cuda.install()
-    unread_times.install()
+    opaque_times.install()
     coarse_ops.install()
     plain_paths.install()
     launch_recorder.install()
@@ -68,10 +68,10 @@ def prepare() -> None:
 
 
 def warm_up() -> None:
-    """Prepare, and record programs that use most of torch. Leaves no thread and no file behind."""
+    """Prepare, and record programs that use most of torch. Leaves no threads or open files."""
     prepare()
     order = RecordOrder(entries=[{"kind": "script", "outputs": None}])
     for program in PROGRAMS:
         with contextlib.suppress(NotRecordable):
             record(order, program, {})
-    gc.collect()  # and no freeze, before the zygote's: paths of what is frozen cannot be hidden
+    gc.collect()  # no gc.freeze(): the zygote hides paths first, which needs objects not frozen

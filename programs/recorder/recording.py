@@ -37,7 +37,7 @@ class Recording:
 
     @contextmanager
     def silence(self) -> Iterator[None]:
-        """Write nothing in the block."""
+        """Write no ops in the block."""
         self.muted += 1
         try:
             yield
@@ -45,7 +45,7 @@ class Recording:
             self.muted -= 1
 
     def refuse(self, reason: str, detail: str = "") -> NoReturn:
-        """Give up. The first refusal stands, whatever the program makes of the exception."""
+        """Raise `NotRecordable`. The first refusal counts, even if the program catches it."""
         raise self.noted(NotRecordable(reason, detail))
 
     def noted(self, refusal: NotRecordable) -> NotRecordable:

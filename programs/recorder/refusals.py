@@ -1,4 +1,4 @@
-"""What an error that a program or torch raised says of why the program cannot be recorded."""
+"""Translates errors of a program or of torch to the reason why a recording ended."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from programs.recorder.user_lines import UserLines
 
 _VALUES_ASKED = ("aten.equal", "aten.is_nonzero", "aten.allclose", "aten._local_scalar_dense")
 
-_UNREAD = ("UnreadValue", "numpy.object_")
-"""What torch's errors about values that were not read mention."""
+_OPAQUE = ("OpaqueValue", "numpy.object_")
+"""Words in torch's errors about values that the recording does not have."""
 
 
 _INSTEAD = {
     "aten._nested_tensor_from_mask_left_aligned.default": "an encoder makes nested tensors of "
-    "padded sequences; build it with enable_nested_tensor=False",
-    "aten._pack_padded_sequence.default": "run the module on the padded sequences, and mask what "
-    "it returns",
+    "padded sequences; construct it with enable_nested_tensor=False",
+    "aten._pack_padded_sequence.default": "run the module on the padded sequences, and mask its "
+    "results",
     "aten._use_cudnn_ctc_loss.default": "write the sum over paths with torch.logaddexp",
     "aten._use_cudnn_ctc_loss.Tensor": "write the sum over paths with torch.logaddexp",
     "aten._unique2.default": "use torch.sort, and compare neighbours",
@@ -32,22 +32,22 @@ _INSTEAD = {
     "aten.linalg_lu_solve.default": "use torch.linalg.solve",
     "aten.lu_unpack.default": "use torch.linalg.lu",
     "aten.masked_select.default": "use torch.where(mask, x, 0)",
-    "aten.mvlgamma.default": "add torch.lgamma(x - i / 2) for each i below p",
+    "aten.mvlgamma.default": "sum torch.lgamma(x - i / 2) over i < p",
     "aten.nonzero.default": "use torch.where(mask, x, 0), which keeps the shape",
     "aten._embedding_bag.default": "use torch.nn.functional.embedding and its sum or mean",
     "aten._embedding_bag_forward_only.default": "use torch.nn.functional.embedding and its sum or "
     "mean",
 }
-"""What to write in the place of ops that cannot be recorded, or not safely replayed."""
+"""Replacements of ops that cannot be recorded, or cannot be replayed safely."""
 
 
 def instead_of(op: str) -> str:
-    """Return what a refusal of an op adds: what to write instead, where that is known."""
+    """Return `: ` and a replacement of an op, or "" without a known one."""
     return f": {_INSTEAD[op]}" if op in _INSTEAD else ""
 
 
 def reason_of(error: BaseException) -> str | None:
-    """Return the reason that one of torch's own errors of fake tensors is, None for any other."""
+    """Return the reason for one of torch's errors about fake tensors; None for other errors."""
     if isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)):
         return "value_dependent"
     if isinstance(error, UnsupportedOperatorException):
@@ -57,17 +57,20 @@ def reason_of(error: BaseException) -> str | None:
 
 
 def message_of(error: BaseException) -> str:
-    """Return what such an error means to the program's author."""
+    """Return such an error in words for the program's author."""
     op = str(getattr(error, "func", ""))
     if isinstance(error, DynamicOutputShapeException):
-        return f"the shape of what {op} returns depends on the values of a tensor{instead_of(op)}"
+        return f"the shape of the result of {op} depends on tensor values{instead_of(op)}"
     if reason_of(error) == "value_dependent":
-        return f"it needs the value of a tensor that is computed from data ({op})"
-    return f"{op} does not say what it returns without being run{instead_of(op)}"
+        return f"{op} needs the value of a tensor that is computed from data"
+    return f"{op} has no fake implementation{instead_of(op)}"
 
 
 def refusal_of(error: BaseException, lines: UserLines) -> NotRecordable:
-    """Return why a program that raised `error` cannot be recorded, and where."""
+    """Return the reason, and the user's line, for a program that raised `error`.
+
+    An error that torch or Python wrapped keeps the reason of its cause.
+    """
     place = lines.of(error)
     step: BaseException | None = error
     while step is not None:
@@ -78,7 +81,7 @@ def refusal_of(error: BaseException, lines: UserLines) -> NotRecordable:
         if reason is not None:
             return NotRecordable(reason, message_of(step), place)
         step = step.__cause__ or step.__context__
-    if isinstance(error, (TypeError, ValueError)) and any(word in str(error) for word in _UNREAD):
-        return NotRecordable("value_dependent", f"it needs the value of a tensor: {error}", place)
+    if isinstance(error, (TypeError, ValueError)) and any(word in str(error) for word in _OPAQUE):
+        return NotRecordable("value_dependent", f"{type(error).__name__}: {error}", place)
     reason = "missing_package" if isinstance(error, ModuleNotFoundError) else "program_error"
     return NotRecordable(reason, f"{type(error).__name__}: {error}", place)

@@ -1,6 +1,6 @@
-"""What shows that a record child works on this machine: a program, and the ops that it must give.
+"""Tests that a record child works on this machine: a program, and the ops of its tape.
 
-Without torch, as the worker that looks at the tape has none.
+Uses no torch, as a worker that checks the tape has none.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ _OPS = {"aten.mm.default": 6, "aten.sum.default": 2}
 
 
 def fault_of(tape: Tape) -> str | None:
-    """Return what is wrong with the tape of this program; None: the child records as it should."""
+    """Return the error in the tape of this program; None if the child records correctly."""
     launches = [op for op in tape.ops if isinstance(op, TapeLaunch)]
     if len(launches) != _LAUNCHES:
-        return f"it shows {len(launches)} launches and not {_LAUNCHES}"
+        return f"it has {len(launches)} launches instead of {_LAUNCHES}"
     counts = Counter(op.op for op in tape.ops if isinstance(op, AtenOp))
     for name, number in _OPS.items():
         if counts[name] != number:
-            return f"it shows {name} {counts[name]} times and not {number}"
+            return f"it has {name} {counts[name]} times instead of {number}"
     if tape.tensors[launches[0].args["x"].id].dtype != "bf16":  # type: ignore[union-attr]
-        return "autocast casts nothing"
+        return "it has no casts by autocast"
     return None

@@ -1,4 +1,4 @@
-"""Which values Triton's JIT takes as arguments of a launch: it is asked itself, but for tensors."""
+"""Checks arguments of a launch with Triton's own JIT, except tensors, which have no address."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from triton.runtime.jit import JITFunction, KernelParam
 from programs.recorder.not_recordable import NotRecordable
 
 _UNSPECIALIZED = ("u1", "fp", "bf")
-"""Beginnings of the annotated types whose values the JIT does not look at."""
+"""Prefixes of the annotated types whose values the JIT does not check."""
 _PASSED_ON = (torch.Tensor, tl.constexpr, JITFunction, Autotuner, Heuristics)
 
 
 def check_argument(parameter: KernelParam, value: Any) -> None:
-    """Raise for a value that the JIT refuses: what it raises, `TypeError` or `OverflowError`.
+    """Raise the JIT's `TypeError` or `OverflowError` for a value that it refuses.
 
-    Raises `NotRecordable` for a constexpr of NumPy, which compiles in few places and fails in all
-    others.
+    Raises `NotRecordable` for a constexpr of NumPy, as most uses of it in a kernel fail.
     """
     if parameter.is_constexpr:
         if isinstance(value, np.generic | np.ndarray) and not isinstance(value, float):
@@ -43,15 +42,15 @@ def _check_specializable(parameter: KernelParam, value: Any) -> None:
             for item in value:
                 _check_specializable(parameter, item)
         except TypeError:
-            message = "failed to specialize argument of type: tuple"  # as Triton says it
+            message = "failed to specialize argument of type: tuple"  # Triton's message
             raise TypeError(message) from None
     elif not (isinstance(value, _PASSED_ON) or _stands_for_memory(value)):
         native_specialize_impl(BaseBackend, value, parameter.is_const, True, True)
 
 
 def _stands_for_memory(value: Any) -> bool:
-    """Tell of a tensor in other clothes, and of a value that is not known while recording."""
+    """Return True for a wrapped tensor, and for a value that a recording does not have."""
     kind = type(value).__name__
-    return kind in ("TensorDescriptor", "TensorWrapper", "UnreadValue") or hasattr(
+    return kind in ("TensorDescriptor", "TensorWrapper", "OpaqueValue") or hasattr(
         value, "data_ptr"
     )

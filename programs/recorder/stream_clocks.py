@@ -1,7 +1,8 @@
-"""Which ops of a recording have been waited for, by each CUDA stream and by the host.
+"""Vector clocks of a recording: the ops that each CUDA stream, and the host, have waited for.
 
-A clock says it by stream: the number of the last op known to be over. As torch has it, the default
-stream is one like any other: torch makes its streams `cudaStreamNonBlocking`.
+A clock maps each stream to its last op that has finished. The default stream has no special
+meaning, as torch makes its streams `cudaStreamNonBlocking`. Vector clocks: Mattern, "Virtual Time
+and Global States of Distributed Systems" (1988).
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ Clock = dict[int, int]
 
 
 class StreamClock:
-    """One stream: what its next op comes after. Its number is given at its first op."""
+    """The clock of one stream. The stream gets its number at its first op."""
 
     def __init__(self) -> None:
         self.number: int | None = None
         self.known: Clock = {}
         self.reported: Clock = {}
-        """What of that the tape says."""
+        """The part of `known` that the tape already states."""
 
 
 class StreamClocks:
-    """What one recording's streams have waited for; `current` is the one that ops run in."""
+    """The clocks of one recording's streams; ops run in `current`."""
 
     def __init__(self) -> None:
         self.default = self.current = StreamClock()
@@ -36,36 +37,36 @@ class StreamClocks:
         self._turns: list[tuple[int, list[int]]] = []
         self._ends: dict[str, list[int]] = {}
         self._pinned: set[int] = set()
-        """Storages of the CPU's that a copy may use while the host goes on."""
+        """CPU storages that a copy may use while the host continues."""
         self._is_plain = True
-        """Nothing of it says more than the order of the ops."""
+        """True while the order of the ops implies all of these clocks."""
         self._number(self.default)
 
     @property
     def runs_in_several(self) -> bool:
-        """Whether ops ran, or the next would run, in more than one stream."""
+        """True if ops ran, or the next op would run, in more than one stream."""
         return len(self._numbered) > 1 or self.current is not self.default
 
     def event(self, stream: StreamClock) -> Clock:
-        """Return what has happened once all that `stream` was given is done."""
+        """Return the clock at which all ops in `stream` so far have finished."""
         return _merged(stream.known, self._host.known)
 
     def wait(self, stream: StreamClock | None, event: Mapping[int, int]) -> None:
-        """Let a stream wait for an event; None: let the host."""
+        """Make a stream wait for an event; None: the host."""
         waiting = self._host if stream is None else stream
         waiting.known = _merged(waiting.known, event)
 
     def wait_for_current(self) -> None:
-        """Let the host wait for the current stream, as it does for a value of a tensor."""
+        """Make the host wait for the current stream, as reading a tensor's value does."""
         self.wait(None, self.event(self.current))
 
     def wait_for_all(self) -> None:
-        """Let the host wait for the device."""
+        """Make the host wait for the device."""
         for stream in self._numbered:
             self.wait(None, self.event(stream))
 
     def take(self, op: Mapping[str, Any], tensors: list[list[Any]]) -> None:
-        """Note the next op that is written; `tensors` are those of the tape."""
+        """Add the next op of the tape; `tensors` are those of the tape."""
         index = len(self._turns)
         if op["op"] == "seed":
             self._turns.append((0, []))
@@ -85,11 +86,11 @@ class StreamClocks:
             self._copy(op, tensors)
 
     def end_call(self, phase: str) -> None:
-        """Note that a call returns: its caller goes on in the current stream."""
+        """Add the return of a call, whose caller continues in the current stream."""
         self._ends[phase] = sorted(self.event(self.current).values())
 
     def put(self, ops: list[dict[str, Any]]) -> dict[str, Any]:
-        """Put the order into the ops of a tape; return the tape's members of it."""
+        """Add `stream` and `after` to the ops of a tape; return the tape's member `ends`."""
         if self._is_plain:
             return {}
         for op, (number, after) in zip(ops, self._turns, strict=True):
@@ -100,7 +101,7 @@ class StreamClocks:
         return {"ends": self._ends}
 
     def _copy(self, op: Mapping[str, Any], tensors: list[list[Any]]) -> None:
-        """Have the host wait for a copy between it and the device, unless that is not to block."""
+        """Make the host wait for a copy between host and device, unless it does not block."""
         named = op.get("k", {}).get("non_blocking")
         if not (named if named is not None else op["a"][2:3] == [True]):
             self.wait_for_current()
@@ -109,16 +110,17 @@ class StreamClocks:
         on_cpu = {tensors[id_][-1] for id_ in (*ids, *op["o"]) if tensors[id_][1] == "cpu"}
         if tensors[op["o"][0]][1] == "cpu":
             if op["op"] != "aten.copy_.default":
-                self._pinned |= on_cpu  # torch makes pinned memory for it
+                self._pinned |= on_cpu  # torch allocates pinned memory for the result
             elif self._pinned.isdisjoint(on_cpu):
-                self.wait_for_current()  # a copy into pageable memory returns when it is done
+                self.wait_for_current()  # a copy into pageable memory blocks the host
                 return
         self._is_plain &= self._pinned.isdisjoint(on_cpu)
 
     def _number(self, stream: StreamClock) -> int:
         if stream.number is None:
             if len(self._numbered) >= MAX_STREAMS:
-                raise NotRecordable("stream", f"its ops run in more than {MAX_STREAMS} streams")
+                detail = f"it runs ops in more than {MAX_STREAMS} streams"
+                raise NotRecordable("stream", detail)
             stream.number = len(self._numbered)
             self._numbered.append(stream)
             self._is_plain = len(self._numbered) == 1
@@ -133,7 +135,10 @@ def _merged(one: Mapping[int, int], other: Mapping[int, int]) -> Clock:
 
 
 def _news(stream: StreamClock, clock: Clock, own: int | None) -> list[int]:
-    """Return what the tape does not say yet of a stream, and take it as said."""
+    """Return the last ops of other streams in `clock` that the tape does not state yet.
+
+    Marks them as stated.
+    """
     news = sorted(
         op for number, op in clock.items() if number != own and op > stream.reported.get(number, -1)
     )
@@ -143,7 +148,7 @@ def _news(stream: StreamClock, clock: Clock, own: int | None) -> list[int]:
 
 
 def _devices(op: Mapping[str, Any], tensors: list[list[Any]]) -> set[str]:
-    """Return the devices of the tensors that an op takes or makes; a launch is on CUDA."""
+    """Return the devices of the tensors that an op takes or makes. Launches are on CUDA."""
     if op["op"] == "launch":
         return {"cuda"}
     found = {tensors[id_][1] for id_ in op["o"] if id_ is not None}

@@ -1,6 +1,6 @@
-"""Writes down what a program does, op by op, and gives the tape as JSON at the end.
+"""Writes the ops of a program, and returns the tape as JSON at the end.
 
-Whatever is written here shares its process with the program: nobody may believe it.
+The program runs in this process and may forge the tape, so the worker checks every tape.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VERSION = 1
 
 
 class TapeWriter:
-    """The tape of one recording, as far as it has come."""
+    """The tape of one recording so far."""
 
     def __init__(self, order: RecordOrder, lines: UserLines) -> None:
         self.phase: Phase = "init"
@@ -48,7 +48,7 @@ class TapeWriter:
         self._constants: dict[str, str] = {}
         self._constant_bytes = 0
         self._structure_values = 0
-        self._generators: dict[int, Any] = {}  # by address, and kept, so that none is another's
+        self._generators: dict[int, Any] = {}  # by address; keeps them, so addresses stay unique
 
     def write(self, op: dict[str, Any]) -> None:
         """Append an op, with its phase and the user's line."""
@@ -61,7 +61,7 @@ class TapeWriter:
         self.ops.append(op)
 
     def number(self, tensor: Any) -> int:
-        """Return the number of a tensor that an op is given."""
+        """Return the number of a tensor that an op takes. Raises `NotRecordable`."""
         known = self.tensors.find(tensor)
         if known is not None:
             return known
@@ -69,12 +69,12 @@ class TapeWriter:
         if beside is not None:
             return self._strided(beside, tensor)
         if isinstance(tensor, FakeTensor):
-            detail = f"a tensor of shape {tuple(tensor.shape)} comes from no op"
+            detail = f"a tensor of shape {tuple(tensor.shape)} is no result of a recorded op"
             raise NotRecordable("unsupported_tensor", detail)
         return self._constant(tensor)
 
     def value(self, value: Any) -> Any:
-        """Return an argument of an op as JSON has it."""
+        """Return an argument of an op as JSON."""
         if isinstance(value, torch.Tensor):
             return {"t": self.number(value)}
         if isinstance(value, (list, tuple)):
@@ -92,26 +92,26 @@ class TapeWriter:
         return scalar(value)
 
     def add_generator(self, generator: Any) -> None:
-        """Give a random generator of the program's own a number."""
+        """Assign a number to a generator of the program. Raises `NotRecordable` above the limit."""
         if len(self._generators) >= MAX_GENERATORS:
-            raise NotRecordable("generator", f"it has more than {MAX_GENERATORS}")
+            raise NotRecordable("generator", f"it makes more than {MAX_GENERATORS}")
         self._generators[generator._cdata] = generator
 
     def own_generator(self, value: Any) -> Any | None:
-        """Return the program's own generator that an op is given, None for torch's."""
+        """Return the generator of the program that an op takes, None for torch's."""
         return self._generators.get(value._cdata)
 
     def _generator(self, value: Any) -> dict[str, int]:
-        """Return the number of a generator: ops are given it as another object of Python's."""
+        """Return the number of a generator. Found by address, as ops get another Python object."""
         known = list(self._generators)
         if value._cdata not in known:
             raise NotRecordable(
-                "random_state", "an op is given torch's own generator: leave it out"
+                "random_state", "it passes torch's default generator to an op: leave it out"
             )
         return {"generator": known.index(value._cdata)}
 
     def structure(self, value: Any) -> Any:
-        """Return what a program takes or returns as JSON has it."""
+        """Return a program's input or output as JSON. Raises `NotRecordable`."""
         self._structure_values += 1
         if self._structure_values > MAX_STRUCTURE_VALUES:
             detail = f"it takes and returns more than {MAX_STRUCTURE_VALUES} values"
@@ -135,7 +135,7 @@ class TapeWriter:
             raise NotRecordable("bad_inputs", detail) from None
 
     def finished(self, **members: Any) -> bytes:
-        """Return the tape as JSON; `members` are those that an entry knows."""
+        """Return the tape as JSON; `members` are those of `record_entry`."""
         tape = {
             "tape": VERSION,
             "torch": torch.__version__,
@@ -151,11 +151,12 @@ class TapeWriter:
         text = json.dumps(tape, separators=(",", ":"), allow_nan=False).encode()
         most = self._bounds.max_tape_bytes
         if len(text) > most:
-            raise NotRecordable("too_many_bytes", f"it takes {len(text)} bytes, at most {most}")
+            detail = f"it has {len(text)} bytes; the limit is {most}"
+            raise NotRecordable("too_many_bytes", detail)
         return text
 
     def _strided(self, beside: int, tensor: Any) -> int:
-        """Write the op that makes a tensor of another one in the same storage."""
+        """Write an op that makes a tensor from another one in the same storage."""
         number = self.tensors.add(tensor)
         sizes = {"list": [int(size) for size in tensor.shape]}
         strides = {"list": [int(stride) for stride in tensor.stride()]}
@@ -164,11 +165,11 @@ class TapeWriter:
         return number
 
     def _constant(self, tensor: Any) -> int:
-        """Take a real tensor down with its values: Python made it, of a list or of an array."""
+        """Write a real tensor with its values, which Python made from a list or an array."""
         with _disable_current_modes():
             device_name(tensor.device)
             whole = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
-            # torch calls any strides contiguous along axes of one element
+            # not `is_contiguous()`, as torch ignores the strides of axes with one element
             if tensor.stride() != contiguous_strides(tensor.shape) or tensor.storage_offset():
                 self._keep(whole)
             else:
@@ -180,7 +181,7 @@ class TapeWriter:
         size = tensor.numel() * tensor.element_size()
         self._constant_bytes += size
         if self._constant_bytes > MAX_CONSTANT_BYTES:
-            detail = f"values of more than {MAX_CONSTANT_BYTES} bytes together"
+            detail = f"together they exceed {MAX_CONSTANT_BYTES} bytes"
             raise NotRecordable("large_constant", detail)
         plain = tensor.detach().resolve_conj().resolve_neg().reshape(-1)
         data = plain.view(torch.uint8).numpy().tobytes() if size else b""
@@ -188,16 +189,16 @@ class TapeWriter:
 
 
 def _key(name: Any) -> str:
-    """Return the name of an entry of a dict that a program takes or returns."""
+    """Return a key of a dict that a program takes or returns. Raises `NotRecordable`."""
     text = str(name)
     if len(text) > MAX_NAME_CHARS:
-        detail = f"a dict has a key of {len(text)} characters; at most {MAX_NAME_CHARS} are kept"
+        detail = f"a dict has a key of {len(text)} characters; the limit is {MAX_NAME_CHARS}"
         raise NotRecordable("bad_inputs", detail)
     return text
 
 
 def scalar(value: Any) -> Any:
-    """Return a plain value as JSON has it. Raises `NotRecordable` for any other."""
+    """Return a plain value as JSON. Raises `NotRecordable` for any other."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
@@ -207,17 +208,18 @@ def scalar(value: Any) -> Any:
     if isinstance(value, complex):
         return {"complex": [scalar(value.real), scalar(value.imag)]}
     if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        return scalar(value.item())  # a scalar of NumPy's
-    if type(value).__name__ == "UnreadValue":
+        return scalar(value.item())  # a NumPy scalar
+    if type(value).__name__ == "OpaqueValue":
         what = "a time" if value.reason == "clock" else "the value of a tensor"
-        raise NotRecordable(value.reason, f"it passes on {what}")
+        raise NotRecordable(value.reason, f"it passes {what} to an op or returns it")
     raise NotRecordable("unsupported_argument", f"a value of type {type(value).__name__}")
 
 
 def _integer(value: int) -> int:
     if not LEAST_INT <= value <= LARGEST_INT:
         bits = value.bit_length()
-        raise NotRecordable("unsupported_argument", f"an integer of {bits} bits: 64 is the most")
+        detail = f"an integer has {bits} bits; the limit is 64"
+        raise NotRecordable("unsupported_argument", detail)
     return value
 
 

@@ -1,7 +1,7 @@
-"""Numbers the tensors of a recording: which object is which tensor, and what it shares.
+"""Numbers the tensors of a recording.
 
-A tensor is known by its object, and by its storage and its place in it: autograd and `.data` make
-further objects of the same tensor that no op returns.
+A tensor is found by its Python object, or by its storage and geometry: autograd and `.data` make
+further objects of the same tensor, which no op returns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Key = tuple[Any, ...]
 
 
 class TensorTable:
-    """The tensors and storages of one tape; keeps every one alive, as addresses are their names."""
+    """The tensors and storages of one tape. Keeps all of them alive, as keys are addresses."""
 
     def __init__(self, most: int) -> None:
         self.tensors: list[list[Any]] = []
@@ -32,7 +32,7 @@ class TensorTable:
         self._kept: list[Any] = []
 
     def find(self, tensor: Any) -> int | None:
-        """Return the number of a tensor that is known as this object, or as its equal."""
+        """Return the number of a known tensor, by its object or its key; None for others."""
         key = key_of(tensor)
         known = self._by_object.get(id(tensor))
         if known is not None and known[1] == key:
@@ -40,7 +40,7 @@ class TensorTable:
         return self._by_key.get(key)
 
     def beside(self, tensor: Any) -> int | None:
-        """Return a tensor of its type in its storage, of which it can be made `as_strided`."""
+        """Return a tensor of the same dtype and storage, for `as_strided`; None without one."""
         if tensor.is_conj() or tensor.is_neg():
             return None
         name = TRITON_NAMES.get(str(tensor.dtype).removeprefix("torch."))
@@ -48,12 +48,15 @@ class TensorTable:
         return next((number for number in found if self.tensors[number][0] == name), None)
 
     def add(self, tensor: Any) -> int:
-        """Return the number of a tensor that an op returned: a new one, unless it is an old one."""
+        """Return the number of a tensor that an op returned; adds it if it is new.
+
+        Raises `NotRecordable` for a layout, rank, dtype or device that a tape cannot hold.
+        """
         if tensor.layout is not torch.strided:
             raise NotRecordable("unsupported_tensor", f"its layout is {tensor.layout}")
         if tensor.dim() > MAX_RANK:
             raise NotRecordable(
-                "unsupported_tensor", f"it has {tensor.dim()} axes: {MAX_RANK} is the most"
+                "unsupported_tensor", f"it has {tensor.dim()} axes; the limit is {MAX_RANK}"
             )
         key = key_of(tensor)
         known = self._by_object.get(id(tensor))
@@ -81,22 +84,22 @@ class TensorTable:
         return number
 
     def _storage(self, storage: Any) -> int:
-        """Return the number of a storage. Raises `NotRecordable` for one that was made larger."""
+        """Return the number of a storage. Raises `NotRecordable` for one that has grown."""
         number = self._storage_ids.setdefault(storage._cdata, len(self.storages))
         size = int(storage.nbytes())
         if number == len(self.storages):
             self.storages.append(size)
         elif size > self.storages[number]:
             detail = (
-                f"it resizes memory of {self.storages[number]} bytes to {size}: "
-                "make it (or what `out` is given) as large as it will be"
+                f"it resizes memory of {self.storages[number]} bytes to {size}: allocate the "
+                "tensor (or the one passed as `out`) with its final size"
             )
             raise NotRecordable("unsupported_tensor", detail)
         return number
 
 
 def key_of(tensor: Any) -> _Key:
-    """Return what tells a tensor from all others that are alive, but for its object."""
+    """Return the storage, dtype and geometry of a tensor, which identify it while it is alive."""
     return (
         tensor.untyped_storage()._cdata,
         tensor.dtype,
@@ -109,10 +112,10 @@ def key_of(tensor: Any) -> _Key:
 
 
 def type_name(dtype: torch.dtype) -> str:
-    """Return a type in Triton's spelling. Raises `NotRecordable` for one that a tape lacks."""
+    """Return Triton's name of a dtype. Raises `NotRecordable` for one that a tape cannot hold."""
     name = TRITON_NAMES.get(str(dtype).removeprefix("torch."))
     if name is None:
-        raise NotRecordable("unsupported_tensor", f"its type is {dtype}")
+        raise NotRecordable("unsupported_tensor", f"its dtype is {dtype}")
     return name
 
 

@@ -1,7 +1,7 @@
-"""Whether a program changes Triton itself after it was loaded: knobs, variables, functions.
+"""Finds changes that a program makes to Triton after loading: knobs, variables, functions.
 
-Kernels are compiled in processes that only load the program. What its functions do to Triton would
-be lost there, and another kernel be judged. What loading does is done there, too.
+Kernels are compiled in processes that only load the program. A later change to Triton would be lost
+there, and the verdict be about another kernel. Changes while loading are repeated there.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from programs.recorder.not_recordable import NotRecordable
 Place = tuple[str, int]
 _PACKAGES = ("triton.language", "triton.runtime", "triton.compiler", "triton.backends")
 _ALWAYS = 256
-"""So many launches are looked at each; of further ones the first of a kind, as each takes 1 ms."""
+"""This many launches are all checked, then only the first of each kind, as a check takes 1 ms."""
 
 
 class TritonChanges:
-    """What was found changed at launches, to be held against what loading the program left."""
+    """Triton's changed names at launches, to compare with those after loading the program."""
 
     def __init__(self) -> None:
         self._before = {owner: dict(values) for owner, values in _state().items()}
@@ -31,11 +31,11 @@ class TritonChanges:
         self._count = 0
 
     def loaded(self) -> None:
-        """Note what is there once the program's own module was loaded."""
+        """Note the changes after the program's own module was loaded."""
         self._loaded = self._now()
 
     def launched(self, kind: Hashable, place: Place | None) -> None:
-        """Note what is there at a launch; launches of a `kind` compile one kernel."""
+        """Note the changes at a launch; all launches of a `kind` compile one kernel."""
         self._count += 1
         if self._count > _ALWAYS and kind in self._kinds:
             return
@@ -43,25 +43,25 @@ class TritonChanges:
         self._at_launches.setdefault(self._now(), place)
 
     def check(self) -> None:
-        """Raise `NotRecordable` where a launch found something else than loading left."""
+        """Raise `NotRecordable` if Triton differed at a launch from after loading."""
         for found, place in self._at_launches.items():
             other = sorted(name.partition(" ")[0] for name in found ^ (self._loaded or frozenset()))
             if other:
                 detail = (
                     f"it changes {other[0]} between loading and this launch, and kernels are "
-                    "compiled without that: change it at the top of the module and leave it so, "
-                    "or give the launch an option"
+                    "compiled without that change: change it once, at the top level of the "
+                    "module, or pass an option to the launch"
                 )
                 raise NotRecordable("unsupported_launch", detail, place)
 
     def _now(self) -> frozenset[str]:
-        """Return the names of what was changed since the beginning, each with what it is now."""
+        """Return the names that were changed since the beginning, each with its present value."""
         now = _state()
         return frozenset(f"{name} {_identity(now, name)}" for name in changes(self._before, now))
 
 
 def _state() -> State:
-    """Return what of Triton a program could change, by the dotted name of its owner."""
+    """Return the state of Triton that a program could change, by the dotted name of its owner."""
     return {**knobs_and_variables(), **{name: vars(owner) for name, owner in _owners().items()}}
 
 

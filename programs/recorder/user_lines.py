@@ -1,4 +1,4 @@
-"""Finds the line of the user's program that is being run, or that an error came from."""
+"""Finds the line of the user's program that is running, or that raised an error."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from types import FrameType, TracebackType
 from compiler.diagnostic import KERNEL_FOLDER
 
 Place = tuple[str, int]
-"""A file as the user knows it, and a line of it from 1."""
+"""The user's name of a file, and a line from 1."""
 
 
 class UserLines:
-    """The lines of the files that a program consists of, `paths` as its code objects have them."""
+    """The lines of a program's files; `paths` as in `co_filename` of their code."""
 
     def __init__(self, paths: Collection[str]) -> None:
         self._paths = frozenset(paths)
 
     def innermost(self) -> Place | None:
-        """Return the innermost line of the user's that is being run."""
+        """Return the innermost line of the user that is running."""
         frame: FrameType | None = sys._getframe(1)
         paths = self._paths
         while frame is not None:
@@ -29,7 +29,7 @@ class UserLines:
         return None
 
     def of(self, error: BaseException) -> Place | None:
-        """Return the innermost line of the user's that an error came through."""
+        """Return the innermost line of the user in an error's traceback."""
         if isinstance(error, SyntaxError) and error.filename in self._paths:
             return named(str(error.filename)), error.lineno or 1
         place = None
@@ -43,5 +43,5 @@ class UserLines:
 
 
 def named(path: str) -> str:
-    """Return a path of the program's as its author knows it."""
+    """Return the user's name of a file of the program."""
     return path.removeprefix(KERNEL_FOLDER)

@@ -1,4 +1,4 @@
-"""Programs that a zygote records once: what they use, its children find imported and cached."""
+"""Programs that a zygote records once, so that its children find modules and caches ready."""
 
 from __future__ import annotations
 
@@ -107,6 +107,6 @@ _REFUSED = """
 import torch
 
 if torch.randn(8, device="cuda").sum() > 0:
-    raise ValueError("nobody knows")
+    raise ValueError("not reached, as a recording has no values")
 """
 PROGRAMS = (_ELEMENTWISE, _MODULES, _KERNELS, _REFUSED)

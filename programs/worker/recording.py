@@ -109,7 +109,7 @@ def _refusal(why: _Unrecordable, program: str) -> ProgramProblem:
         return _invalid("an unknown reason", program)
     return program_problem(
         "not_recordable",
-        f"{known[:1].upper()}{known[1:]}: {why.detail}" if why.detail else known,
+        f"{known}: {why.detail}" if why.detail else f"{known}.",
         program=program,
         reason=why.reason,
         file=why.file,

@@ -44,7 +44,7 @@ LAUNCH_LINE = "    kernel[(1,)](x, out)"
 def test_a_kernel_that_was_kept_and_defined_again(recorder: RecordingProcess, other: str) -> None:
     called = CALLED.replace("    out =", "    kernel = first\n    out =")
     said = detail(recorder, f"{COPY}first = kernel\n{other}{called}")
-    assert "give each kernel a name of its own" in said
+    assert "give each kernel a unique name" in said
 
 
 MAKE = "def make(SCALE):\n" + "".join(f"    {line}\n" for line in SCALED.splitlines())
@@ -94,7 +94,7 @@ def test_a_variable_that_is_another_kernel_later(recorder: RecordingProcess) -> 
     source = f"{MAKE}kernel = make(2)\n"
     called = CALLED.replace(LAUNCH_LINE, f"    global kernel\n    kernel = make(3)\n{LAUNCH_LINE}")
 
-    assert "give each kernel a name of its own" in detail(recorder, source + called)
+    assert "give each kernel a unique name" in detail(recorder, source + called)
 
 
 def test_what_a_function_holds_was_changed_after_loading(recorder: RecordingProcess) -> None:
@@ -114,7 +114,7 @@ def test_a_global_that_was_changed_after_loading(recorder: RecordingProcess) -> 
         "    out =", "    global SCALE\n    SCALE = tl.constexpr(3)\n    out ="
     )
     said = detail(recorder, f"SCALE = tl.constexpr(2)\n{SCALED}{changed}")
-    assert "'SCALE', which the kernel 'kernel' reads, was changed" in said
+    assert "'SCALE' after loading, but the kernel 'kernel' reads it" in said
     within = CALLED.replace("    out =", "    SCALE.value = 3\n    out =")
     assert "'SCALE'" in detail(recorder, f"SCALE = tl.constexpr(2)\n{SCALED}{within}")
     same = changed.replace("constexpr(3)", "constexpr(2)")

@@ -21,4 +21,4 @@ def test_the_self_test_finds_no_fault_here_and_finds_a_missing_launch() -> None:
         process.close()
     assert fault_of(read_tape(json.dumps(answer).encode())) is None
     fault = fault_of(read_tape(json.dumps(other).encode()))
-    assert fault == "it shows 0 launches and not 4"
+    assert fault == "it has 0 launches instead of 4"

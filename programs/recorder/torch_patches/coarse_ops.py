@@ -1,7 +1,8 @@
-"""Records some functions of torch as one op each, so that a replay's device picks its own way.
+"""Records some functions of torch as one op each, so that the replay's device picks a kernel.
 
-Attention, batch norm and RNNs are otherwise taken apart by what this process has: an LSTM into
-thousands of ops. Under autograd that is so, as the parts are what has derivatives.
+Otherwise torch decomposes attention, batch norm and RNNs as this process's CPU build does: an LSTM
+into thousands of ops. Calls that need gradients are decomposed, as only the parts are
+differentiable.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _CELLS = ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
 
 
 def install() -> None:
-    """Put the coarse functions in the place of torch's."""
+    """Replace torch's functions by coarse ones."""
     functional: Any = torch.nn.functional
     functional.scaled_dot_product_attention = _attention(functional.scaled_dot_product_attention)
     torch.batch_norm = _coarse(
@@ -47,9 +48,9 @@ def _coarse(
     fake: Callable[..., Any],
     applies: Callable[[Any, Any], bool],
 ) -> Callable[..., Any]:
-    """Return a function that records a call as the op `name`, what `fake` returns as its outputs.
+    """Return a function that records a call as the op `name`, with `fake`'s results as outputs.
 
-    Where it does not apply, `real` is called and its parts are recorded.
+    A call for which `applies` is False goes to `real`, whose parts are recorded.
     """
 
     @wraps(real)
@@ -70,7 +71,7 @@ def _written(
     if kwargs:
         entry["k"] = {key: tape.value(item) for key, item in kwargs.items()}
     tensors = [item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
-    recording.values.forget_wholly(tensors)  # batch norm changes its running means
+    recording.values.forget_wholly(tensors)  # batch norm updates its running statistics
     recording.draws += 1
     with recording.silence():
         returned = fake(*args, **kwargs)
@@ -83,7 +84,7 @@ def _written(
 
 
 def _is_plain(args: Any, kwargs: Any) -> bool:
-    """Return whether nothing of a call needs a derivative."""
+    """Return True if no argument of a call needs a gradient."""
     if not torch.is_grad_enabled():
         return True
     tensors = (item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor))
@@ -91,12 +92,12 @@ def _is_plain(args: Any, kwargs: Any) -> bool:
 
 
 def _is_plain_in_order(args: Any, kwargs: Any) -> bool:
-    """Return whether it is plain, too, with all arguments in the order that tapes have."""
+    """Return True if a call is plain and has only positional arguments, as on a tape."""
     return not kwargs and _is_plain(args, kwargs)
 
 
 def _is_plain_rnn(args: Any, kwargs: Any) -> bool:
-    """Return whether it is an RNN of padded sequences in one type, without derivatives."""
+    """Return True for a plain call of an RNN on padded sequences, without autocast."""
     padded = len(args) > 8 and isinstance(args[8], bool)
     return padded and not _autocast_dtype(args) and _is_plain(args, kwargs)
 
@@ -107,7 +108,7 @@ def _autocast_dtype(tensors: Any) -> torch.dtype | None:
 
 
 def _attention(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return attention as one op; autocast's casts, which are above it, are ops of their own."""
+    """Return attention as one op, after autocast's casts, which are recorded separately."""
     coarse = _coarse(real, _ATTENTION, real, _is_plain)
 
     @wraps(real)
@@ -124,13 +125,13 @@ def _attention(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:
-    """Return a value as autocast casts it: floating tensors but float64."""
+    """Cast as autocast does: all floating-point tensors but float64."""
     is_cast = isinstance(value, torch.Tensor) and value.is_floating_point()
     return value.to(dtype) if is_cast and value.dtype != torch.float64 else value
 
 
 def _fake_batch_norm(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what says how the result of a batch norm lies: cuDNN gives up other strides."""
+    """Return a batch norm on fake tensors with the strides that cuDNN's results have."""
 
     def output(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, *more: Any) -> Any:
         made = real(x, weight, bias, mean, variance, *more)
@@ -142,7 +143,7 @@ def _fake_batch_norm(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_taken_by_cudnn(x: Any, weight: Any, bias: Any) -> bool:
-    """Tell whether CUDA builds of torch call cuDNN, which takes no matrices and no bf16."""
+    """Return True if CUDA builds of torch call cuDNN, which takes no matrices and no bf16."""
     if x.device.type != "cuda" or x.ndim < 3 or not x.numel() or weight is None or bias is None:
         return False
     takes_halves = x.dtype != torch.float16 or weight.dtype == torch.float32
@@ -150,7 +151,7 @@ def _is_taken_by_cudnn(x: Any, weight: Any, bias: Any) -> bool:
 
 
 def _fake_rnn(*, has_cell: bool) -> Callable[..., Any]:
-    """Return what says which shapes an RNN returns, without unrolling it."""
+    """Return an RNN on fake tensors that computes only shapes, without unrolling."""
 
     def outputs(
         x: Any, hidden: Any, weights: Any, biases: bool, layers: int, dropout: float,
@@ -159,7 +160,7 @@ def _fake_rnn(*, has_cell: bool) -> Callable[..., Any]:
         del weights, biases, layers, dropout, training
         last = hidden[0] if has_cell else hidden
         width = last.shape[-1] * (2 if bidirectional else 1)
-        if batch_first:  # it is computed by time, and turned
+        if batch_first:  # torch computes with time first, and transposes
             output = x.new_empty((x.shape[1], x.shape[0], width)).transpose(0, 1)
         else:
             output = x.new_empty((*x.shape[:-1], width))

@@ -1,6 +1,6 @@
-"""CUDA's streams and events in a recording: nothing runs in them, but their order is written down.
+"""Fake CUDA streams and events: nothing runs in them, but the recording tracks their order.
 
-What a tape cannot say of them is refused: streams of others, handles of other processes.
+Refuses what a tape cannot express: streams that torch did not make, and handles of events.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ import torch
 
 from programs.recorder.recording import current, refused
 from programs.recorder.stream_clocks import StreamClock, StreamClocks
-from programs.recorder.torch_patches.opaque_scalar import UnreadValue
-from programs.recorder.torch_patches.unread_times import unread_time
+from programs.recorder.torch_patches.opaque_scalar import OpaqueValue
+from programs.recorder.torch_patches.opaque_times import opaque_time
 
 _REASON = "stream"
 
 
 class Stream:
-    """A stream of torch's pool; its priority decides no order."""
+    """A stream of torch's pool. Its priority does not affect the order."""
 
     priority = 0
 
     def __init__(self, device: Any = None, priority: int = 0, **others: Any) -> None:
         _check_device(device)
         if others:
-            refused(_REASON, f"it takes a stream of others ({', '.join(map(str, others))})")
+            names = ", ".join(map(str, others))
+            refused(_REASON, f"it wraps a stream that torch did not make ({names})")
         self.priority = int(priority)
         self.device = torch.device("cuda", 0)
         self.clock = StreamClock()
@@ -34,34 +35,34 @@ class Stream:
 
     @classmethod
     def priority_range(cls) -> tuple[int, int]:
-        """Return an H100's."""
+        """Return the range of an H100."""
         return 0, -5
 
     @property
     def cuda_stream(self) -> int:
-        """A handle: 0 for the default stream."""
+        """The handle; 0 for the default stream."""
         return 0 if self.clock is _clocks().default else id(self.clock)
 
     stream_id = property(lambda self: self.cuda_stream)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Let what comes wait for all that the other stream was given."""
+        """Make later ops of this stream wait for all earlier ops of the other."""
         self.wait_event(stream.record_event())
 
     def wait_event(self, event: FakeEvent) -> None:
-        """Let what comes wait for an event."""
+        """Make later ops of this stream wait for an event."""
         event.wait(self)
 
     def synchronize(self) -> None:
-        """Let the host wait."""
+        """Make the host wait for all earlier ops."""
         self.record_event().synchronize()
 
-    def query(self) -> Happened:
-        """Return whether all is done, which is waited for where it is looked at."""
+    def query(self) -> QueryResult:
+        """Return True, after a wait, if the program reads the result."""
         return self.record_event().query()
 
     def record_event(self, event: FakeEvent | None = None) -> FakeEvent:
-        """Return the event of all that it was given."""
+        """Record an event after all earlier ops, and return it."""
         found = FakeEvent() if event is None else event
         found.record(self)
         return found
@@ -82,7 +83,7 @@ class Stream:
 
 
 class StreamContext:
-    """What `torch.cuda.stream` is; None: the stream that is current."""
+    """Replaces `torch.cuda.stream`; None: the current stream."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
@@ -96,8 +97,8 @@ class StreamContext:
             self.stream.__exit__()
 
 
-class Happened:
-    """Whether something has happened: it has for whoever looks, as the host then knows it."""
+class QueryResult:
+    """The result of `query()`: True if read, as the recording then makes the host wait."""
 
     def __init__(self, clock: Mapping[int, int]) -> None:
         self._clock = clock
@@ -108,43 +109,43 @@ class Happened:
 
 
 class FakeEvent:
-    """An event, which has no time; one that was not recorded has happened."""
+    """An event without a time. Waiting for one that was never recorded does nothing."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self._clock: Mapping[int, int] = {}
 
     def record(self, stream: Stream | None = None) -> None:
-        """Be the event of all that a stream was given so far."""
+        """Mark all ops of a stream so far; None: the current stream."""
         self._clock = _clocks().event(_clocks().current if stream is None else stream.clock)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let what comes in a stream wait for it."""
+        """Make later ops of a stream wait for this event; None: of the current stream."""
         _clocks().wait(_clocks().current if stream is None else stream.clock, self._clock)
 
     def synchronize(self) -> None:
-        """Let the host wait for it."""
+        """Make the host wait for this event."""
         _clocks().wait(None, self._clock)
 
-    def query(self) -> Happened:
-        """Return whether it has happened, which is waited for where it is looked at."""
-        return Happened(self._clock)
+    def query(self) -> QueryResult:
+        """Return True, after a wait, if the program reads the result."""
+        return QueryResult(self._clock)
 
-    def elapsed_time(self, _: Any) -> UnreadValue:
-        """Return a time that nobody may look at."""
-        return unread_time("events")
+    def elapsed_time(self, _: Any) -> OpaqueValue:
+        """Return an opaque time: it can be printed, but not compared."""
+        return opaque_time("events")
 
     @classmethod
     def from_ipc_handle(cls, *_: Any) -> NoReturn:
-        """Refuse: another process's."""
-        refused(_REASON, "it takes an event of another process")
+        """Refuse an event of another process."""
+        refused(_REASON, "it opens an event of another process")
 
     def ipc_handle(self) -> NoReturn:
-        """Refuse."""
-        refused(_REASON, "it asks for an event's handle, for another process")
+        """Refuse to share an event with another process."""
+        refused(_REASON, "it requests the handle of an event, to share with another process")
 
 
-def answers() -> dict[str, Any]:
-    """Return what stands in the place of functions and classes of `torch.cuda`."""
+def replacements() -> dict[str, Any]:
+    """Return the replacements of functions and classes of `torch.cuda`, by name."""
     return {
         "Stream": Stream,
         "Event": FakeEvent,
@@ -161,7 +162,7 @@ def answers() -> dict[str, Any]:
 
 
 def install() -> None:
-    """Let tensors, torch's names for any accelerator and autograd know of these streams."""
+    """Make tensors, `torch.accelerator` and autograd use these streams."""
     module: Any = torch
     module.Stream, module.Event = Stream, FakeEvent
     tensor: Any = torch.Tensor
@@ -206,24 +207,24 @@ def _synchronize(device: Any = None) -> None:
 
 
 def _record_stream(_: Any, stream: Stream) -> None:
-    """Do nothing: no memory of a tape is given to another tensor."""
+    """Do nothing, as a tape never reuses memory."""
     if not isinstance(stream, Stream):
         raise TypeError("record_stream(): argument 's' must be Stream")
 
 
 def _external(*_: Any, **__: Any) -> NoReturn:
-    refused(_REASON, "it takes a stream that torch did not make: use torch.cuda.Stream()")
+    refused(_REASON, "it wraps a stream that torch did not make: use torch.cuda.Stream()")
 
 
 def _in_one_stream(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return autograd's engine, which would run each derivative in its op's own stream."""
+    """Wrap autograd's engine to refuse several streams, as gradients run in their op's stream."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         if current() is not None and _clocks().runs_in_several:
             refused(
                 _REASON,
-                "it computes derivatives while it uses several streams, and each would run in the "
-                "stream of its op: use one stream",
+                "it computes gradients while it uses several streams, and autograd would run each "
+                "in the stream of its op: use one stream",
             )
         return real(*args, **kwargs)
 
@@ -237,6 +238,6 @@ def _check_device(device: Any) -> None:
         kind = torch.device(device)
         index = kind.index or 0
         if kind.type != "cuda":
-            refused("other_device", f"it asks for a stream of {kind}")
+            refused("other_device", f"it requests a stream of {kind}")
     if index > 0:
-        refused("other_device", f"it uses the CUDA device {index}")
+        refused("other_device", f"it uses CUDA device {index}")

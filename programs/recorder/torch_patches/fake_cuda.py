@@ -1,6 +1,6 @@
-"""Answers what programs ask of CUDA, in a process that has none: one H100.
+"""Replaces `torch.cuda` and Triton's driver by fakes that report one H100.
 
-Nothing here may reach a driver. What would give a value or a time is refused.
+Nothing here may call a driver. Calls that would return a tensor's value or a time are refused.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _TRITON_PROPERTIES = {
 }
 
 
-class OneDevice:
-    """What `torch.cuda.device(0)` is."""
+class DeviceContext:
+    """Replaces `torch.cuda.device`: a context of the only device."""
 
     def __init__(self, device: Any = None) -> None:
         _only_first(device)
@@ -57,18 +57,18 @@ class OneDevice:
         """Do nothing."""
 
 
-class NoGenerators:
-    """The CUDA generators, whose states say what was drawn: there is none to ask."""
+class RefusedGenerators:
+    """Replaces the tuple of CUDA generators, as a recording does not have their states."""
 
     def __getitem__(self, _: Any) -> NoReturn:
-        refused("random_state", "it asks for CUDA's random generator")
+        refused("random_state", "it uses torch.cuda.default_generators")
 
     def __len__(self) -> int:
         return 1
 
 
 class DriverUtilities:
-    """What Triton's driver knows of the device."""
+    """Device properties by Triton's driver."""
 
     def get_device_properties(self, device: int = 0) -> dict[str, int]:
         """Return the properties of an H100."""
@@ -77,53 +77,53 @@ class DriverUtilities:
 
 
 class Driver:
-    """What Triton's launching code asks: one device of compute capability 9.0."""
+    """Replaces Triton's driver: one device of compute capability 9.0."""
 
     utils = DriverUtilities()
 
     def get_current_target(self) -> Any:
-        """Return the target that kernels would be compiled for."""
+        """Return the target of an H100."""
         from triton.backends.compiler import GPUTarget
 
         return GPUTarget("cuda", 90, 32)
 
     def get_current_device(self) -> int:
-        """Return the only one."""
+        """Return the only device."""
         return 0
 
     def set_current_device(self, device: Any) -> None:
-        """Take the only one."""
+        """Refuse all devices but the first."""
         _only_first(device)
 
     def get_current_stream(self, device: Any = 0) -> int:
-        """Return the only one."""
+        """Return the handle of the default stream."""
         del device
         return 0
 
     def get_active_torch_device(self) -> torch.device:
-        """Return the device that tensors are on."""
+        """Return the device of tensors."""
         return torch.device("cuda", 0)
 
     def get_device_interface(self) -> Any:
-        """Return what torch knows of CUDA."""
+        """Return torch's CUDA interface."""
         return torch.cuda
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        refused("unsupported_launch", f"it asks for {name!r} of Triton's driver")
+        refused("unsupported_launch", f"it uses {name!r} of Triton's driver")
 
 
 def install() -> None:
-    """Put the answers in the place of torch's and Triton's own."""
-    for name, answer in _answers().items():
+    """Replace torch's and Triton's own functions."""
+    for name, answer in _replacements().items():
         for module in (torch.cuda, torch.cuda.streams, torch.cuda.graphs):
             if module is torch.cuda or hasattr(module, name):
                 setattr(module, name, answer)
     cuda_streams.install()
     core: Any = torch._C
     for name in [name for name in vars(core) if name.startswith("_cuda_")]:
-        delattr(core, name)  # a CPU build has none of those that reach a driver
+        delattr(core, name)  # those of a CUDA build call the driver; a CPU build has none
     core._cuda_getCurrentRawStream = _zero
     core._cuda_getDevice = _zero
     core._cuda_setDevice = _only_first
@@ -139,14 +139,16 @@ def install() -> None:
         setattr(extensions, name, _refusing("inline_cuda", f"it calls cpp_extension.{name}"))
 
 
-def _answers() -> dict[str, Any]:
+def _replacements() -> dict[str, Any]:
     return {
-        **_device_answers(),
-        **cuda_streams.answers(),
-        "CUDAGraph": _refusing("cuda_graph", "it makes a CUDA graph"),
-        "graph": _refusing("cuda_graph", "it makes a CUDA graph"),
-        "make_graphed_callables": _refusing("cuda_graph", "it makes a CUDA graph"),
-        "graph_pool_handle": _refusing("cuda_graph", "it asks for the memory of a CUDA graph"),
+        **_device_replacements(),
+        **cuda_streams.replacements(),
+        "CUDAGraph": _refusing("cuda_graph", "it uses torch.cuda.CUDAGraph"),
+        "graph": _refusing("cuda_graph", "it uses torch.cuda.graph"),
+        "make_graphed_callables": _refusing(
+            "cuda_graph", "it uses torch.cuda.make_graphed_callables"
+        ),
+        "graph_pool_handle": _refusing("cuda_graph", "it uses torch.cuda.graph_pool_handle"),
         "is_current_stream_capturing": _answering(False),
         "empty_cache": _nothing,
         "ipc_collect": _nothing,
@@ -160,7 +162,7 @@ def _answers() -> dict[str, Any]:
     }
 
 
-def _device_answers() -> dict[str, Any]:
+def _device_replacements() -> dict[str, Any]:
     return {
         "is_available": _answering(True),
         "is_initialized": _answering(True),
@@ -169,10 +171,10 @@ def _device_answers() -> dict[str, Any]:
         "device_count": _answering(1),
         "current_device": _zero,
         "set_device": _only_first,
-        "device": OneDevice,
-        "_DeviceGuard": OneDevice,
-        "default_generators": NoGenerators(),
-        "device_of": OneDevice,
+        "device": DeviceContext,
+        "_DeviceGuard": DeviceContext,
+        "default_generators": RefusedGenerators(),
+        "device_of": DeviceContext,
         "_exchange_device": _zero,
         "_maybe_exchange_device": _zero,
         "get_device_capability": _answering((9, 0)),
@@ -199,12 +201,12 @@ def _zero(*_: Any, **__: Any) -> int:
 
 
 def _only_first(device: Any = None) -> None:
-    """Refuse every CUDA device but the first: torch has no guard for another."""
+    """Refuse all CUDA devices but the first, as the fake guard has only one."""
     if isinstance(device, torch.Tensor):
         device = device.device
     index = device if isinstance(device, int) else torch.device(device or "cuda").index
     if index is not None and index > 0:
-        refused("other_device", f"it uses the CUDA device {index}")
+        refused("other_device", f"it uses CUDA device {index}")
 
 
 def _refusing(reason: str, detail: str) -> Callable[..., NoReturn]:

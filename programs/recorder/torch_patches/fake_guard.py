@@ -1,9 +1,9 @@
-"""Switches on torch's own fake CUDA guard in a process without a GPU, so that autograd can run.
+"""Enables torch's fake CUDA guard in a process without a GPU, so that autograd can run.
 
-Autograd asks C++ for a guard and for hooks of the device of each tensor; where there is none it
-ends the process. torch has a guard that does nothing, but gives it only to CUDA builds. Here it is
-given to CPU builds, too, through exported symbols and tables of methods of our own: no compiler.
-A CUDA build is made to know as little of its own GPUs as a CPU build: nothing may reach a driver.
+Autograd asks C++ for the guard and hooks of each tensor's device, and aborts the process without
+them. torch has a guard that does nothing, but registers it only in CUDA builds. This module
+registers it in CPU builds, too. It uses exported symbols and method tables, and needs no compiler.
+It hides the GPUs from a CUDA build, as nothing may call a driver.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ _ATTENTION_ON_CUDA = (
     "_ZN2at6native22_fused_sdp_choice_cudaERKNS_6TensorES3_S3_RKSt8optionalIS1_EdbS4_IdEb"
 )
 _DEVICES_OF_STUB = 8
-"""Words of a stub that are looked at: a function for each type of device that torch knows."""
+"""The words of a stub to search: a function for each type of device."""
 _METHODS = 64
 _HEAD = 2
-"""Words before the first method of a table: offset to top, and type information."""
+"""Words before the first method of a C++ vtable: offset to top, and type information."""
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 _YES = (2, 3, 4, 6)
 """Slots of at::AcceleratorHooksInterface: isBuilt, isAvailable, hasPrimaryContext, deviceCount."""
 _NOTHING = (5, 7, 8, 9, 10)
 """Its init, setCurrentDevice, getCurrentDevice, exchangeDevice, maybeExchangeDevice."""
 
-_kept: list[Any] = []  # tables and callbacks: C++ holds their addresses until the process ends
+_kept: list[Any] = []  # tables and callbacks, as C++ holds their addresses until the process ends
 _devices = [1]
 
 
 class FakeGuardError(RuntimeError):
-    """This torch does not take the guard: nothing can be recorded with it."""
+    """The guard does not work with this torch, so nothing can be recorded."""
 
 
 def install() -> None:
-    """Give torch one CUDA device that does nothing. Once in a process, before any other use of it.
+    """Give torch one CUDA device that does nothing, once in a process, before any other use.
 
-    Raises `FakeGuardError` where torch is not as expected; nothing may be recorded then.
+    Raises `FakeGuardError` if torch differs from what is expected. Record nothing then.
     """
     try:
         libraries = Path(torch.__file__).parent / "lib"
@@ -62,11 +62,11 @@ def install() -> None:
     except (OSError, AttributeError, ValueError) as error:
         raise FakeGuardError(f"torch {torch.__version__} has no fake CUDA guard: {error}") from None
     if str(torch._C._accelerator_getAccelerator()) != "cuda":
-        raise FakeGuardError("torch does not take the CUDA hooks")
+        raise FakeGuardError(f"torch {torch.__version__} ignores the fake CUDA hooks")
 
 
 def without_threads() -> None:
-    """Start autograd's engine while there is no device: it starts no thread then, nor later."""
+    """Start autograd's engine while torch counts no device, so that it never starts threads."""
     _devices[0] = 0
     try:
         with torch.autograd.set_multithreading_enabled(False):
@@ -78,8 +78,8 @@ def without_threads() -> None:
 def _install_guard(core: ctypes.CDLL) -> None:
     """Register a copy of torch's fake guard that counts one device.
 
-    torch puts its own in the place of one that counts none; which of its methods it asks tells
-    which slot `deviceCount` is.
+    torch replaces a guard that counts no devices by its fake one. The only method that it calls
+    before is `deviceCount`, which shows the method's slot.
     """
     registry = (ctypes.c_void_p * _DEVICE_TYPES).in_dll(core, _REGISTRY)
     register = getattr(core, _REGISTER)
@@ -93,7 +93,7 @@ def _install_guard(core: ctypes.CDLL) -> None:
     found = registry[_CUDA]
     if len(asked) != 1 or found in (None, ctypes.addressof(empty)):
         registry[_CUDA] = None
-        raise FakeGuardError(f"torch {torch.__version__} did not take its fake CUDA guard")
+        raise FakeGuardError(f"torch {torch.__version__} did not register its fake CUDA guard")
     own = _copy_of_table(found, _METHODS // 2)
     own[_HEAD + asked[0]] = _callback(lambda: _devices[0])
     guard = (ctypes.c_void_p * 8)(ctypes.addressof(own) + _HEAD * _WORD)
@@ -103,16 +103,16 @@ def _install_guard(core: ctypes.CDLL) -> None:
 
 
 def _answer_hooks(cpu: ctypes.CDLL) -> None:
-    """Let torch's CUDA hooks say that there is one device, and do nothing.
+    """Make torch's CUDA hooks report one device, and do nothing else.
 
-    A CUDA build's own hooks ask the driver: in their place come those of a build without CUDA.
+    This replaces the hooks of a CUDA build, which call the driver, by those of a CPU build.
     """
     hooks = getattr(cpu, _HOOKS)
     hooks.restype, hooks.argtypes = ctypes.c_void_p, []
     instance = ctypes.c_void_p.from_address(hooks())
     default = ctypes.addressof(ctypes.c_char.in_dll(cpu, _DEFAULT_HOOKS)) + _HEAD * _WORD
     if torch.version.cuda is None and instance.value != default:
-        raise FakeGuardError("the CUDA hooks are not torch's default ones")
+        raise FakeGuardError(f"torch {torch.__version__} has other CUDA hooks than its default")
     own = ctypes.c_void_p(default)
     table = _copy_of_table(ctypes.addressof(own), _METHODS - _HEAD)
     for answer, slots in ((1, _YES), (0, _NOTHING)):
@@ -122,12 +122,12 @@ def _answer_hooks(cpu: ctypes.CDLL) -> None:
 
 
 def _forget_attention(cpu: ctypes.CDLL, cuda: ctypes.CDLL) -> None:
-    """Take away how a CUDA build chooses a kernel for attention: it asks for the GPU's model."""
+    """Remove a CUDA build's choice of an attention kernel, which reads the GPU's properties."""
     stub = (ctypes.c_void_p * _DEVICES_OF_STUB).in_dll(cpu, _ATTENTION)
     chooser = ctypes.cast(getattr(cuda, _ATTENTION_ON_CUDA), ctypes.c_void_p).value
     places = [place for place in range(_DEVICES_OF_STUB) if stub[place] == chooser]
     if len(places) != 1:
-        raise FakeGuardError(f"torch {torch.__version__} chooses attention in another way")
+        raise FakeGuardError(f"torch {torch.__version__} has no known choice of attention kernels")
     stub[places[0]] = None
 
 
@@ -135,7 +135,7 @@ def _copy_of_table(address: int, words: int) -> Any:
     """Return a copy of the method table of the object at `address`."""
     methods = ctypes.c_void_p.from_address(address).value
     if methods is None:
-        raise FakeGuardError("an object of torch's has no methods")
+        raise FakeGuardError(f"torch {torch.__version__} has an object without a vtable")
     table = (ctypes.c_void_p * (_METHODS + _HEAD))()
     ctypes.memmove(table, methods - _HEAD * _WORD, _WORD * words)
     _kept.append(table)

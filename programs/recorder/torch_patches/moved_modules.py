@@ -1,6 +1,6 @@
-"""Moves modules between devices as torch moves real ones: a parameter stays the same object.
+"""Moves modules with fake parameters between devices like real ones: parameters stay the same.
 
-torch swaps fake parameters with new ones instead, and refuses that where anything else holds them.
+torch replaces fake parameters by new ones instead, and raises if anything else refers to them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 
 def install() -> None:
-    """Let `.data = ` and `Module.to` do on fake tensors what they do on real ones."""
+    """Make `.data = ` and `Module.to` work on fake tensors as on real ones."""
     kind: Any = FakeTensor
     plain: Any = torch.Tensor.data
 
@@ -29,7 +29,7 @@ def install() -> None:
 
 
 def _apply(self: Any, function: Callable[[Any], Any], recurse: bool = True) -> Any:
-    """Put what `function` makes of each parameter and buffer in its place, as torch does."""
+    """Apply `function` to each parameter and buffer, in place, as `Module._apply` does."""
     if recurse:
         for child in self.children():
             child._apply(function)

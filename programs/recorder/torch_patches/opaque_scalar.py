@@ -1,7 +1,7 @@
-"""What `.item()`, `.numpy()` and the like return in a recording: a value that nobody may look at.
+"""Opaque values, which `.item()`, `.numpy()` and similar methods return in a recording.
 
-It can be printed and put into results, as tests of programs do. Whoever decides or computes by it
-depends on a value: that is refused, at the line that does it.
+A program may print them or put them into results, as tests of programs do. A program that branches
+on one, or makes a tensor from one, depends on a value: it is refused at that line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 from programs.recorder.recording import Recording, current, refused
 
 _MOST = 1 << 20
-"""Elements of a tensor whose values are handed out like this."""
+"""Limit of the elements of a tensor that is converted to opaque values."""
 _ARITHMETIC = (
     "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv",
     "mod", "rmod", "pow", "rpow", "neg", "pos", "abs", "round", "lt", "le", "gt", "ge", "eq", "ne",
@@ -34,11 +34,11 @@ _NOT_OF_NUMPY = {
     torch.bfloat16: "BFloat16", torch.complex32: "ComplexHalf",
     torch.float8_e4m3fn: "Float8_e4m3fn", torch.float8_e5m2: "Float8_e5m2",
 }  # fmt: skip
-"""Types that `Tensor.numpy` refuses, by the names that its error has."""
+"""Dtypes that `Tensor.numpy` refuses, with their names in its error."""
 
 
-class UnreadValue:
-    """A number, or an array of them, that was not computed."""
+class OpaqueValue:
+    """A number that a recording does not have. Arithmetic on it gives another opaque value."""
 
     def __init__(self, how: str, reason: str = "value_dependent") -> None:
         self.__dict__["how"] = how
@@ -56,27 +56,25 @@ class UnreadValue:
         return _decided(self)
 
 
-def _derived(self: UnreadValue, *others: Any) -> UnreadValue:
+def _derived(self: OpaqueValue, *others: Any) -> OpaqueValue:
     if any(isinstance(other, torch.Tensor) for other in others):
-        _decided(self)  # what is computed of it would be a tensor, and part of the tape
-    return UnreadValue(self.how, self.reason)
+        _decided(self)  # the result would be a tensor, whose value the tape cannot express
+    return OpaqueValue(self.how, self.reason)
 
 
-def _decided(self: UnreadValue, *_: Any, **__: Any) -> NoReturn:
-    what = "the value of a tensor, which it asked for"
-    if self.reason == "clock":
-        what = "a time, which it measured"
-    refused(self.reason, f"it needs {what} with {self.how}")
+def _decided(self: OpaqueValue, *_: Any, **__: Any) -> NoReturn:
+    what = "a time" if self.reason == "clock" else "a value"
+    refused(self.reason, f"it depends on {what} from {self.how}")
 
 
 for _name in _ARITHMETIC:
-    setattr(UnreadValue, f"__{_name}__", _derived)
+    setattr(OpaqueValue, f"__{_name}__", _derived)
 for _name in _DECIDING:
-    setattr(UnreadValue, f"__{_name}__", _decided)
+    setattr(OpaqueValue, f"__{_name}__", _decided)
 
 
 def install() -> None:
-    """Let fake tensors give such values."""
+    """Make methods of fake tensors return opaque values."""
     tensor: Any = torch.Tensor
     tensor.item = _known_or(tensor.item, _item)
     tensor.tolist = _known_or(tensor.tolist, _list)
@@ -92,7 +90,7 @@ def install() -> None:
 
 
 def _waited_for(real: Callable[..., str]) -> Callable[..., str]:
-    """Return what shows a tensor, for whose values the host waits."""
+    """Wrap `__repr__` of tensors: the host waits for their values."""
 
     def shown(self: Any, *args: Any, **kwargs: Any) -> str:
         recording = current()
@@ -104,7 +102,7 @@ def _waited_for(real: Callable[..., str]) -> Callable[..., str]:
 
 
 def _known_or(real: Callable[..., Any], unread: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that gives the value of a tensor that has one, else one that is unread."""
+    """Return a method that returns the value of a tensor if it is known, else an opaque value."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         recording = current()
@@ -121,7 +119,7 @@ def _known_or(real: Callable[..., Any], unread: Callable[..., Any]) -> Callable[
 
 
 def _wait(recording: Recording, *tensors: Any) -> None:
-    """Let the host wait for values on CUDA, as they travel to it in the current stream."""
+    """Make the host wait for values on CUDA, which are copied in the current stream."""
     if any(tensor.device.type == "cuda" for tensor in tensors):
         recording.tape.streams.wait_for_current()
 
@@ -131,18 +129,18 @@ def _known(recording: Recording, tensor: Any) -> Any | None:
     return getattr(tensor, "constant", None) if found is None else found
 
 
-def _item(tensor: Any) -> UnreadValue:
+def _item(tensor: Any) -> OpaqueValue:
     if tensor.numel() != 1:
         raise RuntimeError(f"a Tensor with {tensor.numel()} elements cannot be converted to Scalar")
-    return UnreadValue(".item()")
+    return OpaqueValue(".item()")
 
 
 def _list(tensor: Any) -> Any:
-    return _filled(tensor, UnreadValue(".tolist()")).tolist()
+    return _filled(tensor, OpaqueValue(".tolist()")).tolist()
 
 
 def _array(tensor: Any, *, force: bool = False) -> Any:
-    """Return values that are unread, as `Tensor.numpy` does. Raises what that raises."""
+    """Return an array of opaque values. Raises what `Tensor.numpy` raises."""
     if tensor.device.type != "cpu" and not force:
         raise TypeError(
             f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy "
@@ -154,19 +152,22 @@ def _array(tensor: Any, *, force: bool = False) -> Any:
         )
     if tensor.dtype in _NOT_OF_NUMPY:
         raise TypeError(f"Got unsupported ScalarType {_NOT_OF_NUMPY[tensor.dtype]}")
-    return _filled(tensor, UnreadValue(".numpy()"))
+    return _filled(tensor, OpaqueValue(".numpy()"))
 
 
-def _filled(tensor: Any, value: UnreadValue) -> Any:
+def _filled(tensor: Any, value: OpaqueValue) -> Any:
     if tensor.numel() > _MOST:
-        refused("value_dependent", f"it asks for {tensor.numel()} values")
+        refused(
+            "value_dependent",
+            f"it copies {tensor.numel()} values to the host; the limit is {_MOST}",
+        )
     array = np.empty(list(tensor.shape), dtype=object)
     array.fill(value)
     return array
 
 
 def _asserted(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an assertion that says nothing of fake tensors: a replay judges outputs."""
+    """Return an assertion that accepts all fake tensors, as the replay compares outputs."""
 
     def assert_close(actual: Any, expected: Any, *args: Any, **kwargs: Any) -> None:
         recording = current()
@@ -181,7 +182,7 @@ def _asserted(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compared(real: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a comparison of two tensors whose answer is unread, unless both have values."""
+    """Return a comparison of tensors with an opaque result, unless both values are known."""
 
     def compare(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
         recording = current()
@@ -194,7 +195,7 @@ def _compared(real: Callable[..., Any], name: str) -> Callable[..., Any]:
             for item in (left, right)
         ]
         if any(value is None for value in known):
-            return UnreadValue(f"torch.{name}")
+            return OpaqueValue(f"torch.{name}")
         with _disable_current_modes():
             return real(*known, *args, **kwargs)
 

@@ -1,6 +1,6 @@
-"""What `torch.Generator` makes in a recording: generators with numbers, whose seeds are written.
+"""Replaces `torch.Generator`: each generator has a number, and the tape has its seeds.
 
-The replay has one of its own for each, so that a program draws what it would draw.
+The replay makes one generator for each, so that a program draws the numbers that it would draw.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import current, refused
 
 
-class OwnGenerator(torch._C.Generator):  # type: ignore[misc]
-    """A generator of a program: on fake tensors nothing is drawn from it."""
+class ProgramGenerator(torch._C.Generator):  # type: ignore[misc]
+    """A generator that a program made. Ops on fake tensors draw nothing from it."""
 
     _device: torch.device
 
     def __new__(cls, device: Any = "cpu") -> Self:
-        """Make one for any device."""
+        """Make a generator for any device."""
         made: Self = super().__new__(cls, "cpu")
         made._device = torch.device(device)
         recording = current()
@@ -33,11 +33,11 @@ class OwnGenerator(torch._C.Generator):  # type: ignore[misc]
 
     @property
     def device(self) -> torch.device:
-        """The device that it was made for."""
+        """The device of the numbers that it draws."""
         return self._device
 
     def manual_seed(self, seed: int) -> Self:
-        """Seed it, and write that down."""
+        """Seed it, and write the seeding to the tape."""
         recording = current()
         if recording is not None and not recording.muted:
             try:
@@ -49,27 +49,27 @@ class OwnGenerator(torch._C.Generator):  # type: ignore[misc]
         return self
 
     def seed(self) -> NoReturn:
-        """Refuse: no two are alike."""
-        refused("random_state", "the seed that a torch.Generator finds itself is never the same")
+        """Refuse a seed that would differ in each run."""
+        refused("random_state", "torch.Generator.seed() differs in each run: use manual_seed")
 
     def get_state(self) -> NoReturn:
-        """Refuse: how far it has come is known to the replay alone."""
-        refused("random_state", "it asks for the state of a torch.Generator")
+        """Refuse, as only the replay has the state."""
+        refused("random_state", "it reads the state of a torch.Generator")
 
     graphsafe_get_state = clone_state = get_state
 
     def set_state(self, _: Any) -> NoReturn:
-        """Refuse."""
+        """Refuse, as a recording has no states."""
         refused("random_state", "it sets the state of a torch.Generator")
 
     graphsafe_set_state = set_offset = set_state
 
 
-class TorchsGenerator(OwnGenerator):
-    """What `torch.default_generator` is, which tensors of the CPU are drawn from."""
+class DefaultGenerator(ProgramGenerator):
+    """Replaces `torch.default_generator`, which CPU ops draw from."""
 
     def manual_seed(self, seed: int) -> Self:
-        """Seed it, and write that down, but where `torch.manual_seed` does so itself."""
+        """Seed it, and write the seeding, unless `torch.manual_seed` calls and writes it."""
         recording = current()
         is_torchs = sys._getframe(1).f_code.co_filename.endswith("torch/random.py")
         if recording is not None and not recording.muted and not is_torchs:
@@ -82,13 +82,13 @@ class TorchsGenerator(OwnGenerator):
         return self
 
     def initial_seed(self) -> NoReturn:
-        """Refuse: the replay has another."""
-        refused("random_state", "it asks for the seed of torch's random generator")
+        """Refuse, as the replay has another seed."""
+        refused("random_state", "it reads the seed of torch's random generator")
 
 
 def check_device(generator: Any, device: torch.device) -> None:
-    """Raise what torch raises where a generator of another device is drawn from."""
-    if isinstance(generator, OwnGenerator) and generator.device.type != device.type:
+    """Raise torch's `RuntimeError` for an op with a generator of another device."""
+    if isinstance(generator, ProgramGenerator) and generator.device.type != device.type:
         raise RuntimeError(
             f"Expected a '{device.type}' device type for generator but found "
             f"'{generator.device.type}'"
@@ -96,7 +96,7 @@ def check_device(generator: Any, device: torch.device) -> None:
 
 
 def install() -> None:
-    """Give programs such generators."""
-    torch.Generator = OwnGenerator
+    """Replace torch's generators."""
+    torch.Generator = ProgramGenerator
     module: Any = torch.random
-    torch.default_generator = module.default_generator = TorchsGenerator()
+    torch.default_generator = module.default_generator = DefaultGenerator()

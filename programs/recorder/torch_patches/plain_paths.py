@@ -1,7 +1,7 @@
-"""Has torch go the way that is made of ops which a tape can say, where it has another beside it.
+"""Disables fast paths of torch whose ops a tape cannot hold, in favour of common ops.
 
 In evaluation, attention modules and encoder layers call one op each that only some devices have,
-and that no device takes apart; `rrelu` fills a tensor with noise by the values that it is given.
+and that torch cannot decompose. `rrelu` fills a tensor with noise depending on input values.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from torch.nn import functional
 from programs.recorder.recording import current
 
 _OF_KEYS = 1
-"""The type of a mask of keys; another one is of batches, heads, queries and keys."""
+"""The `mask_type` of a padding mask of keys; other masks have an axis of heads and queries."""
 
 
 def install() -> None:
-    """Put the plain ways in the place of torch's."""
+    """Replace torch's fast paths."""
     layer: Any = torch.nn.TransformerEncoderLayer
     layer.forward = _without_fast_path(layer.forward)
     namespace: Any = torch
@@ -31,10 +31,10 @@ def install() -> None:
 
 
 def _without_fast_path(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `forward` that takes no fast path; an encoder around it still asks for its own.
+    """Return a `forward` without the fast path. An encoder around it may still use its own.
 
-    That one makes nested tensors of padded sequences, and zeros where they are padded: it is
-    refused, as other values would be no answer.
+    The encoder's fast path makes nested tensors of padded sequences, and zeros the padding. It is
+    refused, as the slow path returns other values there.
     """
 
     @wraps(forward)
@@ -50,7 +50,7 @@ def _without_fast_path(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _attention_as_parts(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the fast path of attention by other ops; what it returns is contiguous, as there."""
+    """Return the fast path of attention in other ops. Its result is contiguous, as torch's is."""
 
     @wraps(real)
     def attention(
@@ -72,7 +72,7 @@ def _attention_as_parts(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _rrelu_as_parts(real: Callable[..., Any], *, is_in_place: bool) -> Callable[..., Any]:
-    """Return `rrelu` by other ops: in training each element draws a slope, as on a GPU."""
+    """Return `rrelu` in other ops. In training each element draws a slope, as on a GPU."""
 
     @wraps(real)
     def rrelu(

@@ -1,6 +1,6 @@
-"""Changes torch where fake tensors say too little, too much, or what is not so on a GPU.
+"""Patches torch where fake tensors lack results, or have others than a GPU.
 
-Once in a process that records; what gives a value, an address or a generator's state is refused.
+Applied once in a process that records. Refuses reads of values, addresses and generator states.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from programs.recorder.torch_patches import (
 )
 
 _CUDA_ONLY = ("silu_backward", "mish_backward", "_fused_rms_norm")
-"""Ops with a kernel for CUDA and one made of others: a CPU build would take them apart."""
+"""Ops with a CUDA kernel that a CPU build would decompose."""
 _COPYING = "torch/_tensor.py"
 _kept: list[Any] = []
 
 
 def install() -> None:
-    """Change torch, and the classes of fake tensors."""
+    """Patch torch, and its classes of fake tensors."""
     fake_tensors.CONSTANT_NUMEL_LIMIT = MAX_ELEMENTS
     fake_tensors.init_gpu_context = _nothing
     mode: Any = FakeTensorMode
-    mode.__deepcopy__ = _itself  # a copied tensor is of the same mode
-    mode.avoid_device_init = property(_yes)  # constants never travel to the device
-    torch.backends.cudnn.enabled = False  # a CUDA build would choose its RNNs here
+    mode.__deepcopy__ = _itself  # a copy of a tensor belongs to the same mode
+    mode.avoid_device_init = property(_yes)  # else constants are copied to the device
+    torch.backends.cudnn.enabled = False  # else a CUDA build calls cuDNN's RNNs
     rnn_base: Any = torch.nn.RNNBase
     rnn_base.flatten_parameters = _nothing
     moved_modules.install()
@@ -53,19 +53,20 @@ def install() -> None:
 
 
 def _hide_composites() -> None:
-    """Let torch know of CUDA kernels that this build lacks; on fake tensors none is called."""
+    """Register CUDA kernels that this build lacks, against decomposition. None is ever called."""
     library = torch.library.Library("aten", "IMPL")
     _kept.append(library)
     for name in _CUDA_ONLY:
         if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):
-            library.impl(name, _refusing("unsupported_op", f"a real {name}"), "CUDA")
+            detail = f"it calls {name} on a tensor that is not fake"
+            library.impl(name, _refusing("unsupported_op", detail), "CUDA")
 
 
 def _give_shapes() -> None:
-    """Say what ops return of which torch does not, or not what they do on a GPU.
+    """Register fake implementations that torch lacks, or has for CPUs only.
 
-    torch says nothing of GRU cells on CUDA, fails for LSTM cells there without a bias, and says of
-    log_sigmoid_forward that its buffer has elements, as on CPUs alone.
+    torch has none for GRU cells on CUDA. That for LSTM cells on CUDA fails without a bias. That for
+    log_sigmoid_forward returns a buffer with elements, which only the CPU's kernel does.
     """
     library = torch.library.Library("aten", "IMPL")
     _kept.append(library)
@@ -81,7 +82,7 @@ def _give_shapes() -> None:
 
 
 def _without_buffer(parts: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a decomposition of log_sigmoid_forward; torch looks at its name and module, too."""
+    """Return log_sigmoid_forward with an empty buffer; `wraps`, as torch reads name and module."""
 
     @wraps(parts)
     def without_buffer(given: Any) -> Any:
@@ -124,21 +125,21 @@ def _refuse_values() -> None:
     opaque_scalar.install()
     tensor.__dlpack__ = _refusing("value_dependent", "it exports a tensor with DLPack")
     storage: Any = torch.UntypedStorage
-    storage.data_ptr = _refusing("data_pointer", "it asks for the address of a storage")
+    storage.data_ptr = _refusing("data_pointer", "it calls data_ptr() of a storage")
     tensor.__cuda_array_interface__ = property(
-        _refusing("data_pointer", "it asks for the address of a tensor")
+        _refusing("data_pointer", "it reads __cuda_array_interface__ of a tensor")
     )
 
 
 def _data_ptr(_: Any) -> int:
-    """Refuse, but for torch's own copying of tensors, which needs no true address."""
+    """Refuse, except for `Tensor.__deepcopy__`, which does not use the address."""
     if not sys._getframe(1).f_code.co_filename.endswith(_COPYING):
-        refused("data_pointer", "it asks for the address of a tensor")
+        refused("data_pointer", "it calls data_ptr() of a tensor")
     return 0
 
 
 def _replay_seeds() -> None:
-    """Write seedings down: a replay does them again."""
+    """Write seedings to the tape, as a replay repeats them."""
     real = torch.manual_seed
 
     def manual_seed(seed: Any) -> torch.Generator:
@@ -157,12 +158,14 @@ def _replay_seeds() -> None:
         for name in ("manual_seed", "manual_seed_all"):
             setattr(cuda, name, manual_seed_of_device)
         for name in ("seed", "seed_all"):
-            setattr(cuda, name, _refusing("random_state", f"torch.cuda.{name}() is never the same"))
-        asks = "it asks for the seed of CUDA's random generator"
-        cuda.initial_seed = _refusing("random_state", asks)
-    torch.seed = module.seed = _refusing("random_state", "torch.seed() is never the same")
-    asks = "it asks for the seed of torch's random generator"
-    torch.initial_seed = module.initial_seed = _refusing("random_state", asks)
+            detail = f"torch.cuda.{name}() differs in each run: use torch.cuda.manual_seed"
+            setattr(cuda, name, _refusing("random_state", detail))
+        detail = "it reads the seed of CUDA's random generator"
+        cuda.initial_seed = _refusing("random_state", detail)
+    detail = "torch.seed() differs in each run: use torch.manual_seed"
+    torch.seed = module.seed = _refusing("random_state", detail)
+    detail = "it reads the seed of torch's random generator"
+    torch.initial_seed = module.initial_seed = _refusing("random_state", detail)
 
 
 def _write_seed(seed: int, device: str | None = None) -> None:
@@ -170,14 +173,14 @@ def _write_seed(seed: int, device: str | None = None) -> None:
     if recording is None or recording.muted:
         return
     caller = sys._getframe(2).f_code.co_filename
-    if not caller.endswith("torch/random.py"):  # torch.manual_seed seeds each device by these
+    if not caller.endswith("torch/random.py"):  # torch.manual_seed calls this for each device
         recording.draws += 1
         entry: dict[str, Any] = {"op": "seed", "seed": seed}
         recording.tape.write(entry if device is None else {**entry, "device": device})
 
 
 def _refuse_states() -> None:
-    """Let a state of a generator be put back only where nothing was drawn since it was taken."""
+    """Allow restoring a generator's state only if nothing was drawn since it was read."""
     module: Any = torch.random
     torch.get_rng_state = module.get_rng_state = _state
     torch.set_rng_state = module.set_rng_state = _set_state
@@ -190,7 +193,7 @@ def _refuse_states() -> None:
 
 
 def _replace_inductor_allocation() -> None:
-    """Let programs that Inductor wrote allocate as all others do."""
+    """Replace Inductor's own allocator, so that programs which it wrote are recorded, too."""
     guards: Any = torch._C._dynamo.guards
 
     def empty_strided_cuda(size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -200,13 +203,13 @@ def _replace_inductor_allocation() -> None:
 
 
 class GeneratorState:
-    """Stands for the state of torch's generators after so many draws."""
+    """Replaces the state of torch's generators after a number of draws."""
 
     def __init__(self, draws: int) -> None:
         self.draws = draws
 
     def clone(self) -> GeneratorState:
-        """Return itself: it does not change."""
+        """Return the same object, which is immutable."""
         return self
 
     cpu = cuda = clone
@@ -221,7 +224,7 @@ def _set_state(state: Any, *_: Any, **__: Any) -> None:
     recording = current()
     drawn = 0 if recording is None else recording.draws
     if not isinstance(state, GeneratorState) or state.draws != drawn:
-        refused("random_state", "it puts a random generator back to an earlier state")
+        refused("random_state", "it restores an earlier state of a random generator")
 
 
 def _set_states(states: Any) -> None:
@@ -241,7 +244,7 @@ def _nothing(*_: Any, **__: Any) -> None: ...
 
 
 def _uncompiled(model: Any = None, **_: Any) -> Any:
-    """Return what `torch.compile` is given: its ops are recorded as eager torch runs them."""
+    """Replace `torch.compile`: return the function itself, whose eager ops are recorded."""
     return model if model is not None else lambda function: function
 
 

@@ -1,7 +1,7 @@
-"""Draws truncated normal numbers by the inverse of their distribution, as torch did before 2.13.
+"""Draws truncated normals with the inverse of their distribution function, as torch before 2.13.
 
-torch 2.13 draws until all lie within the bounds, and how often that is depends on the values. The
-numbers are others than eager torch draws from a seed; a program and its reference draw the same.
+torch 2.13 draws until all numbers are within the bounds, which depends on values. The numbers
+differ from those of eager torch with the same seed, but a program and its reference draw the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 
 
 def install() -> None:
-    """Put it in the place of what `torch.nn.init.trunc_normal_` calls."""
+    """Replace the implementation of `torch.nn.init.trunc_normal_`."""
     module: Any = torch.nn.init
     module._no_grad_trunc_normal_ = _trunc_normal_
 
