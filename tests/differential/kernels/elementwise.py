@@ -47,9 +47,22 @@ def _shifted(sign: str) -> Value:
         if (first == by).all() and any(not 0 <= amount < node.kind.bits for amount in by.flat):
             raise Undefined("numbers shifted by themselves, which the compiler makes 0 of")
         kind = node.kind
+        amount = by.flat[0]
+        low = numbers.unsigned(kind, amount) & 0xFFFFFFFF
+        if (by == amount).all() and low < kind.bits and low != amount:
+            raise Undefined("a constant amount whose upper bits LLVM reads and PTX does not")
         return each(kind, node.shape, lambda a, b: numbers.shifted(kind, a, b, sign), *tiles)
 
     return value
+
+
+def _float_remainder(node: Node, tiles: Sequence[Tile]) -> Tile:
+    """Return the remainders; the compiler makes -0 of constants, and the GPU +0 of variables."""
+    result = _binary(numbers.remainder)(node, tiles)
+    of_one_number = all((tile.array == tile.array.flat[0]).all() for tile in tiles)
+    if of_one_number and tiles[0].array.flat[0] < 0 and result.array.flat[0] == 0:
+        raise Undefined("a remainder of 0 of a negative constant")
+    return result
 
 
 def _sum_or_difference(make: Callable[[Kind, Number, Number], Number]) -> Value:
@@ -157,7 +170,7 @@ ELEMENTWISE = {
     "div": Operation("arithmetic", infix_text("/"), _quotient),
     "floordiv": Operation("division of integers", infix_text("//"), _binary(numbers.divided)),
     "mod": Operation("division of integers", infix_text("%"), _binary(numbers.remainder)),
-    "fmod": Operation("arithmetic", infix_text("%"), _binary(numbers.remainder)),
+    "fmod": Operation("arithmetic", infix_text("%"), _float_remainder),
     **{
         f"bit{sign}": Operation(
             "bits",
