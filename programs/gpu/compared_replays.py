@@ -29,7 +29,7 @@ REFERENCE = "reference"
 
 
 def perform(context: GpuProgramContext, order: ProgramOrder, send: Send) -> dict[str, Any]:
-    """Do an order, with or without a reference; see `DeviceReplay.perform`."""
+    """Run an order, with or without a reference; see `DeviceReplay.perform`."""
     if order.beside is not None:
         return ComparedReplays(context, order, send).perform()
     return DeviceReplay(context, order, send, SentOutputs(context, send)).perform()

@@ -100,7 +100,7 @@ class DeviceReplay:
         )
 
     def _replays(self) -> dict[str, Any]:
-        """Replay as often as ordered; the first replay sends the outputs."""
+        """Replay once or several times, as ordered; the first replay sends the outputs."""
         self._stage("run")
         checked, suspects = self._first()
         self._unwritten(suspects)

@@ -16,7 +16,7 @@ import torch
 from programs.replay.live_tensors import in_order
 
 MOST_SENT_BYTES = 256 << 20
-"""Limit of the outputs of all sent repeats; none is sent if those of one exceed it."""
+"""Limit of the outputs of all sent runs; none is sent if those of one run exceed it."""
 _DRAWN = 3
 _DIFFERING = 2
 """The number of differing runs to keep: the first and the worst."""
@@ -55,13 +55,13 @@ class IterationOutputs:
         self._calls: list[int] = []
         self._differing_bytes: list[int] = []
         self._worst: list[int] = []
-        """The repeat that differs most, and the first that differs."""
+        """The run that differs most, and the first that differs."""
         self._places = _DRAWN + _DIFFERING if hold is not None else 0
         self._expected = 0
         self._drawn: list[int] = []
-        """The randomly chosen repeats, among the expected runs."""
+        """The randomly chosen runs, among the expected ones."""
         self._kept: dict[int, list[HeldOutput]] = {}
-        """The kept outputs, by repeat."""
+        """The kept outputs, by the number of the run."""
 
     def expect(self, count: int) -> None:
         """Choose at random which of the next runs to keep; in the end each run is equally likely.
@@ -123,7 +123,7 @@ class IterationOutputs:
                 one.drop()
 
     def _chosen(self) -> list[int]:
-        """Return the repeats to keep, up to the limit; those that differ come first."""
+        """Return the runs to keep, up to the limit; those that differ come first."""
         chosen = list(dict.fromkeys([*self._worst, *sorted(self._drawn, reverse=True)]))
         return chosen[: self._places]
 

@@ -51,4 +51,4 @@ def _of_aten(kind: GpuFault, op: AtenOp) -> tuple[GpuFault, str]:
         return GpuFault.OUT_OF_BOUNDS, f"{op.op} got an index that is out of range."
     if kind in (GpuFault.ILLEGAL_ACCESS, GpuFault.MISALIGNED_ACCESS):
         return kind, f"{op.op} accessed memory outside of its tensors."
-    return kind, f"{op.op} ended with an error of the GPU."
+    return kind, f"{op.op} ended with a GPU error."

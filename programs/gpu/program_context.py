@@ -28,7 +28,7 @@ from worker.gpu.launcher.timing import Clocks
 _OF_THIS_PROCESS = 0
 """The ordinal of its GPU: the process sees only one."""
 _OUTPUTS_AHEAD = 6
-"""Buffers of one size: for two checked outputs, and for those of repeats."""
+"""Buffers of one size: for two checked outputs, and for those of timed runs."""
 
 
 class GpuProgramContext:

@@ -136,7 +136,7 @@ def _perform(
 
 
 def _do(context: GpuProgramContext, order: frame.Frame, send: Send) -> dict[str, Any]:
-    """Do an order. Raises OpFault, JobFailed, CudaError, MemoryError."""
+    """Run an order. Raises OpFault, JobFailed, CudaError, MemoryError."""
     from programs.gpu.compared_replays import perform
     from programs.gpu.program_order import TASK, ProgramOrder
     from programs.replay.meta_derivation import NoMetaKernel
@@ -144,7 +144,7 @@ def _do(context: GpuProgramContext, order: frame.Frame, send: Send) -> dict[str,
     from worker.gpu.launcher.fault import JobFailed
 
     if order.header.get("task") != TASK:
-        raise JobFailed("malformed_job", f"no order is called {order.header.get('task')!r:.80}")
+        raise JobFailed("malformed_job", f"{order.header.get('task')!r:.80} is not a known order")
     asked = ProgramOrder.from_frame(order.header, order.body)
     try:
         return perform(context, asked, send)

@@ -67,7 +67,7 @@ def timed(
 ) -> dict[str, Any]:
     """Return the result's fields `timing`, `entries`, `method`, `repeats` and `timing_note`.
 
-    The outputs of some repeats are kept and sent. Raises KernelFault, CudaError.
+    The outputs of some timed runs are kept and sent. Raises KernelFault, CudaError.
     """
     try:
         if draws_on(program.tape):

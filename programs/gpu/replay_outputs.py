@@ -17,7 +17,7 @@ from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from worker.gpu.launcher.run_outputs import Output, Send, send_output
 
 _MOST_SHARED = 256
-"""Limit of repeats' outputs in shared memory: a launcher has 1,024 file descriptors."""
+"""Limit of timed runs' outputs in shared memory: a launcher has 1,024 file descriptors."""
 Place = tuple[int, int]
 """An output: the number of its call, and its position there."""
 
@@ -30,7 +30,7 @@ class SentOutputs:
     def __init__(self, context: GpuProgramContext, send: Send) -> None:
         self._context, self._send = context, send
         self._held = 0
-        """The number of repeats' outputs, of which each may have a file descriptor."""
+        """The number of timed runs' outputs, of which each may have a file descriptor."""
 
     def take(self, place: Place, tensor: torch.Tensor) -> None:
         """Send an output. Raises CudaError."""
@@ -41,11 +41,11 @@ class SentOutputs:
         send_output(self._send, "unwritten", named(place), np.packbits(flags).tobytes())
 
     def take_input(self, place: Place, data: bytes) -> None:
-        """Send what was left in an input."""
+        """Send the contents of a changed input."""
         send_output(self._send, "output", f"input:{named(place)}", data)
 
     def hold_iteration(self, tensor: torch.Tensor) -> HeldOutput:
-        """Return a copy of a repeat's output, to be sent later. Raises CudaError."""
+        """Return a copy of a timed run's output, to be sent later. Raises CudaError."""
         self._held += 1
         may_share = self._held <= _MOST_SHARED
         return _SentLater(self._context.read(tensor, may_share=may_share), self._send, self._drop)
@@ -93,11 +93,11 @@ class KeptOutputs:
         self.unwritten[place] = flags
 
     def take_input(self, place: Place, data: bytes) -> None:
-        """Send what was left in an input."""
+        """Send the contents of a changed input."""
         send_output(self._send, "output", f"{self._program}input:{named(place)}", data)
 
     def hold_iteration(self, _: torch.Tensor) -> HeldOutput:
-        """Hold nothing: repeats are only counted as equal or differing."""
+        """Hold nothing: timed runs are only counted as equal or differing."""
         return _NotSent()
 
 

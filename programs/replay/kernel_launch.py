@@ -41,7 +41,7 @@ _ACCESSES_RATIO = 4
 
 
 class KernelLaunches:
-    """Runs the launches of one tape; each kernel's run form is made once."""
+    """Runs the launches of one tape. It prepares each kernel once."""
 
     def __init__(self, order: ReplayOrder, body: bytes, tape: Tape) -> None:
         """Raise `InvalidTape` if the numbers of launches and of kernels differ."""
@@ -51,7 +51,7 @@ class KernelLaunches:
         self._forms: dict[str, RunForm] = {}
         looks = "racecheck" in order.checks
         self._shared: Collection[int] = unordered(tape).keys() if looks else ()
-        """Storages that ops may use without an order."""
+        """Storages that ops may use in no defined order."""
         self._written: dict[str, frozenset[str]] = {}
         """The paths of the arguments that each kernel may write, by kernel."""
         self._accesses: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""ATen's overloads by the names of a tape, and their arguments as torch takes them."""
+"""Calls ATen's overloads by their names on a tape, with decoded arguments."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from programs.tape.schema import (
 )
 from programs.tape.tape_dtypes import TORCH_NAMES
 
-DTYPES = {name: getattr(torch, torchs) for name, torchs in TORCH_NAMES.items()}
-"""torch's types by Triton's names."""
+DTYPES = {name: getattr(torch, torch_name) for name, torch_name in TORCH_NAMES.items()}
+"""torch's dtypes by Triton's names."""
 _MEMORY_FORMATS = {
     "contiguous_format": torch.contiguous_format,
     "preserve_format": torch.preserve_format,
     "channels_last": torch.channels_last,
     "channels_last_3d": torch.channels_last_3d,
 }
-_OF_HOSTS = "pin_memory"
-"""Says where in a host's memory something lies, which is nothing to a replay."""
+_PIN_MEMORY = "pin_memory"
+"""An argument that replays ignore, as it concerns the host's memory."""
 LIFTED = "aten.lift_fresh.default"
-"""Takes a constant into a program: the constant itself, or a copy where that was recorded."""
+"""Returns a constant of the program: the constant itself, or a copy if one was recorded."""
 _ONLY_ON_GPUS = frozenset({torch.ops.aten._fused_rms_norm_backward.default})
 STATISTICS = frozenset({"aten.native_layer_norm.default", "aten.native_group_norm.default"})
-"""Overloads whose statistics, of inputs that are halves, are of another type on the CPU.
+"""Overloads whose statistics of fp16 and bf16 inputs have another dtype on the CPU.
 
-Of a layer norm they are fp32 on a GPU; of a group norm they are halves there, and fp32 on the CPU
-where the weights are.
+A layer norm has fp32 statistics on a GPU. A group norm has the input's dtype there, and fp32 on
+the CPU if its weights are fp32.
 """
 _LAYER_NORM_BACKWARD = torch.ops.aten.native_layer_norm_backward.default
 _GROUP_NORM_BACKWARD = torch.ops.aten.native_group_norm_backward.default
@@ -56,10 +56,10 @@ GeneratorOf = Callable[[int], torch.Generator]
 
 @cache
 def overload(name: str) -> Any:
-    """Return ATen's overload of this name: `aten.mm.default`. Raises `InvalidTape`."""
+    """Return the ATen overload with a name like `aten.mm.default`. Raises `InvalidTape`."""
     parts = name.split(".")
     if len(parts) != 3 or parts[0] != "aten":
-        raise InvalidTape("/ops", f"{name} is no overload of ATen")
+        raise InvalidTape("/ops", f"{name} is not an ATen overload")
     packet = getattr(torch.ops.aten, parts[1], None)
     if packet is None or parts[2] not in packet.overloads():
         raise InvalidTape("/ops", f"torch {torch.__version__} has no {name}")
@@ -68,7 +68,7 @@ def overload(name: str) -> Any:
 
 @cache
 def aliased_arguments(name: str) -> tuple[frozenset[int], frozenset[str]]:
-    """Return which arguments an overload changes, or returns as they are or in part."""
+    """Return the arguments, by position and by name, that an overload changes or aliases."""
     arguments = overload(name)._schema.arguments
     aliased = [(n, one.name) for n, one in enumerate(arguments) if one.alias_info is not None]
     return frozenset(number for number, _ in aliased), frozenset(name for _, name in aliased)
@@ -76,20 +76,20 @@ def aliased_arguments(name: str) -> tuple[frozenset[int], frozenset[str]]:
 
 @cache
 def reads_values(name: str) -> bool:
-    """Tell whether an overload may read what is in its arguments: `zeros_like` asks for shapes."""
+    """Return True if an overload may read values: `zeros_like`, for one, reads only a shape."""
     kind = name.split(".")[1]
     return not (kind.endswith("_like") or kind.startswith("new_"))
 
 
 @cache
 def changes_geometry(name: str) -> bool:
-    """Tell whether an overload changes the shape or strides of a tensor itself: `squeeze_`."""
+    """Return True if an overload changes the shape or strides of its argument, as `squeeze_`."""
     return torch.Tag.inplace_view in overload(name).tags
 
 
 @cache
 def _callable(name: str, device: torch.device) -> Any:
-    """Return what calls an overload: what only GPUs have of their own, torch puts together."""
+    """Return a function that calls an overload on a device, composed of other ops if needed."""
     found = overload(name)
     if device.type not in ("cpu", "meta"):
         return found
@@ -107,7 +107,7 @@ def _layer_norm_backward(
     weight: torch.Tensor | None,
     *more: Any,
 ) -> Any:
-    """Call it with statistics of the type that it wants on the CPU."""
+    """Cast the statistics to the dtype that the CPU's kernel requires."""
     kind = given.dtype if weight is None else weight.dtype
     return _LAYER_NORM_BACKWARD(grad, given, shape, mean.to(kind), rstd.to(kind), weight, *more)
 
@@ -120,7 +120,7 @@ def _group_norm_backward(
     weight: torch.Tensor | None,
     *more: Any,
 ) -> Any:
-    """Call it with statistics of the type that it wants on the CPU."""
+    """Cast the statistics to the dtype that the CPU's kernel requires."""
     kind = given.dtype if weight is None else weight.dtype
     return _GROUP_NORM_BACKWARD(grad, given, mean.to(kind), rstd.to(kind), weight, *more)
 
@@ -135,7 +135,7 @@ def _batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    """Return statistics in evaluation, too, as a GPU does: the CPU returns empty ones."""
+    """Return statistics in evaluation, too, as a GPU does; the CPU returns empty ones."""
     found = _BATCH_NORM(given, weight, bias, mean, variance, training, momentum, eps)
     if training or mean is None or variance is None:
         return found
@@ -154,7 +154,7 @@ def _batch_norm_backward(
     training: bool,
     *more: Any,
 ) -> Any:
-    """Call it without the statistics that `_batch_norm` adds in evaluation."""
+    """Remove the statistics that `_batch_norm` adds in evaluation."""
     if not training:
         saved_mean = saved_rstd = (given if weight is None else weight).new_empty(0)
     saved = saved_mean, saved_rstd
@@ -162,7 +162,7 @@ def _batch_norm_backward(
 
 
 def _log_sigmoid(given: torch.Tensor) -> Any:
-    """Return an empty buffer beside the result: GPUs keep nothing for the backward."""
+    """Return the result and an empty buffer, as GPUs keep nothing for the backward."""
     return _LOG_SIGMOID(given)[0], given.new_empty(0)
 
 
@@ -179,23 +179,23 @@ _ON_CPUS: Mapping[Any, Callable[..., Any]] = {
     _LOG_SIGMOID: _log_sigmoid,
     _LOG_SIGMOID_BACKWARD: _log_sigmoid_backward,
 }
-"""What calls overloads of which the CPU has none, or one with other arguments or results.
+"""Functions for overloads that the CPU lacks, or has with other arguments or results.
 
-On the meta device, too, so that what is derived there is what a GPU makes.
+The meta device uses them, too, so that it derives the results of a GPU.
 """
 
 
 def called(
     op: AtenOp, tensor: TensorOf, device: torch.device, generator: GeneratorOf | None = None
 ) -> list[Any]:
-    """Call the overload of `op` on `device`; return its results flat, None for those of no tensor.
+    """Call the overload of `op` on `device`; return its results flat, None for non-tensors.
 
-    `generator` None: nothing is drawn, as on the meta device.
-    Raises `InvalidTape`, and whatever ATen raises.
+    `generator` is None where ops draw nothing, as on the meta device.
+    Raises `InvalidTape`, and ATen's errors.
     """
     decoded = _Decoding(tensor, device, generator)
     arguments = [decoded(value) for value in op.args]
-    named = {name: decoded(value) for name, value in op.kwargs.items() if name != _OF_HOSTS}
+    named = {name: decoded(value) for name, value in op.kwargs.items() if name != _PIN_MEMORY}
     if changes_geometry(op.op) and arguments:
         own = arguments[0]
         arguments[0] = own.as_strided(own.shape, own.stride(), own.storage_offset())
@@ -205,7 +205,7 @@ def called(
 
 @dataclass(frozen=True, slots=True)
 class _Decoding:
-    """Arguments of a tape as torch takes them."""
+    """Converts a tape's arguments to torch's."""
 
     tensor: TensorOf
     device: torch.device

@@ -18,23 +18,23 @@ from programs.replay.written_storages import COMPLEX, fill_with_numbers
 from programs.tape.overload_effects import written_tensors
 from programs.tape.schema import AtenOp, Tape, TensorMeta
 
-_AT_ONCE = 1 << 26
-"""Elements looked at: it takes memory beside them."""
+_CHUNK_ELEMENTS = 1 << 26
+"""Elements to compare at a time, which bounds the additional memory."""
 _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _LARGEST = 8
 
 
 class PoisonedStorages:
-    """The storages that were poisoned, and with what."""
+    """The poisoned storages, and the poison of each."""
 
     def __init__(self, tape: Tape, tensors: LiveTensors, *, other: bool = False) -> None:
-        """`other`: fill with the other poison, in both calls."""
+        """`other` selects the other poison, in both calls."""
         self._tape, self._tensors, self._other = tape, tensors, other
         self._with_numbers: dict[int, bool] = {}
-        """By storage, whether it was filled with numbers."""
+        """True for storages that were filled with numbers, False for those with NaN."""
 
     def poison(self, id_: int, *, with_numbers: bool = False) -> None:
-        """Fill the storage of a tensor that was just made of memory as it was found."""
+        """Fill the storage of a new, uninitialized tensor."""
         meta = self._tape.tensors[id_]
         octets = self._tensors.octets(meta.storage)
         if octets.numel():
@@ -43,14 +43,14 @@ class PoisonedStorages:
             self._with_numbers[meta.storage] = with_numbers
 
     def write_by(self, op: AtenOp) -> None:
-        """Take note of what `op` writes: the tensors that it changes, as wholes."""
+        """Mark the tensors that `op` changes as fully written."""
         if not self._with_numbers:
             return
         for id_ in written_tensors(op):
             self.write(id_)
 
     def write(self, id_: int) -> None:
-        """Take note that all of a tensor was written."""
+        """Mark a tensor as fully written; counts only if it covers its storage."""
         meta = self._tape.tensors[id_]
         tensor = self._tensors.get(id_)
         if tensor.numel() * tensor.itemsize >= self._tape.storages[meta.storage]:
@@ -66,7 +66,9 @@ class PoisonedStorages:
         poison = torch.empty(2 * size, dtype=torch.uint8, device=octets.device)
         self._fill(poison, meta.dtype, with_numbers=with_numbers)
         words = _Words(meta, octets, size)
-        holds = torch.cat([words.equal(some, poison) for some in words.found.split(_AT_ONCE)])
+        holds = torch.cat(
+            [words.equal(some, poison) for some in words.found.split(_CHUNK_ELEMENTS)]
+        )
         return holds.cpu().numpy() if bool(holds.any()) else None
 
     def free(self, storages: Iterable[int]) -> None:
@@ -81,7 +83,7 @@ class PoisonedStorages:
 
 
 class _Words:
-    """The elements of a tensor as integers, a row for each: other types do not keep all bits."""
+    """The elements of a tensor as rows of integers, as other dtypes may not keep all bits."""
 
     def __init__(self, meta: TensorMeta, octets: torch.Tensor, size: int) -> None:
         self._kind = _WORDS[min(size, _LARGEST)]
@@ -92,6 +94,6 @@ class _Words:
         self.found = words.as_strided(shape, [*strides, 1], offset).reshape(-1, self._each)
 
     def equal(self, some: torch.Tensor, poison: torch.Tensor) -> torch.Tensor:
-        """Return which of some are one of the two that `poison` has."""
+        """Return flags of the elements of `some` that equal one of the two in `poison`."""
         first, second = poison.view(self._kind).view(2, self._each)
         return (some == first).all(dim=1) | (some == second).all(dim=1)

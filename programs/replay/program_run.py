@@ -1,8 +1,8 @@
-"""One run of a tape on one device: ops by ATen, launches as the device has them, phase by phase.
+"""Runs a tape on one device, phase by phase: ops by ATen, launches by the device.
 
-All tensors lie on that device, whatever the tape calls theirs. Each phase begins from a seed, so
-that a program and its reference draw the same numbers. Inputs have a seed that no phase of a
-program has: else a program that draws in its own phases would hold its inputs beforehand.
+All tensors are on that device, whatever the tape says. Each phase starts from a seed, so that a
+program and its reference draw the same numbers. The phase of inputs has a seed of its own, since
+a program could otherwise draw its inputs in advance.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ CPU = torch.device("cpu")
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|not enough memory|bad_alloc")
 _OUT_OF_BOUNDS = re.compile(r"out of (range|bounds)", re.IGNORECASE)
 _MOST_FINDINGS = 20
-_MOST_SAID = 500
+_MAX_ERROR_CHARS = 500
 Ending = Literal["finished", "out_of_memory", "crashed"]
 _SEED_OF: Mapping[Phase, int] = {"init": 0, "run": 0, "run2": 1}
-"""What is added to the seed: calls draw other numbers each."""
+"""Added to the seed, so that each call draws other numbers."""
 
 
 class ReplayStopped(Exception):
-    """A replay that did not get to its end, and what stopped it."""
+    """Ends a replay early, with the finding that caused it."""
 
     def __init__(self, finding: Finding, *, ending: Ending = "finished") -> None:
         super().__init__(finding.message)
@@ -59,10 +59,10 @@ class ReplayStopped(Exception):
 
 
 def seed_of(phase: Phase, seed: int) -> int:
-    """Return what torch's generators are seeded with at the beginning of a phase.
+    """Return the seed of torch's generators at the beginning of a phase.
 
-    For inputs it is the first 8 bytes, little endian, of SHA-256 of `<seed>/inputs`. All its bits
-    differ from the other phases' seeds, of which the CPU's generator takes 32.
+    The seed for inputs is the first 8 bytes of SHA-256 of `<seed>/inputs`, little endian. It is
+    unrelated to the other phases' seeds also in its low 32 bits, all that the CPU generator uses.
     """
     if phase == "inputs":
         return int.from_bytes(sha256(f"{seed}/inputs".encode()).digest()[:8], "little")
@@ -71,27 +71,27 @@ def seed_of(phase: Phase, seed: int) -> int:
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """How to replay: the seed, what to look for, and what to do before each op."""
+    """The seed, the checks and the device of a replay, and callbacks around each op."""
 
     seed: int
     checks: Sequence[str] = ()
     backwards: bool = False
-    """Run the programs of each grid in the opposite order."""
+    """Run the program instances of each grid in the opposite order."""
     until: float | None = None
-    """As of RunOptions."""
+    """As in RunOptions."""
     before_op: Callable[[int], None] | None = None
     after_op: Callable[[int], None] | None = None
     device: torch.device = CPU
     sees_accesses: bool = True
-    """Launches say what they write; else memory that nobody wrote is told by what it holds."""
+    """True if launches report their writes; else unwritten memory is found by its contents."""
     other_poison: bool = False
-    """Fill memory that nobody wrote with the other poison: for a second replay on a GPU."""
+    """Fill unwritten memory with the other poison, in a second replay on a GPU."""
     digest: Digest = digest_on_host
-    """Tells whether a call changed its inputs; with a key that no program's kernel gets to see."""
+    """Detects inputs that a call changes. Its key must be hidden from the program's kernels."""
 
 
 class ProgramRun:
-    """Runs a tape up to the end of one phase after the other."""
+    """Runs the phases of a tape one by one."""
 
     def __init__(
         self,
@@ -101,11 +101,11 @@ class ProgramRun:
         how: ReplayOptions,
         given: Mapping[int, torch.Tensor],
     ) -> None:
-        """`given` are the tensors that come from outside."""
+        """`given` are the input tensors, made by another tape."""
         self._tape, self._needed, self._launches, self._how = tape, needed, launches, how
         self.tensors = LiveTensors(tape, how.device)
         self.generators = RandomGenerators(tape, how.device)
-        self.written = self._memory_nobody_wrote()
+        self.written = self._written_memory()
         self._inputs = ChangedInputs(tape, self.tensors, how.digest)
         self.inputs_left: Mapping[int, bytes] = {}
         """By position, the inputs that the last call changed in place."""
@@ -122,7 +122,7 @@ class ProgramRun:
         end = self._needed.ends[phase]
         with torch.no_grad():
             while self._next < end:
-                if self._next:  # what is there at the end of a phase can still be taken
+                if self._next:  # frees late, as the caller reads results at the end of a phase
                     self._inputs.leave(self._needed.freed_after.get(self._next - 1, ()), phase)
                     self._free(self._next - 1)
                 self._step(self._next, self._tape.ops[self._next])
@@ -133,7 +133,7 @@ class ProgramRun:
         if self._inputs.too_many:
             raise _too_many_changed()
 
-    def _memory_nobody_wrote(self) -> Written:
+    def _written_memory(self) -> Written:
         if self._how.sees_accesses:
             return WrittenStorages(self._tape, self.tensors)
         return PoisonedStorages(self._tape, self.tensors, other=self._how.other_poison)
@@ -144,7 +144,7 @@ class ProgramRun:
             kind = DTYPES[meta.dtype]
             made = self.tensors.make(id_)
             if len(content) != made.numel() * kind.itemsize:
-                what = f"{len(content)} bytes are no {meta.dtype} of shape {list(meta.shape)}"
+                what = f"{len(content)} bytes, not {meta.dtype} of shape {list(meta.shape)}"
                 raise InvalidTape(f"/constants/{id_}", what)
             if content:
                 elements = torch.frombuffer(bytearray(content), dtype=torch.uint8).view(kind)
@@ -201,8 +201,8 @@ class ProgramRun:
         if id_ is None:
             return
         message = (
-            f"{op.op} reads a tensor of shape {list(self._tape.tensors[id_].shape)} with elements "
-            "that nobody wrote: it was made by torch.empty or its like."
+            f"{op.op} reads a tensor of shape {list(self._tape.tensors[id_].shape)} before all of "
+            "its elements are written. Write them first, or use torch.zeros instead of torch.empty."
         )
         self._add(_finding_at(op, "uninitialized", message))
 
@@ -218,7 +218,7 @@ class ProgramRun:
             raise ReplayStopped(ran.stopped)
 
     def _zero(self, op: TapeLaunch) -> None:
-        """Do as an autotuner does that has tried a kernel's configurations."""
+        """Zero the arguments that an autotuner zeroes after trying its configurations."""
         for name in op.reset_to_zero:
             value = op.args.get(name)
             if isinstance(value, TensorRef):
@@ -244,7 +244,7 @@ def tensors_in(structure: Structure) -> Iterator[tuple[str, int]]:
 def _too_many_changed() -> ReplayStopped:
     message = (
         f"The inputs that the program changes in place take more than {MOST_OUTPUT_BYTES:,} bytes, "
-        "which is the most that is compared: make the inputs smaller."
+        "the limit of a comparison. Make the inputs smaller."
     )
     finding = Finding(kind="out_of_memory", message=message)
     return ReplayStopped(finding, ending="out_of_memory")
@@ -252,12 +252,12 @@ def _too_many_changed() -> ReplayStopped:
 
 def _present(id_: int | None) -> int:
     if id_ is None:
-        raise InvalidTape("/ops", "memory that was made belongs to no tensor")
+        raise InvalidTape("/ops", "an op that allocates memory returns no tensor")
     return id_
 
 
 def _stopped_by(op: AtenOp, error: Exception, device: torch.device) -> ReplayStopped:
-    said = str(error).split("\nException raised from")[0][:_MOST_SAID]
+    said = str(error).split("\nException raised from")[0][:_MAX_ERROR_CHARS]
     where = "the CPU device" if device.type == "cpu" else "the GPU"
     message = f"{op.op} failed on {where}: {said or type(error).__name__}"
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _OUT_OF_MEMORY.search(said):

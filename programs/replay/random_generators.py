@@ -1,7 +1,7 @@
-"""The random generators of a run of a tape, on the one device of its replay.
+"""The random generators of a replay, all on its one device.
 
-torch has a generator for each kind of device. A replay has one device for the tensors of both, so
-it keeps how far the other kind's has come.
+torch has a default generator for each kind of device. A replay uses one for both kinds of a tape,
+and swaps their states.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ _SEEDS = 1 << 64
 
 
 def seed_torch(seed: int, device: torch.device) -> None:
-    """Seed the generators that torch draws from on the host and on `device`.
+    """Seed torch's default generators of the host and of `device`, with `seed` modulo 2**64.
 
-    `torch.manual_seed` also asks for every other kind of device, and of those that were never used
-    keeps the wish for ever: a process that lives gets slower and larger by it. Behind the last seed
-    there is comes the first.
+    Not `torch.manual_seed`: that queues a call for each kind of device that was never used, and
+    keeps them all, so a long-lived process gets slower and larger.
     """
     seed %= _SEEDS
     torch.default_generator.manual_seed(seed)
@@ -28,18 +27,18 @@ def seed_torch(seed: int, device: torch.device) -> None:
 
 
 class RandomGenerators:
-    """torch's generators for tensors that the tape has on `cpu` and on `cuda`, and a program's own.
+    """The default generators for `cpu` and `cuda` tensors of a tape, and the program's generators.
 
-    A program's own are known by their numbers on the tape, and each is made at its first use.
+    A program's generators have numbers on the tape. Each is made at its first use.
     """
 
     def __init__(self, tape: Tape, device: torch.device, draws_for: Device = "cuda") -> None:
-        """`draws_for` is the kind of device that torch's generator draws for at first."""
+        """`draws_for` is the kind of device whose state torch's generator has at first."""
         self._tape, self._device = tape, device
         self._found: dict[int, torch.Generator] = {}
         self._draws_for = draws_for
         self._aside: int | torch.Tensor | None = None
-        """The other kind's generator: the seed that it had last, or its state."""
+        """The state of the other kind's generator, or its seed if it has drawn nothing since."""
 
     def begin(self, seed: int) -> None:
         """Seed torch's generators, as each phase does."""
@@ -47,13 +46,13 @@ class RandomGenerators:
         self._aside = seed
 
     def get(self, number: int) -> torch.Generator:
-        """Return a program's own, with the seed that torch gives new ones if nothing seeded it."""
+        """Return a generator of the program, with torch's default seed if it was never seeded."""
         if number not in self._found:
             self._found[number] = torch.Generator(self._device)
         return self._found[number]
 
     def seed(self, op: Seeding) -> None:
-        """Do what the program did."""
+        """Repeat a seeding of the program."""
         if op.generator is not None:
             self.get(op.generator).manual_seed(op.seed)
             return
@@ -63,19 +62,19 @@ class RandomGenerators:
             self._aside = op.seed
 
     def make_ready(self, op: AtenOp) -> None:
-        """Have torch draw what `op` draws from the generator of the tape's device."""
+        """Give torch's generator the state for the tape's device of `op`, if `op` draws."""
         device = drawing_device(op, self._tape)
         if device in (None, self._draws_for) or generators_of(op):
             return
-        torchs = self._torchs()
-        state, aside = torchs.get_state(), self._aside
+        default = self._default_generator()
+        state, aside = default.get_state(), self._aside
         if isinstance(aside, torch.Tensor):
-            torchs.set_state(aside)
+            default.set_state(aside)
         elif aside is not None:
             seed_torch(aside, self._device)
         self._draws_for, self._aside = device, state
 
-    def _torchs(self) -> torch.Generator:
+    def _default_generator(self) -> torch.Generator:
         if self._device.type == "cuda":
             return torch.cuda.default_generators[self._device.index or 0]
         return torch.default_generator

@@ -56,8 +56,8 @@ Outputs = dict[tuple[int, int], bytes]
 def replay(order: ReplayOrder, body: bytes, send: Send) -> ReplayReport:
     """Replay both calls, and send their outputs.
 
-    Raises `Failure`: `forged_tape` for what no recorder sends, `unsupported_op`, and `needs_gpu`
-    with the line of what no CPU does.
+    Raises `Failure`: `forged_tape` for a tape that no recorder sends, `unsupported_op`, and
+    `needs_gpu`, with the user's line, for ops and kernels that the CPU device cannot run.
     """
     try:
         with redirect_stdout(BoundedOutput(sys.stdout)):
@@ -113,7 +113,7 @@ class _Replay:
         if self._order.announce:
             how = replace(how, before_op=self._announce)
         run = ProgramRun(self._tape, self._needed, launches, how, given)
-        del given  # what the program does not need any more is to be free
+        del given  # so that the run can free inputs after their last use
         found: Outputs = {}
         try:
             run.run("init")
@@ -182,13 +182,13 @@ def _nondeterministic(path: str, call: int, *, rounded: bool) -> Finding:
     which = ("first", "second")[call]
     message = (
         f"Output {path} of the {which} call differs between two replays with equal inputs, in the "
-        "second of which the programs of each launch ran in the opposite order"
+        "second of which ran the program instances of each launch in the opposite order"
     )
     if rounded:
-        message += "; the differences are as small as adding in another order makes them."
+        message += ". Adding in another order explains differences of this size."
         return Finding(kind="nondeterministic", argument=path, message=message)
     message += (
-        ": its values depend on which program comes first. A GPU promises no order of programs; "
-        "do not decide by what an atomic operation returns."
+        ". Its values depend on that order, which a GPU does not define. Do not use the result of "
+        "an atomic operation to decide what to write."
     )
     return Finding(kind=ORDER_DEPENDENT, argument=path, message=message)

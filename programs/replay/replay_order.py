@@ -26,7 +26,7 @@ MOST_OUTPUT_BYTES = 256 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class KernelText:
-    """The IR of a kernel: where it lies, of which stage, and what it takes at run time, in order.
+    """The IR of a kernel: its place in the body, its stage, and its run-time parameters in order.
 
     `parameters` are paths: `x_ptr`, or `pair.1` for an item of a tuple.
     """
@@ -52,12 +52,12 @@ class ReplayOrder(Order):
     kernels: Mapping[str, KernelText]
     """By name, as in `launches`."""
     launches: Sequence[str]
-    """For each launch of the tape, in its order, the name of its kernel."""
+    """The name of each launch's kernel, in the order of the tape."""
     variants: Sequence[int] = ()
-    """For each launch the number of its variant; none: each runs as it was recorded."""
+    """The number of each launch's variant; empty: each runs as recorded."""
     target: Target
     files: Sequence[str]
-    """The user's, by path: findings name places in them."""
+    """The user's files, by path, to which findings refer."""
     seed: int
     checks: Sequence[Check] = ()
     memory_bytes: int

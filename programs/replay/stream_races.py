@@ -32,26 +32,26 @@ _BESIDE = {READ: (STORED, UPDATED), STORED: (READ, STORED, UPDATED), UPDATED: (R
 """The uses that must not happen at the same time."""
 RACE = "race"
 _NEVER = -1
-_PICKING = frozenset({
+_INDEXING = frozenset({
     "index", "index_select", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index",
     "index_add_", "index_copy_", "index_fill_", "gather", "scatter_", "scatter_add_",
     "scatter_reduce_", "embedding", "embedding_renorm_", "take", "take_along_dim",
     "masked_fill_", "masked_scatter_",
 })  # fmt: skip
-"""Ops that may use a part of a tensor, by values."""
+"""Ops that use some elements of a tensor, by index values."""
 _ADVICE = (
-    "Let the one wait for the other: other_stream.wait_stream(stream), an event that one records "
-    "and the other waits for, or torch.cuda.synchronize()."
+    "Make one stream wait for the other: with other_stream.wait_stream(stream), with an event, or "
+    "with torch.cuda.synchronize()."
 )
 _Use = tuple[int, int, int | torch.Tensor]
-"""How, of which storage, and where: a tensor, or a flag for each unit."""
+"""The kind of a use, its storage, and its elements: a tensor, or a flag for each unit."""
 Touched = Mapping[int, TouchedBytes]
-"""What a launch touched, by storage."""
+"""The bytes that a launch touched, by storage."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Met:
-    """An op that another may meet: its number, how it uses the place, and whether they do meet."""
+class _Conflict:
+    """An earlier op, by its number, whose use may overlap; `is_sure` if it certainly does."""
 
     op: int
     use: int
@@ -59,22 +59,22 @@ class _Met:
 
 
 class StreamRaces:
-    """Watches one run of a tape."""
+    """Tracks the uses of memory in one run of a tape."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self.storages = frozenset(unordered(tape))
-        """Storages that ops may use without an order."""
+        """Storages that ops may use in no defined order."""
         self._order = StreamOrder(tape) if self.storages else None
         self._units = _units(tape, self.storages)
         self._last: dict[int, dict[tuple[int, int], torch.Tensor]] = {}
-        """By storage, and by stream and use: the last op at each unit."""
+        """The last op at each unit, by storage, and by stream and use."""
         self._phase: Phase | None = None
 
     def note(self, index: int, op: Op, touched: Touched | None = None) -> Finding | None:
-        """Take the next op of the tape; return the race that it is in, if any.
+        """Apply the next op of the tape; return the finding of a race with earlier ops, if any.
 
-        `touched` is what a launch did to the storages.
+        `touched` are the accesses of a launch.
         """
         if self._order is None or isinstance(op, Seeding):
             return None
@@ -129,28 +129,28 @@ class StreamRaces:
         op: AtenOp | TapeLaunch | None,
         uses: Sequence[_Use],
     ) -> Finding | None:
-        """Look at each use of a storage, a tensor's or of the bytes that are flagged; note it."""
+        """Check each use against earlier ones, then record it; return a finding if there is one."""
         found = None
         uses = [use for use in uses if use[1] in self.storages]
         for use, storage, where in uses:
-            for met in self._met(turn, use, storage, where, picks=_picks(op)):
-                if found is None or (met.is_sure and found.kind != RACE):
-                    found = self._finding(op, turn, use, met)
+            for conflict in self._conflicts(turn, use, storage, where, is_partial=_is_partial(op)):
+                if found is None or (conflict.is_sure and found.kind != RACE):
+                    found = self._finding(op, turn, use, conflict)
         if turn.stream is not None and index is not None:
             for use, storage, where in uses:
                 last = self._last.setdefault(storage, {})
                 if (turn.stream, use) not in last:
-                    nobody = torch.full((self._unit_count(storage),), _NEVER, dtype=torch.int32)
-                    last[turn.stream, use] = nobody
+                    never = torch.full((self._unit_count(storage),), _NEVER, dtype=torch.int32)
+                    last[turn.stream, use] = never
                 self._put(last[turn.stream, use], storage, where, index)
         return found
 
-    def _met(
-        self, turn: Turn, use: int, storage: int, where: int | torch.Tensor, *, picks: bool
-    ) -> Iterator[_Met]:
-        """Yield the last op of each stream that may still use the place.
+    def _conflicts(
+        self, turn: Turn, use: int, storage: int, where: int | torch.Tensor, *, is_partial: bool
+    ) -> Iterator[_Conflict]:
+        """Yield the last op of each other stream that may still use these elements.
 
-        Where one of the two picks elements, they meet for sure if the other uses all there are.
+        If one of the two uses only some elements, they certainly overlap if the other uses all.
         """
         for (stream, other), last in self._last.get(storage, {}).items():
             if other not in _BESIDE[use] or stream == turn.stream:
@@ -160,12 +160,12 @@ class StreamRaces:
             if turn.waits_for(latest, stream):
                 continue
             is_sure = True
-            if picks:
+            if is_partial:
                 is_sure = bool((at > turn.over[stream]).all())
-            if _picks(self._tape.ops[latest]):
+            if _is_partial(self._tape.ops[latest]):
                 everywhere, here = ((one == latest).sum() for one in (last, at))
-                is_sure = not picks and bool(everywhere == here)
-            yield _Met(latest, other, is_sure)
+                is_sure = not is_partial and bool(everywhere == here)
+            yield _Conflict(latest, other, is_sure)
 
     def _put(self, last: torch.Tensor, storage: int, where: int | torch.Tensor, index: int) -> None:
         if isinstance(where, int):
@@ -174,32 +174,34 @@ class StreamRaces:
             last[where] = index
 
     def _region(self, last: torch.Tensor, storage: int, id_: int) -> torch.Tensor:
-        """Return the units of a tensor's elements, those of each last."""
+        """Return the units of a tensor, with an axis of each element's units at the end."""
         meta = self._tape.tensors[id_]
         size = DTYPES[meta.dtype].itemsize // self._units[storage]
         strides = [stride * size for stride in meta.strides]
         return last.as_strided([*meta.shape, size], [*strides, 1], meta.offset * size)
 
-    def _finding(self, op: AtenOp | TapeLaunch | None, turn: Turn, use: int, met: _Met) -> Finding:
-        first = self._tape.ops[met.op]
+    def _finding(
+        self, op: AtenOp | TapeLaunch | None, turn: Turn, use: int, conflict: _Conflict
+    ) -> Finding:
+        first = self._tape.ops[conflict.op]
         assert not isinstance(first, Seeding)
         place = first.place if op is None else op.place
         line = f" at {first.place.file}:{first.place.line}" if first.place is not None else ""
-        before = f"{self._op_text(first)}{line} {_DOES[met.use]} in {_stream(first.stream)}"
+        before = f"{self._op_text(first)}{line} {_DOES[conflict.use]} in {_stream(first.stream)}"
         if op is None:
             message = (
-                f"A call returns what {before}, and the stream that its caller goes on in does not "
-                f"wait for that: the caller may read too early. {_ADVICE}"
+                f"A call returns memory that {before}, but its caller's stream does not wait for "
+                f"that, so the caller may read too early. {_ADVICE}"
             )
         else:
             message = (
                 f"{self._op_text(op)} in {_stream(turn.stream)} {_DOES[use]} memory that {before}, "
-                f"and does not wait for that: nothing says which of the two comes first. {_ADVICE}"
+                f"without waiting for that, so either may come first. {_ADVICE}"
             )
-        if not met.is_sure:
-            message += " It may be that they use other elements of it, which values decide."
+        if not conflict.is_sure:
+            message += " They may use different elements, as these depend on values."
         return Finding(
-            kind=RACE if met.is_sure else "warning",
+            kind=RACE if conflict.is_sure else "warning",
             access="read" if use == READ else "write",
             file=place.file if place is not None else None,
             line=place.line if place is not None else None,
@@ -212,8 +214,8 @@ class StreamRaces:
         return op.op
 
 
-def _picks(op: Op | None) -> bool:
-    return isinstance(op, AtenOp) and name_of(op) in _PICKING
+def _is_partial(op: Op | None) -> bool:
+    return isinstance(op, AtenOp) and name_of(op) in _INDEXING
 
 
 _DOES = {READ: "reads", STORED: "writes", UPDATED: "changes"}

@@ -17,12 +17,12 @@ Named = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Trusted:
-    """An argument whose elements are none negative, and each below a bound."""
+    """An argument whose elements must be from 0 to below a bound."""
 
     name: str
     bound: Callable[[Named], float]
     left_out: str = ""
-    """The argument that says which value is no index: it may be anything."""
+    """The argument with a value that the op ignores, so that it may be out of range."""
 
 
 def _area_of_input(dimensions: int) -> Callable[[Named], float]:
@@ -66,5 +66,8 @@ def check_trusted(name: str, schema: Any, arguments: list[Any], given: Named) ->
         return
     most, low, high = trusted.bound(named), values.min().item(), values.max().item()
     if not (low >= 0 and high < most):
-        message = f"{trusted.name} is out of range: it has {low} to {high}, and {most} is its end"
+        message = (
+            f"{trusted.name} is out of range: its values are from {low} to {high}, but must be at "
+            f"least 0 and below {most}"
+        )
         raise IndexError(message)

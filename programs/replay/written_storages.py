@@ -39,9 +39,9 @@ class WrittenStorages:
         self._flags: dict[int, Array] = {}
 
     def poison(self, id_: int, *, with_numbers: bool = False) -> None:
-        """Fill the storage of a tensor that was just made of memory as it was found.
+        """Fill the storage of a new, uninitialized tensor.
 
-        `with_numbers`: with large ones of both signs, as a maximum or a minimum passes NaN over.
+        `with_numbers` uses large numbers of both signs, since some maxima and minima ignore NaN.
         """
         meta = self._tape.tensors[id_]
         octets = self._tensors.octets(meta.storage)
@@ -55,7 +55,7 @@ class WrittenStorages:
     def read_by(self, op: AtenOp) -> int | None:
         """Return a tensor that `op` reads and that is not fully written, None without one.
 
-        A view reads nothing, and what an op changes counts as written by it, even where it reads it
+        A view reads nothing. Arguments that an op changes count as written, even if it reads them
         first.
         """
         if not self._flags or not reads_values(op.op):
@@ -69,14 +69,14 @@ class WrittenStorages:
         return None
 
     def write_by(self, op: AtenOp) -> None:
-        """Remember what `op` writes: the tensors that it changes, as wholes."""
+        """Mark the tensors that `op` changes as fully written."""
         if not self._flags:
             return
         for id_ in written_tensors(op):
             self.write(id_)
 
     def write(self, id_: int) -> None:
-        """Remember that all of a tensor was written."""
+        """Mark a tensor as fully written."""
         storage = self._tape.tensors[id_].storage
         if storage in self._flags:
             self._region(id_).fill_(1)
@@ -90,16 +90,16 @@ class WrittenStorages:
         return None if written.all() else ~written
 
     def elements(self, storage: int, itemsize: int) -> Array:
-        """Return which elements of that many bytes were written, of a whole storage."""
+        """Return flags of a storage's written elements, each of `itemsize` bytes."""
         count = self._tensors.octets(storage).numel() // itemsize
         flags = self._flags.get(storage)
-        found: Array = np.broadcast_to(np.ones(1, np.bool_), count)  # takes no memory
+        found: Array = np.broadcast_to(np.ones(1, np.bool_), count)  # a view of one byte
         if flags is not None:
             found = np.all(flags[: count * itemsize].reshape(count, itemsize), axis=1)
         return found
 
     def put(self, storage: int, written: Array, itemsize: int) -> None:
-        """Take which elements of a storage were written by now."""
+        """Mark flagged elements of a storage, each of `itemsize` bytes, as written."""
         flags = self._flags.get(storage)
         if flags is not None:
             flags[: written.size * itemsize] |= np.repeat(written, itemsize).view(np.uint8)
@@ -111,7 +111,7 @@ class WrittenStorages:
             self._flags.pop(storage, None)
 
     def _region(self, id_: int) -> torch.Tensor:
-        """Return the flags of a tensor's elements, its bytes last."""
+        """Return the flags of a tensor, with an axis of each element's bytes at the end."""
         meta = self._tape.tensors[id_]
         size = self._tensors.get(id_).itemsize
         flags = torch.from_numpy(self._flags[meta.storage])
@@ -124,7 +124,7 @@ class WrittenStorages:
 
 
 def fill_with_numbers(octets: torch.Tensor, dtype: str) -> None:
-    """Fill bytes with large numbers of a type, of both signs in turn."""
+    """Fill bytes with large numbers of a dtype, with alternating signs."""
     size = DTYPES[dtype].itemsize
     elements = octets[: octets.numel() // size * size].view(-1, size)
     for first, octet in enumerate(_TRUTHS if dtype == "i1" else _NUMBERS):

@@ -79,7 +79,7 @@ class Flow:
         return sources >= _FIRST_INPUT
 
     def is_dead(self, index: int) -> bool:
-        """Return True if what an op writes is neither returned nor left in state."""
+        """Return True if the writes of an op are neither returned nor left in state."""
         return index not in self.live and self.accesses[index].writes.isdisjoint(self.state)
 
 

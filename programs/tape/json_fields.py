@@ -156,5 +156,5 @@ def name(value: Any, where: str) -> str:
 def one_of(value: Any, where: str, known: Collection[str], what: str) -> str:
     """Return `value`, one of `known`; `what` names these in the error message."""
     if not isinstance(value, str) or value not in known:
-        raise InvalidTape(where, f"{shown(value)} is no {what}")
+        raise InvalidTape(where, f"{shown(value)} is not a known {what}")
     return value

@@ -60,7 +60,7 @@ _STRUCTURE: Schema = {
     "type": ["object", "string", "number", "boolean", "null"],
     "description": (
         'a scalar, a tensor `{"t": index}`, or `{"list": [...]}`, `{"tuple": [...]}`, '
-        '`{"dict": {...}}` of such'
+        '`{"dict": {...}}` of these'
     ),
 }
 _ARGUMENT: Schema = {
@@ -90,7 +90,7 @@ _CONFIGURATION: Schema = {
         "maxItems": len(MAX_GRID),
     },
     "constexprs": _by_name(_KERNEL_ARGUMENT, "by parameter"),
-    "options": _by_name({"type": ["integer", "boolean", "string"]}, "num_warps and the like"),
+    "options": _by_name({"type": ["integer", "boolean", "string"]}, "num_warps and others"),
 }
 _UNPREPARED: Schema = {
     "unprepared": {
@@ -128,7 +128,7 @@ _SEED = _object(
         "generator": {**_INDEX, "description": "one of the program's own; default: torch's"},
         "device": {
             "enum": list(DEVICES),
-            "description": "whose generator of torch's; default: both",
+            "description": "the device of torch's generator; default: both devices",
         },
         "line": _PLACE,
     },

@@ -1,4 +1,4 @@
-"""Flattens what a program returns: every tensor and scalar by its path, `0` or `1.a`."""
+"""Flattens the outputs of a program: every tensor and scalar by its path, `0` or `1.a`."""
 
 from __future__ import annotations
 

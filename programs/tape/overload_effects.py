@@ -106,7 +106,7 @@ def _statistics(op: AtenOp) -> tuple[int, ...]:
 
 
 def _argument(op: AtenOp, position: int, name: str) -> Value:
-    """Return an argument by its position or its name, None where it is not given."""
+    """Return an argument by its position or its name, None if it is not given."""
     return op.args[position] if position < len(op.args) else op.kwargs.get(name)
 
 

@@ -204,7 +204,7 @@ def _names(raw: Any, where: str) -> tuple[str, ...]:
 
 def read_phase(raw: Any, where: str) -> Phase:
     """Return a phase by its name. Raises `InvalidTape`."""
-    return cast("Phase", fields.one_of(raw, f"{where}/phase", PHASES, "phase of a tape"))
+    return cast("Phase", fields.one_of(raw, f"{where}/phase", PHASES, "phase"))
 
 
 def read_place(raw: Any, where: str) -> TapePlace | None:

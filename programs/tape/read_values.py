@@ -62,7 +62,7 @@ class ValueReader:
             ),
             "device": lambda raw, where: DeviceName(a_device(raw, where)),
             "layout": lambda raw, where: LayoutName(
-                fields.one_of(raw, where, ("strided",), "layout of a tape's tensors")
+                fields.one_of(raw, where, ("strided",), "layout")
             ),
             "memory_format": lambda raw, where: MemoryFormatName(
                 fields.one_of(raw, where, MEMORY_FORMATS, "memory format")
@@ -98,7 +98,7 @@ class ValueReader:
             )
         read = self._argument_tags.get(tag)
         if read is None:
-            raise InvalidTape(where, f"{fields.shown(tag)} is no kind of argument of an op")
+            raise InvalidTape(where, f"{fields.shown(tag)} is not a kind of op argument")
         return read(content, where)
 
     def launch_argument(self, raw: Any, where: str, depth: int = 0) -> LaunchValue:
@@ -116,18 +116,18 @@ class ValueReader:
             )
         read = self._launch_tags.get(tag)
         if read is None:
-            raise InvalidTape(where, f"{fields.shown(tag)} is no kind of argument of a kernel")
+            raise InvalidTape(where, f"{fields.shown(tag)} is not a kind of kernel argument")
         return read(content, where)
 
     def structure(self, raw: Any, where: str, depth: int = 0) -> Structure:
-        """Return what a program takes or returns."""
+        """Return an argument or result of a program."""
         self._structure_values += 1
         if self._structure_values > MAX_STRUCTURE_VALUES:
             what = f"a program takes and returns no more than {MAX_STRUCTURE_VALUES} values"
             raise InvalidTape(where[:MAX_NAME_CHARS], what)
         self._path_chars += len(where)
         if self._path_chars > MAX_PATH_CHARS:
-            what = f"the paths of what it takes and returns have over {MAX_PATH_CHARS} characters"
+            what = f"the paths of its inputs and outputs exceed {MAX_PATH_CHARS} characters"
             raise InvalidTape(where[:MAX_NAME_CHARS], what)
         if not isinstance(raw, (dict, list)):
             return a_scalar(raw, where)
@@ -160,7 +160,7 @@ class ValueReader:
             return _non_finite(content, where)
         if tag == "complex":
             return _complex(content, where)
-        raise InvalidTape(where, f"{fields.shown(tag)} is nothing that a program returns")
+        raise InvalidTape(where, f"{fields.shown(tag)} is not a kind of program value")
 
     def begin(self) -> None:
         """Begin another op or structure. `MAX_ARGUMENTS` is the limit of each."""
@@ -205,7 +205,7 @@ class ValueReader:
 
 def a_device(raw: Any, where: str) -> Any:
     """Return the name of one of the devices of tapes."""
-    return fields.one_of(raw, where, DEVICES, "device of a tape's tensors")
+    return fields.one_of(raw, where, DEVICES, "device")
 
 
 def a_generator(raw: Any, where: str) -> GeneratorRef:
@@ -227,7 +227,7 @@ def a_scalar(raw: Any, where: str) -> Scalar:
 
 
 def _non_finite(raw: Any, where: str) -> float:
-    return _NON_FINITE[fields.one_of(raw, where, _NON_FINITE, "float that JSON cannot say")]
+    return _NON_FINITE[fields.one_of(raw, where, _NON_FINITE, "non-finite float")]
 
 
 def _complex(raw: Any, where: str) -> complex:

@@ -143,7 +143,7 @@ class DictOf:
 
 
 Structure = Scalar | TensorRef | ListOf | TupleOf | DictOf
-"""What a program takes or returns: tensors and scalars, nested."""
+"""An argument or result of a program: tensors and scalars, nested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Element types of a tape's tensors: their names, and how many bytes an element takes."""
+"""Element types of a tape's tensors: their names, and their sizes in bytes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Finds launches that share a compilation, by what Triton's JIT looks at in their arguments.
+"""Finds launches that share a compilation, by the properties that Triton's JIT specializes on.
 
 A tape may launch one kernel a hundred thousand times, each time with another number. Making a
-compile job is slow, so it is done once for all launches that are alike.
+compile job is slow, so all launches with equal specializations share one.
 """
 
 import hashlib
@@ -62,8 +62,8 @@ class AlikeLaunches:
     def asked(self, tape: Tape, launch: TapeLaunch, variant: LaunchVariant) -> bytes:
         """Return a digest that is equal for launches that share a compilation.
 
-        Triton looks at an argument's type, at whether a number is 1 or divisible by 16, and at
-        whether an address is divisible by 16. Once a kernel was read, its constexprs count, too.
+        Triton specializes on an argument's type, on numbers that are 1 or divisible by 16, and on
+        addresses that are divisible by 16. Once a kernel was read, its constexprs count, too.
         """
         kind = kind_of(launch, variant)
         read = self.kernels.get(kind)
@@ -102,7 +102,7 @@ def _exact(tape: Tape, value: LaunchValue) -> object:
 
 
 def _alike(tape: Tape, value: LaunchValue, taken: range | None = None) -> object:
-    """Return what Triton's JIT sees of a run-time argument; `taken` are values of its type."""
+    """Return the specialization of a run-time argument; `taken` are the values of its type."""
     match value:
         case bool():
             return value

@@ -31,14 +31,14 @@ class Bodies:
 
 
 async def compare_outputs(pool: Pool, order: CompareOrder, parts: Sequence[Body]) -> CompareReport:
-    """Have a child do `order`, whose elements are in `parts`. Raises NotCompared."""
+    """Compare the elements in `parts` in a child, as `order` says. Raises NotCompared."""
     header, limit_s = header_of(order), COMPARE_DEADLINE_S
     async with body_of(parts) as body:
         outcome = await run_task(pool, order.profile, header, body, deadline_s=limit_s)
     if outcome.result is None:
         reason = outcome.detail or (outcome.failure or {}).get("message", "")
-        raise NotCompared(f"The outputs were not compared ({reason}).")
+        raise NotCompared(f"The outputs could not be compared ({reason}). Post the program again.")
     try:
         return read_report(CompareReport, outcome.result)
     except Malformed as error:
-        raise NotCompared(f"The comparison cannot be read: {error}") from error
+        raise NotCompared(f"The result of the comparison is invalid: {error}") from error

@@ -1,4 +1,4 @@
-"""Does one claimed program, and finishes it with a record.
+"""Runs one claimed program, and finishes its job with a record.
 
 This runs in the worker's own process. Children touch the program's code and its values; this
 module only passes their reports on, and judges.
@@ -22,7 +22,7 @@ from worker.spent_time import SpentTime
 
 
 async def do_program(attempt: Attempt[ProgramJob], context: ProgramContext) -> None:
-    """Do a program and finish it.
+    """Run a program and finish its job.
 
     Raises StoreUnavailable, ZygoteError, DeviceCordoned; another attempt may then succeed.
     """

@@ -1,6 +1,6 @@
 """Compiles a program's kernels: finds them in the cache, or submits ordinary jobs of its caller.
 
-When the program ends, its interest in these jobs is withdrawn.
+When the program ends, jobs that nothing else waits for are cancelled.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Converts the arguments of a recorded launch to those of a posted one.
 
-Triton's JIT looks at a tensor's dtype, and at whether its address is a multiple of 16. Both follow
+Triton's JIT specializes on a tensor's dtype, and on its address being a multiple of 16. Both follow
 from the tape: torch aligns memory to 512 bytes, and offsets are recorded.
 """
 

@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ProgramContext:
-    """The stores, pools and caches that programs are done with."""
+    """The stores, pools and caches that programs need."""
 
     programs: Programs
     events: Events

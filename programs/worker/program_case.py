@@ -1,4 +1,4 @@
-"""Does one case: records it, compiles its kernels, replays it and its reference, judges it."""
+"""Runs one case: records it, compiles its kernels, replays it and its reference, judges it."""
 
 from asyncio import to_thread
 from collections.abc import Sequence
@@ -259,7 +259,7 @@ class _Case:
     async def _compare_iterations(
         self, replayed: Replayed, reference: Replayed, compared: ComparedProgram
     ) -> None:
-        """Compare the timed repeats that a GPU sent, too."""
+        """Compare the timed runs whose outputs a GPU sent, too."""
         if not replayed.repeats or replayed.times is None:
             return
         pool = self._attempt.context.comparing

@@ -33,7 +33,7 @@ from worker.replaced_toolchains import ReplacedToolchains, doing_programs
 from worker.worker_context import WorkerContext
 
 NO_TORCH = "torch is not installed in this worker's environment"
-IS_BEING_TRIED = "recording is being tried"
+IS_BEING_TESTED = "recording is being tested"
 MOST_TAPES_BYTES = 256 << 20
 """Limit of the cached tapes of references, by their size in memory."""
 
@@ -63,7 +63,7 @@ class RecordingOffer:
 
 
 class ProgramConsumers:
-    """Does programs of one toolchain, on the CPU device and on each GPU that programs run on."""
+    """Runs programs of one toolchain, on the CPU device and on each GPU that programs run on."""
 
     def __init__(self, context: WorkerContext, children: ProgramChildren | None) -> None:
         """Prepare, but start nothing. `children` is None if torch is not installed."""
@@ -84,7 +84,7 @@ class ProgramConsumers:
         )
         has_torch = children is not None
         self.recording = RecordingOffer(
-            IS_BEING_TRIED if has_torch else NO_TORCH, is_being_tried=has_torch
+            IS_BEING_TESTED if has_torch else NO_TORCH, is_being_tried=has_torch
         )
         self._programs, self._events = Programs(redis), Events(redis)
         self._sources = LRUCache[KernelSource]()
@@ -102,7 +102,7 @@ class ProgramConsumers:
         return replace(worker, sandbox_report=report, programs=self.offered)
 
     async def run(self) -> None:
-        """Test the recorder, and if it works, do programs until cancelled."""
+        """Test the recorder, and if it works, run programs until cancelled."""
         if self._children is None:
             return
         async with asyncio.TaskGroup() as group:
@@ -155,13 +155,13 @@ class ProgramConsumers:
             return str(error)
         except Exception as error:
             # a broken recorder must not stop the worker's other jobs
-            logger.exception("trying to record a program")
+            logger.exception("testing if programs can be recorded")
             return f"{type(error).__name__}: {error}"
         finally:
             await children.recorder.close()  # it starts again with the first program
 
     async def _do(self, attempt: Attempt[ProgramJob], gpu: ProgramGpu | None = None) -> None:
-        """Do a program on `gpu`; None: on the CPU device."""
+        """Run a program on `gpu`; None: on the CPU device."""
         assert self._children is not None
         context, children = self._context, self._context.children
         doing = ProgramContext(

@@ -38,7 +38,7 @@ class ProgramTexts:
         """Return the source to compile `kernel` from. Raises BindingFailed if there is none."""
         name = kernel.name
         if not all(part.isidentifier() for part in name.split(".")):
-            message = f"`{kernel.name}` is not a function's name, so it cannot be a kernel's"
+            message = f"`{kernel.name}` is not a function's name, so no kernel can have it"
             raise BindingFailed("unknown_kernel", message, kernel.name)
         if kernel.file == USER_FILE:
             return PostedKernel(self.source, self.files, name, is_own=True)

@@ -56,7 +56,7 @@ def described(item: ReplayedTensor | Scalar) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimedCall:
-    """A timed repeat to compare: its number, the call whose inputs it had, and its outputs."""
+    """A timed run to compare: its number, the call whose inputs it had, and its outputs."""
 
     repeat: int
     """Counts from 0; negative for a warm-up run."""

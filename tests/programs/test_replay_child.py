@@ -240,17 +240,17 @@ async def test_a_reference_that_fails_is_no_reference(replays: Pool, comparing: 
     assert judged(candidate, reference, compared) == "invalid_reference"
 
 
-async def test_as_many_launches_as_a_tape_has_can_be_told_to_a_replay(replays: Pool) -> None:
+async def test_an_order_can_name_as_many_launches_as_a_tape_may_have(replays: Pool) -> None:
     kernel = KernelIr("k" * 64, "source", doubling().encode(), ["user.py"], NAMES)
     program = to_replay(recorded(rows, lambda x: x * 2).tape)
 
     ended = await replayed(replays, replace(program, kernels=dict.fromkeys(range(200_000), kernel)))
 
     assert ended.problem is not None
-    assert "kernels came for 200000" in ended.problem.detail
+    assert "200000 kernels were sent" in ended.problem.detail
 
 
-async def test_kernels_that_are_more_than_a_replay_is_told_are_a_problem(replays: Pool) -> None:
+async def test_more_kernels_than_an_order_may_name_are_a_problem(replays: Pool) -> None:
     names = ["n" * 1_000] * 5_000
     kernel = KernelIr("k", "source", doubling().encode(), ["user.py"], names)
     program = to_replay(recorded(rows, lambda x: x * 2).tape)

@@ -113,7 +113,7 @@ def test_a_result_that_no_stream_of_the_caller_waits_for_is_a_race(programs: htt
     assert program["verdict"] == "race", program
     [finding] = program["findings"]
     assert finding["line"] == line_of(text, "add_one[(4,)]")
-    assert "A call returns what" in finding["message"]
+    assert "A call returns memory that" in finding["message"]
     assert evaluate(programs, program_of(both + "main.wait_stream(s)"), REFERENCE)["verdict"] == (
         "passed"
     )
@@ -179,7 +179,7 @@ def test_rows_that_values_pick_are_warned_of_and_no_race(programs: httpx.Client)
     program = evaluate(programs, program_of(body), REFERENCE)
     assert program["verdict"] == "passed", program
     assert [one["kind"] for one in program["findings"]] == ["warning"]
-    assert "other elements of it, which values decide" in program["findings"][0]["message"]
+    assert "different elements, as these depend on values" in program["findings"][0]["message"]
 
 
 PICKED = {

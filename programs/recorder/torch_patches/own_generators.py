@@ -71,8 +71,8 @@ class DefaultGenerator(ProgramGenerator):
     def manual_seed(self, seed: int) -> Self:
         """Seed it, and write the seeding, unless `torch.manual_seed` calls and writes it."""
         recording = current()
-        is_torchs = sys._getframe(1).f_code.co_filename.endswith("torch/random.py")
-        if recording is not None and not recording.muted and not is_torchs:
+        is_from_torch = sys._getframe(1).f_code.co_filename.endswith("torch/random.py")
+        if recording is not None and not recording.muted and not is_from_torch:
             recording.draws += 1
             try:
                 recording.tape.write({"op": "seed", "seed": int(seed), "device": "cpu"})

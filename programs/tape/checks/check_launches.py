@@ -86,4 +86,4 @@ def _check_argument(value: LaunchValue, tape: Tape, where: str) -> None:
             there = tape.storages[tensor.storage]
             raise InvalidTape(where, f"the descriptor reaches {reach} bytes into {there}")
     elif isinstance(value, ReinterpretedArgument) and value.dtype not in ELEMENT_BYTES:
-        raise InvalidTape(where, f"memory cannot be seen as {value.dtype}")
+        raise InvalidTape(where, f"memory cannot be reinterpreted as {value.dtype}")

@@ -97,7 +97,7 @@ class _Walk:
                 continue  # the same input twice, or in both calls
             storage = self._tensors[id_].storage
             if storage in self._storages and not (may_share and storage in given):
-                raise InvalidTape(where, f"tensor {id_} is given in a storage that is another's")
+                raise InvalidTape(where, f"tensor {id_} is given in another tensor's storage")
             self._storages.add(storage)
             given.add(storage)
             self._defined[id_] = "init"
@@ -119,7 +119,7 @@ class _Walk:
     def op(self, op: AtenOp, where: str) -> None:
         """Take one ATen op."""
         if op.op not in ALLOWED:
-            raise InvalidTape(f"{where}/op", f"{op.op} is not among the ATen overloads of tapes")
+            raise InvalidTape(f"{where}/op", f"{op.op} is not an overload that tapes allow")
         self._need(argument_tensors(op), where)
         try:
             check_fragile(op, self._tensors)

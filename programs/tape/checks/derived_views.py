@@ -86,7 +86,7 @@ def _permute(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
     rank = len(tensor.shape)
     order = [_dimension(number, rank) for number in given.integers(1, "dims")]
     if sorted(order) != list(range(rank)):
-        message = f"its dims are no order of {rank} dimensions"
+        message = f"its dims are not a permutation of {rank} dimensions"
         raise NotDerivable(message)
     return _permuted(tensor, order)
 
@@ -173,7 +173,7 @@ def _split(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
     else:
         parts = list(given.integers(1, "split_sizes"))
         if sum(parts) != size or any(part < 0 for part in parts):
-            message = f"its split_sizes are no parts of {size}"
+            message = f"its split_sizes do not add up to {size}"
             raise NotDerivable(message)
     starts = [0, *accumulate(parts)]
     return [_narrowed(tensor, at, s, n) for s, n in zip(starts, parts, strict=False)]

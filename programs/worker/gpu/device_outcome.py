@@ -165,7 +165,7 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
         }
         returned = call_of(tape, iteration.call, SentTensors(data))
         if returned is None:
-            raise Malformed(f"outputs of the timed repeat {iteration.repeat} are missing")
+            raise Malformed(f"outputs of the timed run {iteration.repeat} are missing")
         replayed.repeats.append(TimedCall(iteration.repeat, iteration.call, returned))
     if report.ending == "finished" and not report.findings and not replayed.is_whole:
         raise Malformed("it finished, but some outputs are missing")

@@ -14,7 +14,7 @@ from worker.launch.launch_reports import ComparedOutput
 
 
 class _Iteration(Report):
-    """A timed repeat whose outputs were sent, and the call whose inputs it had."""
+    """A timed run whose outputs were sent, and the call whose inputs it had."""
 
     repeat: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
     call: Literal[0, 1]

@@ -31,7 +31,7 @@ from worker.spent_time import SpentTime
 _MEMORY_SHARE = 0.85
 """The share of a GPU's memory that the tensors of a program may take."""
 _SENDS = 4
-"""The number of copies of a candidate's outputs in memory: calls, and timed repeats."""
+"""The number of copies of a candidate's outputs in memory: of calls, and of timed runs."""
 _UNEXPLAINED = frozenset({LaunchEnding.SIGNAL, LaunchEnding.SILENT})
 """Endings of launchers that do not show the op that was running."""
 _LAST_WORDS_BYTES = 2 << 10
@@ -192,7 +192,7 @@ def too_large_order(error: FrameError, role: str) -> Replayed:
 async def in_turn_again(
     gpu: ProgramGpu, order: ProgramOrder, how: ReplayTurn, deadline: Deadline
 ) -> tuple[LaunchOutcome, StepLimit]:
-    """Do as `in_turn`, and once more if the launcher exits, which may be our bug.
+    """Call `in_turn`, and once more if the launcher exits, which may be our bug.
 
     Its last output goes into the log.
     """

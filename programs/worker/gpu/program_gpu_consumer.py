@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramGpuConsumer:
-    """Does the programs of one GPU, one in each slot at a time."""
+    """Runs the programs of one GPU, one in each slot at a time."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ProgramGpuConsumer:
         )
 
     async def run(self) -> None:
-        """Offer and do programs until cancelled, or until the GPU takes no more."""
+        """Offer to run programs, and run them, until cancelled or the GPU takes no more."""
         gpu = self._gpu
         logger.info("GPU %d: %s", gpu.ordinal, self._lane)
         self._gpus.offer_programs(gpu.ordinal, [self._toolchain_id])
@@ -72,7 +72,7 @@ class ProgramGpuConsumer:
         logger.error("GPU %d takes no more programs: %s", self._gpu.ordinal, why)
 
     async def _do(self, attempt: Attempt[ProgramJob]) -> None:
-        """Do a program; one that needs a cordoned GPU waits until its slot gives it back."""
+        """Run a program; one that needs a cordoned GPU waits until its slot gives it back."""
         try:
             await self._do_program(attempt, self._gpu)
         except DeviceCordoned:

@@ -1,6 +1,6 @@
-"""Compares timed repeats that a launcher sent with the reference.
+"""Compares timed runs whose outputs a launcher sent with the reference.
 
-The launcher chooses them after all repeats ran, so a program cannot know which are checked.
+The launcher chooses them after all runs, so a program cannot know which are checked.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from worker.pool.pool import Pool
 
 @dataclass(slots=True)
 class ComparedRepeats:
-    """The result of comparing repeats; `matches` has an entry for each compared output."""
+    """The result of comparing timed runs; `matches` has an entry for each compared output."""
 
     compared: list[ComparedRepeat] = field(default_factory=list)
     matches: list[bool] = field(default_factory=list)
@@ -31,7 +31,7 @@ async def compare_iterations(
     reference: Replayed,
     tolerances: OutputTolerances,
 ) -> ComparedRepeats:
-    """Compare all repeats in parallel; add a finding for the first that does not match.
+    """Compare all sent runs in parallel; add a finding for the first that does not match.
 
     Raises NotCompared.
     """
@@ -71,7 +71,7 @@ def _outputs(call: ReplayedCall) -> ReplayedCall:
 
 
 def _mismatch(one: TimedCall, paths: Sequence[str]) -> Finding:
-    which = f"Timed run {one.repeat}" if one.repeat >= 0 else "A run to warm up"
+    which = f"Timed run {one.repeat}" if one.repeat >= 0 else "A warm-up run"
     message = (
         f"{which} does not match the reference in output {', '.join(paths)}, but the "
         f"{('first', 'second')[one.call]} call with the same inputs does. The program keeps state "

@@ -64,7 +64,7 @@ def test_an_op_that_is_not_in_the_list_is_refused() -> None:
     )
 
     assert error.where == "/ops/0/op"
-    assert error.what == "aten.from_file.default is not among the ATen overloads of tapes"
+    assert error.what == "aten.from_file.default is not an overload that tapes allow"
 
 
 def test_a_tensor_is_made_before_it_is_used() -> None:
@@ -134,7 +134,7 @@ def test_a_view_lies_in_the_storage_of_its_argument() -> None:
          [[2], [8], 0], "makes the strides [9]"),
         (op("split.Tensor", [{"t": 0}, 512], [6]), [[512], [1], 0], "makes 2 tensors"),
         (op("split.Tensor", [{"t": 0}, 0], [6]), [[512], [1], 0], "its split_size is 0"),
-        (op("permute.default", [{"t": 0}, {"list": [0, 0]}], [6]), [[4], [1], 0], "no order"),
+        (op("permute.default", [{"t": 0}, {"list": [0, 0]}], [6]), [[4], [1], 0], "a permutation"),
         (op("t.default", [7], [6]), [[4], [1], 0], "no tensor as its first argument"),
     ],
 )  # fmt: skip
@@ -230,7 +230,7 @@ def test_an_input_is_not_in_the_storage_of_another_call_s() -> None:
     def change(tape: Any) -> None:
         tape["tensors"][tape["inputs2"][0]["t"]][5] = 0
 
-    assert "in a storage that is another's" in refused(change).what
+    assert "in another tensor's storage" in refused(change).what
 
 
 def test_a_constant_is_not_in_the_storage_of_another() -> None:
@@ -239,7 +239,7 @@ def test_a_constant_is_not_in_the_storage_of_another() -> None:
         tape["storages"].append(4)
         tape["constants"] = {"6": "AAAAAA==", "7": "AAAAAA=="}
 
-    assert "in a storage that is another's" in refused(change).what
+    assert "in another tensor's storage" in refused(change).what
 
 
 def test_in_place_ops_return_what_they_wrote() -> None:
