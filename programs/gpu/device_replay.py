@@ -94,7 +94,7 @@ class DeviceReplay:
         return report | {"deterministic": None, "timing": None} | found
 
     def _checked(self) -> Tape | None:
-        most_bytes = min(self._order.memory_bytes, self._context.free_up())
+        most_bytes = min(self._order.memory_bytes, self._context.free_cached_memory())
         return check_tapes(
             self.tape, self._order.inputs_tape, most_bytes, "the GPU", self._sink.most_bytes
         )

@@ -70,7 +70,7 @@ class GpuProgramContext:
         """Wait for all work queued so far. Raises CudaError."""
         check(cu.cuStreamSynchronize(self.device.stream), "waiting for the GPU")
 
-    def free_up(self) -> int:
+    def free_cached_memory(self) -> int:
         """Free the memory that torch caches; return the free bytes.
 
         A reference needs it when it runs after its program in one process. Raises CudaError.
@@ -81,7 +81,7 @@ class GpuProgramContext:
         free, _ = check(cu.cuMemGetInfo(), "asking for free memory")
         return int(free)
 
-    def tidy(self) -> bool:
+    def remove_data(self) -> bool:
         """Remove all data of a program from the GPU; return True if that worked. Raises CudaError.
 
         Memory that torch caches is zeroed and freed: the next program may get the same pages, and

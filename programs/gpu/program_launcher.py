@@ -93,7 +93,7 @@ def _serve(channel: ResultChannel, context: GpuProgramContext) -> int:
     from worker.gpu.launcher.launcher import flush_printed
 
     for order in _orders():
-        last = _tidied(context, _perform(channel, context, order))
+        last = _without_data(context, _perform(channel, context, order))
         flush_printed()
         last["printed_bytes"] = os.lseek(1, 0, os.SEEK_CUR)
         channel.send(order.nonce, last)
@@ -154,14 +154,14 @@ def _do(context: GpuProgramContext, order: frame.Frame, send: Send) -> dict[str,
         raise JobFailed("unsupported_op", str(error)) from error
 
 
-def _tidied(context: GpuProgramContext, last: dict[str, Any]) -> dict[str, Any]:
+def _without_data(context: GpuProgramContext, last: dict[str, Any]) -> dict[str, Any]:
     """Remove the program's data from a GPU that still works, and return the last header."""
     from worker.gpu.launcher.device import CudaError
 
     if not last["clean"]:
         return last
     try:
-        return last | {"clean": context.tidy()}
+        return last | {"clean": context.remove_data()}
     except CudaError as error:
         return _failure("device_error", str(error), clean=False)
 

@@ -23,7 +23,7 @@ from programs.gpu.timed_call import (
     CallLaunches,
     GpuTimedCall,
     NotCapturable,
-    calls_are_alike,
+    calls_match,
     devices_drawn_on,
     draws_on,
     queues_work,
@@ -143,7 +143,7 @@ class _ProgramTiming:
         Both are timed if they do the same ops; else only the second, which may reuse what the first
         prepared.
         """
-        alike = calls_are_alike(self._program.tape)
+        alike = calls_match(self._program.tape)
         if not alike:
             self._notes.append(
                 "The second call does other ops than the first, which prepares something, so only "

@@ -186,7 +186,7 @@ def queues_work(op: Op) -> bool:
     return isinstance(op, TapeLaunch)
 
 
-def calls_are_alike(tape: Tape) -> bool:
+def calls_match(tape: Tape) -> bool:
     """Return True if both calls do the same ops on tensors of the same shapes."""
     first, second = ([_comparable(tape, tape.ops[at]) for at in ops_of(tape, n)] for n in (0, 1))
     return first == second

@@ -14,7 +14,7 @@ from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
 from programs.recorder.refusals import instead_of, message_of, reason_of
 from programs.recorder.tensor_table import device_name
-from programs.recorder.torch_patches.own_generators import check_device
+from programs.recorder.torch_patches.fake_generators import check_device
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.tape_bounds import MAX_DEGREE
 
@@ -98,7 +98,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             if isinstance(item, torch.device):
                 device_name(item)
             elif isinstance(item, torch._C.Generator):
-                check_device(tape.own_generator(item), _drawn_on(kwargs, tensors))
+                check_device(tape.program_generator(item), _drawn_on(kwargs, tensors))
         real = recording.values.arguments(func, name, tensors)
         changes = func._schema.is_mutable
         if changes:

@@ -16,12 +16,12 @@ _UNSET = object()
 _Pairs = frozenset[tuple[int, int]]
 
 
-def prepare_alike(one: Any, other: Any) -> bool:
+def have_equal_hooks(one: Any, other: Any) -> bool:
     """Return True if both have no hook, or hooks with the same code and the same state."""
-    return _are_alike(one.pre_hook, other.pre_hook, frozenset())
+    return _are_equal(one.pre_hook, other.pre_hook, frozenset())
 
 
-def _are_alike(one: Any, other: Any, asked: _Pairs) -> bool:
+def _are_equal(one: Any, other: Any, asked: _Pairs) -> bool:
     """Compare hooks, or values that they hold.
 
     `asked` are pairs that are being compared already, as a hook may hold itself.
@@ -31,7 +31,7 @@ def _are_alike(one: Any, other: Any, asked: _Pairs) -> bool:
     if isinstance(one, _PLAIN) and isinstance(other, _PLAIN):
         return type(one) is type(other) and one == other
     if isinstance(one, MethodType) and isinstance(other, MethodType):
-        return one.__self__ is other.__self__ and _are_alike(one.__func__, other.__func__, asked)
+        return one.__self__ is other.__self__ and _are_equal(one.__func__, other.__func__, asked)
     if not (isinstance(one, FunctionType) and isinstance(other, FunctionType)):
         return False
     if one.__globals__ is not other.__globals__ or _text(one.__code__) != _text(other.__code__):
@@ -39,7 +39,7 @@ def _are_alike(one: Any, other: Any, asked: _Pairs) -> bool:
     asked |= {(id(one), id(other))}
     states = _state(one), _state(other)
     return states[0].keys() == states[1].keys() and all(
-        _are_alike(value, states[1][name], asked) for name, value in states[0].items()
+        _are_equal(value, states[1][name], asked) for name, value in states[0].items()
     )
 
 

@@ -104,7 +104,7 @@ class KnownValues:
             for key in self._by_storage.pop(tensor.untyped_storage()._cdata, ()):
                 self._known.pop(key, None)
 
-    def forget_wholly(self, tensors: list[Any]) -> None:
+    def forget_with_constants(self, tensors: list[Any]) -> None:
         """Drop values of tensors, and FakeTensorMode's constants, after a write that it missed."""
         self.forget(tensors)
         for tensor in tensors:

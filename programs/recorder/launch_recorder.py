@@ -14,7 +14,7 @@ import triton.language as tl
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
-from programs.recorder.config_hooks import prepare_alike
+from programs.recorder.config_hooks import have_equal_hooks
 from programs.recorder.launch_collection import CollectedLaunch
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recorded_arguments import argument, kernel_name
@@ -126,7 +126,7 @@ def _write(
     recording: Recording, launch: CollectedLaunch, variants: list[CollectedLaunch], tuner: Any
 ) -> None:
     """Write a launch with its configurations."""
-    recording.values.forget_wholly(launch.tensors)
+    recording.values.forget_with_constants(launch.tensors)
     entry: dict[str, Any] = {
         "op": "launch",
         "kernel": kernel_name(recording, launch.kernel),
@@ -160,7 +160,7 @@ def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
     tried = _tried(recording, self, configs, args, kwargs)
     self.best_config, first = tried[0]
     same = [
-        replace(launch, unprepared=not prepare_alike(self.best_config, config))
+        replace(launch, unprepared=not have_equal_hooks(self.best_config, config))
         for config, launch in tried
         if launch.args == first.args
     ][:MAX_VARIANTS]

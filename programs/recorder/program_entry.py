@@ -10,9 +10,9 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from programs.recorder.not_recordable import NotRecordable
-from programs.recorder.plain_numbers import inputs_drawn
 from programs.recorder.program_inputs import from_function, from_specs
 from programs.recorder.program_modules import ProgramFiles
+from programs.recorder.python_random import drawing_inputs
 from programs.recorder.recording import Recording
 
 _GET_INPUTS = "get_inputs"
@@ -98,10 +98,12 @@ def _calls(recording: Recording, module: Any, called: Callable[..., Any]) -> dic
 def _both(recording: Recording, make: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
     """Return the inputs of two calls. Drops their known values, as a call must depend on none."""
     recording.tape.phase = "inputs"
-    with inputs_drawn(recording):
+    with drawing_inputs(recording):
         made = make(), make()
     leaves = tree_leaves(made)
-    recording.values.forget_wholly([item for item in leaves if isinstance(item, torch.Tensor)])
+    recording.values.forget_with_constants(
+        [item for item in leaves if isinstance(item, torch.Tensor)]
+    )
     return made
 
 

@@ -13,11 +13,11 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from programs.recorder.aten_recorder import AtenRecorder
-from programs.recorder.plain_numbers import seed_plain_numbers
 from programs.recorder.program_entry import record_entry
 from programs.recorder.program_modules import ProgramFiles
+from programs.recorder.python_random import seed_python_random
 from programs.recorder.record_order import RecordOrder
-from programs.recorder.recording import Recording, going_on
+from programs.recorder.recording import Recording, as_current
 from programs.recorder.refusals import refusal_of
 from programs.recorder.user_lines import UserLines
 
@@ -52,7 +52,7 @@ def _recorded(recording: Recording, program: ProgramFiles) -> bytes:
         torch.autograd.set_multithreading_enabled(False),
         fakes,
         AtenRecorder(recording),
-        going_on(recording),
+        as_current(recording),
     ):
         members = record_entry(recording, program)
     recording.definitions.check(program.globals_loaded)
@@ -64,5 +64,5 @@ def _recorded(recording: Recording, program: ProgramFiles) -> bytes:
 
 def _seed(seed: int) -> None:
     """Seed the generators of plain numbers, so that two recordings are equal."""
-    seed_plain_numbers(seed)
+    seed_python_random(seed)
     torch.manual_seed(seed)

@@ -17,10 +17,10 @@ from programs.recorder.record import record
 from programs.recorder.record_order import RecordOrder
 from programs.recorder.torch_patches import (
     coarse_ops,
+    disabled_fast_paths,
     fake_cuda,
     fake_guard,
     opaque_times,
-    plain_paths,
     torch_patches,
 )
 from programs.recorder.warming_programs import PROGRAMS
@@ -57,12 +57,12 @@ def prepare() -> None:
     logging.disable(logging.NOTSET)
     torch._dynamo.trace_rules.get_torch_obj_rule_map()  # else made in a child, reading files
     torch.set_num_threads(1)
-    fake_guard.without_threads()
+    fake_guard.start_without_threads()
     torch_patches.install()
     fake_cuda.install()
     opaque_times.install()
     coarse_ops.install()
-    plain_paths.install()
+    disabled_fast_paths.install()
     launch_recorder.install()
     _prepared.append(True)
 

@@ -56,22 +56,22 @@ class Recording:
         return self.refusal
 
 
-_going_on: list[Recording] = []
+_current: list[Recording] = []
 
 
 def current() -> Recording | None:
     """Return the current recording, None if nothing is recorded."""
-    return _going_on[-1] if _going_on else None
+    return _current[-1] if _current else None
 
 
 @contextmanager
-def going_on(recording: Recording) -> Iterator[None]:
+def as_current(recording: Recording) -> Iterator[None]:
     """Make `recording` the current one in the block."""
-    _going_on.append(recording)
+    _current.append(recording)
     try:
         yield
     finally:
-        _going_on.remove(recording)
+        _current.remove(recording)
 
 
 def refused(reason: str, detail: str = "") -> NoReturn:

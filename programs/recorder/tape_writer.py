@@ -97,7 +97,7 @@ class TapeWriter:
             raise NotRecordable("generator", f"it makes more than {MAX_GENERATORS}")
         self._generators[generator._cdata] = generator
 
-    def own_generator(self, value: Any) -> Any | None:
+    def program_generator(self, value: Any) -> Any | None:
         """Return the generator of the program that an op takes, None for torch's."""
         return self._generators.get(value._cdata)
 

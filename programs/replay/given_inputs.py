@@ -37,7 +37,7 @@ def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Te
             if not isinstance(value, TensorRef) or not isinstance(source, TensorRef):
                 _check_equal(f"/{member}", path, value, source)
                 continue
-            _check_alike(f"/{member}", path, tape, value.id, of, source.id)
+            _check_same_kind(f"/{member}", path, tape, value.id, of, source.id)
             given[value.id] = made[source.id]
     return given
 
@@ -67,7 +67,7 @@ def _check_equal(where: str, path: str, taken: object, source: object) -> None:
         )
 
 
-def _check_alike(where: str, path: str, tape: Tape, id_: int, of: Tape, source: int) -> None:
+def _check_same_kind(where: str, path: str, tape: Tape, id_: int, of: Tape, source: int) -> None:
     taken, given = tape.tensors[id_], of.tensors[source]
     if (taken.dtype, taken.shape) != (given.dtype, given.shape):
         what = f"it was recorded with {taken.dtype} {list(taken.shape)}, not {given.dtype}"

@@ -25,7 +25,7 @@ from programs.tape.schema import (
     Tape,
     TapeLaunch,
 )
-from programs.tape.stream_order import StreamOrder, Turn, left_by, unordered
+from programs.tape.stream_order import StreamOrder, Timestamp, read_by_caller, unordered
 
 READ, STORED, UPDATED = range(3)  # in the order of TouchedBytes
 _BESIDE = {READ: (STORED, UPDATED), STORED: (READ, STORED, UPDATED), UPDATED: (READ, STORED)}
@@ -81,20 +81,20 @@ class StreamRaces:
         if op.phase != self._phase:
             self._phase = op.phase
             self._last.clear()
-        turn = self._order.turn(op)
+        timestamp = self._order.timestamp(op)
         if isinstance(op, AtenOp):
             uses = self._uses_of_op(op)
         else:
             uses = self._uses_of_launch(touched or {})
-        return self._taken(turn, index, op, uses)
+        return self._taken(timestamp, index, op, uses)
 
     def note_return(self, phase: Phase) -> Finding | None:
         """Apply the end of a call, when its caller reads the results."""
         if self._order is None or phase != self._phase:
             return None
-        left = left_by(self._tape, phase)
+        left = read_by_caller(self._tape, phase)
         uses: list[_Use] = [(READ, self._tape.tensors[id_].storage, id_) for id_ in left]
-        return self._taken(self._order.turn_of_caller(phase), None, None, uses)
+        return self._taken(self._order.timestamp_of_caller(phase), None, None, uses)
 
     def free(self, storages: Iterable[int]) -> None:
         """Forget freed storages."""
@@ -124,7 +124,7 @@ class StreamRaces:
 
     def _taken(
         self,
-        turn: Turn,
+        timestamp: Timestamp,
         index: int | None,
         op: AtenOp | TapeLaunch | None,
         uses: Sequence[_Use],
@@ -133,35 +133,43 @@ class StreamRaces:
         found = None
         uses = [use for use in uses if use[1] in self.storages]
         for use, storage, where in uses:
-            for conflict in self._conflicts(turn, use, storage, where, is_partial=_is_partial(op)):
+            for conflict in self._conflicts(
+                timestamp, use, storage, where, is_partial=_is_partial(op)
+            ):
                 if found is None or (conflict.is_sure and found.kind != RACE):
-                    found = self._finding(op, turn, use, conflict)
-        if turn.stream is not None and index is not None:
+                    found = self._finding(op, timestamp, use, conflict)
+        if timestamp.stream is not None and index is not None:
             for use, storage, where in uses:
                 last = self._last.setdefault(storage, {})
-                if (turn.stream, use) not in last:
+                if (timestamp.stream, use) not in last:
                     never = torch.full((self._unit_count(storage),), _NEVER, dtype=torch.int32)
-                    last[turn.stream, use] = never
-                self._put(last[turn.stream, use], storage, where, index)
+                    last[timestamp.stream, use] = never
+                self._put(last[timestamp.stream, use], storage, where, index)
         return found
 
     def _conflicts(
-        self, turn: Turn, use: int, storage: int, where: int | torch.Tensor, *, is_partial: bool
+        self,
+        timestamp: Timestamp,
+        use: int,
+        storage: int,
+        where: int | torch.Tensor,
+        *,
+        is_partial: bool,
     ) -> Iterator[_Conflict]:
         """Yield the last op of each other stream that may still use these elements.
 
         If one of the two uses only some elements, they certainly overlap if the other uses all.
         """
         for (stream, other), last in self._last.get(storage, {}).items():
-            if other not in _BESIDE[use] or stream == turn.stream:
+            if other not in _BESIDE[use] or stream == timestamp.stream:
                 continue
             at = self._region(last, storage, where) if isinstance(where, int) else last[where]
             latest = int(at.max()) if at.numel() else _NEVER
-            if turn.waits_for(latest, stream):
+            if timestamp.waits_for(latest, stream):
                 continue
             is_sure = True
             if is_partial:
-                is_sure = bool((at > turn.over[stream]).all())
+                is_sure = bool((at > timestamp.over[stream]).all())
             if _is_partial(self._tape.ops[latest]):
                 everywhere, here = ((one == latest).sum() for one in (last, at))
                 is_sure = not is_partial and bool(everywhere == here)
@@ -181,7 +189,7 @@ class StreamRaces:
         return last.as_strided([*meta.shape, size], [*strides, 1], meta.offset * size)
 
     def _finding(
-        self, op: AtenOp | TapeLaunch | None, turn: Turn, use: int, conflict: _Conflict
+        self, op: AtenOp | TapeLaunch | None, timestamp: Timestamp, use: int, conflict: _Conflict
     ) -> Finding:
         first = self._tape.ops[conflict.op]
         assert not isinstance(first, Seeding)
@@ -195,8 +203,8 @@ class StreamRaces:
             )
         else:
             message = (
-                f"{self._op_text(op)} in {_stream(turn.stream)} {_DOES[use]} memory that {before}, "
-                f"without waiting for that, so either may come first. {_ADVICE}"
+                f"{self._op_text(op)} in {_stream(timestamp.stream)} {_DOES[use]} memory that "
+                f"{before}, without waiting for that, so either may come first. {_ADVICE}"
             )
         if not conflict.is_sure:
             message += " They may use different elements, as these depend on values."

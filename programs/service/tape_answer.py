@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from programs.program_record import Program, ProgramKernel
 from programs.tape.flow import KernelsEffects
 from programs.tape.invalid_tape import InvalidTape
-from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, either_effects
+from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, united_effects
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
 from programs.tape.tape_text import tape_text
@@ -104,7 +104,7 @@ def _effects(tape: Tape, kernels: Sequence[ProgramKernel]) -> KernelsEffects:
     for kernel in kernels:
         if kernel.problem is None:
             place = (kernel.name, kernel.file, kernel.line)
-            at[place] = either_effects(at.get(place, NO_EFFECTS), _of(kernel))
+            at[place] = united_effects(at.get(place, NO_EFFECTS), _of(kernel))
     places = {name: (one.name, one.file, one.line) for name, one in tape.kernels.items()}
     return {name: at[place] for name, place in places.items() if place in at}
 

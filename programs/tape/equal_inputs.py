@@ -29,7 +29,7 @@ _TORCHS: tuple[Device, ...] = ("cpu", "cuda")
 """torch's own generators: an op without a generator argument draws from its device's."""
 
 
-def gives_both_calls_the_same(tape: Tape) -> bool:
+def makes_equal_inputs(tape: Tape) -> bool:
     """Return True if a tape makes both calls' inputs from the same numbers by the same ops.
 
     Raises InvalidTape like `inputs_only`.

@@ -148,7 +148,7 @@ def _output_kind(
         return None
     if sources == flow.input_bits.get(tensor.storage) and tensor.storage not in written:
         return "returned_input"
-    if flow.hangs_on_inputs(sources):
+    if flow.depends_on_inputs(sources):
         return None
     if sources == UNWRITTEN:
         return "unwritten_output"

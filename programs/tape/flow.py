@@ -74,7 +74,7 @@ class Flow:
     state: frozenset[int]
     """Storages that outlive a call: those of parameters, buffers and inputs."""
 
-    def hangs_on_inputs(self, sources: int) -> bool:
+    def depends_on_inputs(self, sources: int) -> bool:
         """Return True if these sources include an input of any call."""
         return sources >= _FIRST_INPUT
 

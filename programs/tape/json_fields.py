@@ -106,7 +106,7 @@ def a_list(value: Any, where: str, most: int) -> list[Any]:
     return value
 
 
-def whole(value: Any, where: str, least: int = LEAST_INT, most: int = LARGEST_INT) -> int:
+def integer(value: Any, where: str, least: int = LEAST_INT, most: int = LARGEST_INT) -> int:
     """Return `value`, an integer within these bounds. true and false are refused."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidTape(where, f"{shown(value)} is not an integer")
@@ -115,10 +115,12 @@ def whole(value: Any, where: str, least: int = LEAST_INT, most: int = LARGEST_IN
     return value
 
 
-def wholes(value: Any, where: str, most_items: int, least: int, most: int) -> tuple[int, ...]:
+def integers(value: Any, where: str, most_items: int, least: int, most: int) -> tuple[int, ...]:
     """Return `value`, a list of integers within these bounds."""
     items = a_list(value, where, most_items)
-    return tuple([whole(item, f"{where}/{index}", least, most) for index, item in enumerate(items)])
+    return tuple(
+        [integer(item, f"{where}/{index}", least, most) for index, item in enumerate(items)]
+    )
 
 
 def boolean(value: Any, where: str) -> bool:

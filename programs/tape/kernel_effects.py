@@ -54,7 +54,7 @@ class KernelEffects:
 NO_EFFECTS = KernelEffects(frozenset(), frozenset())
 
 
-def either_effects(
+def united_effects(
     first: KernelEffects | None, second: KernelEffects | None
 ) -> KernelEffects | None:
     """Return the union of two effects; None if either is unknown."""

@@ -61,7 +61,7 @@ def _by_kind(tape: Tape, flow: Flow) -> Iterator[LeftToTorch]:
         is_heavy = isinstance(op, AtenOp) and op.phase == "run" and kind_of(op) == "heavy"
         if not is_heavy or index not in flow.live or not isinstance(op, AtenOp):
             continue
-        if flow.hangs_on_inputs(flow.op_sources[index]):
+        if flow.depends_on_inputs(flow.op_sources[index]):
             message = (
                 f"torch computes {name_of(op)} here, and outputs depend on it: compute it in a "
                 "kernel of this program"

@@ -65,7 +65,7 @@ def _kernel(raw: Any, where: str) -> TapeKernel:
     return TapeKernel(
         fields.name(found["file"], f"{where}/file"),
         fields.name(found["name"], f"{where}/name"),
-        fields.whole(found["line"], f"{where}/line", 0, MAX_LINE),
+        fields.integer(found["line"], f"{where}/line", 0, MAX_LINE),
         tuple(parameters),
     )
 
@@ -82,7 +82,7 @@ def read_op(raw: Any, where: str, values: ValueReader) -> Op:
         if own is not None and device is not None:
             raise InvalidTape(where, "it names a generator and a device; only one is possible")
         return Seeding(
-            fields.whole(found["seed"], f"{where}/seed"),
+            fields.integer(found["seed"], f"{where}/seed"),
             None if own is None else a_generator(own, f"{where}/generator").number,
             None if device is None else a_device(device, f"{where}/device"),
             read_phase(found["phase"], where),
@@ -147,13 +147,13 @@ def _launch(raw: Any, where: str, values: ValueReader) -> TapeLaunch:
 
 def _order(found: Mapping[str, Any], where: str) -> tuple[int, tuple[int, ...]]:
     """Return the stream of an op, and the ops that it waited for."""
-    stream = fields.whole(found.get("stream", 0), f"{where}/stream", 0, MAX_STREAMS - 1)
+    stream = fields.integer(found.get("stream", 0), f"{where}/stream", 0, MAX_STREAMS - 1)
     return stream, waited_for(found.get("after", []), f"{where}/after")
 
 
 def waited_for(raw: Any, where: str) -> tuple[int, ...]:
     """Return the indices of ops: no more than there may be streams. Raises `InvalidTape`."""
-    return fields.wholes(raw, where, MAX_STREAMS, 0, MAX_OPS - 1)
+    return fields.integers(raw, where, MAX_STREAMS, 0, MAX_OPS - 1)
 
 
 def _variant(raw: Any, where: str, values: ValueReader) -> LaunchVariant:
@@ -171,7 +171,7 @@ def _grid(raw: Any, where: str) -> tuple[int, int, int]:
     if len(items) != len(MAX_GRID):
         raise InvalidTape(where, f"a grid has {len(MAX_GRID)} sizes, not {len(items)}")
     x, y, z = (
-        fields.whole(item, f"{where}/{index}", 0, most)
+        fields.integer(item, f"{where}/{index}", 0, most)
         for index, (item, most) in enumerate(zip(items, MAX_GRID, strict=True))
     )
     return x, y, z
@@ -190,7 +190,7 @@ def _options(raw: Any, where: str) -> Mapping[str, int | bool | str]:
     for key, value in fields.a_dict(raw, where, MAX_PARAMETERS).items():
         here = f"{where}/{key}"
         if not isinstance(value, (bool, str)):
-            options[fields.name(key, where)] = fields.whole(value, here)
+            options[fields.name(key, where)] = fields.integer(value, here)
         else:
             text_or_flag = value if isinstance(value, bool) else fields.text(value, here)
             options[fields.name(key, where)] = text_or_flag

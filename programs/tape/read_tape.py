@@ -45,9 +45,9 @@ def read_tape(raw: bytes) -> Tape:
     Raises `InvalidTape`, which names the first fault.
     """
     found = fields.record(fields.parsed(raw), "", _FIELDS, ("init_inputs", "ends"))
-    if fields.whole(found["tape"], "/tape") != VERSION:
+    if fields.integer(found["tape"], "/tape") != VERSION:
         raise InvalidTape("/tape", f"its version is {found['tape']}, not {VERSION}")
-    storages = fields.wholes(found["storages"], "/storages", MAX_TENSORS, 0, MAX_STORAGE_BYTES)
+    storages = fields.integers(found["storages"], "/storages", MAX_TENSORS, 0, MAX_STORAGE_BYTES)
     if sum(storages) > MAX_TOTAL_BYTES:
         raise InvalidTape("/storages", f"they take more than {MAX_TOTAL_BYTES} bytes together")
     tensors = _tensors(found["tensors"], len(storages))
@@ -60,7 +60,7 @@ def read_tape(raw: bytes) -> Tape:
         storages=storages,
         kernels=kernels,
         constants=_constants(found["constants"], values),
-        seed=fields.whole(found["seed"], "/seed"),
+        seed=fields.integer(found["seed"], "/seed"),
         init_inputs=_structures(found.get("init_inputs", []), "/init_inputs", values),
         inputs=_structures(found["inputs"], "/inputs", values),
         inputs2=_structures(found["inputs2"], "/inputs2", values),
@@ -89,10 +89,10 @@ def _tensor(raw: Any, where: str, storages: int) -> TensorMeta:
     return TensorMeta(
         fields.one_of(entry[0], f"{where}/0", ELEMENT_BYTES, "element type"),
         a_device(entry[1], f"{where}/1"),
-        fields.wholes(entry[2], f"{where}/2", MAX_RANK, 0, MAX_STORAGE_BYTES),
-        fields.wholes(entry[3], f"{where}/3", MAX_RANK, 0, MAX_STORAGE_BYTES),
-        fields.whole(entry[4], f"{where}/4", 0, MAX_STORAGE_BYTES),
-        fields.whole(entry[5], f"{where}/5", 0, storages - 1),
+        fields.integers(entry[2], f"{where}/2", MAX_RANK, 0, MAX_STORAGE_BYTES),
+        fields.integers(entry[3], f"{where}/3", MAX_RANK, 0, MAX_STORAGE_BYTES),
+        fields.integer(entry[4], f"{where}/4", 0, MAX_STORAGE_BYTES),
+        fields.integer(entry[5], f"{where}/5", 0, storages - 1),
     )
 
 

@@ -84,7 +84,7 @@ class ValueReader:
 
     def tensor(self, raw: Any, where: str) -> TensorRef:
         """Return the tensor of this index."""
-        return TensorRef(fields.whole(raw, where, 0, self._tensors - 1))
+        return TensorRef(fields.integer(raw, where, 0, self._tensors - 1))
 
     def argument(self, raw: Any, where: str, depth: int = 0) -> Value:
         """Return an argument of an ATen op."""
@@ -190,7 +190,7 @@ class ValueReader:
     def _descriptor(self, raw: Any, where: str) -> DescriptorArgument:
         found = fields.record(raw, where, ("t", "shape", "strides", "block_shape"))
         shape, strides, block = (
-            fields.wholes(found[name], f"{where}/{name}", MAX_RANK, 0, _LARGEST_SIZE)
+            fields.integers(found[name], f"{where}/{name}", MAX_RANK, 0, _LARGEST_SIZE)
             for name in ("shape", "strides", "block_shape")
         )
         if not len(shape) == len(strides) == len(block) > 0:
@@ -210,7 +210,7 @@ def a_device(raw: Any, where: str) -> Any:
 
 def a_generator(raw: Any, where: str) -> GeneratorRef:
     """Return the random generator of this number."""
-    return GeneratorRef(fields.whole(raw, where, 0, MAX_GENERATORS - 1))
+    return GeneratorRef(fields.integer(raw, where, 0, MAX_GENERATORS - 1))
 
 
 def a_scalar(raw: Any, where: str) -> Scalar:
@@ -218,7 +218,7 @@ def a_scalar(raw: Any, where: str) -> Scalar:
     if raw is None or isinstance(raw, bool):
         return raw
     if isinstance(raw, int):
-        return fields.whole(raw, where)
+        return fields.integer(raw, where)
     if isinstance(raw, float):
         if not math.isfinite(raw):
             raise InvalidTape(where, "a number is beyond float64")

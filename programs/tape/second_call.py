@@ -43,7 +43,7 @@ def _work(tape: Tape, flow: Flow, phase: Phase) -> list[AtenOp | TapeLaunch]:
         if op.phase == phase
         and not isinstance(op, Seeding)
         and not (isinstance(op, AtenOp) and makes_views(op))
-        and flow.hangs_on_inputs(flow.op_sources[index])
+        and flow.depends_on_inputs(flow.op_sources[index])
     ]
 
 

@@ -24,7 +24,7 @@ _NEVER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Timestamp:
     """The time of an op: its stream (None: the host), and the last finished op of each stream."""
 
     stream: int | None
@@ -65,16 +65,16 @@ class StreamOrder:
         self._over = {stream: self._nothing() for stream in (None, *range(self.streams))}
         self._pinned = frozenset(_pinned(tape))
 
-    def turn(self, op: AtenOp | TapeLaunch) -> Turn:
-        """Return the turn of the next op."""
+    def timestamp(self, op: AtenOp | TapeLaunch) -> Timestamp:
+        """Return the timestamp of the next op."""
         stream = op.stream if self._is_on_cuda(op) else None
         if op.after:
             self._over[stream] = self._with(self._over[stream], op.after)
-        return Turn(stream, self._over[stream])
+        return Timestamp(stream, self._over[stream])
 
-    def turn_of_caller(self, phase: Phase) -> Turn:
-        """Return the turn of a call's caller when it continues."""
-        return Turn(None, self._with(self._nothing(), self._tape.ends.get(phase, ())))
+    def timestamp_of_caller(self, phase: Phase) -> Timestamp:
+        """Return the timestamp of a call's caller when it continues."""
+        return Timestamp(None, self._with(self._nothing(), self._tape.ends.get(phase, ())))
 
     def used(self, op: AtenOp | TapeLaunch) -> UsedTensors:
         """Return the tensors that an op may use; a launch of unknown effects uses all arguments."""
@@ -149,10 +149,13 @@ def unordered(tape: Tape, effects: KernelsEffects | None = None) -> dict[int, Un
         for index, op in entries:
             if isinstance(op, Seeding):
                 continue
-            for storage, first in uses.take(index, order.turn(op), order.used(op)):
+            for storage, first in uses.take(index, order.timestamp(op), order.used(op)):
                 found.setdefault(storage, Unordered(first, index))
-        turn, left = order.turn_of_caller(phase), UsedTensors(left_by(tape, phase), ())
-        for storage, first in uses.take(len(tape.ops), turn, left):
+        timestamp, left = (
+            order.timestamp_of_caller(phase),
+            UsedTensors(read_by_caller(tape, phase), ()),
+        )
+        for storage, first in uses.take(len(tape.ops), timestamp, left):
             found.setdefault(storage, Unordered(first, None))
     return found
 
@@ -165,7 +168,9 @@ class _Uses:
         self._read: dict[int, dict[int, int]] = {}
         self._written: dict[int, dict[int, int]] = {}
 
-    def take(self, index: int, turn: Turn, used: UsedTensors) -> Iterator[tuple[int, int]]:
+    def take(
+        self, index: int, timestamp: Timestamp, used: UsedTensors
+    ) -> Iterator[tuple[int, int]]:
         """Yield the storages of the next op that an earlier one may still use, with that op."""
         reads, writes = self._storages(used.reads), self._storages(used.writes)
         for storages, earlier in (
@@ -174,18 +179,18 @@ class _Uses:
         ):
             for storage in storages:
                 for stream, at in earlier.get(storage, {}).items():
-                    if not turn.waits_for(at, stream):
+                    if not timestamp.waits_for(at, stream):
                         yield storage, at
-        if turn.stream is not None:
+        if timestamp.stream is not None:
             for storages, last in ((reads, self._read), (writes, self._written)):
                 for storage in storages:
-                    last.setdefault(storage, {})[turn.stream] = index
+                    last.setdefault(storage, {})[timestamp.stream] = index
 
     def _storages(self, ids: Sequence[int]) -> set[int]:
         return {self._tape.tensors[id_].storage for id_ in ids}
 
 
-def left_by(tape: Tape, phase: Phase) -> tuple[int, ...]:
+def read_by_caller(tape: Tape, phase: Phase) -> tuple[int, ...]:
     """Return the tensors that the caller may read when a call returns."""
     outputs = {"run": tape.outputs, "run2": tape.outputs2}.get(phase)
     inputs = {"run": tape.inputs, "run2": tape.inputs2}.get(phase, ())

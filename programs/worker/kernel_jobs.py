@@ -28,8 +28,8 @@ from programs.tape.schema import (
     TapeLaunch,
     variant_on_cpu,
 )
-from programs.worker.alike_launches import AlikeLaunches, ReadKernel, kind_of
 from programs.worker.launch_arguments import RecordedArguments, launch_arguments
+from programs.worker.launch_specializations import LaunchSpecializations, ReadKernel, constants_key
 from programs.worker.program_texts import PostedKernel, ProgramTexts
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import KernelSources, detail_of
@@ -78,9 +78,9 @@ class KernelUses:
 
     of_launch: dict[int, KernelUse] = field(default_factory=dict)
     variants: dict[int, list[KernelUse]] = field(default_factory=dict)
-    """The uses of each launch's variants that were asked for; one if it is not autotuned."""
-    by_asked: dict[bytes, KernelUse] = field(default_factory=dict)
-    """The uses by the digests of `AlikeLaunches.asked`."""
+    """The uses of each launch's variants that were requested; one if it is not autotuned."""
+    by_key: dict[bytes, KernelUse] = field(default_factory=dict)
+    """The uses by the digests of `LaunchSpecializations.key_of`."""
     _by_job: dict[tuple[str, str], KernelUse] = field(default_factory=dict)
     _made: Counter[tuple[KernelUse, str]] = field(default_factory=Counter)
 
@@ -120,7 +120,7 @@ class KernelJobs:
 
         Raises TooManyKernels, DeadlinePassed.
         """
-        found, alike = KernelUses(), AlikeLaunches()
+        found, specializations = KernelUses(), LaunchSpecializations()
         launches = [(at, op) for at, op in enumerate(tape.ops) if isinstance(op, TapeLaunch)]
         looked_at = _AT_ONCE
         for index, launch in launches:
@@ -133,7 +133,7 @@ class KernelJobs:
                     looked_at = 0
                     self.sources.deadline.check()
                     await asyncio.sleep(0)
-                use = await self._use(tape, launch, variants[number], found, alike)
+                use = await self._use(tape, launch, variants[number], found, specializations)
                 found.variants.setdefault(index, []).append(use)
                 if number == runs:
                     found.of_launch[index] = use
@@ -147,25 +147,29 @@ class KernelJobs:
         launch: TapeLaunch,
         variant: LaunchVariant,
         found: KernelUses,
-        alike: AlikeLaunches,
+        specializations: LaunchSpecializations,
     ) -> KernelUse:
-        asked = alike.asked(tape, launch, variant)
-        if asked not in found.by_asked:
-            use = found.same(await self._found(tape, launch, variant, alike))
-            found.by_asked[asked] = use
-            # reading the kernel may have changed what `asked` takes into account
-            found.by_asked[alike.asked(tape, launch, variant)] = use
-        return found.by_asked[asked]
+        key = specializations.key_of(tape, launch, variant)
+        if key not in found.by_key:
+            use = found.same(await self._found(tape, launch, variant, specializations))
+            found.by_key[key] = use
+            # reading the kernel may have changed its key
+            found.by_key[specializations.key_of(tape, launch, variant)] = use
+        return found.by_key[key]
 
     async def _found(
-        self, tape: Tape, launch: TapeLaunch, variant: LaunchVariant, alike: AlikeLaunches
+        self,
+        tape: Tape,
+        launch: TapeLaunch,
+        variant: LaunchVariant,
+        specializations: LaunchSpecializations,
     ) -> KernelUse:
         name, is_own = launch.kernel, True
         try:
             arguments = launch_arguments(tape, launch, variant.constexprs)
             text = self.texts.of(tape.kernels[name])
             is_own = text.is_own
-            read = await self._read(text, arguments, variant, launch, alike)
+            read = await self._read(text, arguments, variant, launch, specializations)
             if read.problem is not None or read.posted is None:
                 return KernelUse(name, None, read.problem, is_own)
             inferred = infer(
@@ -185,13 +189,13 @@ class KernelJobs:
         arguments: RecordedArguments,
         variant: LaunchVariant,
         launch: TapeLaunch,
-        alike: AlikeLaunches,
+        specializations: LaunchSpecializations,
     ) -> ReadKernel:
         """Return the kernel's parameters, which are read once for all run-time arguments."""
-        kind = kind_of(launch, variant)
-        if kind not in alike.kernels:
-            alike.kernels[kind] = await self._read_anew(text, arguments, variant)
-        return alike.kernels[kind]
+        constants = constants_key(launch, variant)
+        if constants not in specializations.kernels:
+            specializations.kernels[constants] = await self._read_anew(text, arguments, variant)
+        return specializations.kernels[constants]
 
     async def _read_anew(
         self, text: PostedKernel, arguments: RecordedArguments, variant: LaunchVariant

@@ -11,7 +11,7 @@ from launch.checks.precision_causes import questionable
 from launch.messages import Finding
 from programs.program_job import program_problem
 from programs.program_record import ProgramKernel, ProgramProblem
-from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, either_effects
+from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, united_effects
 from programs.tape.schema import Tape, TapeLaunch, variant_on_cpu
 from programs.worker.kernel_compiles import BuiltKernel, KernelCompiles
 from programs.worker.kernel_configurations import configurations_of
@@ -109,7 +109,7 @@ class ProgramKernels:
         for use in self.uses:
             if use.job is not None and (built := self._of(use)).ttir:
                 before = found.get(use.kernel, NO_EFFECTS)
-                found[use.kernel] = either_effects(before, built.effects)
+                found[use.kernel] = united_effects(before, built.effects)
         return found
 
     def problem(self, program: str) -> ProgramProblem | None:

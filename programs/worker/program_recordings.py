@@ -21,7 +21,7 @@ from programs.program_job import (
 )
 from programs.program_request import DEFAULT_SEED, InputsRequest
 from programs.recorder.record_order import RecordOrder
-from programs.tape.equal_inputs import gives_both_calls_the_same
+from programs.tape.equal_inputs import makes_equal_inputs
 from programs.tape.inputs_tape import inputs_text
 from programs.tape.invalid_tape import InvalidTape
 from programs.worker.input_specs import specs
@@ -50,7 +50,7 @@ class RecordedCase:
     def makes_equal_inputs(self) -> bool:
         """Return True if both calls get equal inputs, so that a cached result goes unnoticed."""
         try:
-            return gives_both_calls_the_same((self.inputs or self.candidate).tape)
+            return makes_equal_inputs((self.inputs or self.candidate).tape)
         except InvalidTape:  # a program without inputs is refused at its replay
             return False
 

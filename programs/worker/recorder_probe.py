@@ -18,9 +18,9 @@ _SET_BY_TORCH = "TORCHINDUCTOR_CACHE_DIR"
 
 async def recorder_fault(pool: Pool) -> str | None:
     """Return why the children of `pool` cannot record programs; None if they can."""
-    walls = await _walls_fault(pool)
-    if walls is not None:
-        return walls
+    sandbox_fault = await _sandbox_fault(pool)
+    if sandbox_fault is not None:
+        return sandbox_fault
     try:
         recorded = await record_program(
             pool, ORDER, BODY, CANDIDATE, WITHIN_S, Deadline(WITHIN_S, what="self-test")
@@ -31,7 +31,7 @@ async def recorder_fault(pool: Pool) -> str | None:
     return None if fault is None else f"the tape of a known program is wrong: {fault}"
 
 
-async def _walls_fault(pool: Pool) -> str | None:
+async def _sandbox_fault(pool: Pool) -> str | None:
     environment = [*ENVIRONMENT, _SET_BY_TORCH]
     header = {"task": "selftest", "may_run_tools": False, "environment": environment}
     outcome = await pool.run(ORDER.profile, header, b"", deadline_s=WITHIN_S)

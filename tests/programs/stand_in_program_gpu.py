@@ -72,7 +72,7 @@ class Gpu:
             device=device,
             torch_device=torch.device("cpu"),
             maps=SimpleNamespace(encode=None),
-            free_up=lambda: 1 << 30,
+            free_cached_memory=lambda: 1 << 30,
             load=lambda cubin, abi, grid: load(device, cubin, abi, grid),
             wait=self._wait,
             timing=StandInDevice(),

@@ -141,7 +141,7 @@ def test_a_launch_outside_of_a_recording_is_refused(recorder: RecordingProcess) 
         "from programs.recorder import recording\n"
         "@triton.jit\ndef kernel(x):\n    tl.store(x, 1)\n"
         "x = torch.rand(1, device='cuda')\n"
-        "recording._going_on.clear()\n"
+        "recording._current.clear()\n"
         "kernel[(1,)](x)\n"
     )
     answer = recorder.record(source)

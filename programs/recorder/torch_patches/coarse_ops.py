@@ -71,7 +71,7 @@ def _written(
     if kwargs:
         entry["k"] = {key: tape.value(item) for key, item in kwargs.items()}
     tensors = [item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
-    recording.values.forget_wholly(tensors)  # batch norm updates its running statistics
+    recording.values.forget_with_constants(tensors)  # batch norm updates its running statistics
     recording.draws += 1
     with recording.silence():
         returned = fake(*args, **kwargs)

@@ -65,7 +65,7 @@ def install() -> None:
         raise FakeGuardError(f"torch {torch.__version__} ignores the fake CUDA hooks")
 
 
-def without_threads() -> None:
+def start_without_threads() -> None:
     """Start autograd's engine while torch counts no device, so that it never starts threads."""
     _devices[0] = 0
     try:

@@ -18,9 +18,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from programs.recorder.known_values import MAX_ELEMENTS
 from programs.recorder.recording import current, refused
 from programs.recorder.torch_patches import (
+    fake_generators,
     moved_modules,
     opaque_scalar,
-    own_generators,
     truncated_normals,
 )
 
@@ -47,7 +47,7 @@ def install() -> None:
     _replay_seeds()
     _refuse_states()
     _replace_inductor_allocation()
-    own_generators.install()
+    fake_generators.install()
     truncated_normals.install()
     torch.compile = _uncompiled
 

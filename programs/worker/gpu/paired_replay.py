@@ -32,7 +32,7 @@ def is_too_large(tape: Tape) -> bool:
     return returned_bytes(tape) > MOST_OUTPUT_BYTES
 
 
-async def replay_beside(
+async def replay_pair(
     gpu: ProgramGpu,
     program: DeviceProgram,
     reference: DeviceProgram,

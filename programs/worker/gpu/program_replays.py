@@ -16,7 +16,7 @@ from programs.worker.gpu.gpu_replay import (
     replay_on,
 )
 from programs.worker.gpu.known_references import KnownReferences, key_of
-from programs.worker.gpu.paired_replay import is_too_large, replay_beside
+from programs.worker.gpu.paired_replay import is_too_large, replay_pair
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.replayed import Replayed
 
@@ -52,7 +52,7 @@ class ProgramReplays:
     async def _beside(
         self, candidate: DeviceProgram, reference: DeviceProgram
     ) -> tuple[Replayed, Replayed | None]:
-        ours, theirs = await replay_beside(
+        ours, theirs = await replay_pair(
             self.gpu, candidate, reference, self.turn, self.tolerances, self.deadline
         )
         for program, replayed in ((candidate, ours), (reference, theirs)):

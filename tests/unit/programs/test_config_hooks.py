@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from programs.recorder.config_hooks import prepare_alike
+from programs.recorder.config_hooks import have_equal_hooks
 
 Hook = Any
 
@@ -63,7 +63,7 @@ def not_made_yet() -> Hook:
 
 
 def are_alike(one: Hook, other: Hook) -> bool:
-    return prepare_alike(SimpleNamespace(pre_hook=one), SimpleNamespace(pre_hook=other))
+    return have_equal_hooks(SimpleNamespace(pre_hook=one), SimpleNamespace(pre_hook=other))
 
 
 MAKERS = [by_default, by_keyword, by_closure, calling_itself]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from programs.tape.equal_inputs import gives_both_calls_the_same
+from programs.tape.equal_inputs import makes_equal_inputs
 from programs.tape.read_tape import read_tape
 from tests.unit.programs.tape_maker import TapeMaker, t
 
@@ -23,7 +23,7 @@ def are_the_same(made: Made) -> bool:
     maker.phase = "inputs"
     first, second = (made(maker, call) for call in (0, 1))
     maker.phase = "run"
-    return gives_both_calls_the_same(maker.tape([first], [first], [second], [second]))
+    return makes_equal_inputs(maker.tape([first], [first], [second], [second]))
 
 
 def zeros(maker: TapeMaker, call: int) -> int:
@@ -134,7 +134,7 @@ def test_arrays_of_python_s_are_the_same_where_their_numbers_are(
         str(id_): base64.b64encode(letter.encode() * 8).decode()
         for id_, letter in zip(made, first + second, strict=True)
     }
-    assert gives_both_calls_the_same(read_tape(json.dumps(tape).encode())) is same
+    assert makes_equal_inputs(read_tape(json.dumps(tape).encode())) is same
 
 
 def test_plain_numbers_beside_tensors_are_looked_at() -> None:
@@ -145,11 +145,11 @@ def test_plain_numbers_beside_tensors_are_looked_at() -> None:
     for member, number in (("inputs", 1), ("inputs2", 1.0)):
         tape[member].append(number)
 
-    assert not gives_both_calls_the_same(read_tape(json.dumps(tape).encode()))
+    assert not makes_equal_inputs(read_tape(json.dumps(tape).encode()))
 
 
 def test_a_program_that_is_given_nothing_is_not_given_the_same() -> None:
     maker = TapeMaker()
     made = maker.op("zeros.default", {"list": [64]})
 
-    assert not gives_both_calls_the_same(maker.tape([], [made]))
+    assert not makes_equal_inputs(maker.tape([], [made]))

@@ -51,35 +51,42 @@ class ReadKernel:
 
 
 @dataclass(slots=True)
-class AlikeLaunches:
-    """The kernels read so far, by `kind_of` a launch. That is a digest, as some texts are long."""
+class LaunchSpecializations:
+    """The kernels read so far, by `constants_key` of their launches."""
 
     kernels: dict[bytes, ReadKernel] = field(default_factory=dict)
-    _looked_at: dict[bytes, tuple[frozenset[str], Mapping[str, range]]] = field(
+    _specialized_on: dict[bytes, tuple[frozenset[str], Mapping[str, range]]] = field(
         default_factory=dict
     )
 
-    def asked(self, tape: Tape, launch: TapeLaunch, variant: LaunchVariant) -> bytes:
+    def key_of(self, tape: Tape, launch: TapeLaunch, variant: LaunchVariant) -> bytes:
         """Return a digest that is equal for launches that share a compilation.
 
         Triton specializes on an argument's type, on numbers that are 1 or divisible by 16, and on
         addresses that are divisible by 16. Once a kernel was read, its constexprs count, too.
         """
-        kind = kind_of(launch, variant)
-        read = self.kernels.get(kind)
+        constants = constants_key(launch, variant)
+        read = self.kernels.get(constants)
         if read is None:
-            return _digest(kind, [(name, _exact(tape, it)) for name, it in launch.args.items()])
-        if kind not in self._looked_at:
-            self._looked_at[kind] = read.constexprs, read.ranges
-        constexprs, ranges = self._looked_at[kind]
-        said = [
-            (name, _exact(tape, it) if name in constexprs else _alike(tape, it, ranges.get(name)))
+            return _digest(
+                constants, [(name, _exact(tape, it)) for name, it in launch.args.items()]
+            )
+        if constants not in self._specialized_on:
+            self._specialized_on[constants] = read.constexprs, read.ranges
+        constexprs, ranges = self._specialized_on[constants]
+        parts = [
+            (
+                name,
+                _exact(tape, it)
+                if name in constexprs
+                else _specialization(tape, it, ranges.get(name)),
+            )
             for name, it in launch.args.items()
         ]
-        return _digest(kind, said)
+        return _digest(constants, parts)
 
 
-def kind_of(launch: TapeLaunch, variant: LaunchVariant) -> bytes:
+def constants_key(launch: TapeLaunch, variant: LaunchVariant) -> bytes:
     """Return a digest that is equal for launches that differ only in run-time arguments."""
     constants = [
         (name, value)
@@ -90,18 +97,18 @@ def kind_of(launch: TapeLaunch, variant: LaunchVariant) -> bytes:
     return _digest(launch.kernel, list(variant.constexprs.items()), constants, options)
 
 
-def _digest(*said: object) -> bytes:
-    return hashlib.sha256(repr(said).encode()).digest()
+def _digest(*parts: object) -> bytes:
+    return hashlib.sha256(repr(parts).encode()).digest()
 
 
 def _exact(tape: Tape, value: LaunchValue) -> object:
     """Return everything that a compiler could look at, with exact numbers."""
     if isinstance(value, tuple):
         return [_exact(tape, item) for item in value]
-    return value if isinstance(value, int | float) else _alike(tape, value)
+    return value if isinstance(value, int | float) else _specialization(tape, value)
 
 
-def _alike(tape: Tape, value: LaunchValue, taken: range | None = None) -> object:
+def _specialization(tape: Tape, value: LaunchValue, taken: range | None = None) -> object:
     """Return the specialization of a run-time argument; `taken` are the values of its type."""
     match value:
         case bool():
@@ -117,7 +124,7 @@ def _alike(tape: Tape, value: LaunchValue, taken: range | None = None) -> object
         case DescriptorArgument():
             return _memory(tape.tensors[value.base.id]), value.block_shape
         case tuple():
-            return [_alike(tape, item) for item in value]
+            return [_specialization(tape, item) for item in value]
     return value
 
 

@@ -12,14 +12,14 @@ import numpy as np
 from programs.recorder.recording import Recording
 
 
-def seed_plain_numbers(seed: int) -> None:
+def seed_python_random(seed: int) -> None:
     """Seed both, so that two recordings are equal."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
 
 
 @contextmanager
-def inputs_drawn(recording: Recording) -> Iterator[None]:
+def drawing_inputs(recording: Recording) -> Iterator[None]:
     """Use the order's `inputs_seed` in the block, and restore both generators after it.
 
     A candidate is recorded with the seed of its reference, as both may draw weights. If inputs came
@@ -31,7 +31,7 @@ def inputs_drawn(recording: Recording) -> Iterator[None]:
         yield
         return
     before = random.getstate(), np.random.get_state()
-    seed_plain_numbers(seed)
+    seed_python_random(seed)
     begun = _states()
     try:
         yield
