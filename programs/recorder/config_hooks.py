@@ -51,7 +51,7 @@ def _text(code: CodeType) -> tuple[object, ...]:
 
 
 def _state(hook: FunctionType) -> dict[object, Any]:
-    """Return the values that a hook holds beside its code, by their place in it."""
+    """Return the values that a hook holds besides its code, by their place in it."""
     held: dict[str, Iterable[Any]] = {
         "constant": hook.__code__.co_consts,
         "default": hook.__defaults__ or (),

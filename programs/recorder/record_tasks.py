@@ -39,5 +39,5 @@ TASKS: dict[str, Task] = dict([task_of(RecordOrder, record_program)])
 
 
 def libraries() -> dict[str, str]:
-    """Return the versions on which a tape depends, beside its program."""
+    """Return the versions on which a tape depends, besides its program."""
     return {"torch": torch.__version__, "triton": triton.__version__}

@@ -11,7 +11,7 @@ import torch
 from torch._decomp import decomposition_table
 
 from programs.replay.fused_cells import FUSED_CELLS
-from programs.replay.trusted_values import check_trusted
+from programs.replay.unchecked_indices import check_indices
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import (
     AtenOp,
@@ -199,7 +199,7 @@ def called(
     if changes_geometry(op.op) and arguments:
         own = arguments[0]
         arguments[0] = own.as_strided(own.shape, own.stride(), own.storage_offset())
-    check_trusted(op.op, overload(op.op)._schema, arguments, named)
+    check_indices(op.op, overload(op.op)._schema, arguments, named)
     return list(_flat(_callable(op.op, device)(*arguments, **named)))
 
 

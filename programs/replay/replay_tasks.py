@@ -36,7 +36,7 @@ TASKS: dict[str, Task] = dict([task_of(ReplayOrder, replay)])
 
 
 def libraries() -> dict[str, str]:
-    """Return the versions on which a replay's numbers depend, beside its tape."""
+    """Return the versions on which a replay's numbers depend, besides its tape."""
     capability = torch.backends.cpu.get_cpu_capability()
     return numbers.libraries() | {"torch": torch.__version__, "capability": capability}
 

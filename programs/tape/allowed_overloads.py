@@ -279,7 +279,7 @@ FAMILIES = (
     OverloadFamily(
         "compute",
         "linear algebra and Fourier transforms of small matrices, by LAPACK and pocketfft; never "
-        "what takes pivots, as LAPACK goes wherever these say",
+        "ops that take pivots, which LAPACK uses as indices without a check",
         "cholesky.default cholesky_solve.default linalg_cholesky_ex.default linalg_eig.default "
         "_linalg_eigh.default _linalg_det.default _linalg_slogdet.default "
         "_linalg_solve_ex.default _linalg_svd.default linalg_ldl_factor_ex.default "
@@ -302,12 +302,12 @@ FAMILIES = (
     ),
     OverloadFamily(
         "heavy",
-        "attention, as one op where no gradient is wanted, so that a device takes its own way",
+        "attention, as one op if no gradient is needed, so that each device picks its kernel",
         "scaled_dot_product_attention.default",
     ),
     OverloadFamily(
         "heavy",
-        "recurrent networks, as one op likewise, and their cells",
+        "recurrent networks, also as one op, and their cells",
         "lstm.input gru.input rnn_tanh.input rnn_relu.input lstm_cell.default gru_cell.default "
         "rnn_tanh_cell.default rnn_relu_cell.default _thnn_fused_lstm_cell.default "
         "_thnn_fused_lstm_cell_backward_impl.default _thnn_fused_gru_cell.default "

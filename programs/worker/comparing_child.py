@@ -15,7 +15,7 @@ from worker.pool.retry import run_task
 from worker.pool.shared_bytes import Body
 
 
-class Bodies:
+class BodyParts:
     """The parts of an order's body, concatenated."""
 
     def __init__(self) -> None:

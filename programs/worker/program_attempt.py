@@ -16,8 +16,8 @@ from programs.program_request import (
     cpu_checks,
 )
 from programs.worker.gpu.gpu_replay import ProgramGpu, ReplayTurn, timing_order
-from programs.worker.gpu.known_references import KnownReferences
 from programs.worker.gpu.program_replays import ProgramReplays
+from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache
 from programs.worker.kernel_compiles import KernelCompiles
 from programs.worker.kernel_jobs import TTIR, KernelJobs
 from programs.worker.output_tolerances import OutputTolerances
@@ -58,7 +58,7 @@ class ProgramContext:
     batch_elements: int
     sources: LRUCache[KernelSource]
     tapes: LRUCache[ProgramTape]
-    references: KnownReferences
+    references: ReferenceReplayCache
     gpu: ProgramGpu | None = None
     """The GPU that programs run on; None: the CPU device."""
 

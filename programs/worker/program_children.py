@@ -27,7 +27,7 @@ NVML is asked for GPUs: by default, torch's check for one would start the driver
 RECORDER_TASKS = "programs.recorder.record_tasks"
 REPLAY_TASKS = "programs.replay.replay_tasks"
 _BESIDE_BYTES = 1 << 20
-"""The size allowed to a child's report beside its tape or outputs."""
+"""The size allowed to a child's report, besides its tape or outputs."""
 
 
 class LazyPool:

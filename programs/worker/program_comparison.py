@@ -13,7 +13,7 @@ from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from programs.program_record import ProgramOutput
 from programs.replay.replay_order import ORDER_DEPENDENT
 from programs.tape.schema import Scalar, TensorMeta
-from programs.worker.comparing_child import Bodies, compare_outputs
+from programs.worker.comparing_child import BodyParts, compare_outputs
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.replayed import (
     Replayed,
@@ -124,7 +124,7 @@ class _Comparison:
     devices: bool
 
     async def compare(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
-        bodies = Bodies()
+        bodies = BodyParts()
         ir = bodies.add(self.ir) if self.ir and expected is not None else None
         orders, dtypes, known = {}, {}, dict[str, ComparedOutput]()
         for path, item in returned.items():
@@ -272,7 +272,7 @@ class _Comparison:
         return True
 
     def _order(
-        self, bodies: Bodies, path: str, item: ReplayedTensor, expected: ReplayedTensor | None
+        self, bodies: BodyParts, path: str, item: ReplayedTensor, expected: ReplayedTensor | None
     ) -> OutputOrder:
         dtype, shape = _stored(item.meta)
         sides = [side for side in (item, expected) if side is not None]

@@ -14,8 +14,8 @@ from programs.program_job import ProgramJob
 from programs.program_kind import PROGRAM
 from programs.worker.do_program import do_program
 from programs.worker.gpu.gpu_replay import ProgramGpu
-from programs.worker.gpu.known_references import KnownReferences
 from programs.worker.gpu.program_gpu_consumer import ProgramGpuConsumer
+from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache
 from programs.worker.program_attempt import ProgramContext
 from programs.worker.program_children import ProgramChildren
 from programs.worker.recorder_probe import recorder_fault
@@ -89,7 +89,7 @@ class ProgramConsumers:
         self._programs, self._events = Programs(redis), Events(redis)
         self._sources = LRUCache[KernelSource]()
         self._tapes = LRUCache[ProgramTape](MOST_TAPES_BYTES)
-        self._references = KnownReferences(MOST_REFERENCES_BYTES)
+        self._references = ReferenceReplayCache(MOST_REFERENCES_BYTES)
 
     @property
     def offered(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 torch's public wrappers check them, but a tape calls the overloads below. They were found by calling
 every allowed overload with nonsense arguments of the right types: those that ended the process are
-checked here, or no longer allowed. Raises `NotDerivable`; only shapes are looked at.
+checked here, or no longer allowed. Raises `NotDerivable`; only shapes are checked.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from programs.worker.gpu.gpu_replay import (
     order_of,
     replay_on,
 )
-from programs.worker.gpu.known_references import KnownReferences, key_of
 from programs.worker.gpu.paired_replay import is_too_large, replay_pair
+from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache, key_of
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.replayed import Replayed
 
@@ -30,7 +30,7 @@ class ProgramReplays:
     """The settings of the candidate's replay."""
     tolerances: OutputTolerances
     deadline: Deadline
-    known: KnownReferences
+    known: ReferenceReplayCache
     report: Callable[[str, Replayed], Awaitable[None]]
     """Sends the event that the program of a role was replayed."""
 

@@ -11,8 +11,8 @@ from jobs.deadline import Deadline
 from programs.gpu.program_order import ProgramTimingOrder
 from programs.tape.read_tape import read_tape
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
-from programs.worker.gpu.known_references import KnownReferences
 from programs.worker.gpu.program_replays import ProgramReplays
+from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache
 from programs.worker.kernel_jobs import KernelUse
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_kernels import ProgramKernels
@@ -74,7 +74,7 @@ def program(name, tape=TAPE):
 
 @pytest.fixture
 def known():
-    return KnownReferences(1 << 20)
+    return ReferenceReplayCache(1 << 20)
 
 
 async def both(launchers, known, tape=TAPE, beside=None, **how):

@@ -16,7 +16,7 @@ Named = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Trusted:
+class _IndexArgument:
     """An argument whose elements must be from 0 to below a bound."""
 
     name: str
@@ -38,36 +38,40 @@ def _classes_of_input(dimensions: int) -> Callable[[Named], float]:
     return lambda named: named["self"].shape[-1 - dimensions]
 
 
-_TRUSTED: Mapping[str, _Trusted] = {
-    "aten.fractional_max_pool2d.default": _Trusted("random_samples", lambda _: 1.0),
-    "aten.fractional_max_pool3d.default": _Trusted("random_samples", lambda _: 1.0),
-    "aten.max_pool2d_with_indices_backward.default": _Trusted("indices", _area_of_input(2)),
-    "aten.max_pool3d_with_indices_backward.default": _Trusted("indices", _area_of_input(3)),
-    "aten.max_unpool2d.default": _Trusted("indices", _area_of_output),
-    "aten.max_unpool3d.default": _Trusted("indices", _area_of_output),
-    "aten.nll_loss_backward.default": _Trusted("target", _classes_of_input(0), "ignore_index"),
-    "aten.nll_loss2d_backward.default": _Trusted("target", _classes_of_input(2), "ignore_index"),
+_INDEX_ARGUMENTS: Mapping[str, _IndexArgument] = {
+    "aten.fractional_max_pool2d.default": _IndexArgument("random_samples", lambda _: 1.0),
+    "aten.fractional_max_pool3d.default": _IndexArgument("random_samples", lambda _: 1.0),
+    "aten.max_pool2d_with_indices_backward.default": _IndexArgument("indices", _area_of_input(2)),
+    "aten.max_pool3d_with_indices_backward.default": _IndexArgument("indices", _area_of_input(3)),
+    "aten.max_unpool2d.default": _IndexArgument("indices", _area_of_output),
+    "aten.max_unpool3d.default": _IndexArgument("indices", _area_of_output),
+    "aten.nll_loss_backward.default": _IndexArgument(
+        "target", _classes_of_input(0), "ignore_index"
+    ),
+    "aten.nll_loss2d_backward.default": _IndexArgument(
+        "target", _classes_of_input(2), "ignore_index"
+    ),
 }
 
 
-def check_trusted(name: str, schema: Any, arguments: list[Any], given: Named) -> None:
+def check_indices(name: str, schema: Any, arguments: list[Any], given: Named) -> None:
     """Raise `IndexError` if an overload would use a value that is out of range."""
-    trusted = _TRUSTED.get(name)
-    if trusted is None:
+    index = _INDEX_ARGUMENTS.get(name)
+    if index is None:
         return
     names = [argument.name for argument in schema.arguments]
     named = dict(zip(names, arguments, strict=False)) | dict(given)
-    values = named[trusted.name]
+    values = named[index.name]
     if not isinstance(values, torch.Tensor) or values.device.type != "cpu":
         return
-    if trusted.left_out:
-        values = values[values != named[trusted.left_out]]
+    if index.left_out:
+        values = values[values != named[index.left_out]]
     if not values.numel():
         return
-    most, low, high = trusted.bound(named), values.min().item(), values.max().item()
+    most, low, high = index.bound(named), values.min().item(), values.max().item()
     if not (low >= 0 and high < most):
         message = (
-            f"{trusted.name} is out of range: its values are from {low} to {high}, but must be at "
+            f"{index.name} is out of range: its values are from {low} to {high}, but must be at "
             f"least 0 and below {most}"
         )
         raise IndexError(message)

@@ -18,12 +18,12 @@ from programs.worker.replayed import Replayed, ReplayedTensor
 LIFE_S = 300.0
 """Lifetime of an entry. A GPU's clocks and temperature change, and times with them."""
 _BESIDE_BYTES = 64 << 10
-"""The size counted for an entry, beside its outputs."""
+"""The size counted for an entry, besides its outputs."""
 _NAME_BYTES = 512
 """The size counted for each of its details: there may be 200,000."""
 
 
-class KnownReferences:
+class ReferenceReplayCache:
     """The replays of references of one worker, within a size."""
 
     def __init__(self, most_bytes: int) -> None:

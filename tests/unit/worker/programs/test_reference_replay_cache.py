@@ -9,8 +9,8 @@ from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.gpu.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 from programs.tape.schema import TensorMeta
-from programs.worker.gpu import known_references
-from programs.worker.gpu.known_references import LIFE_S, KnownReferences, key_of
+from programs.worker.gpu import reference_replay_cache
+from programs.worker.gpu.reference_replay_cache import LIFE_S, ReferenceReplayCache, key_of
 from programs.worker.replayed import Replayed, ReplayedTensor
 
 pytestmark = pytest.mark.unit
@@ -32,12 +32,12 @@ def returned(**more):
 def clock(monkeypatch):
     """Return a clock that goes on when it is told to: a list with the time in it."""
     now = [1000.0]
-    monkeypatch.setattr(known_references.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(reference_replay_cache.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_a_reference_is_known_until_it_is_too_old(clock):
-    known, reference = KnownReferences(1 << 20), returned()
+    known, reference = ReferenceReplayCache(1 << 20), returned()
     known.keep("a", reference)
 
     clock[0] += LIFE_S - 1
@@ -48,7 +48,7 @@ def test_a_reference_is_known_until_it_is_too_old(clock):
 
 
 def test_what_is_too_old_takes_no_memory(clock):
-    known = KnownReferences(1 << 20)
+    known = ReferenceReplayCache(1 << 20)
     known.keep("a", returned())
     clock[0] += LIFE_S / 2
     known.keep("b", returned())
@@ -61,7 +61,7 @@ def test_what_is_too_old_takes_no_memory(clock):
 
 
 def test_a_reference_that_is_asked_for_again_and_again_grows_old_all_the_same(clock):
-    known = KnownReferences(1 << 20)
+    known = ReferenceReplayCache(1 << 20)
     known.keep("a", returned())
 
     for _ in range(4):
@@ -71,7 +71,7 @@ def test_a_reference_that_is_asked_for_again_and_again_grows_old_all_the_same(cl
 
 
 def test_a_reference_larger_than_all_may_be_is_not_remembered():
-    known = KnownReferences(1 << 16)
+    known = ReferenceReplayCache(1 << 16)
     known.keep("a", returned())
 
     assert known.find("a") is None
@@ -86,14 +86,14 @@ def test_a_reference_larger_than_all_may_be_is_not_remembered():
     ],
 )
 def test_what_is_not_to_be_believed_is_not_remembered(unsound):
-    known = KnownReferences(1 << 20)
+    known = ReferenceReplayCache(1 << 20)
     known.keep("a", unsound)
 
     assert known.find("a") is None
 
 
 def test_no_more_is_remembered_than_there_is_room_for():
-    known = KnownReferences(140 << 10)
+    known = ReferenceReplayCache(140 << 10)
     for name in "abcd":
         known.keep(name, returned())
 
@@ -111,7 +111,7 @@ def test_no_more_is_remembered_than_there_is_room_for():
     ids=lambda reported: next(iter(reported)),
 )
 def test_what_is_told_of_a_reference_beside_its_outputs_takes_its_room(reported):
-    known = KnownReferences(1 << 30)
+    known = ReferenceReplayCache(1 << 30)
     known.keep("a", replace(returned(), **reported))
 
     assert known.size_bytes > taken_bytes(next(iter(reported.values())))
