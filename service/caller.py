@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cachetools import LRUCache
 from fastapi import Request
@@ -61,8 +62,12 @@ class FailedLogins:
         return max(0.0, count - (self._clock() - at) * FAILURES_PER_S)
 
 
+@lru_cache(maxsize=1024)
 def site_of(address: str) -> str:
-    """Return the part of `address` that its owner cannot choose: for IPv6 the first half."""
+    """Return the part of `address` that its owner cannot choose: for IPv6 the first half.
+
+    Cached, because parsing an address would cost every request more than its caller does.
+    """
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:

@@ -75,6 +75,8 @@ class OpenRequests:
         ended = self._open.pop(task)
         if (connection := ended.connection) is None:
             return
+        if self._being_received.get(connection) == {ended.key}:
+            return  # saves most requests a system call; `_end_revoked` looks at the connection
         if connection.is_answering:
             self._being_received.setdefault(connection, set()).add(ended.key)
         else:

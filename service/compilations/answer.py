@@ -78,17 +78,26 @@ class Answer:
         return RenderedAnswer(self.key, status, self.body, response.raw_headers)
 
 
+class _RenderedResponse(Response):
+    """A response with encoded headers. `Response.__init__` would make headers only to lose them."""
+
+    def __init__(self, status: int, raw_headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+        self.status_code = status
+        self.raw_headers = raw_headers
+        self.body = body
+        self.background = None
+
+
 def answer_response(
     rendered: RenderedAnswer, started: float, headers: Mapping[str, str]
 ) -> Response:
     """Return the response to a POST that arrived at `started` (`time.perf_counter()`)."""
-    response = Response(rendered.body, status_code=rendered.status)
-    response.raw_headers = [
+    raw_headers = [
         *rendered.raw_headers,
         (b"server-timing", server_timing(started).encode()),
         *((name.lower().encode(), value.encode()) for name, value in headers.items()),
     ]
-    return response
+    return _RenderedResponse(rendered.status, raw_headers, rendered.body)
 
 
 def server_timing(started: float) -> str:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -31,17 +32,23 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
     if content_type is None:
         detail = "There is no Content-Type; send the body as application/json, in UTF-8"
         raise ProblemRaised("unsupported_media_type", detail)
-    charset = _CHARSET.search(content_type)
-    is_utf_8 = charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}
-    if not _JSON_TYPE.fullmatch(content_type) or not is_utf_8:
-        detail = f"Content-Type is {content_type!r}; send the body as application/json, in UTF-8"
-        raise ProblemRaised("unsupported_media_type", detail)
+    _check_content_type(content_type)
     coding = request.headers.get("content-encoding", "identity")
     if coding.strip().lower() not in {"", "identity"}:
         detail = f"Content-Encoding is {coding!r}; send the body as it is"
         headers = {"Accept-Encoding": "identity"}
         raise ProblemRaised("unsupported_media_type", detail, headers=headers)
     return bytes(await read_bytes(request, limit_bytes))
+
+
+@lru_cache(maxsize=64)
+def _check_content_type(content_type: str) -> None:
+    """Raise ProblemRaised (415) unless it is JSON in UTF-8. Cached, because clients repeat it."""
+    charset = _CHARSET.search(content_type)
+    is_utf_8 = charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}
+    if not _JSON_TYPE.fullmatch(content_type) or not is_utf_8:
+        detail = f"Content-Type is {content_type!r}; send the body as application/json, in UTF-8"
+        raise ProblemRaised("unsupported_media_type", detail)
 
 
 async def read_bytes(request: Request, limit_bytes: int) -> bytearray:
