@@ -19,6 +19,8 @@ PART_BYTES: Final = 1024 * 1024
 MAX_BLOB_BYTES: Final = 512 * 1024 * 1024
 # Without a byte budget the server evicts, and `volatile-*` policies only evict what expires.
 LIFE_S: Final = 30 * 24 * 3600
+# Making one takes as long as unpacking a stage. Only the event loop unpacks, so it can be shared.
+_DECOMPRESSOR: Final = zstandard.ZstdDecompressor()
 
 
 def digest_of(data: bytes) -> str:
@@ -70,7 +72,7 @@ def unpack_frame(frame: bytes, digest: str) -> bytes | None:
     try:
         if zstandard.frame_content_size(frame) > MAX_BLOB_BYTES:
             return None
-        data = zstandard.ZstdDecompressor().decompress(frame)
+        data = _DECOMPRESSOR.decompress(frame)
     except zstandard.ZstdError:
         return None
     return data if digest_of(data) == digest else None

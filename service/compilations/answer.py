@@ -68,14 +68,15 @@ class Answer:
     @cached_property
     def rendered(self) -> RenderedAnswer:
         """The answer to a POST, rendered once for all requests that get it."""
-        headers = {"Location": compilation_url(self.key)}
+        headers = {"location": compilation_url(self.key)}
         if self.cache is not None:
-            headers["Cache-Status"] = CACHE_STATUS[self.cache]
+            headers["cache-status"] = CACHE_STATUS[self.cache]
         if not self.is_finished:
-            headers["Retry-After"] = str(RETRY_AFTER_S)
-        response = Response(self.body, headers=headers, media_type="application/json")
+            headers["retry-after"] = str(RETRY_AFTER_S)
+        headers |= {"content-length": str(len(self.body)), "content-type": "application/json"}
+        raw_headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         status = 200 if self.is_finished else 202
-        return RenderedAnswer(self.key, status, self.body, response.raw_headers)
+        return RenderedAnswer(self.key, status, self.body, raw_headers)
 
 
 class _RenderedResponse(Response):
