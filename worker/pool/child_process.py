@@ -121,7 +121,7 @@ class ChildProcess:
 
     def _expire(self, allowed_s: float) -> None:
         if self._more_s is None:
-            self.kill(Ending.DEADLINE, f"still running after {allowed_s:g} s")
+            self.kill(Ending.DEADLINE, f"still running after {round(allowed_s, 2):g} s")
         else:
             self._asking = self._loop.create_task(
                 self._ask_for_more(self._more_s, allowed_s, self.outcome)
@@ -137,7 +137,7 @@ class ChildProcess:
             allowed_s += seconds
             self._timers.append(self._loop.call_later(seconds, self._expire, allowed_s))
         else:
-            self.kill(Ending.DEADLINE, f"still running after {allowed_s:g} s")
+            self.kill(Ending.DEADLINE, f"still running after {round(allowed_s, 2):g} s")
 
     def renew(self) -> None:
         """Get ready for another job, with a new `outcome`, after the last one ended well."""

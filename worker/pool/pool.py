@@ -6,12 +6,12 @@ never imports triton: that is the zygote's business.
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.backoff import Backoff
+from jobs.deadline import Deadline
 from worker import PIPELINE
 from worker.pool.child_outcome import KEPT_TASKS, PATIENCE_S, Caps, ChildOutcome, Ending, ended_well
 from worker.pool.child_process import ChildProcess, Job, MoreTime, OnStage
@@ -163,28 +163,27 @@ class Pool:
             job = Job(header, body, stages, on_stage, more_s)
             lends = header.get("task") in KEPT_TASKS and held is None
             use = _Use(keep=lends or held is not None, lends=lends, held=held)
-        started = time.monotonic()
-        outcome, was_fresh = await self._run(profile, job, deadline_s, use)
+        deadline = Deadline(deadline_s)
+        outcome, was_fresh = await self._run(profile, job, deadline, use)
         if not was_fresh and use.is_worth_another(outcome):
             _log.warning("a used %s child ended: %s; trying a fresh one", profile, outcome.detail)
-            left_s = max(deadline_s - (time.monotonic() - started), 0.001)
-            outcome, _ = await self._run(profile, job, left_s, replace(use, fresh=True))
+            outcome, _ = await self._run(profile, job, deadline, replace(use, fresh=True))
         self._backoff.reset()
         return outcome
 
     async def _run(
-        self, profile: str, job: Job, deadline_s: float, use: "_Use"
+        self, profile: str, job: Job, deadline: Deadline, use: "_Use"
     ) -> tuple[ChildOutcome, bool]:
         """Return how the job ended in one child, and whether it was that child's first."""
-        spares = await self._wait_until_up(deadline_s)
+        spares = await self._wait_until_up(deadline)
         child = use.take(spares, profile)
         was_fresh = child.use.jobs == 0
         outcome = None
         try:
             if was_fresh or not use.lends:
-                child.start(job, deadline_s, keep=use.keep)
+                child.start(job, deadline.left_s, keep=use.keep)
             else:
-                child.start(replace(job, more_s=None), min(deadline_s, PATIENCE_S), keep=True)
+                child.start(replace(job, more_s=None), min(deadline.left_s, PATIENCE_S), keep=True)
             spares.start_job(profile)
             outcome = await asyncio.shield(child.outcome)
         finally:
@@ -204,12 +203,13 @@ class Pool:
             self._let_go()
             await zygote.close()
 
-    async def _wait_until_up(self, deadline_s: float) -> Spares:
+    async def _wait_until_up(self, deadline: Deadline) -> Spares:
+        left_s = deadline.left_s
         try:
-            async with asyncio.timeout(deadline_s):
+            async with asyncio.timeout(left_s):
                 await self._up.wait()
         except TimeoutError:
-            raise ZygoteError(f"no zygote within {deadline_s:g} s") from None
+            raise ZygoteError(f"no zygote within {round(left_s, 2):g} s") from None
         assert self._spares is not None
         return self._spares
 

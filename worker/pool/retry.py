@@ -5,11 +5,11 @@ zygote takes its children with it. Triton 3.6, forked, now and then dies in LLVM
 """
 
 import logging
-import time
 from collections.abc import Collection
 from signal import SIGKILL
 from typing import Any
 
+from jobs.deadline import Deadline
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.child_process import MoreTime, OnStage
 from worker.pool.pool import Pool
@@ -40,15 +40,13 @@ async def run_task(
     A child that was killed from outside is followed by another, `MAX_TRIES` of them at most and
     within the one deadline; a crash under a `triton` that is known for it by one more.
     """
-    end = time.monotonic() + deadline_s
-    crashes = 0
+    deadline, crashes = Deadline(deadline_s), 0
     for number in range(1, MAX_TRIES + 1):
-        left_s = max(end - time.monotonic(), 0.001)
         outcome = await pool.run(
             profile,
             header,
             body,
-            deadline_s=left_s,
+            deadline_s=deadline.left_s,
             stages=stages,
             on_stage=on_stage,
             more_s=more_s,

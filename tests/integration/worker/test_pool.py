@@ -170,6 +170,25 @@ async def test_a_deadline_is_kept_from_outside(pool):
     assert outcome.usage.cpu_s > 0
 
 
+async def test_the_wait_for_a_zygote_counts_within_the_deadline(monkeypatch):
+    allowed_s = []
+    start = ChildProcess.start
+
+    def noted(child, job, deadline_s, **more):
+        allowed_s.append(deadline_s)
+        start(child, job, deadline_s, **more)
+
+    monkeypatch.setattr(ChildProcess, "start", noted)
+    pool = Pool(TOOLCHAIN, spares={})
+    running = asyncio.create_task(run(pool, "echo", deadline_s=60))
+    await asyncio.sleep(0.2)
+    await pool.start()
+    outcome = await running
+    await pool.close()
+    assert outcome.ending is Ending.OK
+    assert allowed_s[0] < 59.9
+
+
 async def test_caps_and_limits_are_settings():
     toolchain = ZygoteToolchain(
         TOOLCHAIN.python,
