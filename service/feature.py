@@ -34,6 +34,8 @@ class Feature:
     """The kinds of its jobs."""
     owned: Sequence[OwnedJobs[Any]] = ()
     """Its kinds of jobs that can be items of batches."""
+    stores: Sequence[type[Any]] = ()
+    """Classes of its data in Redis; each is made of the connection alone."""
     batch_examples: Mapping[str, Any] = field(default_factory=dict)
     """Bodies of POST /v1/batches by title, which the OpenAPI document shows."""
     serving: Callable[[FastAPI, ServiceSettings], AbstractAsyncContextManager[None]] | None = None

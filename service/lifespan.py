@@ -34,7 +34,6 @@ from store.budget import Budget
 from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
 from store.errors import StoreUnavailable
-from store.evaluations import Evaluations
 from store.events import EventFollowers, Events
 from store.jobs.consumer import JobConsumer, reap_for_all
 from store.jobs.producer import JobProducer
@@ -42,9 +41,7 @@ from store.jobs.types import QueueLimits
 from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
 from store.page_states import PageStates
-from store.programs import Programs
 from store.subscription import Invalidations, Subscription, invalidate
-from store.sweeps import Sweeps
 from store.tensors import Tensors
 from store.workers import Counters
 
@@ -73,8 +70,9 @@ def lifespan(
             *(jobs for feature in features for jobs in feature.owned),
         ]
         kinds = by_name([*CORE_KINDS, *(kind for feature in features for kind in feature.kinds)])
+        stores = [store for feature in features for store in feature.stores]
         state = _service_state(
-            settings, redis, cache, blocking, budget, callers, key_changes, owned
+            settings, redis, cache, blocking, budget, callers, key_changes, owned, stores
         )
         app.state.service, app.state.failed = state, False
         parts: list[Part] = [
@@ -138,6 +136,7 @@ def _service_state(
     callers: Callers,
     key_changes: Subscription,
     owned: Sequence[OwnedJobs[Any]],
+    stores: Sequence[type[Any]],
 ) -> ServiceState:
     responses = ResponseCache(settings.memory_cache_bytes)
     events = Events(redis)
@@ -149,7 +148,6 @@ def _service_state(
         inspections=Derived(cache, "inspection"),
         derivations=Derived(cache, "derivation"),
         batches=Batches(redis),
-        sweeps=Sweeps(redis),
         blobs=Blobs(cache),
         jobs=JobProducer(redis, _queue_limits(settings)),
         results=results,
@@ -158,10 +156,8 @@ def _service_state(
         event_followers=followers,
         launches=Launches(redis),
         tensors=Tensors(redis, Blobs(cache, budget), settings.max_tensors_bytes),
-        programs=Programs(redis),
         page_states=PageStates(redis, settings.max_states_bytes),
         idempotency=Idempotency(redis),
-        evaluations=Evaluations(redis),
         owned={jobs.collection: jobs for jobs in owned},
         workers=workers.Workers(redis),
         callers=callers,
@@ -179,6 +175,7 @@ def _service_state(
         },
         invalidate=partial(invalidate, redis),
         metrics=Metrics(),
+        stores={store: store(redis) for store in stores},
     )
 
 

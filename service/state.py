@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi import Request
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -21,15 +21,12 @@ from service.toolchains import ToolchainCache
 from store.batches import Batches
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
-from store.evaluations import Evaluations
 from store.events import EventFollowers, Events
 from store.jobs.producer import JobProducer
 from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
 from store.page_states import PageStates
-from store.programs import Programs
 from store.subscription import Invalidations
-from store.sweeps import Sweeps
 from store.tensors import Tensors
 from store.workers import Counters, Workers
 
@@ -71,6 +68,9 @@ class Metrics:
         self.workers = Gauge("tritond_workers", "Live workers", ["kind"], registry=self.registry)
 
 
+FeatureStore = TypeVar("FeatureStore")
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceState:
     """The shared objects of a serving process."""
@@ -80,7 +80,6 @@ class ServiceState:
     inspections: Derived
     derivations: Derived
     batches: Batches
-    sweeps: Sweeps
     blobs: Blobs
     jobs: JobProducer
     results: ResultWaiter
@@ -89,10 +88,8 @@ class ServiceState:
     event_followers: EventFollowers
     launches: Launches
     tensors: Tensors
-    programs: Programs
     page_states: PageStates
     idempotency: Idempotency
-    evaluations: Evaluations
     owned: Mapping[str, OwnedJobs[Any]]
     """Jobs that can be items of a batch, by their collection."""
     workers: Workers
@@ -107,6 +104,13 @@ class ServiceState:
     """For each subscription of this process: True while it is connected."""
     invalidate: Callable[[str], Awaitable[None]]
     metrics: Metrics
+    stores: Mapping[type[Any], Any]
+    """Data of features in Redis, by the class of it."""
+
+    def store(self, kind: type[FeatureStore]) -> FeatureStore:
+        """Return what a feature keeps, by the class that its `Feature.stores` lists."""
+        found: FeatureStore = self.stores[kind]
+        return found
 
     @property
     def client(self) -> JobClient:

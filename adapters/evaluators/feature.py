@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 from adapters.evaluators import evaluate_routes, flashinfer_bench_routes, kernelgym_routes
+from adapters.evaluators.evaluation_tasks import Evaluations
 from adapters.evaluators.flashinfer_solution import FlashInferTask
 from adapters.evaluators.flashinfer_trace_set import read_trace_set
 from adapters.evaluators.kernelgym_task import KernelGymBatch, KernelGymTask
@@ -27,6 +28,7 @@ def _with_prefix(tasks: APIRouter, prefix: str) -> APIRouter:
 
 
 EVALUATORS = Feature(
+    stores=(Evaluations,),
     tag={
         "name": "evaluators",
         "description": "APIs of KernelGYM and flashinfer-bench, for their clients.",

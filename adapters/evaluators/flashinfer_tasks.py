@@ -14,6 +14,7 @@ import orjson
 from fastapi import Request
 from pydantic import TypeAdapter
 
+from adapters.evaluators.evaluation_tasks import Evaluations
 from adapters.evaluators.flashinfer_solution import (
     FlashInferTask,
     program_of,
@@ -87,7 +88,7 @@ async def submit_solution(request: Request, caller: Caller, task: FlashInferTask
     kept = KeptSolution(definition.name, name, batch["url"], uuids, left_out, posted_at)
     task_id = secrets.token_hex(16)
     data = orjson.dumps(asdict(kept))
-    await state_of(request).evaluations.keep(caller.id, KIND, task_id, data)
+    await state_of(request).store(Evaluations).keep(caller.id, KIND, task_id, data)
     return task_id
 
 
@@ -97,7 +98,7 @@ async def task_answer(
     """Return a task after at most `wait_s`. Raises ProblemRaised (404)."""
     if task_id.startswith(_FAILED):
         return _failed(task_id)
-    data = await state_of(request).evaluations.find(caller.id, KIND, task_id)
+    data = await state_of(request).store(Evaluations).find(caller.id, KIND, task_id)
     if data is None:
         raise ProblemRaised("not_found", f"Task not found: {task_id[:100]}")
     kept = KeptSolution(**orjson.loads(data))

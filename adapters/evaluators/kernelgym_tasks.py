@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from fastapi import Request
 
+from adapters.evaluators.evaluation_tasks import Evaluations
 from adapters.evaluators.inner_programs import is_there, posted
 from adapters.evaluators.kernelgym_result import now
 from adapters.evaluators.kernelgym_task import (
@@ -61,14 +62,14 @@ async def submit_task(
     name = hashlib.sha256(f"{task.task_id}\0{digest}".encode()).hexdigest()
     # each candidate gets another seed, but posting it again keeps its seed
     drawn = secrets.token_hex(16) if task.force_refresh else ""
-    seed = await state_of(request).evaluations.seed(caller.id, KIND, name, drawn)
+    seed = await state_of(request).store(Evaluations).seed(caller.id, KIND, name, drawn)
     body = {"seed": seed} | body
     key = None if task.force_refresh else f"{KIND}:{name}"
     program = await posted(request, PROGRAMS, body, POINTERS, idempotency_key=key)
     unused = not_applied(task, on_gpu=on_gpu)
     made = KeptTask(task.task_id, program["url"], digest, unused, now())
     data = orjson.dumps(asdict(made))
-    await state_of(request).evaluations.keep(caller.id, KIND, task.task_id, data)
+    await state_of(request).store(Evaluations).keep(caller.id, KIND, task.task_id, data)
     return made
 
 
@@ -81,7 +82,7 @@ async def find_task(request: Request, caller: Caller, task_id: str) -> KeptTask:
 
 
 async def _find(request: Request, caller: Caller, task_id: str) -> KeptTask | None:
-    data = await state_of(request).evaluations.find(caller.id, KIND, task_id)
+    data = await state_of(request).store(Evaluations).find(caller.id, KIND, task_id)
     if data is None:
         return None
     found: dict[str, Any] = orjson.loads(data)

@@ -4,6 +4,7 @@ from programs.program_kind import PROGRAM
 from programs.program_request import EXAMPLE, ProgramRequest
 from programs.service import bundle_routes, program_routes
 from programs.service.program_submission import PROGRAMS as JOBS
+from programs.stored_programs import Programs
 from service.feature import Feature
 
 PROGRAMS = Feature(
@@ -15,5 +16,6 @@ PROGRAMS = Feature(
     bodies=(ProgramRequest,),
     kinds=(PROGRAM,),
     owned=(JOBS,),
+    stores=(Programs,),
     batch_examples={"one program": {"kind": "programs", "requests": [EXAMPLE]}},
 )

@@ -11,6 +11,7 @@ from programs.program_kind import PROGRAM
 from programs.program_request import ProgramRequest
 from programs.request_checks import check_program
 from programs.service.program_device import choose_place
+from programs.stored_programs import Programs, StoredProgram
 from service.caller import Caller
 from service.owned_jobs import OwnedJobs
 from service.state import ServiceState
@@ -20,11 +21,10 @@ from store.jobs.types import (
     Submitted,
     Waiting,
 )
-from store.programs import StoredProgram
 
 
 async def _find(state: ServiceState, program_id: str, caller: str) -> StoredProgram | None:
-    return await state.programs.find(program_id, caller)
+    return await state.store(Programs).find(program_id, caller)
 
 
 async def submit_program(
@@ -61,7 +61,7 @@ async def submit_program(
         membership=membership,
     )
     submitted = await state.client.submit(order, waiting=waiting)
-    await state.programs.create(program_id, caller.id)
+    await state.store(Programs).create(program_id, caller.id)
     return submitted
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 from fastapi import Request, Response
 
 from programs.program_record import Program, ProgramKernel
+from programs.stored_programs import StoredProgram
 from programs.tape.flow import KernelsEffects
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, united_effects
@@ -18,7 +19,6 @@ from programs.tape.tape_text import tape_text
 from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response
 from service.state import ServiceState
-from store.programs import StoredProgram
 
 WhichTape = Literal["candidate", "reference"]
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Accept, Accept-Encoding"}

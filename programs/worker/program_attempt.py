@@ -15,6 +15,7 @@ from programs.program_request import (
     InputsRequest,
     cpu_checks,
 )
+from programs.stored_programs import Programs
 from programs.worker.gpu.gpu_replay import ProgramGpu, ReplayTurn, timing_order
 from programs.worker.gpu.program_replays import ProgramReplays
 from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache
@@ -33,7 +34,6 @@ from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.types import Claim, Priority
-from store.programs import Programs
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.launch.kernel_source import KernelSource, KernelSources

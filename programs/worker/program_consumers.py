@@ -12,6 +12,7 @@ from typing import Any
 
 from programs.program_job import ProgramJob
 from programs.program_kind import PROGRAM
+from programs.stored_programs import Programs
 from programs.worker.do_program import do_program
 from programs.worker.gpu.gpu_replay import ProgramGpu
 from programs.worker.gpu.program_gpu_consumer import ProgramGpuConsumer
@@ -23,7 +24,6 @@ from programs.worker.recording import ProgramTape
 from store import workers
 from store.events import Events
 from store.jobs.types import programs_lane
-from store.programs import Programs
 from worker.compile.lru_cache import LRUCache
 from worker.consumer import Attempt, Consumer, Handler
 from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers

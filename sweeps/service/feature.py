@@ -9,6 +9,7 @@ from service.feature import Feature
 from service.settings import ServiceSettings
 from sweeps.service import sweep_routes, winner_routes
 from sweeps.service.refused_work import RefusedWork
+from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_kind import SWEEP
 from sweeps.sweep_request import SweepRequest
 
@@ -24,5 +25,6 @@ SWEEPS = Feature(
     routers=(sweep_routes.router, winner_routes.router),
     bodies=(SweepRequest,),
     kinds=(SWEEP,),
+    stores=(Sweeps,),
     serving=_with_refused_work,
 )

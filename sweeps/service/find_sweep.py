@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from service.caller import Caller
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
-from store.sweeps import StoredRows
 from sweeps.row import RowState, SweepRow
+from sweeps.stored_sweeps import StoredRows, Sweeps
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_kind import SWEEP
 from sweeps.sweep_plan import SweepPlan
@@ -43,12 +43,12 @@ async def find_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> Foun
 
     Raises ProblemRaised: 404 for none, and another caller's; 410 for one of another version.
     """
-    if not await state.sweeps.is_of(sweep_id, caller.id):
+    if not await state.store(Sweeps).is_of(sweep_id, caller.id):
         raise _no_sweep(sweep_id)
     # in this order: a sweep that ends in between has all of its rows by then
     end = await _end(state, sweep_id)
     payload = await state.jobs.kept_payload(sweep_id)
-    stored = await state.sweeps.rows(sweep_id)
+    stored = await state.store(Sweeps).rows(sweep_id)
     if payload is None:
         raise _no_sweep(sweep_id)
     try:

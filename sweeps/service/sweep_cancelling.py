@@ -8,6 +8,7 @@ from service.gather_limited import gather_limited
 from service.launches.launch_submission import LAUNCHES
 from service.state import ServiceState
 from store.jobs.types import Cancellation, interest_of_batch, kind_of
+from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_kind import SWEEP
 
 AT_ONCE = 16
@@ -17,7 +18,7 @@ async def cancel_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> bo
     """Cancel what is left; False when all of it was over."""
     record = SWEEP.cancelled_record(sweep_id, b"")
     done = await state.jobs.cancel(sweep_id, caller.id, record, SWEEP.keep_s)
-    waiting = (await state.sweeps.rows(sweep_id)).waiting
+    waiting = (await state.store(Sweeps).rows(sweep_id)).waiting
 
     async def withdraw(job_id: str) -> None:
         await _withdraw(state, caller, sweep_id, job_id)

@@ -20,6 +20,7 @@ from sweeps.service.sweep_answer import sweep_csv, sweep_json
 from sweeps.service.sweep_cancelling import cancel_sweep
 from sweeps.service.sweep_examples import CANCELLED, CSV, OVER, UNDER_WAY
 from sweeps.service.sweep_submission import submit_sweep
+from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_job import sweep_url
 from sweeps.sweep_record import Sweep
 from sweeps.sweep_request import (
@@ -171,7 +172,7 @@ async def awaited_sweep(
 
 
 async def _check_owned(state: ServiceState, caller: Caller, sweep_id: str) -> None:
-    if not await state.sweeps.is_of(sweep_id, caller.id):
+    if not await state.store(Sweeps).is_of(sweep_id, caller.id):
         raise ProblemRaised("not_found", f"You have no sweep {sweep_id[:100]}")
 
 

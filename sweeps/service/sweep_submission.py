@@ -31,6 +31,7 @@ from sweeps.service.autotune_reading import read_autotuners
 from sweeps.service.launch_base import LaunchBase, resolve_launch_base
 from sweeps.service.refused_work import MeasuredWork, RefusedWork
 from sweeps.space import AT, PlannedSweep, Space, planned, read_space
+from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_kind import SWEEP
 from sweeps.sweep_plan import ABSENT
@@ -244,11 +245,11 @@ def _check_options(sweep: PlannedSweep, offered: ToolchainSet) -> None:
 
 async def _enqueue(state: ServiceState, job: SweepJob) -> None:
     most = state.settings.max_sweeps_per_caller
-    if not await state.sweeps.begin(job.id, job.caller, most):
+    if not await state.store(Sweeps).begin(job.id, job.caller, most):
         detail = f"You have {most} sweeps that are not over; wait for one of them, or DELETE it"
         raise ProblemRaised("too_many_requests", detail, limit=most)
     try:
         await state.client.submit(JobOrder(SWEEP, job, job.caller))
     except QueueFull:
-        await state.sweeps.forget(job.id, job.caller)
+        await state.store(Sweeps).forget(job.id, job.caller)
         raise

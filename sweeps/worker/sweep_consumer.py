@@ -6,7 +6,7 @@ from compiler.toolchain import Toolchain
 from store import workers
 from store.jobs.types import SWEEPS_LANE
 from store.launches import Launches
-from store.sweeps import Sweeps
+from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_kind import SWEEP
 from sweeps.worker.do_sweep import do_sweep
 from sweeps.worker.launch_compilation import LaunchCompilations

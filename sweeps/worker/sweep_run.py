@@ -28,8 +28,8 @@ from store.jobs.types import (
     interest_of_batch,
 )
 from store.launches import Launches
-from store.sweeps import Sweeps
 from sweeps.row import SweepRow
+from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_job import SweepJob
 from sweeps.worker.launch_compilation import LaunchCompilations
 

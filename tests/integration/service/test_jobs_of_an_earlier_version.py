@@ -16,8 +16,8 @@ from jobs.kind import UNREADABLE
 from store.connection import connect
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority
-from store.sweeps import Sweeps
 from store.workers import Toolchains
+from sweeps.stored_sweeps import Sweeps
 from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 

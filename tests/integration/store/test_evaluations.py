@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
+from adapters.evaluators.evaluation_tasks import MAX_BYTES, Evaluations
 from store import keys
-from store.evaluations import MAX_BYTES, Evaluations
 
 
 async def test_a_task_is_found_by_its_caller_under_its_evaluator_alone(redis: Redis) -> None:

@@ -1,9 +1,9 @@
 """Programs: each its caller's own, with the places of its tapes, for a day."""
 
+from programs.stored_programs import Programs
 from store import keys
 from store.connection import StoreClient
 from store.launches import LIFE_S
-from store.programs import Programs
 from store.workers import Worker, Workers
 
 

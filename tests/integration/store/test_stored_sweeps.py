@@ -5,7 +5,7 @@ import pytest
 from store import keys
 from store.events import Events
 from store.jobs.types import SWEEPS_LANE, Priority
-from store.sweeps import Sweeps
+from sweeps.stored_sweeps import Sweeps
 
 SWEEP = "5" * 32
 
@@ -67,7 +67,7 @@ async def test_a_caller_has_only_so_many_that_are_not_over(sweeps, jobs, worker)
 async def test_a_sweep_whose_job_the_store_lost_is_not_counted_for_ever(
     sweeps, jobs, worker, redis, monkeypatch
 ):
-    monkeypatch.setattr("store.sweeps.GONE_AFTER_MS", 0)
+    monkeypatch.setattr("sweeps.stored_sweeps.GONE_AFTER_MS", 0)
     await begun(sweeps, jobs, worker)
     await redis.delete(keys.JOB + SWEEP)
 

@@ -120,7 +120,7 @@ async def test_a_sweep_for_which_there_is_no_room_is_charged(monkeypatch, has_ro
     refused = RefusedWork()
     state = SimpleNamespace(
         settings=SimpleNamespace(max_sweeps_per_caller=1),
-        sweeps=SimpleNamespace(begin=begin, forget=forget),
+        store=lambda _: SimpleNamespace(begin=begin, forget=forget),
         client=SimpleNamespace(submit=submit),
     )
 

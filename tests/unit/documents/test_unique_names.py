@@ -38,7 +38,6 @@ PAIRS = {
     "inference": "specializations from arguments, and from Compiler Explorer's options",
     "submission": "of any job, and the policy of compilations",
     "consumer": "the store's side of the job protocol, and the worker's loop",
-    "programs": "instances of a grid on the CPU device, and the resource",
     "launches": "the resource, and launches of a tape",
     "expression": "of a kernel in NumPy, and of a grid",
     "constants": "of a kernel in NumPy, and of a source",

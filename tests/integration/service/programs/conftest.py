@@ -16,6 +16,7 @@ from tritonc import Client
 from launch.request.verdict import Verdict
 from programs.program_job import ProgramJob, new_program
 from programs.program_record import Program, ReferenceRecord, Reward
+from programs.stored_programs import Programs
 from programs.timing_record import EntryTime, ProgramTiming
 from store import keys
 from store.api_keys import ApiKeys
@@ -25,7 +26,6 @@ from store.events import Events
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim, program_device_lane, programs_lane
 from store.launches import LIFE_S
-from store.programs import Programs
 from store.workers import Toolchains, Worker, Workers
 from tests.integration.service.conftest import remember, without_worker
 from tests.integration.service.running import Deployment

@@ -33,7 +33,7 @@ class Programs:
         await self._set(program_id, "caller", caller)
 
     async def find(self, program_id: str, caller: str) -> StoredProgram | None:
-        """Return the program, None when there is none or it is somebody else's."""
+        """Return the program, None when there is none or it belongs to another caller."""
         found: Any = await self._redis.hmget(keys.PROGRAM + program_id, "caller", "tapes")
         owner, tapes = found
         if owner is None or owner.decode() != caller:

@@ -47,7 +47,7 @@ class Evaluations:
         return int.from_bytes(made[:8], "big") >> 1
 
     async def find(self, caller: str, kind: str, task_id: str) -> bytes | None:
-        """Return the task, None when there is none or it is somebody else's.
+        """Return the task, None when there is none or it belongs to another caller.
 
         Raises StoreUnavailable.
         """
