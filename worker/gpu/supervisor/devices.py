@@ -34,9 +34,11 @@ async def find_devices(command: LauncherCommand, timeout_s: float = 60.0) -> lis
         async with asyncio.timeout(timeout_s):
             output, errors = await process.communicate()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         raise NoDevices(f"counting GPUs took more than {timeout_s:g} s") from None
+    finally:
+        if process.returncode is None:  # too late, or the caller was cancelled
+            process.kill()
+            await process.wait()
     if process.returncode != 0:
         raise NoDevices(errors.decode(errors="replace")[-2000:])
     found: list[dict[str, Any]] = json.loads(output)
