@@ -1,5 +1,5 @@
-"""Further cases of one launch, made from its request and a seed. Pure: nothing here runs anything.
+"""Generates further cases of one launch from its request and a seed. Runs nothing.
 
-Only what the request itself makes legal is generated; what is not certain stays as it is, and why
-is said.
+Generates only cases that the request shows to be legal. Anything uncertain keeps its value, and the
+plan gives the reason.
 """

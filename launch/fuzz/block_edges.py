@@ -1,4 +1,4 @@
-"""The extents of a launch that may change, their bounds, and the lengths worth trying."""
+"""Finds the extents of a launch that may change, their bounds, and the lengths worth trying."""
 
 import math
 import re
@@ -9,43 +9,43 @@ from launch.fuzz.links import STRIDE, Links, names_of, next_power_of_2
 from launch.fuzz.subject import Subject
 
 MOST_ELEMENTS = 1 << 18
-"""Limit of all buffers of a case together, unless the launch itself has more."""
+"""Most elements in all buffers of a case together, unless the launch itself has more."""
 _PROMISE = re.compile("even|divis|multiple|align|mask|bound|tail|full|exact|pad", re.IGNORECASE)
-"""In names of boolean constexprs that may say that an extent is a multiple of a block."""
+"""Matches boolean constexprs that may promise that an extent is a multiple of a block."""
 _BLOCK = re.compile("block|tile", re.IGNORECASE)
-"""In names of constexprs that are lengths of blocks, and not extents."""
+"""Matches constexprs that are block lengths rather than extents."""
 _MOST_BLOCKS, _LONGEST_BLOCK = 3, 1 << 16
 _PRIMES = (7, 17, 31, 61, 127, 251, 509, 1021, 2039)
 
 
 @dataclass(frozen=True, slots=True)
 class MovableExtent:
-    """An extent that may have other lengths, `lengths` in the order to try them."""
+    """An extent that may change; `lengths` lists other values in the order to try them."""
 
     extent: int
     called: str
-    """The source of the extent: mostly a scalar."""
+    """Its name in reports: mostly that of a scalar."""
     lowest: int
     highest: int
     divisor: int
     lengths: tuple[int, ...]
 
     def allows(self, length: int) -> bool:
-        """Return True if the launch could have this length instead."""
+        """Return True if the launch allows this length instead."""
         fits = self.lowest <= length <= self.highest
         return fits and length % self.divisor == 0
 
 
 def movable_extents(subject: Subject, links: Links) -> tuple[list[MovableExtent], list[str]]:
-    """Return the extents that may change, and why others may not."""
+    """Return the extents that may change, and the reasons why others may not."""
     if not links.extents:
         return [], []
     if subject.tuples:
         said = f"the tuple {subject.tuples[0]}"
-        return [], [f"shapes: it is not known what {said} has to do with them"]
+        return [], [f"shapes: they may depend on {said}, whose items are unnamed"]
     if subject.is_grid_literal:
         literal = (
-            "shapes: the grid is written as numbers, so it would not follow; write an expression"
+            "shapes: the grid is a literal and would not follow them; write it as an expression"
         )
         return [], [literal]
     movable, kept = [], []
@@ -61,7 +61,7 @@ def movable_extents(subject: Subject, links: Links) -> tuple[list[MovableExtent]
         if found.lengths:
             movable.append(found)
         else:
-            kept.append(f"{called}: there is no other length that it certainly may have")
+            kept.append(f"{called}: no other length is certain to be valid")
     return movable, kept
 
 
@@ -76,12 +76,12 @@ def _called(subject: Subject, links: Links, extent: int) -> str:
 
 
 def _why_kept(subject: Subject, links: Links, extent: int) -> str | None:
-    """Return why an extent has to stay as it is; None: it may change."""
+    """Return why an extent must keep its length, or None if it may change."""
     for name, value in subject.constexprs.items():
         if type(value) is int and value == extent and not _is_said(subject, name, extent):
-            return f"it is as long as the constexpr {name}, {extent}, and may be tied to it"
+            return f"it equals the constexpr {name} = {extent} and may depend on it"
     if extent in subject.grid_literals:
-        return f"the grid is written with {extent}"
+        return f"the grid contains the literal {extent}"
     for buffer in subject.buffers.values():
         if extent in buffer.shape and buffer.pinned is not None:
             return buffer.pinned
@@ -90,12 +90,12 @@ def _why_kept(subject: Subject, links: Links, extent: int) -> str | None:
     if kept := sorted((named | holders) & subject.fixed):
         return f"{kept[0]} is fixed"
     if not named:
-        return "no scalar of the kernel says how long it is"
+        return "no scalar argument gives its length"
     return links.unexplained(extent)
 
 
 def _is_said(subject: Subject, constexpr: str, extent: int) -> bool:
-    """Return True if it is a scalar for an extent that equals a block only by chance."""
+    """Return True if a scalar gives the extent, which equals this block length only by chance."""
     if not _BLOCK.search(constexpr):
         return False
     integers = subject.integers.items()
@@ -117,7 +117,7 @@ def _movable(subject: Subject, links: Links, extent: int, called: str) -> Movabl
 
 
 def _promised(subject: Subject, extent: int) -> int:
-    """Return what an extent must stay a multiple of, as a boolean constexpr may say so."""
+    """Return the divisor that a boolean constexpr may promise for an extent; 1 without one."""
     found = subject.constexprs.items()
     if not any(isinstance(value, bool) and _PROMISE.search(name) for name, value in found):
         return 1
@@ -125,7 +125,7 @@ def _promised(subject: Subject, extent: int) -> int:
 
 
 def _lowest(subject: Subject, links: Links, extent: int) -> int:
-    """Return the least length: what random integers point at must still be there."""
+    """Return the least length at which random indices still point inside the buffer."""
     ends = [
         int(buffer.init["high"])
         for buffer in subject.buffers.values()
@@ -136,9 +136,10 @@ def _lowest(subject: Subject, links: Links, extent: int) -> int:
 
 
 def _highest(subject: Subject, links: Links, extent: int) -> int:
-    """Return the greatest length: no more than one block has, where the grid has no more of them.
+    """Return the greatest length.
 
-    A kernel whose grid does not grow with an extent may hold all of it in one block.
+    A kernel whose grid does not grow with an extent may hold all of it in one block, so the
+    extent must not outgrow that block.
     """
     if any(each.is_index_like and _counts(each.init) for each in subject.buffers.values()):
         return extent
@@ -154,7 +155,7 @@ def _counts(init: object) -> bool:
 
 
 def _edges(subject: Subject, links: Links, extent: int) -> Iterator[int]:
-    """Yield lengths around the edges of blocks, those first that show most."""
+    """Yield lengths around block edges, the ones most likely to find faults first."""
     blocks = _blocks(subject, links, extent)
     for around in (lambda b: b + 1, lambda b: b - 1, lambda b: 2 * b + 3, lambda b: b):
         yield from map(around, blocks)
@@ -166,7 +167,7 @@ def _edges(subject: Subject, links: Links, extent: int) -> Iterator[int]:
 
 
 def _blocks(subject: Subject, links: Links, extent: int) -> list[int]:
-    """Return the lengths of blocks that an extent may be cut into, those of its grid first."""
+    """Return the block lengths that may divide an extent, those in its grid first."""
     scalars = set(links.scalars_of(extent))
     beside: set[str] = set()
     if scalars & subject.grid.names:

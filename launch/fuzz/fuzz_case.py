@@ -1,4 +1,4 @@
-"""One generated case: its changes, and its form as an item of `cases` in a request."""
+"""A generated case: its changes, and how an item of `cases` in a request writes them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ _OF_VALUES: Mapping[Pattern, str] = {
 
 @dataclass(frozen=True, slots=True)
 class NewValues:
-    """Other values of one buffer."""
+    """New values for one buffer."""
 
     buffer: str
     pattern: Pattern
@@ -59,7 +59,7 @@ class NewValues:
 
 @dataclass(frozen=True, slots=True)
 class FuzzCase:
-    """The changes of one case. `extents` are pairs of an extent and its new length."""
+    """The changes of one case. `extents` holds pairs of an extent and its new length."""
 
     extents: tuple[tuple[int, int], ...] = ()
     values: tuple[NewValues, ...] = ()
@@ -72,7 +72,7 @@ class FuzzCase:
 
     @property
     def kinds(self) -> list[str]:
-        """The changes in the terms of a launch's record."""
+        """The kinds of change, named as in a launch's record."""
         strides = any(layout.kind != "shifted" for layout in self.layouts)
         alignment = any(layout.kind == "shifted" for layout in self.layouts)
         changed = {
@@ -85,7 +85,7 @@ class FuzzCase:
 
     @property
     def only_copies(self) -> bool:
-        """True if only outputs that equal inputs are conclusive, since all others may overflow."""
+        """True if only outputs that copy inputs are conclusive, since any other may overflow."""
         return any(each.pattern in OVERFLOWING for each in self.values)
 
 
@@ -96,23 +96,23 @@ def shapes_of(case: FuzzCase, subject: Subject, links: Links) -> dict[str, tuple
 
 
 def elements_of(case: FuzzCase, subject: Subject, links: Links) -> int:
-    """Return how many elements all buffers have together. Raises NotCertain."""
+    """Return the number of elements in all buffers together. Raises NotCertain."""
     return sum(map(prod, shapes_of(case, subject, links).values()))
 
 
 def words_of(case: FuzzCase, subject: Subject, links: Links) -> str:
-    """Return the changes of a case for people. Raises NotCertain."""
+    """Describe the changes of a case for people. Raises NotCertain."""
     moved = links.follow(dict(case.extents))
     said = [f"{name} = {value}" for name, value in _integers(case, subject, moved).items()]
     if not said:
         said = [f"{name} of {list(shape)}" for name, shape in moved.shapes.items()]
     said += [f"{each.buffer} {_OF_VALUES.get(each.pattern, each.pattern)}" for each in case.values]
     said += [f"{layout.buffer} {_OF_LAYOUTS[layout.kind]}" for layout in case.layouts]
-    return ", ".join(said) or "the launch as it is"
+    return ", ".join(said) or "the unchanged launch"
 
 
 def _integers(case: FuzzCase, subject: Subject, moved: Moved) -> dict[str, int]:
-    """Return the integers that are others in a case, strides among them."""
+    """Return the integers that a case changes, including strides."""
     integers = dict(moved.integers)
     for name, kinds in kinds_by_buffer(case.layouts).items():
         buffer = subject.buffers[name]
@@ -123,13 +123,13 @@ def _integers(case: FuzzCase, subject: Subject, moved: Moved) -> dict[str, int]:
 
 
 def _strides(buffer: FuzzedBuffer, moved: Moved, kinds: Sequence[LayoutKind]) -> list[int] | None:
-    """Return the strides of a buffer where a request has to say them."""
+    """Return the strides that a request must state for a buffer, or None."""
     kept = None if buffer.is_contiguous else buffer.strides
     return strides_of(kinds, moved.shapes.get(buffer.name, buffer.shape), kept)
 
 
 def written(case: FuzzCase, subject: Subject, links: Links) -> dict[str, Any]:
-    """Return the arguments that a case changes, each whole, as a request writes them.
+    """Return the arguments that a case changes, each in full, as a request writes them.
 
     Raises NotCertain.
     """
@@ -153,7 +153,7 @@ def _described(
     kinds: Sequence[LayoutKind],
     new: NewValues | None,
 ) -> dict[str, Any]:
-    """Return how a request would write the buffer of a case."""
+    """Return a buffer of a case as a request writes it."""
     described = dict(buffer.described)
     shape = moved.shapes.get(buffer.name, buffer.shape)
     if shape != buffer.shape:
@@ -173,7 +173,7 @@ def _described(
 
 
 def is_written_small(case: FuzzCase, subject: Subject, links: Links) -> bool:
-    """Return True if patterns that list their values list few. Raises NotCertain."""
+    """Return True if the patterns that list values stay within their limits. Raises NotCertain."""
     shapes = shapes_of(case, subject, links)
     listed = [prod(shapes[each.buffer]) for each in case.values if each.pattern in LISTED]
     return all(0 < elements <= MOST_LISTED for elements in listed) and sum(listed) <= MOST_IN_ALL
@@ -186,7 +186,7 @@ def _wrapped(raw: Any, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scalar(raw: Any, number: float) -> Any:
-    """Return a scalar as the request writes this one, with another value."""
+    """Return a scalar with a new value, in the form that the request uses for it."""
     if isinstance(raw, Mapping) and "dtype" in raw:
         return {"value": str(number) if isinstance(number, int) else number, "dtype": raw["dtype"]}
     return number

@@ -1,4 +1,4 @@
-"""The cases of one fuzz in their order, and the parts that are not varied, with reasons.
+"""Plans the cases of one fuzzing run, and gives reasons for the parts that it does not vary.
 
 A plan depends only on its subject and its seed, so the same seed gives the same cases.
 """
@@ -27,18 +27,18 @@ from launch.request.element import is_floating
 
 _SEED_BITS = 48
 _ORDINARY, _SHORT = 1100, 20
-"""Lengths for cases that are about something else, and for those whose values are listed."""
+"""Greatest length in cases that vary something else, and in cases that list their values."""
 _SHARE_OF_VALUES, _SHARE_OF_LAYOUTS = 0.6, 0.25
-"""Probability that a case with several changes changes a buffer's values, or a layout."""
+"""Probability that a mixed case changes a buffer's values, and that it changes a layout."""
 MOST_ARGUMENTS = 64
-"""Limit for a launch whose numbers are all compared with each other."""
+"""Above this, shapes and layouts stay: the links compare every number with every other."""
 _MOST_TRIED = 400
-"""Cases that are looked at until there are enough: most are refused where hints forbid much."""
+"""Most candidates to look at: strict hints reject nearly all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzPlan:
-    """The parts of a subject that may be varied, and the inputs of its cases."""
+    """The parts of a subject that may vary, and everything that determines its cases."""
 
     subject: Subject
     links: Links
@@ -55,20 +55,20 @@ class FuzzPlan:
 
     @property
     def most_elements(self) -> int:
-        """The limit of all buffers of a case together."""
+        """Most elements in all buffers of a case together."""
         return max(MOST_ELEMENTS, sum(prod(each.shape) for each in self.subject.buffers.values()))
 
     @property
     def measure(self) -> FuzzCase:
-        """The case that says how the launch fares against its reference in float64.
+        """The case that measures the launch against its reference in float64.
 
-        It is the launch as it is, where that is small.
+        A small launch is measured unchanged.
         """
         few = sum(prod(each.shape) for each in self.subject.buffers.values()) <= MOST_ELEMENTS
         return FuzzCase() if few else FuzzCase(extents=self._ordinary())
 
     def cases(self) -> Iterator[FuzzCase]:
-        """Yield cases, no two of them equal, those first that find most.
+        """Yield distinct cases, the ones most likely to find faults first.
 
         A request may not be able to express some of them; the runner skips those.
         """
@@ -85,7 +85,7 @@ class FuzzPlan:
                 yield case
 
     def fits(self, case: FuzzCase) -> bool:
-        """Return True if a case is within the element limit, and all its numbers are certain."""
+        """Return True if a case stays within all limits and all its numbers are certain."""
         try:
             shapes = shapes_of(case, self.subject, self.links)
             few = elements_of(case, self.subject, self.links) <= self.most_elements
@@ -97,7 +97,7 @@ class FuzzPlan:
         return few and small and not overlaps
 
     def _of_shapes(self, source: random.Random) -> Iterator[FuzzCase]:
-        """Yield other lengths of one extent after the other, then of all of them at once."""
+        """Yield new lengths for one extent at a time, then for all of them at once."""
         single = [
             [FuzzCase(extents=((each.extent, length),)) for length in each.lengths]
             for each in self.extents
@@ -111,14 +111,14 @@ class FuzzPlan:
         return tuple((each.extent, source.choice(each.lengths)) for each in self.extents)
 
     def _of_values(self, source: random.Random) -> Iterator[FuzzCase]:
-        """Yield each pattern in all inputs, and in one alone, at an ordinary length."""
+        """Yield each pattern in all inputs, then in one alone, at an ordinary length."""
         extents, short = self._ordinary(), self._up_to(_SHORT)
         possible = [(buffer, self._patterns(buffer)) for buffer in self.buffers]
         patterns = dict.fromkeys(chain.from_iterable(known for _, known in possible))
         for pattern in sorted(patterns, key=_rank):
             having = [buffer for buffer, known in possible if pattern in known]
             if pattern in OVERFLOWING and len(having) < len(self._floats()):
-                continue  # beside infinities, other numbers are not what they seem
+                continue  # mixed with overflowing inputs, ordinary ones are not conclusive
             for chosen in [having] if pattern in OVERFLOWING else self._choices(having, source):
                 values = tuple(_new(buffer, pattern, source) for buffer in chosen)
                 case = FuzzCase(extents=extents, values=values)
@@ -127,13 +127,13 @@ class FuzzPlan:
     def _choices(
         self, buffers: list[FuzzedBuffer], source: random.Random
     ) -> Iterator[list[FuzzedBuffer]]:
-        """Yield all of the buffers, and one of them."""
+        """Yield all buffers together, then one of them alone."""
         yield buffers
         if len(buffers) > 1:
             yield [source.choice(buffers)]
 
     def _patterns(self, buffer: FuzzedBuffer) -> list[Pattern]:
-        """Return the patterns that a buffer can have at some length."""
+        """Return the patterns that fit a buffer at some length."""
         elements = min(prod(buffer.shape), 1) if self.extents else prod(buffer.shape)
         return patterns_of(buffer, self.subject, elements)
 
@@ -141,25 +141,25 @@ class FuzzPlan:
         return [each for each in self._patterns(buffer) if each not in OVERFLOWING]
 
     def _floats(self) -> list[FuzzedBuffer]:
-        """Return the inputs of floats, those whose values stay included."""
+        """Return the floating-point inputs, including those whose values stay."""
         inputs = (each for each in self.subject.buffers.values() if each.is_input)
         return [each for each in inputs if is_floating(each.dtype)]
 
     def _ordinary(self) -> tuple[tuple[int, int], ...]:
-        """Return lengths of some blocks at most, where the launch has more."""
+        """Return shorter lengths for extents that are longer than a few blocks."""
         return tuple(pair for pair in self._up_to(_ORDINARY) if pair[0] > pair[1])
 
     def _up_to(self, most: int) -> tuple[tuple[int, int], ...]:
-        """Return for each extent its longest length up to `most`, its shortest if there is none."""
+        """Return each extent with its longest length up to `most`, or else its shortest length."""
         return tuple(
             (each.extent, max((n for n in each.lengths if n <= most), default=min(each.lengths)))
             for each in self.extents
         )
 
     def _of_layouts(self) -> Iterator[FuzzCase]:
-        """Yield each kind in all buffers at once, and strides in one buffer alone.
+        """Yield each kind in all buffers at once, then new strides in one buffer alone.
 
-        Which addresses are no multiple of 16 is compiled in, so few combinations are tried.
+        Alignment is compiled in, so few combinations of misaligned buffers are tried.
         """
         for kind, every in self._kinds():
             yield FuzzCase(extents=self._ordinary(), layouts=every)
@@ -171,7 +171,7 @@ class FuzzPlan:
         return [(kind, tuple(one for one in self.layouts if one.kind == kind)) for kind in kinds]
 
     def _mixed(self, source: random.Random) -> Iterator[FuzzCase]:
-        """Yield cases that change several things at once, for ever."""
+        """Yield cases that change several things at once, without end."""
         while self.extents or self.buffers or self.layouts:
             extents = self._lengths(source) if self.extents else ()
             values = tuple(
@@ -193,7 +193,7 @@ def _rank(pattern: Pattern) -> int:
 
 
 def plan_of(subject: Subject, seed: int) -> FuzzPlan:
-    """Return what may be varied in a subject."""
+    """Return the plan for a subject: the parts that may vary, and reasons for the rest."""
     links = Links(subject)
     buffers, kept_buffers = varied_buffers(subject)
     if len(subject.arguments) > MOST_ARGUMENTS:
@@ -206,8 +206,8 @@ def plan_of(subject: Subject, seed: int) -> FuzzPlan:
 
 
 def _free_scalars(subject: Subject, links: Links) -> Iterator[str]:
-    """Yield the scalars that nothing is known of, and why they keep their values."""
+    """Yield the scalars whose meaning is unknown, and why they keep their values."""
     free = [name for name in subject.floats if not links.is_linked(name)]
     free += [name for name, value in subject.integers.items() if not links.is_explained(value)]
     if free:
-        yield f"{', '.join(free)}: nothing says what else they may be"
+        yield f"{', '.join(free)}: no other values are known to be valid"

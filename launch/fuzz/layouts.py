@@ -1,7 +1,7 @@
 """Layouts of a buffer: rows further apart, elements further apart, another address.
 
-Strides change only where scalars say them, and names tell whose they are. Addresses change only
-where the request asks for no alignment.
+Strides change only where scalar arguments pass them and names show which buffer they belong to.
+Addresses change only where the request asks for no alignment.
 """
 
 import re
@@ -14,7 +14,7 @@ from launch.fuzz.subject import FuzzedBuffer, Subject
 from launch.request.buffer import contiguous_strides
 
 LayoutKind = Literal["padded", "spread", "shifted"]
-"""Rows with gaps between them, elements with gaps between them, a base at no multiple of 16."""
+"""Gaps between rows, gaps between elements, a base address that is no multiple of 16 bytes."""
 _PADDING = 5
 _POINTER = re.compile(r"_?(ptr|pointer)s?(?=_|$|\d)", re.IGNORECASE)
 _WORDS = frozenset(
@@ -24,7 +24,7 @@ _WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One change of where the elements of a buffer lie."""
+    """One change to the memory layout of a buffer."""
 
     kind: LayoutKind
     buffer: str
@@ -39,7 +39,7 @@ class StrideScalar:
 
 
 def possible_layouts(subject: Subject) -> tuple[list[Layout], list[str]]:
-    """Return the layouts that the launch could have, and why strides of other buffers are kept."""
+    """Return the layouts that the launch allows, and why other buffers keep their strides."""
     found, kept = [], []
     for buffer in subject.buffers.values():
         if buffer.pinned is not None or buffer.name in subject.fixed or buffer.in_descriptor:
@@ -52,14 +52,14 @@ def possible_layouts(subject: Subject) -> tuple[list[Layout], list[str]]:
         if _are_all_said(buffer, scalars):
             found.append(Layout("padded", buffer.name))
         elif len(buffer.shape) > 1 and any(map(STRIDE.search, subject.integers)):
-            kept.append(f"strides of {buffer.name}: it is not certain which scalars say them")
+            kept.append(f"strides of {buffer.name}: no scalars are certain to pass all of them")
         if _are_all_said(buffer, scalars, inner=True):
             found.append(Layout("spread", buffer.name))
     return found, kept
 
 
 def stride_scalars(subject: Subject, buffer: FuzzedBuffer) -> list[StrideScalar]:
-    """Return the scalars that are strides of a buffer, by their names and their values."""
+    """Return the scalars that are strides of a buffer, judged by their names and values."""
     found = []
     for name, value in subject.integers.items():
         if STRIDE.search(name) and owner_of(name, value, subject) == buffer.name:
@@ -71,7 +71,7 @@ def stride_scalars(subject: Subject, buffer: FuzzedBuffer) -> list[StrideScalar]
 
 
 def owner_of(scalar: str, value: int, subject: Subject) -> str | None:
-    """Return the one buffer that a stride is of; None: it is not certain."""
+    """Return the buffer that a stride belongs to, or None if that is uncertain."""
     tokens = set(re.split(r"[^a-z0-9]+|stride", scalar.lower())) - _WORDS
     scores = {name: _likeness(tokens, _stem(name)) for name in subject.buffers}
     best = max(scores.values(), default=0)
@@ -91,7 +91,7 @@ def _stem(buffer: str) -> str:
 
 
 def _likeness(tokens: set[str], stem: str) -> int:
-    """Return how well a stride's name fits a buffer: `stride_am` for a_ptr."""
+    """Return how well the name of a stride fits a buffer: `stride_am` fits a_ptr."""
     if stem in tokens:
         return 100 + len(stem)
     if any(token.startswith(stem) and len(token) - len(stem) <= 2 for token in tokens):
@@ -102,7 +102,7 @@ def _likeness(tokens: set[str], stem: str) -> int:
 def _are_all_said(
     buffer: FuzzedBuffer, scalars: Sequence[StrideScalar], *, inner: bool = False
 ) -> bool:
-    """Return True if scalars give every relevant stride; the innermost only if it shall change."""
+    """Return True if scalars pass all outer strides; with `inner`, also the innermost one."""
     said = {each.axis for each in scalars}
     outer = {axis for axis, extent in enumerate(buffer.shape[:-1]) if extent > 1}
     last = len(buffer.shape) - 1
@@ -114,9 +114,9 @@ def _are_all_said(
 def strides_of(
     kinds: Sequence[LayoutKind], shape: Sequence[int], kept: Sequence[int] | None
 ) -> list[int] | None:
-    """Return the strides of a buffer of `shape` in such layouts; None: those of C order.
+    """Return the strides of a buffer of `shape` in these layouts, or None for C order.
 
-    `kept` are strides that the request says itself, and that are not those of C order.
+    `kept` holds strides that the request states itself and that are not those of C order.
     """
     if not set(kinds) & {"padded", "spread"}:
         return None if kept is None else list(kept)

@@ -1,7 +1,8 @@
-"""The numbers of a launch that change together: extents, scalars, and bounds of integers.
+"""Links the numbers of a launch that change together: extents, scalars, bounds of integers.
 
-Equal extents are one; a scalar that equals one, or a product of those of a buffer, moves with it.
-Where a number may be explained in two ways, both must come to the same, or nothing moves.
+Equal extents count as one. A scalar that equals an extent, or a product of extents of one buffer,
+changes with it. Where a number has two explanations, both must give the same new value; otherwise
+the change is not made.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from itertools import pairwise
 from launch.fuzz.subject import FuzzedBuffer, Subject
 
 Extents = Mapping[int, int]
-"""New extents by those that the launch has."""
+"""New extents by the present ones."""
 STRIDE = re.compile(r"stride|pitch|(?<![a-z])ld[a-z]?(?![a-z])", re.IGNORECASE)
-"""In names of scalars that are strides."""
+"""Matches names of scalars that are strides."""
 _SEED = re.compile("seed|philox", re.IGNORECASE)
 _LARGEST_PARAMETER = 16
-"""Numbers up to this may be unrelated to any extent: a width, a count of groups."""
+"""Numbers up to this may be unrelated to any extent: a width, a number of groups."""
 _LARGEST_RATIO = 64
 
 
 class NotCertain(ValueError):
-    """A number cannot be derived when others change; the message names it."""
+    """The new value of a number cannot be derived; the message names the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A launch's changed members after a change of extents."""
+    """The members of a launch that follow a change of extents."""
 
     integers: Mapping[str, int] = field(default_factory=dict)
     floats: Mapping[str, float] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Moved:
 
 
 class Links:
-    """The links in one subject, from its numbers and from names that contain `stride`."""
+    """The links in one subject, found from its numbers and from names of strides."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
@@ -54,7 +55,7 @@ class Links:
 
     @cached_property
     def _products(self) -> dict[int, set[tuple[int, ...]]]:
-        """The extents whose product a number may be: of axes of a buffer that follow each other."""
+        """Products of adjacent extents of a buffer, each with the extents that make it up."""
         found: dict[int, set[tuple[int, ...]]] = {}
         for buffer in self._subject.buffers.values():
             for factors in _runs(buffer.shape):
@@ -63,45 +64,45 @@ class Links:
 
     @cached_property
     def _kept_strides(self) -> frozenset[int]:
-        """Strides that say nothing of the shape, and stay as they are when it changes."""
+        """Strides that do not follow from the shape, and so keep their values when it changes."""
         buffers = self._subject.buffers.values()
         return frozenset(
             stride for each in buffers if not each.is_contiguous for stride in each.strides
         )
 
     def scalars_of(self, extent: int) -> list[str]:
-        """Return the scalars that say how long an extent is, alone or in a product."""
+        """Return the scalars that give the length of an extent, alone or in a product."""
         found = self._subject.integers.items()
         return [name for name, value in found if extent in self._closure(value)]
 
     def is_derived(self, extent: int) -> bool:
-        """Return True if an extent is a product of others, or the number of blocks of one."""
+        """Return True if an extent is a product of others, or the number of blocks in one."""
         return bool(self._products.get(extent)) or bool(self._quotients(extent))
 
     def is_explained(self, number: int) -> bool:
-        """Return True if a number is known to be an extent, a product of some, or a stride."""
+        """Return True if a number is an extent, a product of some, a stride or a block count."""
         is_known = number in self.extents or number in self._products
         return number <= 1 or is_known or number in self._kept_strides or number in self._counts
 
     def is_linked(self, name: str) -> bool:
-        """Return True if a float is known to be a length, its root, or one divided by those."""
+        """Return True if a float is a length, its square root, or a reciprocal of these."""
         return bool(self._forms[name])
 
     def unexplained(self, extent: int) -> str | None:
-        """Return a number that may have to do with `extent`, and how is not known; None: none."""
+        """Describe a number that may depend on `extent` in an unknown way; None without one."""
         blocks = set(self._subject.blocks.values())
         for name, value in self._subject.integers.items():
             known = self.is_explained(value) or value in blocks or _SEED.search(name)
             if not known and value > _LARGEST_PARAMETER and _are_related(value, extent, blocks):
-                return f"{name} = {value} may come from it"
+                return f"{name} = {value} may depend on it"
         for other, name in self._free.items():
             if _are_related(other, extent, blocks):
-                return f"{name} has an extent of {other}, which may come from it"
+                return f"{name} has an extent of {other}, which may depend on it"
         return None
 
     @cached_property
     def _free(self) -> dict[int, str]:
-        """The extents that nothing explains, each with a buffer that has it."""
+        """The extents without an explanation, each with a buffer that has it."""
         known = {*self._subject.blocks.values(), *self._subject.grid_literals}
         for value in self._subject.integers.values():
             known |= self._closure(value)
@@ -114,13 +115,13 @@ class Links:
         }
 
     def divisor(self, extent: int) -> int:
-        """Return what an extent has to stay a multiple of: small integers that divide it."""
+        """Return the divisor that an extent must keep: small integer arguments that divide it."""
         numbers = self._subject.integers.values()
         small = [n for n in numbers if 1 < n <= _LARGEST_PARAMETER and not self.is_explained(n)]
         return math.lcm(*(n for n in small if extent % n == 0))
 
     def follow(self, extents: Extents) -> Moved:
-        """Return what all numbers come to. Raises NotCertain."""
+        """Return all numbers that change with `extents`. Raises NotCertain."""
         key = tuple(sorted(extents.items()))
         if key not in self._followed:
             try:
@@ -155,18 +156,18 @@ class Links:
         )
 
     def _moved(self, number: int, moving: _Moving) -> int:
-        """Return the new value of a number: all explanations must agree."""
+        """Return the new value of a number. Raises NotCertain if explanations disagree."""
         if number <= 1:
             return number
         if number not in moving.known:
             found = self._ends(number, moving)
             if len(found) > 1:
-                raise NotCertain(f"{number} could be several things")
+                raise NotCertain(f"{number} has several explanations that give different values")
             moving.known[number] = found.pop() if found else number
         return moving.known[number]
 
     def _ends(self, number: int, moving: _Moving) -> set[int]:
-        """Return the possible new values of a number."""
+        """Return the distinct new values that the explanations of a number give."""
         found = {
             math.prod(self._moved(factor, moving) for factor in factors)
             for factors in self._products.get(number, ())
@@ -178,7 +179,7 @@ class Links:
                 -(-self._moved(whole, moving) // block) for whole, block in self._quotients(number)
             }
             if found and number not in self.extents and number <= _LARGEST_PARAMETER:
-                found.add(number)  # a small scalar need not count blocks
+                found.add(number)  # a small scalar may have another meaning than a number of blocks
         if number in self._kept_strides:
             found.add(number)
         return found
@@ -186,12 +187,12 @@ class Links:
     def _moved_float(self, name: str, moving: _Moving) -> float:
         found = sorted({form(self._moved(whole, moving)) for whole, form in self._forms[name]})
         if any(not math.isclose(one, other) for one, other in pairwise(found)):
-            raise NotCertain(f"{name} could be several things")
+            raise NotCertain(f"{name} has several explanations that give different values")
         return found[0] if found else self._subject.floats[name]
 
     @cached_property
     def _forms(self) -> dict[str, list[tuple[int, Callable[[int], float]]]]:
-        """The possible lengths behind each float: itself, its root, or one divided by it."""
+        """The lengths that may explain each float, with the function that gives it."""
         lengths = sorted(self.extents | self._products.keys())
         return {
             name: [
@@ -204,9 +205,9 @@ class Links:
         }
 
     def _quotients(self, number: int) -> list[tuple[int, int]]:
-        """Return the extents that have `number` blocks, each with the length of a block.
+        """Return the extents that consist of `number` blocks, each with its block length.
 
-        Extents that a scalar gives are excluded: they are separate numbers.
+        Returns none if `number` is itself an extent that a scalar gives.
         """
         if number in self.extents and number in self._said:
             return []
@@ -218,7 +219,7 @@ class Links:
 
     @cached_property
     def _counts(self) -> dict[int, list[tuple[int, int]]]:
-        """Numbers of blocks for extents that scalars give: by the count, extents and blocks."""
+        """By number of blocks: the extents that scalars give, each with its block length."""
         found: dict[int, list[tuple[int, int]]] = {}
         blocks = sorted(set(self._subject.blocks.values()))
         for whole in sorted(self.extents & self._said):
@@ -229,7 +230,7 @@ class Links:
         return found
 
     def _closure(self, number: int) -> set[int]:
-        """Return the extents that a number is made of."""
+        """Return the extents that make up a number, directly or through products."""
         if number not in self._closures:
             found = {number} & self.extents
             for factors in self._products.get(number, ()):
@@ -245,7 +246,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class _Moving:
-    """Extents that move, and what other numbers come to as far as is known."""
+    """Extents that change, and the new values of other numbers found so far."""
 
     extents: Extents
     known: dict[int, int] = field(default_factory=dict)
@@ -261,7 +262,7 @@ _FORMS: tuple[Callable[[int], float], ...] = (
 
 
 def _runs(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield the extents above 1 of axes that follow each other, two at least."""
+    """Yield each run of at least two extents above 1 of adjacent axes."""
     wide = tuple(extent for extent in shape if extent > 1)
     for start in range(len(wide)):
         for end in range(start + 2, len(wide) + 1):
@@ -269,7 +270,7 @@ def _runs(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _are_related(number: int, extent: int, blocks: Iterable[int]) -> bool:
-    """Return True if a number that is not an extent seems to be computed from one."""
+    """Return True if a number differs from an extent but seems to be computed from it."""
     if number == extent:
         return False
     padded = {-(-extent // block) * block for block in blocks} | {next_power_of_2(extent)}
@@ -281,12 +282,12 @@ def _are_related(number: int, extent: int, blocks: Iterable[int]) -> bool:
 
 
 def next_power_of_2(number: int) -> int:
-    """Return the least power of 2 that is no less than a number above 0."""
+    """Return the least power of 2 that is at least `number`, which is positive."""
     return 1 << (number - 1).bit_length()
 
 
 def names_of(buffer: FuzzedBuffer, extent: int) -> Iterator[str]:
-    """Yield the axes of a buffer that are so long, as x_ptr[0]."""
+    """Yield the axes of a buffer that have this extent, such as `x_ptr[0]`."""
     for axis, own in enumerate(buffer.shape):
         if own == extent:
             yield f"{buffer.name}[{axis}]"

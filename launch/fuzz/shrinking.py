@@ -1,4 +1,4 @@
-"""From a case that fails to smaller ones: fewer changes, fewer elements, simpler values."""
+"""Shrinks a failing case: fewer changes, fewer elements, simpler values."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,10 +11,10 @@ _SIMPLER: tuple[Pattern, ...] = ("zeros", "equal")
 
 
 def smaller(case: FuzzCase, plan: FuzzPlan) -> Iterator[FuzzCase]:
-    """Yield cases simpler than one, the simplest first; one that fails as well is to be taken.
+    """Yield simpler cases that the plan allows; continue from the first that fails, too.
 
-    None is yielded that the plan does not allow. To follow them ends, as each has fewer changes of
-    values and layouts than `case`, or as many and fewer elements, or simpler values.
+    Shrinking terminates: each case has fewer changes of values and layouts than `case`, or as many
+    but fewer elements, or else simpler values.
     """
     seen = {case}
     present = _size(case, plan)
@@ -22,7 +22,7 @@ def smaller(case: FuzzCase, plan: FuzzPlan) -> Iterator[FuzzCase]:
         if simpler in seen or simpler.is_plain or not plan.fits(simpler):
             continue
         if simpler.only_copies and simpler.values != case.values:
-            continue  # beside infinities, other numbers are not what they seem
+            continue  # mixed with overflowing inputs, ordinary ones are not conclusive
         seen.add(simpler)
         if _size(simpler, plan) < present:
             yield simpler
@@ -37,7 +37,7 @@ def _size(case: FuzzCase, plan: FuzzPlan) -> tuple[int, int, int, int]:
 
 
 def _fewer_changes(case: FuzzCase) -> Iterator[FuzzCase]:
-    """Yield the case without one kind of change, then without one change."""
+    """Yield the case without one kind of change, then without single changes."""
     if case.values and (case.layouts or case.extents):
         yield replace(case, values=())
     if case.layouts:
@@ -51,7 +51,7 @@ def _fewer_changes(case: FuzzCase) -> Iterator[FuzzCase]:
 
 
 def _shorter(case: FuzzCase, plan: FuzzPlan) -> Iterator[FuzzCase]:
-    """Yield the case with one extent shorter; members that it keeps may shrink, too."""
+    """Yield the case with one shorter extent; linked numbers shrink with it."""
     lengths = dict(case.extents)
     for each in plan.extents:
         present = lengths.get(each.extent, each.extent)

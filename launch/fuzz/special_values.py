@@ -1,6 +1,6 @@
 """Values that often break kernels, as initialisers of a request, so that users can replay them.
 
-An initialiser that lists its values is made for small buffers alone.
+Only small buffers get an initialiser that lists its values.
 """
 
 import random
@@ -18,22 +18,22 @@ Pattern = Literal[
     "negative", "rising", "falling",
     "one_hot", "tiny", "huge", "extreme", "not_finite", "lowest", "highest",
 ]  # fmt: skip
-"""The kinds of a buffer's values, in the order of trying."""
+"""The patterns of values for a buffer, in the order to try them."""
 MOST_LISTED = 512
-"""Elements of a buffer whose values are listed."""
+"""Most elements in a buffer whose values are listed."""
 MOST_IN_ALL = 8 * MOST_LISTED
-"""The same of all buffers of a case."""
+"""Most listed elements in all buffers of a case."""
 
 _LARGEST: Mapping[str, float] = {"fp64": 1.7976931348623157e308, "fp32": 3.4028234663852886e38}
-"""The largest finite value of the types that are fine enough for no sum to equal a summand."""
+"""The largest finite value of types fine enough that a sum never equals a summand."""
 _FINE = frozenset(_LARGEST)
 _TINY: Mapping[str, float] = {"fp64": 1e-310, "fp32": 1e-39, "bf16": 1e-39, "fp16": 3e-5}
-"""Below the least normal number of each type."""
+"""A subnormal number of each type."""
 _HUGE = 2.0**40
 """Its cube is still finite in fp32, as is the sum of a million squares."""
 _WIDE = frozenset({"fp64", "fp32", "bf16"})
 OVERFLOWING = frozenset({"huge", "extreme"})
-"""All else is finite on the way through ordinary calculations, these may not be."""
+"""Patterns that may overflow in ordinary calculations; all others stay finite."""
 LISTED = frozenset({"special", "one_hot", "extreme", "not_finite"})
 _OF_INTEGERS = frozenset({"other_seed", "lowest", "highest"})
 _ONLY_FLOATS = frozenset(get_args(Pattern)) - _OF_INTEGERS
@@ -41,7 +41,7 @@ _CONSTANT = frozenset({"zeros", "ones", "full"})
 
 
 def varied_buffers(subject: Subject) -> tuple[list[FuzzedBuffer], list[str]]:
-    """Return the buffers whose values may be others, and why those of other inputs may not."""
+    """Return the inputs whose values may change, and why the other inputs keep theirs."""
     varied, kept = [], []
     for buffer in subject.buffers.values():
         if not buffer.is_input:
@@ -60,14 +60,14 @@ def _why_kept(buffer: FuzzedBuffer, fixed: frozenset[str]) -> str | None:
     if buffer.pinned is not None:
         return buffer.pinned
     if buffer.output and kind in _CONSTANT:
-        return "it is changed in place, from a start that the kernel may rely on"
+        return "the kernel changes it in place and may rely on its initial values"
     if not is_floating(buffer.dtype) and kind not in SEEDED:
-        return "its integers are all said, and may be positions"
+        return "its integers are explicit and may be indices"
     return None
 
 
 def patterns_of(buffer: FuzzedBuffer, subject: Subject, elements: int) -> list[Pattern]:
-    """Return the patterns that a buffer with so many elements may have."""
+    """Return the patterns that fit a buffer with this number of elements."""
     return [pattern for pattern in get_args(Pattern) if _suits(pattern, buffer, subject, elements)]
 
 
@@ -91,7 +91,7 @@ def _suits(pattern: Pattern, buffer: FuzzedBuffer, subject: Subject, elements: i
 def initializer(
     pattern: Pattern, buffer: FuzzedBuffer, shape: Sequence[int], seed: int
 ) -> dict[str, Any]:
-    """Return what fills a buffer of `shape` with such values."""
+    """Return the initialiser that fills a buffer of `shape` with a pattern."""
     elements = prod(shape)
     if pattern in _RANGES:
         low, high = _RANGES[pattern](buffer.dtype)
@@ -117,7 +117,7 @@ def initializer(
 
 
 def large(dtype: str) -> float:
-    """Return a number beyond what exp can take in fp32 and fp16, whose square is ordinary."""
+    """Return a number for which exp overflows in fp32 and fp16, but whose square is small."""
     return 16.0 if dtype.startswith("fp8") else 128.0
 
 
@@ -127,7 +127,7 @@ _RANGES: Mapping[str, Callable[[str], tuple[float, float]]] = {
     "huge": lambda _: (-_HUGE, _HUGE),
     "tiny": lambda dtype: (-_TINY[dtype], _TINY[dtype]),
 }
-"""The uniform patterns by dtype."""
+"""The bounds of uniform patterns, by dtype."""
 
 
 def _listed(pattern: Pattern, buffer: FuzzedBuffer, elements: int, seed: int) -> list[Any]:

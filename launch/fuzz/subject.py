@@ -1,6 +1,6 @@
 """The subject of fuzzing: one case of a launch, as described by the request and the kernel.
 
-Nothing is guessed here; what a number has to do with another is for `links` to say.
+Holds facts only; `links` infers how numbers depend on each other.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,10 +17,10 @@ from launch.request.scalar import integer
 
 @dataclass(frozen=True, slots=True)
 class FuzzedBuffer:
-    """A buffer among the arguments; `init` None: an output that starts poisoned.
+    """A buffer among the arguments. An output without `init` starts poisoned.
 
-    `described` is how the request writes it: the buffer, or the base of a descriptor. `pinned` says
-    why its memory has to stay as it is, None where it may change.
+    `described` is the buffer, or the base of a descriptor, as the request writes it. `pinned` gives
+    the reason why its memory must stay unchanged, or None if it may change.
     """
 
     name: str
@@ -42,12 +42,12 @@ class FuzzedBuffer:
 
     @property
     def is_input(self) -> bool:
-        """True if the kernel may read the contents from the request."""
+        """True if the request gives its initial contents."""
         return self.init is not None
 
     @property
     def is_index_like(self) -> bool:
-        """True if its integers may be positions in another buffer."""
+        """True if its integers may be indices into another buffer."""
         return self.is_input and not is_floating(self.dtype)
 
 
@@ -55,8 +55,8 @@ class FuzzedBuffer:
 class Subject:
     """One case: its arguments as the request writes them, and the numbers in them by name.
 
-    `fixed` are names that the caller wants left alone; `equal_nan`: NaN have a meaning to the
-    reference.
+    `fixed` holds the names that the caller wants unchanged. With `equal_nan`, NaN is a meaningful
+    result of the reference.
     """
 
     arguments: Mapping[str, Any]
@@ -68,27 +68,27 @@ class Subject:
     fixed: frozenset[str] = frozenset()
     equal_nan: bool = False
     tuples: tuple[str, ...] = ()
-    """Arguments that are tuples: what their items say is not known here."""
+    """Arguments that are tuples: the meaning of their items is unknown."""
 
     @property
     def blocks(self) -> dict[str, int]:
-        """The integers among the constexprs that may be the length of a block, by name."""
+        """The integer constexprs that may be block lengths, by name."""
         found = self.constexprs.items()
         return {name: value for name, value in found if type(value) is int and value > 1}
 
     @property
     def is_grid_literal(self) -> bool:
-        """True if the request gives the number of programs itself, so that no extent can change."""
+        """True if the grid is all literals: then it cannot follow a change of extents."""
         return not self.grid.names
 
     @property
     def grid_literals(self) -> frozenset[int]:
-        """The integers above 1 that the grid is written with."""
+        """The integer literals above 1 in the grid."""
         return frozenset(number for number in self.grid.integers if number > 1)
 
     @property
     def float_outputs_only(self) -> bool:
-        """True if no output has integers."""
+        """True if every output has a floating-point dtype."""
         return all(is_floating(each.dtype) for each in self.buffers.values() if each.output)
 
 
@@ -101,10 +101,10 @@ def subject_of(
     *,
     equal_nan: bool = False,
 ) -> Subject:
-    """Return the case that `arguments` of a request describe, and `bound` is.
+    """Return the subject for the `arguments` of a request and their `bound` form.
 
-    `constexprs` are the tagged values of all constexpr parameters: an argument for one of them is
-    no scalar of the kernel.
+    `constexprs` holds the tagged values of all constexpr parameters. An argument for a constexpr
+    does not count as a scalar.
     """
     scalars = {
         name: argument
@@ -173,14 +173,14 @@ def _pinned(
     if "view" in described:
         return f"{name} is a view of other memory"
     if name in viewed:
-        return f"there is a view of {name}"
+        return f"another argument is a view of {name}"
     if init is not None and init["kind"] in {"values", "tensor"}:
-        return f"the values of {name} are given one by one"
+        return f"the request gives explicit values for {name}"
     return None
 
 
 def _viewed(raw: Any) -> Iterator[str]:
-    """Yield the names of the arguments that views are of."""
+    """Yield the names of the arguments that views refer to."""
     items = raw.values() if isinstance(raw, Mapping) else raw if isinstance(raw, list) else ()
     if isinstance(raw, Mapping) and isinstance(raw.get("view"), Mapping):
         yield str(raw["view"].get("of", "")).partition(".")[0]

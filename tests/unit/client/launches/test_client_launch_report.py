@@ -165,7 +165,7 @@ def test_a_profile_without_lines_says_nothing_of_them(client: Client, tritond: F
 def test_a_report_says_how_a_launch_was_fuzzed(client: Client, tritond: FakeTritond):
     fuzz = {
         "seed": 7, "cases": 24, "kinds": {"shapes": 11, "values": 9}, "varied": ["n: 1, 129"],
-        "not_varied": ["K: it is as long as the constexpr D, 64, and may be tied to it"],
+        "not_varied": ["K: it equals the constexpr D = 64 and may depend on it"],
         "skipped": {"the reference refuses it": 2},
     }  # fmt: skip
     tritond.will_answer(launch(verdict="passed", fuzz=fuzz))
@@ -173,5 +173,5 @@ def test_a_report_says_how_a_launch_was_fuzzed(client: Client, tritond: FakeTrit
     assert str(client.launch(SOURCE, **ADD)).splitlines()[:-1] == [
         "fuzz: 24 cases, shapes in 11, values in 9 (seed 7; 2 more are inconclusive)",
         "  varied: n: 1, 129",
-        "  not varied: K: it is as long as the constexpr D, 64, and may be tied to it",
+        "  not varied: K: it equals the constexpr D = 64 and may depend on it",
     ]

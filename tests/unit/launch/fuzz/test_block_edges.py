@@ -35,7 +35,7 @@ def test_a_grid_of_numbers_keeps_all_shapes():
     made = plan(ADD, [8], BLOCK=128)
 
     assert not made.extents
-    assert made.not_varied[0].startswith("shapes: the grid is written as numbers")
+    assert made.not_varied[0].startswith("shapes: the grid is a literal")
 
 
 def test_an_extent_that_the_grid_does_not_count_grows_into_its_block_at_most():
@@ -54,9 +54,7 @@ def test_an_extent_that_no_constexpr_can_hold_grows_to_the_next_power_of_two():
 def test_an_extent_that_is_a_constexpr_stays():
     made = plan(ADD, BLOCKS, BLOCK=128, SIZE=1000)
 
-    assert made.not_varied == [
-        "n: it is as long as the constexpr SIZE, 1000, and may be tied to it"
-    ]
+    assert made.not_varied == ["n: it equals the constexpr SIZE = 1000 and may depend on it"]
 
 
 def test_a_block_that_a_scalar_happens_to_fill_ties_nothing():
@@ -77,7 +75,7 @@ def test_an_extent_that_no_scalar_says_stays():
     made = plan(arguments, ["cdiv(n, BLOCK)", 4], BLOCK=128)
 
     assert lengths(made).keys() == {1000}
-    assert made.not_varied == ["x_ptr[0]: the grid is written with 4"]
+    assert made.not_varied == ["x_ptr[0]: the grid contains the literal 4"]
 
 
 def test_values_that_are_given_one_by_one_keep_their_shape():
@@ -86,7 +84,7 @@ def test_values_that_are_given_one_by_one_keep_their_shape():
     made = plan({"x_ptr": x, "z_ptr": out(4), "n": 4}, BLOCKS, BLOCK=2)
 
     assert not made.extents
-    assert made.not_varied[0] == "n: the values of x_ptr are given one by one"
+    assert made.not_varied[0] == "n: the request gives explicit values for x_ptr"
 
 
 def test_what_is_fixed_stays():
@@ -127,4 +125,6 @@ def test_shapes_stay_where_a_tuple_may_have_to_do_with_them(tuple_: list[Any]):
     made = plan(arguments, ["n // n"], BLOCK=64)
 
     assert not made.extents
-    assert made.not_varied[0] == "shapes: it is not known what the tuple more has to do with them"
+    assert (
+        made.not_varied[0] == "shapes: they may depend on the tuple more, whose items are unnamed"
+    )

@@ -54,7 +54,7 @@ def test_names_tell_whose_a_stride_is(scalars: dict[str, int], padded: set[str])
 def test_a_stride_of_nobody_in_particular_is_reported():
     made = plan(TWO_ROWS | {"stride": 60}, [4], BLOCK=64)
 
-    assert "strides of x_ptr: it is not certain which scalars say them" in made.not_varied
+    assert "strides of x_ptr: no scalars are certain to pass all of them" in made.not_varied
 
 
 def test_an_address_is_shifted_where_the_request_asks_for_no_alignment():

@@ -85,7 +85,7 @@ def test_a_number_that_could_be_two_things_moves_nothing():
     arguments = {"x_ptr": given(10, 100), "z_ptr": out(1000), "n": 1000}
     links = Links(subject(arguments, BLOCKS, BLOCK=128))
 
-    with pytest.raises(NotCertain, match="several things"):
+    with pytest.raises(NotCertain, match="several explanations"):
         links.follow({1000: 129})
     assert links.follow({10: 7}).integers == {"n": 700}
 
@@ -95,7 +95,7 @@ def test_an_extent_stays_where_another_number_may_come_from_it(half: int):
     made = plan(ADD | {"other": half}, BLOCKS, BLOCK=128)
 
     assert not made.extents
-    assert made.not_varied[0] == f"n: other = {half} may come from it"
+    assert made.not_varied[0] == f"n: other = {half} may depend on it"
 
 
 def test_a_seed_has_nothing_to_do_with_an_extent():

@@ -52,11 +52,11 @@ def test_integers_stay_within_what_the_request_draws_them_from():
 @pytest.mark.parametrize(
     ("buffer", "why"),
     [
-        (given(8, kind="zeros", output=True), "changed in place"),
-        (given(8, kind="arange", dtype="i32"), "may be positions"),
+        (given(8, kind="zeros", output=True), "changes it in place"),
+        (given(8, kind="arange", dtype="i32"), "may be indices"),
         (
             {"shape": [1], "dtype": "fp32", "init": {"kind": "values", "values": [1.5]}},
-            "one by one",
+            "explicit values",
         ),
     ],
 )
