@@ -1,9 +1,9 @@
 """The memory of a launch: allocations made from bound arguments, and arguments as views of them.
 
 The same bound arguments always give the same bytes. The argument with an allocation's name fills it
-in the argument's logical order, so that values do not depend on strides. Elements that this
-argument does not reach, and allocations without `init`, hold the poison. Without such an argument,
-memory order counts. Uploads are parts of a frame's body, given by offset and size.
+in the argument's logical order, so that values do not depend on strides. Without such an argument,
+values are in memory order. Elements out of the argument's reach, and allocations without `init`,
+hold the poison. Uploads are parts of a frame's body, given by offset and size.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def part(body: bytes, place: Sequence[int]) -> bytes:
 
 
 def shared_part(body: bytes | memoryview, place: Sequence[int]) -> memoryview:
-    """Return the same without a copy of it. Raises `ValueError` beyond its end."""
+    """Return the same bytes without a copy. Raises `ValueError` beyond the end of `body`."""
     offset, size = place
     if offset < 0 or size < 0 or offset + size > len(body):
-        message = f"the body has {len(body)} bytes, none at [{offset}, {size}]"
+        message = f"the body has {len(body)} bytes; offset {offset} and size {size} reach outside"
         raise ValueError(message)
     whole = memoryview(body) if isinstance(body, bytes) else body
     return whole[offset : offset + size]
@@ -40,12 +40,12 @@ Arguments = dict[str, Any]
 
 
 class BadBuffer(ValueError):
-    """A buffer that reaches outside of its allocation; the message says how."""
+    """A buffer reaches outside its allocation or has invalid values; the message says how."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A buffer among the arguments: `name`, or `name.1` within a tuple, and its description."""
+    """A buffer among the arguments. Item 1 of a tuple `name` is called `name.1`."""
 
     name: str
     shape: tuple[int, ...]
@@ -57,7 +57,7 @@ class Leaf:
     dtype: str
     output: bool
     whole: bool = False
-    """True if the whole allocation may be reached from it, as from a torch tensor's pointer."""
+    """True if kernels may reach the whole allocation from it, as from a torch tensor's pointer."""
 
     @property
     def elements(self) -> int:
@@ -71,23 +71,23 @@ class Leaf:
         return list(self.strides) == steps
 
     def covers(self, elements: int) -> bool:
-        """Return True if it is exactly a memory of `elements`, all contiguous."""
+        """Return True if it covers an allocation of `elements` exactly, in C order."""
         return self.elements == elements and self.is_contiguous and not self.offset
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Separate memory: a name, whether the kernel may change it, and its elements."""
+    """One allocation; the kernel may change it if it is an `output`."""
 
     name: str
     dtype: str
     output: bool
     memory: Array
-    """One-dimensional, in the stored type."""
+    """One-dimensional, of the stored dtype."""
 
 
 def leaves(arguments: Arguments) -> Iterator[Leaf]:
-    """Yield every buffer among the arguments, those in tuples and descriptors included."""
+    """Yield every buffer among the arguments, including those in tuples and descriptors."""
     for name, argument in arguments.items():
         yield from _leaves(name, argument)
 
@@ -104,7 +104,7 @@ def _leaves(name: str, argument: dict[str, Any]) -> Iterator[Leaf]:
 
 
 def leaf_of(name: str, argument: dict[str, Any]) -> Leaf:
-    """Return one argument of kind `buffer`."""
+    """Return the leaf for an argument of kind `buffer`."""
     return Leaf(
         name,
         tuple(argument["shape"]),
@@ -120,9 +120,9 @@ def leaf_of(name: str, argument: dict[str, Any]) -> Leaf:
 def materialise(
     allocations: Sequence[dict[str, Any]], arguments: Arguments, body: bytes
 ) -> list[Allocation]:
-    """Return the memory that bound arguments describe, uploads taken from `body`.
+    """Return the memory that bound arguments describe, with uploads from `body`.
 
-    Raises `ValueError` for what cannot be made.
+    Raises `ValueError` for invalid descriptions, and `BadBuffer` for invalid values or reach.
     """
     found = list(leaves(arguments))
     layouts = {(leaf.allocation, leaf.name): leaf for leaf in found}
@@ -137,7 +137,7 @@ def materialise(
 
 
 def filled(allocations: Sequence[dict[str, Any]], arguments: Arguments) -> list[Array]:
-    """Return for each allocation which of its elements have initial contents, not to be changed."""
+    """Return a read-only mask for each allocation of the elements with initial contents."""
     layouts = {(leaf.allocation, leaf.name): leaf for leaf in leaves(arguments)}
     return [
         _filled(described, layouts.get((index, described["name"])))
@@ -155,9 +155,9 @@ def _filled(described: dict[str, Any], layout: Leaf | None) -> Array:
 
 
 def memory_of(described: Mapping[str, Any], layout: Leaf | None, body: bytes) -> Array:
-    """Return the elements of an allocation: poison wherever it says nothing else.
+    """Return the elements of an allocation, with poison where it has no initial values.
 
-    `layout` is the argument that bears its name, if one does. Raises `BadBuffer`, `ValueError`.
+    `layout` is the argument of the same name, if there is one. Raises `BadBuffer`, `ValueError`.
     """
     count, kind = described["elements"], stored(described["dtype"])
     if described["init"] is None:
@@ -193,7 +193,7 @@ def view(memory: Array, layout: Leaf) -> Array:
     return np.ndarray(
         layout.shape,
         memory.dtype,
-        buffer=memory.view(np.uint8),  # not every type may be a buffer itself
+        buffer=memory.view(np.uint8),  # NumPy exports no buffer for types of ml_dtypes
         offset=layout.offset * size,
         strides=tuple(stride * size for stride in layout.strides),
     )
@@ -201,7 +201,7 @@ def view(memory: Array, layout: Leaf) -> Array:
 
 def _check_reach(memory: Array, layout: Leaf) -> None:
     if len(layout.strides) != len(layout.shape) or any(extent < 0 for extent in layout.shape):
-        message = f"{layout.name}: shape {layout.shape} and strides {layout.strides} do not agree"
+        message = f"{layout.name}: shape {layout.shape} does not fit strides {layout.strides}"
         raise BadBuffer(message)
     if not layout.elements:
         return

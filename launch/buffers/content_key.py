@@ -1,7 +1,7 @@
-"""A short name for the initial contents of an allocation, from everything that determines them.
+"""The key of an allocation's initial contents, a digest of everything that determines them.
 
-Equal names mean equal bytes, for any creator at any time, so contents can be cached by name. Names
-do not identify the owner, so each caller has a separate cache.
+Equal keys mean equal bytes in any process at any time, so contents can be cached by key. Keys do
+not identify the owner, so each caller has a separate cache.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def content_key(described: Mapping[str, Any], layout: Leaf | None) -> str | None:
-    """Return the name of an allocation's initial contents; `layout` is the buffer that fills it.
+    """Return the key of an allocation's initial contents; `layout` is the buffer that fills it.
 
-    None where nothing is to be kept: it is poisoned, or of an upload that is not named by its
-    content.
+    Returns None for contents that must not be cached: poison, and uploads without a digest.
     """
     init = described["init"]
     if init is None or (init["kind"] == "tensor" and not _is_named(init)):

@@ -1,10 +1,12 @@
-"""Element types: Triton's names, the NumPy types they are stored as, and how values become them.
+"""Element types: Triton's names, the NumPy dtypes that store them, and conversions to them.
 
-The casts are part of the contract, as every process that makes a buffer must make the same one:
-integers to integers wrap (two's complement); floats to integers truncate towards zero and saturate,
-NaN becomes 0; anything to `i1` is "not zero"; anything to floats rounds to nearest even, and
-overflows to infinity, except in the fp8 types, where finite values saturate to the largest finite
-one (as CUDA's `satfinite` conversions do).
+Every process must make the same buffer, so these conversions are part of the contract:
+
+- integers to integers wrap (two's complement);
+- floats to integers truncate towards zero and saturate, and NaN becomes 0;
+- anything to `i1` tests for "not zero";
+- anything to floats rounds to nearest even and overflows to infinity. In the fp8 types, finite
+  values saturate instead, as in CUDA's `satfinite` conversions.
 """
 
 from __future__ import annotations
@@ -32,21 +34,21 @@ STORED: Mapping[str, np.dtype[Any]] = {
     "fp8e5": np.dtype(ml_dtypes.float8_e5m2),
     "fp8e5b16": np.dtype(ml_dtypes.float8_e5m2fnuz),
 }
-"""The type of one element in memory. `i1` takes a byte."""
+"""The NumPy dtype of one element in memory. `i1` takes a byte."""
 
 _BOOLEANS = frozenset({"i1", "u1"})
 _NATIVE_FLOATS = frozenset({"fp16", "fp32", "fp64"})
 
 
 class UnknownDtype(ValueError):
-    """There are no buffers of this type."""
+    """A buffer cannot have this dtype."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there are no buffers of {name!r}; there are: {', '.join(STORED)}")
+        super().__init__(f"buffers cannot have dtype {name!r}; use {', '.join(STORED)}")
 
 
 def stored(name: str) -> np.dtype[Any]:
-    """Return the NumPy type that elements of a Triton type are stored as. Raises `UnknownDtype`."""
+    """Return the NumPy dtype that stores a Triton type. Raises `UnknownDtype`."""
     if name not in STORED:
         raise UnknownDtype(name)
     return STORED[name]
@@ -95,9 +97,9 @@ def _saturated(values: Array, kind: np.dtype[Any]) -> Array:
 
 
 def readable(elements: Array, name: str) -> Array:
-    """Return stored elements as NumPy can calculate with them, exactly.
+    """Return stored elements as exact numbers of a native NumPy dtype.
 
-    bf16 and fp8 become float32, `i1` becomes bool; all else stays as it is.
+    bf16 and fp8 become float32, `i1` becomes bool; other dtypes stay.
     """
     if name in _BOOLEANS:
         return np.not_equal(elements, 0)
@@ -110,5 +112,5 @@ def readable(elements: Array, name: str) -> Array:
 
 @cache
 def _numbers_of_bytes(name: str) -> Array:
-    """Return a table of the 256 values of an fp8 type: lookups are faster than conversions."""
+    """Return the 256 values of an fp8 type: a table lookup is faster than a conversion."""
     return np.arange(256, dtype=np.uint8).view(STORED[name]).astype(np.float32)

@@ -1,7 +1,8 @@
 """The initial contents of a buffer for each kind of initialiser, the same on every machine.
 
-Random kinds are `numpy.random.Generator(numpy.random.Philox(seed))` and its methods `uniform`,
-`normal` and `integers`, in float64 or int64, then cast: anybody can make the same numbers.
+Random kinds call `uniform`, `normal` or `integers` of
+`numpy.random.Generator(numpy.random.Philox(seed))` in float64 or 64-bit integers, then cast. Anyone
+can reproduce these numbers with NumPy.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ _LARGEST_SIGNED = 2**63
 
 
 class BadInitialiser(ValueError):
-    """An initialiser that makes no values for this buffer; the message says why."""
+    """An initialiser does not fit its buffer; the message says why."""
 
 
 def elements(init: dict[str, Any], count: int, dtype: str, uploaded: bytes) -> Array:
     """Return `count` stored elements of `dtype` in logical order, as `init` describes them.
 
-    They are new, but for those of a `tensor`: they may be `uploaded`'s own, and read-only.
-    `uploaded` is the `.npy` file of a `tensor`. Raises `BadInitialiser`, and `ValueError` for a
-    type or number that is not known.
+    `uploaded` is the `.npy` file of a `tensor`. The array is new, except that elements of a
+    `tensor` may share `uploaded` and be read-only. Raises `BadInitialiser`, and `ValueError` for
+    an unknown dtype or a malformed number.
     """
     match init["kind"]:
         case "zeros":
@@ -45,12 +46,12 @@ def elements(init: dict[str, Any], count: int, dtype: str, uploaded: bytes) -> A
             return _values(init["values"], count, dtype)
         case "tensor":
             return _tensor(uploaded, count, dtype)
-    message = f"there is no initialiser {init['kind']!r}"
+    message = f"unknown kind of initialiser: {init['kind']!r}"
     raise BadInitialiser(message)
 
 
 def _repeated(value: Array, count: int, dtype: str) -> Array:
-    """Return the one element of `value`, repeated."""
+    """Return an array of `count` elements, all equal to the only one of `value`."""
     made = np.empty(count, stored(dtype))
     made[...] = cast(value, dtype)
     return made
@@ -64,7 +65,7 @@ def _exact(number: float) -> Any:
         return np.int64(number)
     if 0 <= number < 2 * _LARGEST_SIGNED:
         return np.uint64(number)
-    message = f"the integer {number} has more than 64 bits"
+    message = f"the integer {number} does not fit in 64 bits"
     raise BadInitialiser(message)
 
 
@@ -88,7 +89,7 @@ def _arange(init: dict[str, Any], count: int, dtype: str) -> Array:
 def _values(values: Any, count: int, dtype: str) -> Array:
     numbers = list(_flat(values))
     if len(numbers) != count:
-        message = f"there are {len(numbers)} values for {count} elements"
+        message = f"needs {count} values, one for each element, but lists {len(numbers)}"
         raise BadInitialiser(message)
     if is_float(dtype):
         return cast(np.array([float(number) for number in numbers], np.float64), dtype)
@@ -108,6 +109,6 @@ def _flat(values: Any) -> Iterator[float]:
 def _tensor(uploaded: bytes, count: int, dtype: str) -> Array:
     array = npy.elements(npy.read(uploaded), dtype)
     if array.size != count:
-        message = f"the tensor has shape {list(array.shape)}, but the argument {count} elements"
+        message = f"the tensor has shape {list(array.shape)}, but the argument has {count} elements"
         raise BadInitialiser(message)
     return np.ascontiguousarray(array).reshape(-1)

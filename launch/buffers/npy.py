@@ -1,4 +1,4 @@
-"""Reads and writes `.npy` bytes of plain numbers: no pickle, no objects, no structures.
+"""Reads and writes `.npy` files of plain numbers: no pickle, no objects, no structured dtypes.
 
 Files are untrusted: `npy_header` parses the header and checks it against the file's length.
 """
@@ -28,7 +28,7 @@ def read(data: bytes) -> Array:
 
 
 def write(elements: Array) -> bytes:
-    """Return `elements` as a `.npy` file; types that NumPy lacks (bf16, fp8) as unsigned bits."""
+    """Return `elements` as a `.npy` file; bf16 and fp8, which NumPy lacks, as unsigned bits."""
     stream = io.BytesIO()
     bits = elements if elements.dtype.isbuiltin == 1 else elements.view(f"u{elements.itemsize}")
     npy.write_array(stream, np.ascontiguousarray(bits), version=(1, 0), allow_pickle=False)
@@ -36,10 +36,10 @@ def write(elements: Array) -> bytes:
 
 
 def elements(array: Array, name: str) -> Array:
-    """Return a read array as the stored elements of the Triton type `name`.
+    """Return an array from a file as stored elements of the Triton type `name`.
 
-    It must have that very type: bf16 and fp8 are unsigned bits, `i1` is booleans. Nothing is cast.
-    Raises `NotNpy`.
+    The dtypes must correspond, since nothing is cast: unsigned bits for bf16 and fp8, booleans for
+    `i1`. Raises `NotNpy`.
     """
     kind = stored(name)
     bits = np.dtype(f"u{kind.itemsize}")

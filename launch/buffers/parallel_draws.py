@@ -1,10 +1,12 @@
-"""Random elements that take no fixed number of draws, on several threads, bit for bit the same.
+"""Draws random elements on several threads, with the same bits as one thread.
 
-`normal` and `integers` throw draws away, by what they are: where in the stream an element begins
-depends on all before it. But whoever begins at the wrong draw falls into step after a few, as most
-elements take one. So each thread begins at a draw of its own and notes where its first elements
-begin; the thread before goes on until it is past that draw, and where it stops must be one of these
-places: from there on both would make the same. Where it is none, one thread makes all.
+`normal` and `integers` reject some draws, so the offset of an element in the stream depends on all
+elements before it. Most elements take one draw, so a thread that starts at the wrong offset soon
+synchronises with the right sequence.
+
+Each thread starts at a separate offset and records where its first elements begin. The thread
+before it continues past that offset. If it stops where one of these elements begins, both would
+draw the same elements from there on. If not, one thread draws everything.
 """
 
 from __future__ import annotations
@@ -20,24 +22,24 @@ import numpy as np
 from launch.buffers.element_types import Array, cast
 
 DRAWS_A_STEP = 4
-"""Of 64 bits, the unit of `Philox.advance`."""
+"""64-bit draws in one step of `Philox.advance`."""
 _HALVES = 2 * DRAWS_A_STEP
 _SINGLE = 12
-"""Elements at the begin of a stretch that are made one by one, so that it is known where each is.
+"""Elements at the start of a stretch to draw one by one, which gives the offset of each.
 
-Of normal ones, one in 50 takes more draws than one: so many later, all are in step."""
+One in 50 normal elements takes more than one draw, so threads synchronise within this many."""
 _SURE_PART = 0.9
-"""Share of the rest of a stretch that can be made at once without running past its end."""
+"""Fraction of the rest of a stretch to draw at once without passing its end."""
 _SAMPLE = 4096
 
 Draw = Callable[[int], Array]
-"""Makes the next elements in full width."""
+"""Draws the next elements in full width."""
 DrawFrom = Callable[[np.random.Philox], Draw]
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """The elements that one thread makes of the draws from `begin` to `end`, in half draws."""
+    """The elements that one thread draws from `begin` to `end`, in units of half a draw."""
 
     begin: int
     end: int
@@ -48,10 +50,10 @@ class _Stretch:
     draw: Draw
     parts: list[Array]
     places: dict[int, int]
-    """The offsets of its first elements, and the number of elements before each."""
+    """Number of elements before each of the first offsets."""
 
     def make(self) -> None:
-        """Make elements until the next would begin at `end` or behind."""
+        """Draw elements until the next would begin at `end` or later."""
         for made in range(_SINGLE):
             self.places[place_of(self.source)] = made
             self._add(1)
@@ -67,9 +69,10 @@ def fill_on_threads(
     made: Array, source_of: Callable[[], np.random.Philox], draw_from: DrawFrom, dtype: str,
     threads: int, piece: int,
 ) -> bool:  # fmt: skip
-    """Fill `made` as `draw_from(source_of())` would in one go. False: it must be done so.
+    """Fill `made` as one call of `draw_from(source_of())` would.
 
-    Raises RuntimeError where no thread may be started.
+    Return False if threads did not synchronise; then the caller must make that one call. Raises
+    RuntimeError if no thread can start.
     """
     rate = _halves_an_element(source_of, draw_from)
     if rate <= 0:
@@ -86,7 +89,7 @@ def fill_on_threads(
 
 
 def place_of(source: np.random.Philox) -> int:
-    """Return how much of its stream a source has given out, in halves of draws."""
+    """Return the offset of a source in its stream, in units of half a draw."""
     state: Any = source.state
     low, high = (int(word) for word in state["state"]["counter"][:2])
     draws = DRAWS_A_STEP * ((high << 64 | low) - 1) + int(state["buffer_pos"])
@@ -111,7 +114,7 @@ def _stretch(
 
 
 def _firsts(stretches: list[_Stretch]) -> list[int] | None:
-    """Return which element of each is the first that counts; None where two are out of step."""
+    """Return the first valid element of each stretch; None if two did not synchronise."""
     firsts = [0]
     for one, following in pairwise(stretches):
         first = following.places.get(place_of(one.source))
@@ -124,7 +127,7 @@ def _firsts(stretches: list[_Stretch]) -> list[int] | None:
 def _join(
     made: Array, stretches: list[_Stretch], firsts: list[int], pool: ThreadPoolExecutor
 ) -> bool:
-    """Copy all stretches to their places; make the rest after the end of the last one."""
+    """Copy all stretches into `made`; draw the rest after the end of the last one."""
     starts, at = [], 0
     for one, first in zip(stretches, firsts, strict=True):
         starts.append(at - first)

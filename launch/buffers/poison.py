@@ -1,4 +1,4 @@
-"""The contents of memory before the first write: a value that kernels hardly ever intend.
+"""The poison: contents of memory before the first write, which kernels rarely intend.
 
 It is the same on every device, so that missing writes look the same everywhere.
 """
@@ -13,17 +13,17 @@ from launch.buffers.element_types import Array
 
 _NAN = 0xFF
 _UNSIGNED_ZERO_NAN = 0x80
-"""The only NaN of the fp8 types that have no negative zero; their 0xFF is a number."""
+"""The only NaN of fp8 types without a negative zero, where 0xFF is a number."""
 _OTHER = 0x5C
-"""For a second run: elements that neither run wrote hold the poison of each."""
+"""For a second run: an element that neither run wrote holds a different poison in each."""
 _UNLIKELY = 0xAB
-"""For integers and booleans: bytes of 0xFF would be -1 or true, which many kernels mean."""
+"""For integers and booleans: 0xFF would mean -1 or true, which many kernels write."""
 
 
 def poison_of(kind: np.dtype[Any], *, other: bool = False) -> int:
-    """Return the byte that elements of a stored type are filled with: floats become NaN.
+    """Return the byte that fills unwritten elements of a stored dtype; floats become NaN.
 
-    The `other` one is for a second run, where it need not be noticed in numbers.
+    `other` selects the byte for a second run, which need not be NaN.
     """
     if other:
         return _OTHER
@@ -38,7 +38,7 @@ def poisoned(count: int, kind: np.dtype[Any], *, other: bool = False) -> Array:
 
 
 def unwritten(elements: Array, *, other: bool = False) -> Array:
-    """Return which of the elements, as a flat array, still hold the poison, bit for bit."""
+    """Return a flat mask of the elements that still hold the poison, bit for bit."""
     octets = np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
     byte = poison_of(elements.dtype, other=other)
     same: Array = octets.reshape(-1, elements.itemsize) == byte

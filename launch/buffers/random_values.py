@@ -1,8 +1,8 @@
-"""Random elements, piece by piece, and on several threads where the very same numbers come of it.
+"""Draws random elements piece by piece, and on several threads if they give the same numbers.
 
-They are those of one `numpy.random.Generator(numpy.random.Philox(seed))`, asked for all at once, in
-float64 or int64, then cast. `uniform` takes one draw for each element, so any thread can begin
-anywhere; how threads share `normal` and `integers` is told in `parallel_draws`.
+The elements equal one call of `numpy.random.Generator(numpy.random.Philox(seed))` in float64 or
+64-bit integers, then cast. `uniform` takes one draw for each element, so a thread can start at any
+element; `parallel_draws` explains how threads share `normal` and `integers`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from launch.buffers.element_types import Array, cast, stored
 from launch.buffers.parallel_draws import DRAWS_A_STEP, Draw, fill_on_threads
 
 PIECE = 1 << 15
-"""Elements made in full width at a time: they stay in the processor's cache until they are cast."""
+"""Elements to draw in full width at a time: few enough to stay in cache for the cast."""
 SPAN = 1 << 19
-"""Elements that are worth a thread."""
+"""Least number of elements that is worth a thread."""
 MOST_THREADS = 16
 _LARGEST_SIGNED = 2**63
 
@@ -34,14 +34,14 @@ def random_elements(init: dict[str, Any], count: int, dtype: str) -> Array:
     try:
         if threads > 1 and _filled_on_threads(made, init, dtype, threads):
             return made
-    except RuntimeError:  # this process may not start any
+    except RuntimeError:  # the sandbox may forbid threads
         pass
     _fill(made, _draw_from(init, _source_of(init)), dtype)
     return made
 
 
 def _fill(made: Array, draw: Draw, dtype: str) -> None:
-    draw(0)  # refuses invalid distributions, even for zero elements
+    draw(0)  # rejects invalid distributions, even for zero elements
     for start in range(0, made.size, PIECE):
         piece = made[start : start + PIECE]
         piece[...] = cast(draw(piece.size), dtype)
@@ -52,7 +52,7 @@ def _source_of(init: dict[str, Any]) -> np.random.Philox:
 
 
 def _draw_from(init: dict[str, Any], source: np.random.Philox) -> Draw:
-    """Return what draws the next elements from `source`."""
+    """Return a function that draws the next elements from `source`."""
     generator = np.random.Generator(source)
     if init["kind"] == "uniform":
         low, high = float(read_number(init.get("low", 0))), float(read_number(init.get("high", 1)))
@@ -66,7 +66,7 @@ def _draw_from(init: dict[str, Any], source: np.random.Philox) -> Draw:
 
 
 def _filled_on_threads(made: Array, init: dict[str, Any], dtype: str, threads: int) -> bool:
-    """Fill `made` with several threads. False: use one instead. Raises RuntimeError."""
+    """Fill `made` on several threads; return False if one must do it. Raises RuntimeError."""
     if init["kind"] != "uniform":
         source_of, draw_from = partial(_source_of, init), partial(_draw_from, init)
         return fill_on_threads(made, source_of, draw_from, dtype, threads, PIECE)
@@ -84,7 +84,7 @@ def _filled_on_threads(made: Array, init: dict[str, Any], dtype: str, threads: i
 
 
 def _spans(count: int, number: int) -> Iterator[slice]:
-    """Yield at most `number` slices of `count` elements, each of which begins at a step."""
+    """Yield at most `number` slices of `count` elements, each starting at a `Philox` step."""
     length = -(-count // number)
     length += -length % DRAWS_A_STEP
     for start in range(0, count, length):
@@ -92,7 +92,7 @@ def _spans(count: int, number: int) -> Iterator[slice]:
 
 
 def _threads() -> int:
-    """Return the number of threads that may run at once; 1 in sandboxes that hide it."""
+    """Return the number of threads that can run at once; 1 if the sandbox hides it."""
     try:
         return min(len(os.sched_getaffinity(0)), MOST_THREADS)
     except OSError:

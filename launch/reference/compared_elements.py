@@ -1,6 +1,6 @@
-"""The state of a comparison: the numbers of a launch's record, for every comparing side.
+"""Counts the compared elements of one output, as a launch's record reports them.
 
-Elements are compared by NumPy on the host, or by torch where they lie; here they are counted alike.
+NumPy compares elements on the host, torch compares them on the GPU. Both count them here.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from launch.reference.mismatch_map import MismatchMap
 
 @dataclass(slots=True)
 class ComparedElements:
-    """Counts of two arrays of one shape; elements unwritten on both sides are not `compared`."""
+    """Counts for two arrays of one shape. `compared` excludes elements unwritten on both sides."""
 
     shape: tuple[int, ...]
     tolerance: Tolerance
     compared: int = 0
     mismatched: int = 0
     nonfinite: int = 0
-    """Mismatches with one side not finite, or both not finite and different."""
+    """Mismatches where one side is not finite, or both are and differ."""
     unwritten: int = 0
-    """Mismatches written by only one side."""
+    """Mismatches that only one side wrote."""
     absolute: Any = 0
-    """The largest |actual - expected|, a number of Python's."""
+    """The largest |actual - expected|, as a Python number."""
     relative: Any = 0
     zeros_match: bool = True
     """True if all expected values so far are within the tolerance of zero."""
@@ -40,17 +40,17 @@ class ComparedElements:
         self.map = MismatchMap(self.shape)
 
     def note_errors(self, absolute: Any, relative: Any) -> None:
-        """Take the largest errors of more elements."""
+        """Add the largest errors of more elements."""
         self.absolute = max(self.absolute, absolute)
         self.relative = max(self.relative, relative)
 
     def note_expected(self, largest: float) -> None:
-        """Take the largest size of more elements that were expected."""
+        """Add the largest magnitude of more expected elements."""
         allowed = self.tolerance.atol + self.tolerance.rtol * largest
         self.zeros_match = self.zeros_match and math.isfinite(largest) and largest <= allowed
 
     def show(self, place: int, actual: Any, expected: Any) -> None:
-        """Record the mismatch at a flat `place`, unless there was an earlier one."""
+        """Record the mismatch at the flat index `place`, unless there was an earlier one."""
         if self.first is None:
             index = [int(position) for position in np.unravel_index(place, self.shape)]
             self.first = {
@@ -61,11 +61,11 @@ class ComparedElements:
 
     @property
     def all_finite(self) -> bool:
-        """Return True if both sides wrote all, and are finite or not finite together."""
+        """True if both sides wrote every element and no mismatch involves NaN or infinity."""
         return self.nonfinite == self.unwritten == 0
 
     def result(self) -> dict[str, Any]:
-        """Return what all elements come to, as a launch's record has it."""
+        """Return the counts in the form of a launch's record."""
         within = self.mismatched <= self.tolerance.max_mismatched_ratio * self.compared
         return {
             "matches": self.all_finite and within,

@@ -1,9 +1,11 @@
 """The task that compares a kernel's outputs with the expected ones; executes no user code.
 
-Floats are compared in float64: an element matches if |actual - expected| <= atol + rtol |expected|,
-if both are the same infinity, or both NaN where `equal_nan` says so. Integers are compared exactly.
-An unwritten element never matches, whatever its bits and the tolerance are. Each
-output is gone through once: what can be said of it alone is found beside its comparison.
+Compares floats in float64. An element matches if |actual - expected| <= atol + rtol |expected|, if
+both are the same infinity, or if both are NaN and `equal_nan` is set. Differences of integers are
+exact.
+An unwritten element never matches, regardless of its bits and the tolerance.
+
+One pass over each output computes its summary and its comparison.
 """
 
 from __future__ import annotations
@@ -35,30 +37,30 @@ from launch.reference.difference import PIECE, Comparer, Unwritten, pieces, scal
 from launch.reference.summary import SummaryInPieces, numbers_of, values
 
 STRETCH = 1 << 20
-"""Elements made into numbers at a time."""
+"""Elements to convert to numbers at a time."""
 _NOTHING_MISSING = Unwritten()
 
 
 @dataclass(frozen=True)
 class Elements:
-    """One side of a comparison, flat: stored elements if a Triton type is given, else numbers."""
+    """One side of a comparison, flat: stored elements of a Triton type, or numbers without one."""
 
     elements: Array
     dtype: str | None
 
     def numbers(self, part: slice) -> Array:
-        """Return some of them as numbers."""
+        """Return the elements of a slice as numbers."""
         return numbers_of(self.elements[part], self.dtype)
 
     def parts(self) -> Iterator[Array]:
-        """Yield all of them as numbers."""
+        """Yield all elements as numbers, in slices."""
         return (self.numbers(part) for part in pieces(self.elements.size, STRETCH))
 
 
 def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> CompareReport:
-    """Return requested summaries of outputs, and comparisons with expected values.
+    """Return the requested summaries of outputs and their comparisons with expected values.
 
-    Sends `tensor:<name>`, a `.npy` file, of those that are to be returned as tensors.
+    Sends `tensor:<name>`, a `.npy` file, for each output that was requested as a tensor.
     """
     results = {}
     question = Question.of(order, body)
@@ -83,9 +85,9 @@ def _bits(body: bytes | memoryview, place: Place | None, count: int) -> Array | 
 
 @dataclass(frozen=True)
 class Question:
-    """Detects lost precision of outputs: causes in the kernel, and in a kernel as reference.
+    """Detects precision loss in outputs, from its causes in the kernel and in a reference kernel.
 
-    Without any of the kernel's nothing is measured.
+    Measures nothing if the kernel contains no such cause.
     """
 
     causes: Sequence[Cause] = ()
@@ -93,13 +95,13 @@ class Question:
 
     @classmethod
     def of(cls, order: CompareOrder, body: bytes | memoryview) -> Question:
-        """Return the question that an order asks."""
+        """Return the question for an order."""
         texts = order.ir, order.reference_ir
         found = [causes_of(bytes(shared_part(body, at))) if at else () for at in texts]
         return cls(*found)
 
     def meter(self, output: OutputOrder) -> PrecisionMeter | None:
-        """Return what measures an output, None where there is nothing to be found out."""
+        """Return a meter for an output, or None if its precision needs no measurement."""
         bits = reference_bits(output, self.of_reference)
         asked = output.expected is not None and output.dtype in MANTISSA_BITS
         if not asked or not any(cause.bits < bits for cause in self.causes):
@@ -109,7 +111,7 @@ class Question:
     def answer(
         self, name: str, output: OutputOrder, comparer: Comparer, meter: PrecisionMeter
     ) -> Finding | None:
-        """Return the finding of an output; unwritten or overflowed elements are other findings."""
+        """Return the finding for an output; None if it has unwritten or overflowed elements."""
         if not comparer.all_finite:
             return None
         bits = reference_bits(output, self.of_reference)
@@ -156,7 +158,7 @@ def _go_through(
     comparer: Comparer | None,
     meter: PrecisionMeter | None = None,
 ) -> None:
-    """Show every element once to each interested consumer."""
+    """Pass every element once to the summary, the comparer and the meter."""
     for part in pieces(ours.elements.size, STRETCH):
         actual = ours.numbers(part)
         if summed is not None:
@@ -171,9 +173,9 @@ def _go_through(
 
 
 def summary(actual: Array, dtype: str, unwritten: Array | None = None) -> dict[str, Any]:
-    """Return shape, type, and what can be said of the finite elements in a few numbers.
+    """Return shape, dtype and statistics of the finite elements.
 
-    `unwritten` is a flat mask of the unwritten elements; None: all were written.
+    `unwritten` is a flat mask of the unwritten elements, or None if all were written.
     """
     summed = SummaryInPieces()
     _go_through(Elements(actual.reshape(-1), dtype), None, _NOTHING_MISSING, summed, None)
@@ -188,10 +190,10 @@ def comparison(
     expected_dtype: str | None = None,
     missing: Unwritten = _NOTHING_MISSING,
 ) -> dict[str, Any]:
-    """Return whether two arrays of one shape match, and how far they are apart.
+    """Return whether two arrays of one shape match, with their largest differences.
 
-    Either is of stored elements if a Triton type is given for it. What neither side wrote is not
-    compared: `compared` elements are left.
+    An array holds stored elements if its Triton type is given, else numbers. Skips elements that
+    neither side wrote; `compared` counts the rest.
     """
     ours = Elements(actual.reshape(-1), dtype)
     theirs = Elements(expected.reshape(-1), expected_dtype)

@@ -1,8 +1,7 @@
-"""Two arrays of one shape, compared piece by piece while a piece is in the processor's cache.
+"""Compares two arrays of one shape piece by piece, while a piece is in the processor's cache.
 
-Nothing is made of the size of a whole output. Where both sides of a piece are finite and were
-written, a few passes settle it; any other piece is looked at element by element, with equal
-results.
+Allocates nothing of the size of a whole output. A piece that both sides wrote, with finite values
+only, needs a few passes. Any other piece takes the general path, which gives equal results.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from launch.messages import Tolerance
 from launch.reference.compared_elements import ComparedElements
 
 PIECE = 1 << 14
-"""Elements looked at a time: some numbers of each in float64 fit into a cache of 1 MiB."""
+"""Elements in a piece: a few float64 arrays of this length fit into a cache of 1 MiB."""
 
 
 def pieces(size: int, most: int) -> Iterator[slice]:
-    """Yield slices of at most `most` that make up `size` elements."""
+    """Yield slices of at most `most` elements that cover `size` elements."""
     for start in range(0, size, most):
         yield slice(start, min(start + most, size))
 
 
 @dataclass(frozen=True)
 class Unwritten:
-    """Unwritten elements, flat; None: every element was written."""
+    """Flat masks of unwritten elements; None if every element was written."""
 
     actual: Array | None = None
     expected: Array | None = None
-    """By a kernel that is the reference."""
+    """Elements that a reference kernel did not write."""
 
     def of(self, part: slice) -> Unwritten:
-        """Return the same of some of the elements; None where all of those were written."""
+        """Return the masks of a slice; None for a side that wrote all of it."""
         return Unwritten(_any(self.actual, part), _any(self.expected, part))
 
 
@@ -46,33 +45,33 @@ def _any(bits: Array | None, part: slice) -> Array | None:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two arrays, element by element."""
+    """The differences of two arrays, element by element."""
 
     absolute: Array
     """|actual - expected|; 0 where `finite` is false."""
     relative: Array
-    """The same divided by |expected|; 0 where that is 0."""
+    """|actual - expected| / |expected|; 0 where expected is 0."""
     finite: Array
-    """True where both are finite."""
+    """True where both sides are finite."""
     mismatched: Array
 
 
 class Comparer:
-    """The state of a comparison. Elements come in order, as numbers of both sides."""
+    """Compares numbers of both sides; callers add elements in order."""
 
     def __init__(self, shape: tuple[int, ...], tolerance: Tolerance) -> None:
         self._tolerance = tolerance
         self._found = ComparedElements(shape, tolerance)
         self._distance, self._size = np.empty(PIECE), np.empty(PIECE)
         self._was_equal = True
-        """True if the last piece was bitwise equal: then equality is tried first again."""
+        """True while every slice was bitwise equal: then test for equality first."""
 
     def add(
         self, start: int, actual: Array, expected: Array, missing: Unwritten, stored: Array
     ) -> None:
-        """Take the numbers behind the first `start`.
+        """Add the numbers that follow the first `start`.
 
-        `stored` are the actual elements as they lie in memory, to show an unwritten one.
+        `stored` holds the actual elements as in memory, to show the bits of an unwritten one.
         """
         self._look_for_zeros(expected)
         self._was_equal = self._was_equal and _are_equal_and_finite(actual, expected, missing)
@@ -86,12 +85,12 @@ class Comparer:
                 self._take(start + part.start, left, right, gone, stored[part])
 
     def add_equal(self, count: int, *, zeros: bool) -> None:
-        """Record elements known to be finite, written and equal; all are `zeros`."""
+        """Add elements known to be finite, written and equal; `zeros` if all of them are 0."""
         self._found.compared += count
         self._found.zeros_match = self._found.zeros_match and zeros
 
     def _look_for_zeros(self, expected: Array) -> None:
-        """Check whether zeros would match, too: nearly always the first piece shows that not."""
+        """Check whether zeros would match, too; mostly the first piece rules it out."""
         for part in pieces(expected.size, PIECE):
             if not self._found.zeros_match:
                 return
@@ -99,15 +98,15 @@ class Comparer:
 
     @property
     def all_finite(self) -> bool:
-        """Return True if both sides wrote all, and are finite or not finite together."""
+        """True if both sides wrote every element and no mismatch involves NaN or infinity."""
         return self._found.all_finite
 
     def result(self) -> dict[str, Any]:
-        """Return what all elements come to, as a launch's record has it."""
+        """Return the comparison in the form of a launch's record."""
         return self._found.result()
 
     def _take_ordinary(self, start: int, left: Array, right: Array) -> bool:
-        """Record a piece without special values; return whether it was one."""
+        """Add a piece if it has no special values; return True if it was added."""
         if left.dtype.kind == "f" or right.dtype.kind == "f":
             with np.errstate(all="ignore"):
                 return self._take_finite(start, left, right)
@@ -121,7 +120,7 @@ class Comparer:
         np.subtract(left, right, out=distance, dtype=np.float64)
         np.abs(distance, out=distance)
         largest = distance.max()
-        if not np.isfinite(largest):  # of a difference of two numbers, one of which is not finite
+        if not np.isfinite(largest):  # one of the two numbers is not finite
             return False
         self._found.compared += left.size
         if largest == 0:
@@ -142,7 +141,7 @@ class Comparer:
     def _take(
         self, start: int, left: Array, right: Array, missing: Unwritten, stored: Array
     ) -> None:
-        """Take any piece, element by element."""
+        """Add any piece, special values included."""
         exact = left.dtype.kind != "f" and right.dtype.kind != "f"
         found = (_integers if exact else _floats)(left, right, self._tolerance)
         one, known = _written_once(missing, left.size)
@@ -164,7 +163,7 @@ class Comparer:
 
 
 def _largest_ratio(distance: Array, size: Array) -> float:
-    """Return the largest of distance / size, 0 where a size is 0."""
+    """Return the largest distance / size, counting 0 where a size is 0."""
     if size.min() > 0:
         return float((distance / size).max())
     ratio = np.divide(distance, size, out=np.zeros(size.shape), where=size != 0)
@@ -172,7 +171,7 @@ def _largest_ratio(distance: Array, size: Array) -> float:
 
 
 def _written_once(missing: Unwritten, count: int) -> tuple[Array, Array]:
-    """Return which elements only one side wrote, and which at least one did."""
+    """Return masks of the elements that one side wrote, and that at least one wrote."""
     ours, theirs = (
         np.zeros(count, np.bool_) if side is None else side
         for side in (missing.actual, missing.expected)
@@ -207,7 +206,7 @@ def _integers(actual: Array, expected: Array, tolerance: Tolerance) -> Differenc
 
 
 def _sign_and_size(integers: Array) -> tuple[Array, Array]:
-    """Return which are negative, and their magnitudes: every 64-bit integer has both, exactly."""
+    """Return a mask of negative integers, and exact magnitudes as unsigned 64-bit integers."""
     negative = np.less(integers, 0)
     sizes = integers.astype(np.uint64)
     return negative, np.where(negative, ~sizes + np.uint64(1), sizes)
@@ -220,24 +219,27 @@ def _ratio(absolute: Array, theirs: Array, finite: Array) -> Array:
 
 
 def _are_equal_and_finite(left: Array, right: Array, missing: Unwritten) -> bool:
-    """Return True if all bits are equal and finite; False if that needs a closer look."""
+    """Return True if all elements are written, finite and bitwise equal.
+
+    False only means that the general path must decide.
+    """
     if missing.actual is not None or missing.expected is not None:
         return False
     if left.dtype != right.dtype or left.dtype.kind != "f":
         return False
     with np.errstate(all="ignore"):
         total = left.sum(dtype=np.promote_types(left.dtype, np.float32))
-        if not np.isfinite(total):  # NaN and infinities stay in a sum
+        if not np.isfinite(total):  # NaN and infinities survive in a sum
             return False
     bits = np.dtype(f"u{left.dtype.itemsize}")
     return bool((left.view(bits) == right.view(bits)).all())
 
 
 def scaled(tolerance: Tolerance, expected: Iterable[Array]) -> Tolerance:
-    """Return the tolerance with an `atol` in units of the elements, which come in parts.
+    """Return the tolerance with an absolute `atol`, scaled by the RMS of the expected elements.
 
-    The root mean square is that of the finite ones, so that a few huge or many tiny elements are
-    held to what is usual among all (KernelBench#165).
+    The root mean square covers the finite elements only. It holds a few huge or many tiny elements
+    to the usual magnitude (KernelBench#165). `expected` yields the elements in parts.
     """
     if tolerance.atol_scale == "absolute":
         return tolerance

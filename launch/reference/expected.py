@@ -21,7 +21,7 @@ from launch.buffers.element_types import Array, is_float
 
 
 def at_return(failure: Failure, text: str, function: str, file: str) -> Failure:
-    """Return the failure at the only `return` of a function of `text`, or else at its `def`."""
+    """Return the failure with the line of the function's only `return`, or else of its `def`."""
     defined = [node for node in ast.parse(python_text(text)).body if _is_called(node, function)]
     if not defined:
         return failure
@@ -38,7 +38,7 @@ def _is_called(node: ast.AST, name: str) -> bool:
 
 
 def _returns(node: ast.AST) -> Iterator[ast.Return]:
-    """Yield the `return` statements of a function itself."""
+    """Yield the `return` statements of a function, except those of nested functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Return):
             yield child
@@ -50,32 +50,32 @@ SLUG = "invalid_reference"
 
 
 def by_output(returned: Any, outputs: Sequence[Leaf]) -> dict[str, Array]:
-    """Return the expected elements of every output that is to be compared.
+    """Return the expected elements of every output to compare, by name.
 
-    `returned` is a dict by output name, or the array of the only output; `None` in a dict leaves an
-    output out. An array must have its output's shape, and be of whole numbers for an output of
-    integers; its own type is kept. Raises `Failure`.
+    `returned` is a dict by output name, or the array of the only output. `None` in a dict skips an
+    output. An array must have its output's shape and, for an output of integers, whole numbers. It
+    keeps its own dtype. Raises `Failure`.
     """
     named = _by_name(returned, outputs)
     known = {output.name: output for output in outputs}
     for name in named:
         if name not in known:
-            raise _refused(f"returned {name!r}, which is no output; there are: {_names(outputs)}")
+            raise _refused(f"returned {name!r}, which is not an output; outputs: {_names(outputs)}")
     expected = {
         name: _check(value, known[name]) for name, value in named.items() if value is not None
     }
     missing = [name for name in known if name not in named]
     if missing:
         raise _refused(
-            f"says nothing of the output {missing[0]!r}: return it in the dict too, or None for it "
-            "if it is not to be compared"
+            f"returned a dict without the output {missing[0]!r}: add its array, or None to skip "
+            "its comparison"
         )
     return expected
 
 
 def _by_name(returned: Any, outputs: Sequence[Leaf]) -> Mapping[Any, Any]:
     if returned is None:
-        raise _refused(f"returned nothing: end it with a return of {_wanted(outputs)}")
+        raise _refused(f"returned None: end it with `return` and {_wanted(outputs)}")
     if isinstance(returned, dict):
         return returned
     if len(outputs) != 1:
@@ -93,8 +93,8 @@ def _check(value: Any, output: Leaf) -> Array:
     masked = int(np.asarray(value.mask).sum()) if isinstance(value, MaskedArray) else 0
     if masked:
         raise _refused(
-            f"returned a masked array for {output.name!r}: {masked} of its elements are masked, "
-            "and every element is compared; give them values, as by .filled(number)"
+            f"returned a masked array for {output.name!r} with {masked} masked elements, but every "
+            "element is compared; fill them, for example with .filled(number)"
         )
     shape = list(output.shape)
     description = f"returned {array.dtype.name} of shape {list(array.shape)} for {output.name!r}"
@@ -103,7 +103,7 @@ def _check(value: Any, output: Leaf) -> Array:
     if array.dtype.kind == "O":
         raise _refused(_of_objects(array, value, output.name))
     if array.dtype.kind not in "biuf":
-        raise _refused(f"{description}: only booleans, integers and floats are compared")
+        raise _refused(f"{description}: return booleans, integers or floats")
     if array.shape != output.shape:
         advice = f": return an array, such as numpy.full({shape}, number)"
         raise _refused(
@@ -112,31 +112,27 @@ def _check(value: Any, output: Leaf) -> Array:
     if array.dtype.kind == "f" and not is_float(output.dtype):
         if not _is_whole(array):
             raise _refused(
-                f"{description}, which is {output.dtype}: return integers, as by .astype(int)"
+                f"{description}, which is {output.dtype}: return integers, as with .astype(int)"
             )
         return array.astype(np.int64)
     if array.dtype.itemsize > 8:
         return array.astype(np.float64)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)  # its bytes are handed on
+    return array.astype(array.dtype.newbyteorder("="), copy=False)  # sent as raw bytes
 
 
 def _is_whole(array: Array) -> bool:
-    """Return True if floats are integers without any rounding."""
+    """Return True if all floats are exact integers."""
     return bool(np.all((np.abs(array) <= LARGEST_EXACT) & (np.trunc(array) == array)))
 
 
 def _of_objects(array: Array, value: Any, name: str) -> str:
     if array.shape == ():
-        return (
-            f"returned {_kind(value)} for {name!r}: only booleans, integers and floats are compared"
-        )
+        return f"returned {_kind(value)} for {name!r}: return booleans, integers or floats"
     found = next((item for item in array.flat if not isinstance(item, (bool, int, float))), None)
     description = f"returned an array of Python objects for {name!r}"
     if found is None:
-        return f"{description}: make it numbers of 64 bits at most, as by .astype(numpy.float64)"
-    return (
-        f"{description}, {_kind(found)} among them: only booleans, integers and floats are compared"
-    )
+        return f"{description}: convert it, for example with .astype(numpy.float64)"
+    return f"{description}, including {_kind(found)}: return booleans, integers or floats"
 
 
 def _kind(value: Any) -> str:
@@ -149,7 +145,7 @@ def _names(outputs: Sequence[Leaf]) -> str:
 
 def _wanted(outputs: Sequence[Leaf]) -> str:
     if len(outputs) == 1:
-        return f"the array that {outputs[0].name} should be"
+        return f"the expected array of {outputs[0].name}"
     return "{" + ", ".join(f"{output.name!r}: ..." for output in outputs) + "}"
 
 

@@ -1,7 +1,7 @@
-"""First contents that one child made for a case, for the cases after it that start with the same.
+"""Caches initial contents of buffers for later cases of a launch that start with the same ones.
 
-To draw random numbers takes longer than most references. A child that calls references serves one
-launch, and ends with it; so does what is kept here. What a reference gets is a copy.
+Drawing random numbers takes longer than most references. A child that calls references serves one
+launch and ends with it, and so does this cache. References receive copies.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from launch.buffers.content_key import content_key
 from launch.buffers.element_types import Array
 
 MOST_BYTES = 64 << 20
-"""Limit of all cached contents; the most recently used ones stay."""
+"""Limit of all cached contents; the least recently used are evicted."""
 
 
 class KnownContents:
-    """Contents by what describes them."""
+    """An LRU cache of initial contents by `content_key`, bounded in bytes."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -27,7 +27,7 @@ class KnownContents:
         self._memories: OrderedDict[str, Array] = OrderedDict()
 
     def memory_of(self, described: Mapping[str, Any], layout: Leaf | None, body: bytes) -> Array:
-        """Return the elements of an allocation, read-only: see `allocation.memory_of`."""
+        """Return the elements of an allocation, read-only, as `allocation.memory_of` does."""
         key = content_key(described, layout)
         if key is not None and key in self._memories:
             self._memories.move_to_end(key)

@@ -1,4 +1,4 @@
-"""The libraries that affect a reference's numbers, beside its source and its arguments."""
+"""Lists the libraries and processor features that affect the results of a reference."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PLACES_OF_FEATURES = ("numpy._core._multiarray_umath", "numpy.core._multiarray_
 
 
 def libraries() -> dict[str, str]:
-    """Return versions by name, and the processor: sums and functions round differently on others.
+    """Return versions of libraries by name, and the processor, whose instructions affect rounding.
 
-    To be called in a zygote, which may read files.
+    Call this in a zygote, which may read files.
     """
     return {
         "python": sys.version,
@@ -45,7 +45,7 @@ def _version(name: str) -> str:
 
 
 def _processor() -> str:
-    """Return the kernel's name of the processor: a BLAS selects its routines by it."""
+    """Return the processor's name in /proc/cpuinfo, by which a BLAS selects its routines."""
     try:
         lines = _PROCESSOR.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -55,7 +55,7 @@ def _processor() -> str:
 
 
 def _features() -> Mapping[str, bool]:
-    """Return the instructions that NumPy uses, by name."""
+    """Return the CPU features that NumPy detects, by name."""
     for place in _PLACES_OF_FEATURES:
         with suppress(ImportError):
             module: Any = importlib.import_module(place)

@@ -1,7 +1,7 @@
 """A map of the differences between an output and its reference, of bounded size.
 
-The output is seen as a matrix, its last axis by all others together, in at most `CELLS` by `CELLS`
-cells; a cell says how many of its elements do not match.
+The map treats an output as a matrix: columns are its last axis, rows are all other axes together.
+It has at most `CELLS` by `CELLS` cells. Each cell counts its mismatches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CELLS = 32
 
 
 class MismatchMap:
-    """The mismatches of one output of this shape, as far as they were noted."""
+    """Counts the mismatches of one output of the given shape, by cell."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._columns = shape[-1] if shape else 1
@@ -31,13 +31,13 @@ class MismatchMap:
         return self._down * self._across
 
     def count(self, counts: Array) -> None:
-        """Take how many mismatches more there are in each cell."""
+        """Add a number of mismatches for each cell."""
         if self._counts is None:
             self._counts = np.zeros(self.size, np.int64)
         self._counts += counts
 
     def note(self, start: int, mismatched: Array) -> None:
-        """Take whether each of the elements behind the first `start` is a mismatch."""
+        """Add the mismatches of the elements that follow the first `start`."""
         first, last = start // self._columns, (start + mismatched.size - 1) // self._columns
         if (last - first + 1) * self._across < mismatched.size // 4:
             cells, counts = self._stretches(start, mismatched, np.arange(first, last + 1))
@@ -46,16 +46,16 @@ class MismatchMap:
         self.count(np.bincount(cells, counts, self.size).astype(np.int64))
 
     def cells_of(self, places: Any) -> Any:
-        """Return the cell of each element of these flat places: of an array, or of a tensor."""
+        """Return the cells of flat indices, as an array or a tensor like `places`."""
         rows, columns = places // self._columns, places % self._columns
         return rows * self._down // self._rows * self._across + (
             columns * self._across // self._columns
         )
 
     def _stretches(self, start: int, mismatched: Array, rows: Array) -> tuple[Array, Array]:
-        """Return the cells of the stretches of `rows` that lie in one cell each, and their counts.
+        """Split `rows` at the edges of cells; return the cell and the mismatches of each part.
 
-        Many elements are counted at once, which is much faster than one by one.
+        One `reduceat` counts many elements, which is much faster than a lookup for each.
         """
         edges = -(-np.arange(self._across) * self._columns // self._across)
         begins = (rows[:, None] * self._columns + edges).reshape(-1)
@@ -65,7 +65,7 @@ class MismatchMap:
         return self.cells_of(begins), counts
 
     def result(self) -> dict[str, Any] | None:
-        """Return the map as a launch's record has it, None where all elements match."""
+        """Return the map in the form of a launch's record, or None if all elements match."""
         if self._counts is None or not self._counts.any():
             return None
         return {

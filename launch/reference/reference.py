@@ -1,7 +1,7 @@
 """The task that runs a user's own reference function on the inputs of a launch.
 
-Executes user Python, so only a sandboxed child may run it. It never sees the kernel's outputs. How
-inputs are given and answers are read depends on the language, which is NumPy or torch.
+Executes user Python, so only a sandboxed child may run it. The child never receives the kernel's
+outputs. The language, NumPy or torch, determines the types of inputs and results.
 """
 
 from __future__ import annotations
@@ -56,14 +56,15 @@ def reference(
 ) -> ReferenceReport:
     """Call `reference(**inputs)` and send `expected:<name>` for every output, in C order.
 
-    Inputs are read-only arrays in their own shape: bf16 and fp8 as float32 of the same values, `i1`
-    as bool, all others as they are; or tensors, where the `language` is torch, bf16 and fp8 too as
-    they are. An output with initial contents is an input too, one without is not. Scalars and
-    constexprs are Python values. A function without `**` gets what it names. It
-    returns a dict by output, or the array of the only output.
+    In NumPy, inputs are read-only arrays in the shape of their argument: bf16 and fp8 become
+    float32, `i1` becomes bool, and other dtypes stay. In torch, inputs are tensors of the matching
+    dtype. An output with initial contents is an input, too. Scalars and constexprs are Python
+    values. A function without `**` receives only the inputs that it names. It returns a dict by
+    output, or the array of the only output.
 
-    With a `doubt` floats are float64, and `doubtful:<name>` is sent, too: a bit for each element,
-    1 for one that is not to be compared. Raises `Failure`, mostly `invalid_reference`.
+    With a `doubt`, floats are float64. Then this also sends `doubtful:<name>` with one bit for each
+    element, which is 1 if the element is inconclusive. Raises `Failure`, mostly
+    `invalid_reference`.
     """
     started = perf_counter()
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
@@ -84,7 +85,7 @@ def reference(
 
 @dataclass(frozen=True)
 class _Asked:
-    """One reference and its question."""
+    """A reference with its order, inputs and language."""
 
     order: ReferenceOrder
     text: str
@@ -96,7 +97,7 @@ class _Asked:
         return [found for found in leaves(self.order.arguments) if found.output]
 
     def answer(self, given: Given | None = None) -> dict[str, Array]:
-        """Return its expected values; `given` makes its inputs, in its language's form."""
+        """Call the reference; return its results. `given` converts stored elements to numbers."""
         language = self.language
         if given is not None:
             language = replace(
@@ -110,7 +111,7 @@ class _Asked:
         return _read_answer(returned, self.outputs, self.text)
 
     def doubted(self, order: DoubtOrder) -> RoundingSensitive:
-        """Return its expected values in float64, and their inconclusive elements."""
+        """Return the expected values in float64, and masks of inconclusive elements."""
         inputs = [
             widened(view(memory, leaf), leaf.dtype)
             for leaf in leaves(self.order.arguments)
@@ -139,7 +140,7 @@ def _describe(expected: Array, leaf: Leaf, memory: Array | None) -> ExpectedOutp
 
 
 def _read_answer(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str, Array]:
-    """Return an array for every output. Raises `Failure`, with the line where it returns."""
+    """Return an array for every output. Raises `Failure` with the line of the `return`."""
     try:
         return by_output(returned, outputs)
     except Failure as failure:
@@ -180,7 +181,7 @@ def _call(function: Callable[..., Any], inputs: dict[str, Any], language: Langua
 
 
 def _select_inputs(function: Callable[..., Any], inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return those of `inputs` that the function names, or all of them. Raises `Failure`."""
+    """Return the inputs that the function names, or all if it has `**`. Raises `Failure`."""
     parameters = inspect.signature(function).parameters.values()
     named = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
     needed = {p.name for p in parameters if p.default is p.empty and p.kind is p.KEYWORD_ONLY}
@@ -190,8 +191,8 @@ def _select_inputs(function: Callable[..., Any], inputs: dict[str, Any]) -> dict
     missing = sorted(needed - inputs.keys())
     if missing:
         message = (
-            f"{FUNCTION}() has the parameter {missing[0]!r}, which is no input of the launch; "
-            f"there are: {', '.join(inputs)}"
+            f"{FUNCTION}() has the parameter {missing[0]!r}, which is not an input of the launch; "
+            f"inputs: {', '.join(inputs)}"
         )
         raise Failure(SLUG, "reference", message)
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
@@ -199,7 +200,7 @@ def _select_inputs(function: Callable[..., Any], inputs: dict[str, Any]) -> dict
 
 
 def _failure(error: BaseException) -> Failure:
-    """Return the failure for what user code raised. Raises `MemoryError` for want of memory."""
+    """Return the failure for an exception of user code. Reraises `MemoryError`."""
     reference_errors.reraise_memory_error(error)
     if isinstance(error, Failure):
         return error
@@ -211,7 +212,7 @@ def _failure(error: BaseException) -> Failure:
 
 
 def _slug_and_message(error: BaseException) -> tuple[str, str]:
-    """Return slug and message for an exception of a reference."""
+    """Return the slug and message for an exception of a reference."""
     message = f"{type(error).__name__}: {error}"
     if environment.was_refused(error):
         return SLUG, reference_errors.refusal_of(message)
@@ -219,11 +220,11 @@ def _slug_and_message(error: BaseException) -> tuple[str, str]:
         return SLUG, message
     if (error.name or "").partition(".")[0] == _TORCH:
         return NEEDS_TORCH, message
-    return SLUG, f"{message}; there are NumPy and Python's standard library"
+    return SLUG, f"{message}; only NumPy and the standard library are available"
 
 
 def _memories(order: ReferenceOrder, body: bytes) -> list[Array | None]:
-    """Return the initial contents of the allocations, None for those without."""
+    """Return the initial contents of each allocation, or None without any."""
     layouts = {(leaf.allocation, leaf.name): leaf for leaf in leaves(order.arguments)}
     try:
         return [
@@ -252,9 +253,9 @@ def _inputs(
 
 
 def _infinite_scalars(order: ReferenceOrder) -> dict[str, float]:
-    """Return the finite scalars that are infinite for the kernel, as its type holds no more.
+    """Return infinities for finite scalars that overflow their dtype, as they do in the kernel.
 
-    In their own precision references make them so by themselves; in float64 they would not.
+    A reference in the scalar's own dtype overflows by itself; a float64 reference would not.
     """
     floats = {
         name: (float(read_number(argument["value"])), argument["dtype"])

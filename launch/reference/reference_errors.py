@@ -1,4 +1,4 @@
-"""Turns a reference's exception into a failure at the user's own line."""
+"""Turns an exception of a reference into a failure at the user's line."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from compiler.diagnostic import (
     file_in_kernel,
 )
 
-_MODULES_OF_MEMORY = frozenset({"builtins", "numpy", "torch"})  # NumPy has a kind of its own
+_MODULES_OF_MEMORY = frozenset({"builtins", "numpy", "torch"})  # NumPy has its own MemoryError
 _MOST_CALLS = 10
 
 
 def refusal_of(message: str) -> str:
-    """Return the words for an error (`message`) by which the sandbox's refusal was reported."""
+    """Return the message for an error that the sandbox caused by refusing a system call."""
     return f"the sandbox refused what this calls: {message}"
 
 
 def reraise_memory_error(error: BaseException) -> None:
-    """Raise `MemoryError` if memory ran out. A class that the user defined does not count."""
+    """Reraise a `MemoryError`, unless its class is the user's own."""
     own = type(error).__module__.partition(".")[0] not in _MODULES_OF_MEMORY
     if isinstance(error, MemoryError) and not own:
         raise MemoryError from error
 
 
 def failure_at_user_line(error: BaseException, slug: str, message: str) -> Failure:
-    """Return the failure for what user code raised, with the calls that led there."""
+    """Return the failure for an exception of user code, with the calls that led to it."""
     places = list(_places(error))
     if not places:
         return Failure(slug, "frontend", message, [diagnostic("error", "frontend", message)])

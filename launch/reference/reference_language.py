@@ -1,6 +1,6 @@
-"""The languages of references: how their functions are given inputs, and how answers are read.
+"""The languages of references: conversions of inputs and results.
 
-Torch's is in a separate module, since most children lack torch.
+Torch has a separate module, because most children must not import torch.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def _same(returned: Any) -> Any:
 
 @contextmanager
 def generators_as_before() -> Iterator[None]:
-    """Leave NumPy's random numbers that have no seed, and its treatment of errors, as they were.
+    """Restore the state of NumPy's global generator and its error handling afterwards.
 
-    Python's own are others in every process.
+    Python's own generator needs no restoring: its seed differs in every process anyway.
     """
     before = np.random.get_state()
     try:
@@ -39,11 +39,12 @@ def generators_as_before() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Language:
-    """`given`: stored elements and their Triton type to what the function receives.
+    """The conversions of one language of references.
 
-    `returned` is its inverse for what `by_output` cannot read itself; `misused` says what the
-    function did to the inputs that it may not, None where that is nothing. `undisturbed` lets a
-    function find what it would find in a new process, where one calls it for several cases.
+    `given` converts stored elements of a Triton type to an argument of the function. `returned`
+    converts results that `by_output` cannot read. `misused` describes a forbidden change to an
+    input, or returns None. `undisturbed` restores global state, so that a later case sees what it
+    would see in a new process.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Language:
     misused: Callable[[Mapping[str, Any]], str | None] = _nothing
     undisturbed: Callable[[], AbstractContextManager[Any]] = generators_as_before
     of_numbers: Callable[[Array], Any] = _same
-    """Converts an array that NumPy can calculate with to the function's argument."""
+    """Converts an array of numbers to an argument of the function."""
 
 
 def _read_only(numbers: Array) -> Array:

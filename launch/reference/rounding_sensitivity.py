@@ -1,7 +1,7 @@
-"""A reference in float64, and which of its answers say nothing of a kernel in its own precision.
+"""Runs a reference in float64 and finds the results that cannot judge a kernel that rounds.
 
-An answer is doubtful where it would be another had the inputs been rounded a little differently: a
-right kernel, which rounds, may then be as far from it. Such elements are not compared.
+A result is doubtful if slightly different rounding of the inputs changes it noticeably: then a
+correct kernel may be as far off. Doubtful elements are not compared.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from launch.buffers.element_types import Array, is_float, largest_finite, readab
 from launch.messages import DoubtOrder, Tolerance
 
 Given = Callable[[Array, str], Array]
-"""Converts stored elements of a Triton type for calculations."""
+"""Converts stored elements of a Triton type to numbers."""
 Answer = dict[str, Array]
 """A reference's results by output."""
 Ask = Callable[[Given | None], Answer]
-"""Asks a reference; without a `Given` it gets its inputs as ever."""
+"""Calls a reference; without a `Given` its inputs have their usual types."""
 _NUDGES = 4
 _SHARE = 0.25
-"""Share of the tolerance by which a nudge may move a result, as a root mean square."""
+"""Fraction of the tolerance by which nudges may move a result, as a root mean square."""
 _NEAR = 0.02
-"""Share of the largest finite number: so close to it, values may round to infinity or not."""
+"""Values this close to the largest finite number (as a fraction) may round to infinity."""
 _BEND, _BEND_OF_FP64 = 5e-7, 1e-15
-"""A few units in the last place of what kernels calculate in."""
+"""A few units in the last place of fp32, in which kernels calculate, and of fp64."""
 
 
 @dataclass(frozen=True)
 class RoundingSensitive:
-    """Expected elements by output, and bits for those of them that say nothing."""
+    """Expected elements by output, and masks of the doubtful ones."""
 
     expected: Answer
     doubtful: Mapping[str, Array]
     scales: Mapping[str, float]
-    """The root mean square of the finite elements of each."""
+    """The root mean square of the finite elements, by output."""
 
 
 def doubted(
     order: DoubtOrder, ask: Ask, outputs: Sequence[Leaf], inputs: Sequence[Array]
 ) -> RoundingSensitive:
-    """Return a reference's results, mostly in float64, and their doubtful elements.
+    """Return a reference's results, in float64 if `order.wide`, and masks of doubtful elements.
 
     `ask` calls the reference with inputs from its `Given`; `inputs` are widened. Raises `Failure`
-    where it cannot be called with float64.
+    if the reference fails.
     """
     wide = ask(widened if order.wide else None)
     source = np.random.Generator(np.random.Philox(order.seed))
@@ -58,7 +58,7 @@ def doubted(
     as_ever = _tried(ask, None) if are_exact or order.only_copies else None
     alike = [as_ever, _tried(ask, _bent)] if are_exact else []
     if order.only_copies:
-        nudged.append(as_ever)  # what overflows on the way there does so in kernels
+        nudged.append(as_ever)  # intermediate results that overflow here also overflow in kernels
     copies = _magnitudes(inputs) if order.only_copies else None
     expected, doubtful, scales = {}, {}, {}
     for leaf in outputs:
@@ -83,19 +83,19 @@ def _tried(ask: Ask, given: Given | None) -> Answer | None:
     try:
         return ask(given)
     except Failure:
-        return None  # it answers float64 alone, or has an opinion on such inputs
+        return None  # the reference rejects these inputs or their dtypes
 
 
 def widened(elements: Array, dtype: str) -> Array:
-    """Return stored elements as NumPy calculates with them, floats as float64."""
+    """Return stored elements as numbers, floats as float64."""
     numbers = readable(elements, dtype)
     return numbers.astype(np.float64) if is_float(dtype) else numbers
 
 
 def _nudging(order: DoubtOrder, source: np.random.Generator) -> Given:
-    """Return what makes inputs of which each element is a little off, at random.
+    """Return a conversion that moves each element a little, at random.
 
-    Values below the smallest normal number of their type become 0, as GPUs may do.
+    Subnormal numbers become 0, because GPUs may flush them.
     """
 
     def given(elements: Array, dtype: str) -> Array:
@@ -115,7 +115,7 @@ def _nudging(order: DoubtOrder, source: np.random.Generator) -> Given:
 
 
 def _bent(elements: Array, dtype: str) -> Array:
-    """Return inputs that are a few units in the last place off; equal and ordered as before."""
+    """Return inputs moved by a few units in the last place; equal ones stay equal, order stays."""
     numbers = widened(elements, dtype)
     if not is_float(dtype):
         return numbers
@@ -132,7 +132,7 @@ def _in_doubt(
     size = np.abs(numbers)
     largest = largest_finite(dtype)
     doubt = np.isfinite(numbers) & (size > (1 - _NEAR) * largest)
-    if not dtype.startswith("fp8"):  # whose conversions saturate, or not
+    if not dtype.startswith("fp8"):  # fp8 conversions may saturate instead
         doubt &= (size < (1 + _NEAR) * largest) & (size != largest)
     if not tolerance.equal_nan:
         doubt |= np.isnan(numbers)
@@ -143,7 +143,7 @@ def _in_doubt(
 
 
 def _are_off(numbers: Array, others: Sequence[Array], tolerance: Tolerance) -> Array:
-    """Return where answers to nudged inputs are too far from those to the inputs themselves."""
+    """Return a mask of results that nudged inputs move too far."""
     off = np.zeros(numbers.shape, np.bool_)
     squares = np.zeros(numbers.shape)
     for other in others:
@@ -162,16 +162,16 @@ def _are_off(numbers: Array, others: Sequence[Array], tolerance: Tolerance) -> A
 
 
 def _magnitudes(inputs: Sequence[Array]) -> Array:
-    """Return the magnitudes of all inputs of floats: what comes out as it went in has one.
+    """Return all magnitudes in floating-point inputs, to recognise copied elements.
 
-    But for 0, which many things come to.
+    Excludes 0, which many calculations give.
     """
     found = [np.abs(each[each != 0]).reshape(-1) for each in inputs if each.dtype.kind == "f"]
     return np.concatenate(found) if found else np.empty(0)
 
 
 def _overflowing(answer: Array, dtype: str) -> Array:
-    """Return an answer with infinities where its own type, of float, has nothing so large."""
+    """Return an answer with infinities where elements overflow the output's dtype."""
     if answer.dtype.kind != "f" or dtype.startswith("fp8"):
         return answer
     with np.errstate(all="ignore"):
@@ -179,7 +179,7 @@ def _overflowing(answer: Array, dtype: str) -> Array:
 
 
 def _differing(answer: Array, others: Sequence[Array]) -> Array:
-    """Return where exact answers are not the same in another precision."""
+    """Return a mask of exact results that differ in another precision."""
     doubt = np.zeros(answer.shape, np.bool_)
     for other in others:
         doubt |= answer != other if other.shape == answer.shape else True

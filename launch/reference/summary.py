@@ -1,4 +1,4 @@
-"""An output alone, in a few numbers, or all of its elements where they are few."""
+"""Summarises an output in a few statistics, or lists its elements if they are few."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MOST_VALUES = 65_536
 
 
 def numbers_of(elements: Array, dtype: str | None) -> Array:
-    """Return elements as numbers: stored ones of a Triton type, or as they are without one."""
+    """Return stored elements of a Triton type as numbers; without a type, return them unchanged."""
     return elements if dtype is None else readable(elements, dtype)
 
 
 class SummaryInPieces:
-    """Statistics of the finite elements so far. The mean depends on the pieces."""
+    """Statistics of the finite elements so far. The rounding of the mean depends on the pieces."""
 
     def __init__(self) -> None:
         self._count = self._nan = self._inf = 0
@@ -27,11 +27,11 @@ class SummaryInPieces:
         self._extremes: list[Any] = []
 
     def add(self, numbers: Array) -> None:
-        """Take more elements."""
+        """Add more elements."""
         if not numbers.size:
             return
         numbers = numbers.astype(np.uint8) if numbers.dtype == np.bool_ else numbers
-        extremes = [numbers.min(), numbers.max()]  # NaN where an element is
+        extremes = [numbers.min(), numbers.max()]  # NaN if an element is NaN
         if not all(map(np.isfinite, extremes)):
             self._nan += int(np.isnan(numbers).sum())
             self._inf += int(np.isinf(numbers).sum())
@@ -43,7 +43,7 @@ class SummaryInPieces:
             self._extremes += [extreme.item() for extreme in extremes]
 
     def result(self, shape: Sequence[int], dtype: str, unwritten: Array | None) -> dict[str, Any]:
-        """Return it with shape and type. `unwritten`, flat: the unwritten elements, if any."""
+        """Return statistics, shape and dtype. `unwritten` is a flat mask, or None."""
         count, extremes = self._count, self._extremes
         return {
             "shape": list(shape),
@@ -58,7 +58,7 @@ class SummaryInPieces:
 
 
 def values(actual: Array, dtype: str) -> Any:
-    """Return the elements as nested lists, `None` for more than are worth a JSON answer."""
+    """Return the elements as nested lists, or None for more than `MOST_VALUES`."""
     if actual.size > MOST_VALUES:
         return None
     numbers = numbers_of(actual, dtype)

@@ -1,7 +1,7 @@
-"""The task of references in torch, with a separate zygote: no other child should load torch.
+"""The task of references in torch. It has a separate zygote, so that no other child loads torch.
 
-Inputs and answers are tensors; bf16 and fp8 pass as their bits, as NumPy lacks them. The zygote
-needs `launch_children.TORCH_ENVIRONMENT`.
+Inputs and results are tensors. bf16 and fp8 cross as their bits, because NumPy lacks these dtypes.
+The zygote needs `launch_children.TORCH_ENVIRONMENT`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _OWN: Mapping[str, torch.dtype] = {
     "fp8e5": torch.float8_e5m2,
     "fp8e5b16": torch.float8_e5m2fnuz,
 }
-"""The types that torch has and NumPy lacks, by Triton's names."""
+"""The dtypes that torch has and NumPy lacks, by Triton's names."""
 
 
 def tensor_of(elements: Array, dtype: str) -> torch.Tensor:
-    """Return stored elements as a contiguous tensor of the torch dtype that Triton's type is."""
+    """Return stored elements as a contiguous tensor of the torch dtype for a Triton type."""
     if dtype not in _OWN:
         return torch.from_numpy(np.array(readable(elements, dtype), order="C"))
     bits = np.dtype(f"u{stored(dtype).itemsize}")
@@ -43,7 +43,7 @@ def tensor_of(elements: Array, dtype: str) -> torch.Tensor:
 def plain(returned: Any) -> Any:
     """Return a reference's result with tensors as NumPy arrays, bf16 and fp8 as float32.
 
-    Others of torch's own dtypes raise `TypeError`.
+    Raises `TypeError` for any other dtype that NumPy lacks.
     """
     if isinstance(returned, dict):
         return {name: plain(value) for name, value in returned.items()}
@@ -56,10 +56,10 @@ def plain(returned: Any) -> Any:
 
 
 def misused(inputs: Mapping[str, Any]) -> str | None:
-    """Return which input was changed in place: torch counts that, and cannot forbid it."""
+    """Describe an input that was changed in place: torch counts changes but cannot forbid them."""
     for name, tensor in _tensors(inputs):
         if tensor._version:
-            return f"the reference changed its input {name!r} in place: use a clone() of it"
+            return f"the reference changed its input {name!r} in place: change a clone() instead"
     return None
 
 
@@ -73,7 +73,7 @@ def _tensors(inputs: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Leave the random numbers that have no seed, and the type of new tensors, as they were."""
+    """Restore the global generators and the default dtype afterwards."""
     kind = torch.get_default_dtype()
     try:
         with generators_as_before(), torch.random.fork_rng(devices=[]):
@@ -101,13 +101,13 @@ _ALSO = (
 
 
 def libraries() -> dict[str, str]:
-    """Return the libraries that affect the numbers of a torch reference, as NumPy's zygote does."""
+    """Return the libraries that affect the results of a torch reference. Call it in its zygote."""
     capability = torch.backends.cpu.get_cpu_capability()
     return numbers.libraries() | {"torch": torch.__version__, "capability": capability}
 
 
 def warm_up() -> None:
-    """Import all modules that a reference may need, since its child cannot open files later."""
+    """Import the modules that a reference may need: its child cannot open files later."""
     for name in _ALSO:
         importlib.import_module(name)
     torch.set_num_threads(1)

@@ -84,23 +84,23 @@ async def test_inputs_cannot_be_changed(pool):
 
 async def test_the_kernel_s_outputs_cannot_be_asked_for(pool):
     failure = await refused(pool, "def reference(x_ptr, z_ptr):\n    return z_ptr")
-    assert "parameter 'z_ptr', which is no input" in failure["message"]
+    assert "parameter 'z_ptr', which is not an input" in failure["message"]
 
 
 @pytest.mark.parametrize(
     ("result", "complaint"),
     [
         ("x_ptr[0]", "float32 of shape [4] for 'z_ptr', whose shape is [3, 4]"),
-        ("x_ptr * 1j", "complex64 of shape [3, 4] for 'z_ptr': only"),
-        ("'three'", "only booleans, integers and floats are compared"),
-        ("None", "returned nothing: end it with a return of the array that z_ptr should be"),
+        ("x_ptr * 1j", "complex64 of shape [3, 4] for 'z_ptr': return booleans"),
+        ("'three'", "return booleans, integers or floats"),
+        ("None", "returned None: end it with `return` and the expected array of z_ptr"),
         ("1.0", "return an array, such as numpy.full([3, 4], number)"),
-        ("x_ptr.astype(object)", "an array of Python objects for 'z_ptr': make it numbers"),
-        ("[[1 << 80] * 4] * 3", "an array of Python objects for 'z_ptr': make it numbers"),
+        ("x_ptr.astype(object)", "an array of Python objects for 'z_ptr': convert it"),
+        ("[[1 << 80] * 4] * 3", "an array of Python objects for 'z_ptr': convert it"),
         ("[x_ptr]", "float32 of shape [1, 3, 4] for 'z_ptr', whose shape is [3, 4]"),
-        ("{}", "says nothing of the output 'z_ptr': return it in the dict too"),
+        ("{}", "returned a dict without the output 'z_ptr': add its array"),
         ("[[1, 2], [3]]", "returned no array for 'z_ptr'"),
-        ("{'zz': x_ptr}", "returned 'zz', which is no output; there are: z_ptr"),
+        ("{'zz': x_ptr}", "returned 'zz', which is not an output; outputs: z_ptr"),
     ],
 )
 async def test_a_result_that_cannot_be_compared(pool, result, complaint):

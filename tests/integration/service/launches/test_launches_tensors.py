@@ -138,14 +138,14 @@ def test_a_digest_that_is_not_the_bodys_is_refused(http: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "does not begin like a .npy file"),
-        (b"PK\x03\x04 a zip of arrays", "does not begin like a .npy file"),
+        (b"", "does not begin with the magic bytes of a .npy file"),
+        (b"PK\x03\x04 a zip of arrays", "does not begin with the magic bytes of a .npy file"),
         (npy(np.array([{}], dtype=object)), "'|O'"),
         (npy(np.zeros(3, np.complex64)), "'<c8'"),
         (npy(np.array(["text"])), "'<U4'"),
         (npy(np.zeros(3, [("a", "f4")])), "[('a', '<f4')]"),
-        (npy(np.zeros(4))[:-1], "takes 32 bytes, and 31 are there"),
-        (npy(np.zeros(4)) + b"\0", "takes 32 bytes, and 33 are there"),
+        (npy(np.zeros(4))[:-1], "takes 32 bytes, but the file holds 31"),
+        (npy(np.zeros(4)) + b"\0", "takes 32 bytes, but the file holds 33"),
     ],
 )
 def test_what_is_no_tensor_is_refused(http: httpx.Client, data: bytes, said: str) -> None:

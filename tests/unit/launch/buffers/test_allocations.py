@@ -99,7 +99,7 @@ def test_a_buffer_may_be_empty():
 
 def test_an_initialiser_that_does_not_fit_names_its_buffer():
     init = {"kind": "values", "values": [1]}
-    with pytest.raises(BadBuffer, match=r"^x: there are 1 values for 2 elements"):
+    with pytest.raises(BadBuffer, match=r"^x: needs 2 values, one for each element, but lists 1"):
         materialise([allocation("x", 2, init)], {"x": buffer([2], [1])}, b"")
 
 
