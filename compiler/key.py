@@ -99,7 +99,7 @@ def whole_module_check_key(
     toolchain_id: str,
     namespace: str,
 ) -> str:
-    """Return the key of whether executing the `whole` text gives what its slice `part` gives."""
+    """Return the key of a record that the `whole` module agrees with its slice `part`."""
     return labelled_digest(
         "second opinion",
         [

@@ -60,7 +60,7 @@ def _front(
     started = perf_counter()
     driver_stub.pretend(triton_api.target_of(order.target))
     texts = {USER_FILE: text, **order.files}
-    triton_knobs.pristine()
+    triton_knobs.initial_state()
     loaded = load(text, order.files, name=order.module)
     load_ms = spent_ms(started)
     try:

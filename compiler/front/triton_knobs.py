@@ -50,7 +50,7 @@ _ABSENT = object()
 
 
 @cache
-def pristine() -> State:
+def initial_state() -> State:
     """Return what all of it is before any source ran in this process: call it in time."""
     return {owner: dict(values) for owner, values in _current_state().items()}
 
@@ -65,11 +65,11 @@ def knobs_and_variables() -> State:
 
 
 def check(texts: Mapping[str, str]) -> list[Diagnostic]:
-    """Return warnings about changes from `pristine`; `texts` are the executed ones, by path.
+    """Return warnings about changes from `initial_state`; `texts` are the executed ones, by path.
 
     Raises `Failure` (`compile_error`) for what would make other code.
     """
-    changed = changes(pristine(), _current_state())
+    changed = changes(initial_state(), _current_state())
     found = [_diagnostic_of(name, texts) for name in sorted(changed)]
     wrong = [item for item in found if item.severity == "error"]
     if wrong:

@@ -76,7 +76,7 @@ def warm_up() -> None:
     for tool in (knobs.nvidia.ptxas, knobs.nvidia.ptxas_blackwell):
         tool.version.strip()
     facts()
-    triton_knobs.pristine()
+    triton_knobs.initial_state()
     triton_api.load_libraries()
     prewarm("parse")
     for target in common_targets():

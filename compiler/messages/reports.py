@@ -28,7 +28,7 @@ class SliceReport:
     """The slice of a kernel, and facts about all kernels from the text (`facts`, by `kernels`).
 
     `files` are those to execute beside the slice. `touched` names, by line, what of the kernel's a
-    statement certainly changes. `whole` says that nothing was cut away; `opinion` is a text to
+    statement certainly changes. `whole` says that nothing was cut away; `whole_module` is a text to
     execute beside the slice, if there is one. Of an inspection there are facts only.
     """
 
@@ -38,7 +38,7 @@ class SliceReport:
     files: dict[str, str] = field(default_factory=dict)
     touched: dict[str, list[str]] = field(default_factory=dict)
     whole: bool = False
-    opinion: str | None = None
+    whole_module: str | None = None
     assumptions: list[Assumption] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
     ms: float = 0.0

@@ -159,7 +159,7 @@ def _slice(
         "files": reached_files("\n".join(source.lines) if wanted else text, files),
         "touched": _touched(found),
         "whole": False,
-        "opinion": "\n".join(source.lines) if wanted else None,
+        "whole_module": "\n".join(source.lines) if wanted else None,
         **_assumption_report(source, found, found.units),
     }
 
@@ -276,7 +276,7 @@ def _whole(
         "files": files,
         "touched": _touched(found) if found else {},
         "whole": True,
-        "opinion": None,
+        "whole_module": None,
         **assumed,
         "notes": [note, *assumed["notes"]],
     }

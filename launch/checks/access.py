@@ -25,8 +25,8 @@ class Access(StrEnum):
         return "read" if self is Access.LOAD else "write"
 
 
-class Way(Enum):
-    """The way in which a kernel computes and masks an access."""
+class AccessForm(Enum):
+    """How a kernel limits an access: not at all, by a mask, or by a descriptor."""
 
     UNMASKED = "unmasked"
     MASKED = "masked"
@@ -44,7 +44,7 @@ class Touch:
     """The stored values; their shape broadcasts to that of `pointers`."""
     semantics: str | None = None
     """Triton's name of the memory semantics, `None` for accesses that are not atomic."""
-    way: Way = Way.UNMASKED
+    form: AccessForm = AccessForm.UNMASKED
 
 
 @dataclass(frozen=True)

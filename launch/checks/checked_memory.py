@@ -202,7 +202,7 @@ class Watch:
         if slot.holds(address, address + touch.size):
             return finding.misaligned(touch.access, slot, address, touch.size, place)
         return finding.out_of_bounds_by(
-            touch.access, slot, address, addresses.size, place, touch.way
+            touch.access, slot, address, addresses.size, place, touch.form
         )
 
     def _record(self, lanes: Lanes) -> None:

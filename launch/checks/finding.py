@@ -9,7 +9,7 @@ import numpy as np
 
 from launch.buffers.allocation import Leaf
 from launch.buffers.element_types import stored
-from launch.checks.access import Access, Way
+from launch.checks.access import Access, AccessForm
 from launch.checks.addresses import Slot
 from launch.messages import Finding
 
@@ -18,11 +18,11 @@ _CALL = {Access.LOAD: "tl.load", Access.STORE: "tl.store", Access.ATOMIC: "the a
 
 
 _ADVICE = {
-    Way.UNMASKED: "Give {call} a mask that leaves out offsets outside of the data, such as "
+    AccessForm.UNMASKED: "Give {call} a mask that leaves out offsets outside of the data, such as "
     "mask={mask}.",
-    Way.MASKED: "Its mask does not exclude this offset: compare each offset with the size of "
-    "{name}.",
-    Way.DESCRIPTOR: "The tensor descriptor is larger than the tensor: give it the shape and "
+    AccessForm.MASKED: "Its mask does not exclude this offset: compare each offset with the size "
+    "of {name}.",
+    AccessForm.DESCRIPTOR: "The tensor descriptor is larger than the tensor: give it the shape and "
     "strides of {name}.",
 }
 
@@ -81,19 +81,19 @@ def out_of_bounds(
     access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace
 ) -> Finding:
     """Return the finding that `lanes` lanes access memory outside their argument."""
-    return out_of_bounds_by(access, slot, address, lanes, place, Way.UNMASKED)
+    return out_of_bounds_by(access, slot, address, lanes, place, AccessForm.UNMASKED)
 
 
 def out_of_bounds_by(
-    access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace, way: Way
+    access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace, form: AccessForm
 ) -> Finding:
-    """Return the same finding with advice for the `way` of the access."""
+    """Return the same finding with advice for the `form` of the access."""
     leaf = slot.leaf
     element, start, end = _elements_at(slot, address)
-    advice = _ADVICE[way].format(call=_CALL[access], name=leaf.name, mask=_mask(leaf))
-    if element < start and way is not Way.DESCRIPTOR:
+    advice = _ADVICE[form].format(call=_CALL[access], name=leaf.name, mask=_mask(leaf))
+    if element < start and form is not AccessForm.DESCRIPTOR:
         advice = f"Offsets must not be negative: mask those lanes, or start later in {leaf.name}."
-    elif element == end and lanes == 1 and way is Way.MASKED:
+    elif element == end and lanes == 1 and form is AccessForm.MASKED:
         advice = "Its mask includes one lane too many: should a <= in it be a <?"
     message = f"{_beyond(access, slot, address, place)}{_also(lanes)} {advice}"
     index = index_of(element, leaf)

@@ -15,18 +15,18 @@ class ModifiedInputs:
 
     def __init__(self, allocations: Sequence[Allocation]) -> None:
         self._allocations = allocations
-        self._pristine: dict[int, Array] = {}
+        self._initial: dict[int, Array] = {}
 
     def keep(self, index: int) -> None:
         """Copy an allocation before the first write to it."""
         allocation = self._allocations[index]
-        if not allocation.output and index not in self._pristine:
-            self._pristine[index] = allocation.memory.copy()
+        if not allocation.output and index not in self._initial:
+            self._initial[index] = allocation.memory.copy()
 
     def changed(self) -> list[tuple[Allocation, Array]]:
         """Return the changed allocations with the elements that changed."""
         found = []
-        for index, before in self._pristine.items():
+        for index, before in self._initial.items():
             allocation = self._allocations[index]
             octets = allocation.memory.itemsize
             differs = before.view(np.uint8) != allocation.memory.view(np.uint8)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from launch.buffers.element_types import Array
-from launch.checks.access import Way
+from launch.checks.access import AccessForm
 from launch.cpu.pointer import Pointer
 
 Shape = tuple[int, ...]
@@ -18,18 +18,30 @@ class TileMemory(Protocol):
     """The memory operations that descriptors need."""
 
     def load(
-        self, pointer: Pointer, mask: Any, other: Any, shape: Shape, *, way: Way | None = None
+        self,
+        pointer: Pointer,
+        mask: Any,
+        other: Any,
+        shape: Shape,
+        *,
+        form: AccessForm | None = None,
     ) -> Array:
         """Return the values at `pointer` where `mask` is true, `other` elsewhere."""
 
     def store(
-        self, pointer: Pointer, value: Any, mask: Any, shape: Shape, *, way: Way | None = None
+        self,
+        pointer: Pointer,
+        value: Any,
+        mask: Any,
+        shape: Shape,
+        *,
+        form: AccessForm | None = None,
     ) -> None:
         """Put `value` to `pointer` where `mask` is true."""
 
     def atomic(
         self, kind: str, pointer: Pointer, value: Any, mask: Any, shape: Shape, is_used: bool,
-        *, semantics: str | None = None, way: Way | None = None,
+        *, semantics: str | None = None, form: AccessForm | None = None,
     ) -> Any:  # fmt: skip
         """Combine `value` with the memory at `pointer` where `mask` is true."""
 
@@ -149,7 +161,7 @@ class DescriptorAccesses:
         """Return a block, with padding outside of the tensor."""
         pointer, inside = descriptor.places(indices)
         found = self._memory.load(
-            pointer, inside, descriptor.padding, descriptor.block, way=Way.DESCRIPTOR
+            pointer, inside, descriptor.padding, descriptor.block, form=AccessForm.DESCRIPTOR
         )
         return np.broadcast_to(found, (len(found), *descriptor.block)).reshape(len(found), *shape)
 
@@ -157,13 +169,13 @@ class DescriptorAccesses:
         """Return a block, with 0 or NaN out of bounds along an axis in `checked`."""
         where, inside = pointer.places(checked)
         padding = np.nan if nan else 0
-        found = self._memory.load(where, inside, padding, pointer.block, way=Way.DESCRIPTOR)
+        found = self._memory.load(where, inside, padding, pointer.block, form=AccessForm.DESCRIPTOR)
         return np.broadcast_to(found, (len(found), *pointer.block))
 
     def store_block(self, pointer: BlockPointer, value: Array, checked: Sequence[int]) -> None:
         """Store a block, except out of bounds along an axis in `checked`."""
         where, inside = pointer.places(checked)
-        self._memory.store(where, value, inside, pointer.block, way=Way.DESCRIPTOR)
+        self._memory.store(where, value, inside, pointer.block, form=AccessForm.DESCRIPTOR)
 
     def descriptor_store(
         self, descriptor: TensorDescriptor, value: Array, indices: Sequence[Array]
@@ -171,7 +183,7 @@ class DescriptorAccesses:
         """Store a block, except outside of the tensor."""
         pointer, inside = descriptor.places(indices)
         block = value.reshape(len(value), *descriptor.block)
-        self._memory.store(pointer, block, inside, descriptor.block, way=Way.DESCRIPTOR)
+        self._memory.store(pointer, block, inside, descriptor.block, form=AccessForm.DESCRIPTOR)
 
     def descriptor_reduce(
         self, kind: str, descriptor: TensorDescriptor, value: Array, indices: Sequence[Array]
@@ -181,7 +193,14 @@ class DescriptorAccesses:
         block = value.reshape(len(value), *descriptor.block)
         shape = descriptor.block
         self._memory.atomic(
-            kind, pointer, block, inside, shape, False, semantics="RELAXED", way=Way.DESCRIPTOR
+            kind,
+            pointer,
+            block,
+            inside,
+            shape,
+            False,
+            semantics="RELAXED",
+            form=AccessForm.DESCRIPTOR,
         )
 
     def descriptor_gather(
@@ -189,7 +208,9 @@ class DescriptorAccesses:
     ) -> Array:
         """Return rows of the tensor from a column on."""
         pointer, inside = _rows(descriptor, rows, column, shape[1])
-        return self._memory.load(pointer, inside, descriptor.padding, shape, way=Way.DESCRIPTOR)
+        return self._memory.load(
+            pointer, inside, descriptor.padding, shape, form=AccessForm.DESCRIPTOR
+        )
 
     def descriptor_scatter(
         self, descriptor: TensorDescriptor, value: Array, rows: Array, column: Array
@@ -197,7 +218,7 @@ class DescriptorAccesses:
         """Put rows of the tensor from a column on."""
         shape: Shape = value.shape[1:]
         pointer, inside = _rows(descriptor, rows, column, shape[1])
-        self._memory.store(pointer, value, inside, shape, way=Way.DESCRIPTOR)
+        self._memory.store(pointer, value, inside, shape, form=AccessForm.DESCRIPTOR)
 
 
 def _rows(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from launch.buffers.element_types import Array
-from launch.checks.access import Access, Touch, Way
+from launch.checks.access import Access, AccessForm, Touch
 from launch.checks.checked_memory import Watch
 from launch.checks.owner_table import Suspected
 from launch.checks.race_screen import OrderScreen
@@ -56,11 +56,11 @@ class ProgramMemory:
         other: Any = None,
         shape: Shape = (),
         *,
-        way: Way | None = None,
+        form: AccessForm | None = None,
     ) -> Array:
         """Return the values at `pointer` where `mask` is true, `other` (or 0) elsewhere."""
         live = self._live(mask, pointer)
-        self._admit(Access.LOAD, pointer, live, None, shape, None, way)
+        self._admit(Access.LOAD, pointer, live, None, shape, None, form)
         found: Array | None = None
         rest = None if live is None else _as_bits(other, pointer.dtype)
         for lanes in self._locator.located(pointer, live):
@@ -85,12 +85,12 @@ class ProgramMemory:
         mask: Any = None,
         shape: Shape = (),
         *,
-        way: Way | None = None,
+        form: AccessForm | None = None,
     ) -> None:
         """Put `value` to `pointer` where `mask` is true. Of equal places the last one stays."""
         values = np.atleast_1d(np.asarray(value, pointer.dtype))
         live = self._live(mask, pointer, values)
-        self._admit(Access.STORE, pointer, live, values, shape, None, way)
+        self._admit(Access.STORE, pointer, live, values, shape, None, form)
         for lanes in self._locator.located(pointer, live):
             wide, given = lanes.spread(values)
             self._touch(Access.STORE, lanes, partial(lanes.cells, wide))
@@ -113,14 +113,14 @@ class ProgramMemory:
         is_used: bool,
         *,
         semantics: str | None = None,
-        way: Way | None = None,
+        form: AccessForm | None = None,
     ) -> Any:
         """Combine every lane's value into memory; return the old values if they are used."""
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype) if is_used else None
         may_change_places = not is_used and kind != "xchg" and pointer.dtype.kind in "iu"
         exchanged = kind if may_change_places else None  # sums of floats are rounded each time
-        for lanes, cells in self._updated(pointer, mask, wide, semantics, way, kind=exchanged):
+        for lanes, cells in self._updated(pointer, mask, wide, semantics, form, kind=exchanged):
             given = lanes.picked(np.asarray(value, pointer.dtype), wide).reshape(-1)
             if before is None:
                 atomic_updates.update(kind, lanes.elements, cells, given)
@@ -156,14 +156,14 @@ class ProgramMemory:
         mask: Any,
         wide: Shape,
         semantics: str | None,
-        way: Way | None,
+        form: AccessForm | None,
         *,
         kind: str | None,
     ) -> list[tuple[LocatedLanes, Array]]:
         """Return the lanes of an atomic operation, a program's own each, and their flat cells."""
         live = self._live(mask, pointer, np.broadcast_to(True, wide))
-        way = way or (Way.UNMASKED if live is None else Way.MASKED)
-        self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics or "RELAXED", way)
+        form = form or (AccessForm.UNMASKED if live is None else AccessForm.MASKED)
+        self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics or "RELAXED", form)
         found = []
         for lanes in self._locator.located(pointer, live, in_rows=False):
             cells = lanes.cells(wide).reshape(-1)
@@ -198,7 +198,7 @@ class ProgramMemory:
         values: Array | None,
         shape: Shape,
         semantics: str | None,
-        way: Way | None,
+        form: AccessForm | None,
     ) -> None:
         """Count an access; have the one program's lanes checked where that is to be exact."""
         active = self._programs.active
@@ -209,10 +209,10 @@ class ProgramMemory:
             count = self._programs.count if active is None else int(np.count_nonzero(active))
             self._watch.count(count)
             return
-        way = way or (Way.UNMASKED if live is None else Way.MASKED)
+        form = form or (AccessForm.UNMASKED if live is None else AccessForm.MASKED)
         addresses = np.broadcast_to(pointer.address[0], shape).astype(np.uint64)
         given = None if values is None else np.broadcast_to(values[0], shape)
-        touch = Touch(access, addresses, pointer.dtype.itemsize, given, semantics, way)
+        touch = Touch(access, addresses, pointer.dtype.itemsize, given, semantics, form)
         strayed = self._locator.strayed(pointer, live)
         if strayed is not None:
             raise self._watch.strayed(touch, *strayed)

@@ -1,6 +1,6 @@
 """Compiles a module here and directly, and says how the two answers stand to each other.
 
-Here means what a worker does with a slice, a front end and a second opinion, without its sandbox.
+Here means what a worker does with a slice, a front end and a whole module, without its sandbox.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Comparison:
             return f"sliced: {sliced.last}", [], False, False
         found, overruled = sliced.result, False
         first = self._front(found, found["slice"], request)
-        if found["opinion"] is not None:
-            second = self._front(found, found["opinion"], request)
+        if found["whole_module"] is not None:
+            second = self._front(found, found["whole_module"], request)
             unfinished = isinstance(second.end, CompilationFailed) and (
                 second.end.slug == "compiler_crashed"
             )

@@ -152,7 +152,9 @@ class CompileRun:
     async def front(self, sliced: SliceReport, binding: Binding) -> FrontReport:
         """Execute the slice. Raises CompilationFailed."""
         runs = FrontRun(self.tasks, self.results, self.sharing)
-        report = await runs.run(sliced.slice, sliced.opinion, self.front_order(sliced, binding))
+        report = await runs.run(
+            sliced.slice, sliced.whole_module, self.front_order(sliced, binding)
+        )
         self.progress.kernel = report.kernel
         self.progress.timings_ms["frontend"] = sum(
             ms for name, ms in report.timings_ms.items() if not self._is_behind(name)

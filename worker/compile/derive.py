@@ -214,7 +214,7 @@ class _Derivation:
             order = run.front_order(sliced, run.bind(sliced))
         except CompilationFailed as failure:
             raise DerivationFailed("derivation_failed", str(failure)) from failure
-        return order, (sliced.opinion or sliced.slice).encode()
+        return order, (sliced.whole_module or sliced.slice).encode()
 
     async def _made(self, order: Order, parts: dict[str, bytes]) -> bytes:
         return (await self._all_made(order, parts))[order.task]

@@ -37,32 +37,32 @@ class FrontRun:
             return await self._execute(part, order)
         inputs = _key_inputs(order, "hidden")
         key = whole_module_check_key(part=part, whole=whole, **inputs, **self.sharing.key_inputs)
-        if await self.results.knows_opinion(key):
+        if await self.results.agrees_with_whole_module(key):
             return await self._execute(part, order)
         return await self._compare(part, whole, order, key)
 
     async def _compare(self, part: str, whole: str, order: FrontOrder, key: str) -> FrontReport:
         """Return what the slice gave, or the whole text where that decides and differs."""
         progress, other = self.tasks.progress, self._beside()
-        whole_run = whole_module_check.outcome(
-            other._execute(whole, order), other.tasks.progress.stages
+        running = asyncio.create_task(
+            whole_module_check.outcome(other._execute(whole, order), other.tasks.progress.stages)
         )
-        second = asyncio.create_task(whole_run)
         try:
-            first = await whole_module_check.outcome(self._execute(part, order), progress.stages)
-            opinion = await whole_module_check.in_time(second)
+            of_slice = await whole_module_check.outcome(self._execute(part, order), progress.stages)
+            of_whole = await whole_module_check.in_time(running)
         finally:
-            await whole_module_check.cancel(second)
-        if opinion is None:
+            await whole_module_check.cancel(running)
+        answer = of_slice
+        if of_whole is None:
             progress.assumptions.append(whole_module_check.UNFINISHED)
-        elif not opinion.is_conclusive or whole_module_check.agree(first, opinion):
-            self.results.keep_opinion(key)
+        elif not of_whole.is_conclusive or whole_module_check.agree(of_slice, of_whole):
+            self.results.keep_agreement(key)
         else:
             progress.take_over(other.tasks.progress)
-            first = opinion
-        if isinstance(first.end, CompilationFailed):
-            raise first.end
-        return first.end
+            answer = of_whole
+        if isinstance(answer.end, CompilationFailed):
+            raise answer.end
+        return answer.end
 
     def _beside(self) -> "FrontRun":
         """Return runs for the same job with a progress of their own, which announce nothing."""

@@ -148,7 +148,7 @@ class SliceReport(Report):
     slice: str
     files: dict[str, str]
     touched: dict[str, list[str]]
-    opinion: str | None
+    whole_module: str | None
     assumptions: Annotated[list[AssumptionFromChild], Field(max_length=1000)]
     facts: Facts
     notes: Diagnostics

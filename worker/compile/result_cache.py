@@ -91,12 +91,12 @@ class ResultCache:
         """Note for others that a front end asks for options that it was not given."""
         self.progress.reusable.append(Reusable(self.fronts, key, json.dumps(_ASKS).encode(), ()))
 
-    async def knows_opinion(self, key: str) -> bool:
-        """Return whether executing the whole text contradicted its slice in nothing before."""
+    async def agrees_with_whole_module(self, key: str) -> bool:
+        """Return True if an earlier job found that the whole module agrees with its slice."""
         return not self.refresh and await self.fronts.hit(key, ()) is not None
 
-    def keep_opinion(self, key: str) -> None:
-        """Note for others that executing the whole text contradicts its slice in nothing."""
+    def keep_agreement(self, key: str) -> None:
+        """Record for other jobs that the whole module agrees with its slice."""
         self.progress.reusable.append(Reusable(self.fronts, key, b"{}", ()))
 
     def keep_back(self, key: str, stages: Collection[str], report: BackReport) -> None:

@@ -43,8 +43,8 @@ async def slice_source(
 
 def size_bytes(sliced: SliceReport) -> int:
     """Return what a slice takes in memory, at most."""
-    texts = (sliced.slice, sliced.opinion or "", *sliced.files, *sliced.files.values())
-    rest = sliced.model_dump_json(exclude={"slice", "opinion", "files"})
+    texts = (sliced.slice, sliced.whole_module or "", *sliced.files, *sliced.files.values())
+    rest = sliced.model_dump_json(exclude={"slice", "whole_module", "files"})
     return _LEAST_BYTES + 4 * sum(map(len, texts)) + _BYTES_OF_JSON * len(rest)
 
 

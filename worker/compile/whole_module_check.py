@@ -13,13 +13,13 @@ from compiler.diagnostic import Assumption
 from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FrontReport
 
-PATIENCE_S = 5.0
+EXTRA_TIME_S = 5.0
 """Extra time that the whole source gets beyond its slice."""
 
 UNFINISHED = Assumption(
     file="user.py",
     line=1,
-    message=f"executing the whole source took {PATIENCE_S:g} s longer than the kernel's part of "
+    message=f"executing the whole source took {EXTRA_TIME_S:g} s longer than the kernel's part of "
     "it, and was ended: the statements outside of that part are assumed not to matter",
 )
 
@@ -47,7 +47,7 @@ async def outcome(front: Awaitable[FrontReport], stages: Mapping[str, bytes]) ->
 
 async def in_time(whole: "asyncio.Task[FrontOutcome]") -> FrontOutcome | None:
     """Return how the whole text ended; `None` if it has not by then, and is ended now."""
-    done, _ = await asyncio.wait({whole}, timeout=PATIENCE_S)
+    done, _ = await asyncio.wait({whole}, timeout=EXTRA_TIME_S)
     if done:
         return whole.result()
     await cancel(whole)

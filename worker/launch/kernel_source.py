@@ -26,7 +26,7 @@ from worker.launch.launch_children import ChildPlace
 class KernelSource:
     """A source whose kernel can be bound: its slice, and the facts of the kernel."""
 
-    sliced: SliceReport
+    slice_report: SliceReport
     facts: KernelFacts
 
 
@@ -116,7 +116,7 @@ async def _executed_facts(sliced: SliceReport, job: CompileJob, tasks: ChildTask
     order = ParametersOrder(
         kernel=sliced.kernel, files=sliced.files, touched=sliced.touched, target=job.target
     )
-    text = (sliced.opinion or sliced.slice).encode()
+    text = (sliced.whole_module or sliced.slice).encode()
     report = await tasks.run(order, text, ParametersReport)
     known = facts_of(sliced)
     by_text = {item.name: item.model_dump() for item in known.parameters} if known else {}

@@ -98,7 +98,7 @@ MOST_BUSY_S = 10.0
 LONGEST_LIFE_S = 600.0
 MOST_RSS_BYTES = 256 << 20
 """At its largest, by its own account."""
-PATIENCE_S = 10.0
+REUSED_CHILD_LIMIT_S = 10.0
 """For a job in a child that did others before; a fresh one has all the time that the job has."""
 
 _UNCLEAN = frozenset({"memory_exceeded", "compiler_crashed"})

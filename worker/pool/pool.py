@@ -13,7 +13,14 @@ from typing import Any
 from jobs.backoff import Backoff
 from jobs.deadline import Deadline
 from worker import PIPELINE
-from worker.pool.child_outcome import KEPT_TASKS, PATIENCE_S, Caps, ChildOutcome, Ending, ended_well
+from worker.pool.child_outcome import (
+    KEPT_TASKS,
+    REUSED_CHILD_LIMIT_S,
+    Caps,
+    ChildOutcome,
+    Ending,
+    ended_well,
+)
 from worker.pool.child_process import ChildProcess, Job, MoreTime, OnStage
 from worker.pool.held_child import HeldChild
 from worker.pool.idle_time import IdleTime
@@ -183,7 +190,9 @@ class Pool:
             if was_fresh or not use.lends:
                 child.start(job, deadline.left_s, keep=use.keep)
             else:
-                child.start(replace(job, more_s=None), min(deadline.left_s, PATIENCE_S), keep=True)
+                child.start(
+                    replace(job, more_s=None), min(deadline.left_s, REUSED_CHILD_LIMIT_S), keep=True
+                )
             spares.start_job(profile)
             outcome = await asyncio.shield(child.outcome)
         finally:

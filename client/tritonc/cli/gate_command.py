@@ -17,7 +17,7 @@ from tritonc.diagnostic import printable
 from tritonc.gate.checkout import Checkout
 from tritonc.gate.gate_file import DEFAULT_NAME
 from tritonc.gate.gate_judgement import Check, GateJudgement
-from tritonc.gate.gate_run import BaselineFile, GateRun, GateUnjudged, run_gate
+from tritonc.gate.gate_run import BaselineFile, GateNotRun, GateRun, run_gate
 from tritonc.gate.gated_kernel import Matrix
 from tritonc.gate.judgement_json import judgement_json
 from tritonc.gate.markdown_report import markdown_report
@@ -86,7 +86,7 @@ def _run(given: Namespace, client: Client, terminal: Terminal, checkout: Checkou
     with terminal.progress("asking the service") as say:
         try:
             judgement, baseline = run_gate(client, asked, say)
-        except GateUnjudged as error:
+        except GateNotRun as error:
             raise ArgumentTypeError(f"nothing was judged:\n{error}") from error
         except KeyboardInterrupt:
             raise Interrupted(

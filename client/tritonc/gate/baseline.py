@@ -14,7 +14,7 @@ from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.cells import Cell, CellKey, version_order
 from tritonc.gate.line_growth import LineCounts, line_counts
 from tritonc.gate.metric_budget import BASELINE, CLASSES, COMPILE_TIME, OPCODES, PTX, TIME
-from tritonc.gate.toml_reading import FileFault
+from tritonc.gate.toml_reading import FileProblem
 from tritonc.service_errors import TritoncError
 
 VERSION = 1
@@ -106,13 +106,13 @@ def read_baseline(path: Path, led: Path) -> Baseline | None:
     return Baseline(entries)
 
 
-def missing_baseline(cells: Iterable[Cell], path: Path) -> list[FileFault]:
+def missing_baseline(cells: Iterable[Cell], path: Path) -> list[FileProblem]:
     """Return an error if a budget compares with a missing baseline."""
     for cell in cells:
         for bounds in cell.budgets.values():
             if any(budget.reference == BASELINE for budget in bounds):
                 message = f"there is no {path} to compare with; --update-baseline writes it"
-                return [FileFault("baseline", message)]
+                return [FileProblem("baseline", message)]
     return []
 
 

@@ -13,7 +13,7 @@ from tritonc.compile_body import members_json
 from tritonc.gate.gate_file import GateFile
 from tritonc.gate.gated_kernel import GatedKernel
 from tritonc.gate.metric_budget import PTX, TIME, TRITON, Budgets
-from tritonc.gate.toml_reading import FileFault
+from tritonc.gate.toml_reading import FileProblem
 from tritonc.launch_body import LaunchRequest, launch_request
 from tritonc.signature_example import signature_of
 
@@ -88,10 +88,10 @@ def version_order(version: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)
 
 
-def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], list[FileFault]]:
+def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], list[FileProblem]]:
     """Return all cells, including reference cells, and an error for each unavailable one."""
     cells: dict[CellKey, Cell] = {}
-    faults: list[FileFault] = []
+    faults: list[FileProblem] = []
     for kernel in gate_file.kernels:
         targets = [*kernel.targets, *([LAUNCH] if kernel.launch is not None else [])]
         for written in kernel.tritons or (offered.default,):
@@ -148,14 +148,14 @@ def _cell(gate_file: GateFile, kernel: GatedKernel, target: str, triton: str) ->
 
 
 def _version(
-    place: str, written: str, offered: OfferedTritons, faults: list[FileFault]
+    place: str, written: str, offered: OfferedTritons, faults: list[FileProblem]
 ) -> str | None:
     """Return the available Triton for a written version; note an error if there is none."""
     triton = offered.version(written)
     if triton is None:
         there = ", ".join(sorted(offered.targets, key=version_order))
         message = f"no worker has Triton {written}; available: {there}"
-        faults.append(FileFault(place, message))
+        faults.append(FileProblem(place, message))
     return triton
 
 
@@ -165,8 +165,8 @@ def _references(cell: Cell) -> list[str]:
     return [name.removeprefix(TRITON) for name in named if name.startswith(TRITON)]
 
 
-def _no_target(place: str, target: str, lacking: set[str], offered: OfferedTritons) -> FileFault:
+def _no_target(place: str, target: str, lacking: set[str], offered: OfferedTritons) -> FileProblem:
     having = sorted((v for v, t in offered.targets.items() if target in t), key=version_order)
     elsewhere = f"; Triton {', '.join(having)} can" if having else "; `tritonc targets` lists them"
     tritons = ", ".join(sorted(lacking, key=version_order))
-    return FileFault(place, f"Triton {tritons} cannot compile for {target!r}{elsewhere}")
+    return FileProblem(place, f"Triton {tritons} cannot compile for {target!r}{elsewhere}")

@@ -19,7 +19,7 @@ from tritonc.gate.gated_kernel import (
 )
 from tritonc.gate.metric_budget import BACKENDS, NO_SPILLS, TIME, Budgets, merged
 from tritonc.gate.toml_lines import KeyPath, key_lines, key_path, line_of
-from tritonc.gate.toml_reading import FileFault, TomlTable
+from tritonc.gate.toml_reading import FileProblem, TomlTable
 from tritonc.service_errors import TritoncError
 
 DEFAULT_NAME = "kernels.toml"
@@ -31,7 +31,7 @@ MAX_KERNELS = 1000
 class GateFileWrong(TritoncError):
     """An unusable gate file; `faults` has all its errors."""
 
-    def __init__(self, path: Path, faults: list[FileFault]) -> None:
+    def __init__(self, path: Path, faults: list[FileProblem]) -> None:
         lines = _lines(path)
         placed = sorted((line_of(key_path(f.place), lines) or 0, f) for f in dict.fromkeys(faults))
         super().__init__("\n".join(_fault_line(path, line, fault) for line, fault in placed))
@@ -45,7 +45,7 @@ def _lines(path: Path) -> dict[KeyPath, int]:
         return {}
 
 
-def _fault_line(path: Path, line: int, fault: FileFault) -> str:
+def _fault_line(path: Path, line: int, fault: FileProblem) -> str:
     """Return an error with its file, and its line if known."""
     return f"{path}:{line}: {fault}" if line else f"{path}: {fault}"
 
@@ -66,7 +66,7 @@ class GateFile:
 
 def read_gate_file(
     path: Path, checkout: Checkout, read_argument: ReadArgument, instead: Matrix | None = None
-) -> tuple[GateFile, list[FileFault]]:
+) -> tuple[GateFile, list[FileProblem]]:
     """Return the content of the file and its errors.
 
     Raises OSError if it cannot be read or is outside of the checkout, GateFileWrong if not TOML.
@@ -74,7 +74,7 @@ def read_gate_file(
     try:
         root = TomlTable(tomllib.loads(checkout.text(path)), "")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GateFileWrong(path, [FileFault("", f"this is not TOML: {error}")]) from error
+        raise GateFileWrong(path, [FileProblem("", f"this is not TOML: {error}")]) from error
     root.only(("baseline", "matrix", "budgets", "kernels"))
     matrix = root.table("matrix")
     reader = KernelTables(path.parent, checkout, read_argument, matrix, instead or Matrix())
@@ -100,13 +100,13 @@ def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
     for below, budgets in gate_file.budgets.every():
         for metric in _alone(budgets):
             if kernels and not any(_is_reported(metric, kernel) for kernel in kernels):
-                root.faults.append(FileFault(f"budgets.{below}{metric}", _unreported(metric)))
+                root.faults.append(FileProblem(f"budgets.{below}{metric}", _unreported(metric)))
     for kernel in kernels:
         for below, budgets in kernel.budgets.every():
             for metric in _alone(budgets):
                 place = f"{kernel.place}.budgets.{below}{metric}"
                 if not _is_reported(metric, kernel):
-                    root.faults.append(FileFault(place, _unreported(metric)))
+                    root.faults.append(FileProblem(place, _unreported(metric)))
 
 
 def _alone(budgets: Budgets) -> list[str]:

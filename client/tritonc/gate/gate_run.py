@@ -17,7 +17,7 @@ from tritonc.gate.gate_file import GateFile, GateFileWrong, read_gate_file
 from tritonc.gate.gate_judgement import GateJudgement, Judge
 from tritonc.gate.gated_kernel import Matrix, ReadArgument
 from tritonc.gate.measure_cells import CellMeasuring, Say
-from tritonc.gate.toml_reading import FileFault
+from tritonc.gate.toml_reading import FileProblem
 from tritonc.service_errors import (
     ProblemError,
     ServerUnavailable,
@@ -32,7 +32,7 @@ BaselineFile = tuple[Path, Baseline]
 NOT_SERVED = (ProblemError, ServerUnavailable, UnexpectedAnswer, WaitExpired)
 
 
-class GateUnjudged(TritoncError):
+class GateNotRun(TritoncError):
     """Nothing was judged; the message lists all reasons, one per line."""
 
 
@@ -71,7 +71,7 @@ class GateRun:
 def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, BaselineFile]:
     """Return the judgement, and the path and content of the baseline, updated if requested.
 
-    Raises GateUnjudged if nothing can be judged.
+    Raises GateNotRun if nothing can be judged.
     """
     gate_file, faults = _read(asked)
     path = asked.baseline or gate_file.baseline
@@ -89,20 +89,20 @@ def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, B
     return judgement, (path, baseline or Baseline({}))
 
 
-def _read(asked: GateRun) -> tuple[GateFile, list[FileFault]]:
+def _read(asked: GateRun) -> tuple[GateFile, list[FileProblem]]:
     try:
         gate_file, faults = read_gate_file(
             asked.path, asked.checkout, asked.read_argument, asked.matrix
         )
     except LeavesCheckout as error:
-        raise GateUnjudged(str(error)) from error
+        raise GateNotRun(str(error)) from error
     except OSError as error:
-        raise GateUnjudged(f"{asked.path}: {error.strerror}") from error
+        raise GateNotRun(f"{asked.path}: {error.strerror}") from error
     except GateFileWrong as error:
-        raise GateUnjudged(str(error)) from error
+        raise GateNotRun(str(error)) from error
     names = {kernel.name for kernel in gate_file.kernels}
     faults += [
-        FileFault(f"kernels.{name}", "no such kernel in the file, but --kernel names it")
+        FileProblem(f"kernels.{name}", "no such kernel in the file, but --kernel names it")
         for name in asked.kernels
         if name not in names
     ]
@@ -110,23 +110,23 @@ def _read(asked: GateRun) -> tuple[GateFile, list[FileFault]]:
     return replace(gate_file, kernels=chosen), faults
 
 
-def _baseline(path: Path, asked: GateRun, faults: list[FileFault]) -> Baseline | None:
+def _baseline(path: Path, asked: GateRun, faults: list[FileProblem]) -> Baseline | None:
     try:
         return read_baseline(path, asked.baseline_led(path))
     except (BaselineWrong, LeavesCheckout) as error:
-        faults.append(FileFault("baseline", str(error)))
+        faults.append(FileProblem("baseline", str(error)))
         return Baseline({})
 
 
-def _cells(client: Client, gate_file: GateFile, faults: list[FileFault]) -> list[Cell]:
+def _cells(client: Client, gate_file: GateFile, faults: list[FileProblem]) -> list[Cell]:
     """Return the cells; an unreachable service is an error like others."""
     try:
         offered = OfferedTritons.from_json(client.targets())
     except NOT_SERVED as error:
-        faults.append(FileFault("", f"the service's targets are unknown: {error}"))
+        faults.append(FileProblem("", f"the service's targets are unknown: {error}"))
         return []
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        faults.append(FileFault("", f"this is not tritond, or it has no workers: {error!r}"))
+        faults.append(FileProblem("", f"this is not tritond, or it has no workers: {error!r}"))
         return []
     cells, found = cells_of(gate_file, offered)
     faults += found
@@ -142,13 +142,13 @@ def _measured(
         compiled = measuring.compilations([c for c in cells if not c.is_launch], parameters)
         launched = measuring.launches([c for c in cells if c.is_launch])
     except NOT_SERVED as error:
-        _stop_at([*measuring.faults, FileFault("", str(error))], asked)
+        _stop_at([*measuring.faults, FileProblem("", str(error))], asked)
         raise
     _stop_at(measuring.faults, asked)
     return {**compiled, **launched}
 
 
-def _stop_at(faults: list[FileFault], asked: GateRun) -> None:
-    """Raise GateUnjudged if there is any fault."""
+def _stop_at(faults: list[FileProblem], asked: GateRun) -> None:
+    """Raise GateNotRun if there is any fault."""
     if faults:
-        raise GateUnjudged(str(GateFileWrong(asked.path, faults)))
+        raise GateNotRun(str(GateFileWrong(asked.path, faults)))

@@ -21,7 +21,7 @@ from tritonc.gate.cell_numbers import (
 from tritonc.gate.cells import Cell, Parameters, compile_body, launch_body
 from tritonc.gate.gated_kernel import GatedKernel
 from tritonc.gate.metric_budget import CLASSES, OPCODES, PTX
-from tritonc.gate.toml_reading import FileFault
+from tritonc.gate.toml_reading import FileProblem
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchRequest
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer, WaitExpired
@@ -49,7 +49,7 @@ class CellMeasuring:
         self._until = monotonic() + wait_s
         self._wait_s = wait_s
         self._say = say
-        self.faults: list[FileFault] = []
+        self.faults: list[FileProblem] = []
 
     def parameters(self, kernels: Iterable[GatedKernel]) -> Parameters:
         """Return the parameters of kernels that have a launch but no signature."""
@@ -143,7 +143,7 @@ class CellMeasuring:
                 made = body(cell)
                 json.dumps(made.body if isinstance(made, LaunchRequest) else made, allow_nan=False)
             except (TypeError, ValueError, AttributeError) as error:
-                self._fault(FileFault(place, f"this cannot be sent as JSON: {error}"))
+                self._fault(FileProblem(place, f"this cannot be sent as JSON: {error}"))
             else:
                 yield cell, made
 
@@ -194,9 +194,9 @@ class CellMeasuring:
         for error in problem.errors:
             below = error.pointer.removeprefix("/compilation").replace("/", ".")
             place = f"{cell.kernel.place}{'.launch' if cell.is_launch else ''}{below}"
-            self._fault(FileFault(place, error.message))
+            self._fault(FileProblem(place, error.message))
         if not problem.errors:
-            self._fault(FileFault(cell.kernel.place, str(problem)))
+            self._fault(FileProblem(cell.kernel.place, str(problem)))
         return CellNumbers(failure=str(problem))
 
     def _instructions(self, key: str) -> dict[str, Any] | None:
@@ -209,7 +209,7 @@ class CellMeasuring:
             return None
         return found
 
-    def _fault(self, fault: FileFault) -> None:
+    def _fault(self, fault: FileProblem) -> None:
         if fault not in self.faults:
             self.faults.append(fault)
 

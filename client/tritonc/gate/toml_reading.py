@@ -21,7 +21,7 @@ _NAMES: dict[type, str] = {
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class FileFault:
+class FileProblem:
     """One error: `place` is the key as TOML would write it, such as `kernels.add.grid`."""
 
     place: str
@@ -38,7 +38,7 @@ class TomlTable:
 
     members: Mapping[str, Any]
     place: str
-    faults: list[FileFault] = field(default_factory=list)
+    faults: list[FileProblem] = field(default_factory=list)
 
     def at(self, key: str) -> str:
         """Return the path of a member."""
@@ -47,7 +47,7 @@ class TomlTable:
 
     def fault(self, key: str, message: str) -> None:
         """Note an error of a member, or of the table itself for ""."""
-        self.faults.append(FileFault(self.at(key) if key else self.place, message))
+        self.faults.append(FileProblem(self.at(key) if key else self.place, message))
 
     def only(self, known: Iterable[str]) -> None:
         """Note errors for unknown members, with the most similar known one."""

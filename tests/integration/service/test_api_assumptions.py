@@ -1,4 +1,4 @@
-"""What could not be executed as it is: said with its line, or an error; and the second opinion."""
+"""Source that Triton cannot execute as it is: warnings with lines, errors, and whole modules."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_whole_text_that_does_not_end_is_an_assumption(post: Post) -> None:
     assert "was ended" in answer["assumptions"][0]["message"]
 
 
-def test_a_second_opinion_is_asked_once(post: Post) -> None:
+def test_a_whole_module_is_executed_once(post: Post) -> None:
     text = "B = tl.constexpr(1.0)\nfor i in range(3):\n    print(i)\n"
     source = HEAD.replace("torch, ", "") + text + KERNEL
 

@@ -64,7 +64,7 @@ async def test_any_other_task_gets_a_process_that_did_nothing_before(pool):
 
 @pytest.mark.parametrize("how", ["die", "hang", "lack_memory", "flood", "garbage"])
 async def test_what_goes_wrong_in_a_used_child_is_done_again_in_a_fresh_one(pool, how, monkeypatch):
-    monkeypatch.setattr(pools, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(pools, "REUSED_CHILD_LIMIT_S", 0.5)
     first = await act(pool)
     outcome = await act(pool, f"{how}_if_used")
     after = await act(pool)

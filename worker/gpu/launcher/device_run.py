@@ -30,7 +30,7 @@ from worker.gpu.launcher.fault import (
 from worker.gpu.launcher.guarded_buffers import (
     BufferReport,
     Buffers,
-    Pristine,
+    InitialContents,
     fresh_sets,
 )
 from worker.gpu.launcher.launcher_context import LauncherContext
@@ -63,7 +63,7 @@ class DeviceRun:
         self._findings: list[Finding] = []
         self._modified: set[int] = set()
         self._outputs: RunOutputs | None = None
-        self._kept_pristine: Pristine | None = None
+        self._kept_initial: InitialContents | None = None
         self._copies: Blocks = {}
 
     def perform(self) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class DeviceRun:
         with self._stage("tidy"), _faults():
             self._kernel.unload()
             self._memory.scrub()
-            if self._kept_pristine is not None:
-                self._kept_pristine.close()
+            if self._kept_initial is not None:
+                self._kept_initial.close()
 
     def _with_kernel(self, kernel: LoadedKernel) -> dict[str, Any]:
         with self._stage("write"), _faults():
@@ -177,7 +177,7 @@ class DeviceRun:
 
         def run_again() -> Outputs:
             with self._stage("unwritten"), _faults():
-                self._pristine.restore(self._buffers, other_poison=True)
+                self._initial.restore(self._buffers, other_poison=True)
                 self._run(kernel)
                 outputs = RunOutputs(self._contents, self._buffers)
                 elements = outputs.elements
@@ -190,13 +190,13 @@ class DeviceRun:
         return missing
 
     @property
-    def _pristine(self) -> Pristine:
-        if self._kept_pristine is None:
+    def _initial(self) -> InitialContents:
+        if self._kept_initial is None:
             with self._stage("restore"), _faults():
-                self._kept_pristine = Pristine(
+                self._kept_initial = InitialContents(
                     self._context, self._contents, self._firsts, self._restored
                 )
-        return self._kept_pristine
+        return self._kept_initial
 
     def _again(self, kernel: LoadedKernel, first: Digests) -> dict[str, Any]:
         """Run for determinism and timing, where asked; outputs must come out the same."""
@@ -204,30 +204,32 @@ class DeviceRun:
         found |= {"differing": None, "timing": None}
         if self._findings or not (self._job.determinism or self._job.timing):
             return found
-        pristine = self._pristine
+        initial = self._initial
         if self._job.determinism:
             with self._stage("again"), _faults():
-                pristine.restore(self._buffers)
+                initial.restore(self._buffers)
                 self._run(kernel)
                 again = digests_of(self._contents, self._buffers)
                 found["differing"] = [name for name, one in first.items() if again[name] != one]
         if self._job.timing is not None and not kernel.empty:
             before = found["differing"]
-            found |= self._time(kernel, pristine, self._job.timing)
+            found |= self._time(kernel, initial, self._job.timing)
             if before is not None:
                 found["differing"] = sorted({*before, *(found["differing"] or [])})
         return found
 
-    def _time(self, kernel: LoadedKernel, pristine: Pristine, order: TimingOrder) -> dict[str, Any]:
+    def _time(
+        self, kernel: LoadedKernel, initial: InitialContents, order: TimingOrder
+    ) -> dict[str, Any]:
         """Time the kernel, and look at what its runs left."""
         with self._stage("timing"), _faults():
             sets = [self._buffers]
             if order.fresh_inputs:
-                pristine.restore(self._buffers)
+                initial.restore(self._buffers)
                 sets = fresh_sets(
                     self._context, self._job, self._contents, self._buffers, order.min_repeats
                 )
-            timed = TimedKernel(kernel, self._load, self._contents, pristine, sets, self._copies)
+            timed = TimedKernel(kernel, self._load, self._contents, initial, sets, self._copies)
             runs = TimedRuns(self._context, self._job, timed, order)
             timing = self._context.stopwatch.time(runs.work, order)
         with self._stage("timed_read"), _faults():

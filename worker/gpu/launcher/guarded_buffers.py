@@ -173,7 +173,7 @@ class BufferReport:
     """The answers to the further checks."""
 
 
-class Pristine:
+class InitialContents:
     """Read-only copies, on the GPU, of the initial contents of the allocations `restored`.
 
     Raises CudaError.
@@ -235,9 +235,11 @@ class Rotation:
     runs. All sets hold equal values, so outputs stay comparable.
     """
 
-    def __init__(self, kernel: LoadedKernel, pristine: Pristine, sets: Sequence[Buffers]) -> None:
+    def __init__(
+        self, kernel: LoadedKernel, initial: InitialContents, sets: Sequence[Buffers]
+    ) -> None:
         self._kernel = kernel
-        self._pristine = pristine
+        self._initial = initial
         self._sets = sets
         self._turn = 0
 
@@ -254,12 +256,12 @@ class Rotation:
     @property
     def work(self) -> TimedWork:
         """The work for a stopwatch."""
-        operations = self._pristine.operations_on(self._sets[0])
+        operations = self._initial.operations_on(self._sets[0])
         return TimedWork(self._launch, self._restore, operations)
 
     def _restore(self) -> None:
         self._turn += 1
-        self._pristine.restore(self.current)
+        self._initial.restore(self.current)
 
     def _launch(self) -> None:
         self._kernel.launch(self.current.parameters)

@@ -12,7 +12,7 @@ from random import SystemRandom
 
 from launch.buffers.iteration_seeds import iteration_seeds
 from worker.gpu.launcher.contents import Contents
-from worker.gpu.launcher.guarded_buffers import Buffers, Pristine
+from worker.gpu.launcher.guarded_buffers import Buffers, InitialContents
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
@@ -48,7 +48,7 @@ class TimedKernel:
     kernel: LoadedKernel
     load: Callable[[], LoadedKernel]
     contents: Contents
-    pristine: Pristine
+    initial: InitialContents
     sets: Sequence[Buffers]
     first: Blocks
 
@@ -103,7 +103,7 @@ class FreshValues:
     def work(self) -> TimedWork:
         """The work for a stopwatch."""
         timed, copies = self._timed, len(self._random) + len(self._left) + len(self._watched)
-        operations = timed.pristine.operations_on(timed.sets[0]) + copies
+        operations = timed.initial.operations_on(timed.sets[0]) + copies
         return TimedWork(
             self._launch, self._restore, operations, self._put_aside, self._ready, self._done
         )
@@ -210,7 +210,7 @@ class FreshValues:
 
     def _give(self, slot: int | None, buffers: Buffers) -> None:
         """Queue what makes buffers ready for a repeat; None: for a run to warm up."""
-        self._timed.pristine.restore(buffers)
+        self._timed.initial.restore(buffers)
         if slot is not None:
             for index, address in self._slots[slot].inputs.items():
                 self._memory.copy(buffers.blocks[index].address, address, self._random[index])

@@ -57,7 +57,7 @@ class TimedRuns:
         self._contents = timed.contents
         self._values: FreshValues | None = None
         self._witness: IterationChecker | None = None
-        self._rotation = Rotation(timed.kernel, timed.pristine, timed.sets)
+        self._rotation = Rotation(timed.kernel, timed.initial, timed.sets)
         if order.fresh_inputs == "values":
             self._values = FreshValues(context, job, timed, order)
         elif timed.first:
