@@ -139,23 +139,23 @@ def _service_state(
     stores: Sequence[type[Any]],
 ) -> ServiceState:
     responses = ResponseCache(settings.memory_cache_bytes)
-    events = Events(redis)
+    blobs, events = Blobs(cache, budget), Events(redis)
     results, followers = ResultWaiter(redis, blocking), EventFollowers(redis, blocking, events)
     invalidations = Invalidations(blocking, on_key=responses.forget, on_loss=responses.clear)
     return ServiceState(
         settings=settings,
-        compilations=Compilations(cache, budget),
-        inspections=Derived(cache, "inspection"),
-        derivations=Derived(cache, "derivation"),
+        compilations=Compilations(blobs),
+        inspections=Derived(blobs, "inspection"),
+        derivations=Derived(blobs, "derivation"),
         batches=Batches(redis),
-        blobs=Blobs(cache),
+        blobs=blobs,
         jobs=JobProducer(redis, _queue_limits(settings)),
         results=results,
         events=events,
         counters=Counters(redis),
         event_followers=followers,
         launches=Launches(redis),
-        tensors=Tensors(redis, Blobs(cache, budget), settings.max_tensors_bytes),
+        tensors=Tensors(redis, blobs, settings.max_tensors_bytes),
         page_states=PageStates(redis, settings.max_states_bytes),
         idempotency=Idempotency(redis),
         owned={jobs.collection: jobs for jobs in owned},

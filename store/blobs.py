@@ -79,12 +79,15 @@ def unpack_frame(frame: bytes, digest: str) -> bytes | None:
 
 
 class Blobs:
-    """The blobs of one cache. `mismatches` counts those that were deleted as damaged."""
+    """The blobs of one cache, whose records share its server and budget.
+
+    `mismatches` counts the blobs that were deleted as damaged.
+    """
 
     def __init__(self, cache: Redis, budget: Budget | None = None) -> None:
+        self.cache = cache
+        self.budget = budget
         self.mismatches = 0
-        self._cache = cache
-        self._budget = budget
         self._drop = scripts.load(cache, "drop")
 
     async def put(self, data: bytes) -> str:
@@ -94,10 +97,10 @@ class Blobs:
 
     async def put_frame(self, digest: str, frame: bytearray) -> None:
         """Store the zstd frame of the bytes that `digest` names."""
-        if self._budget:
-            await self._budget.account({keys.BLOB + digest: len(frame)})
-        expiry_s = None if self._budget else LIFE_S
-        await self._cache.set(keys.BLOB + digest, memoryview(frame), ex=expiry_s)
+        if self.budget:
+            await self.budget.account({keys.BLOB + digest: len(frame)})
+        expiry_s = None if self.budget else LIFE_S
+        await self.cache.set(keys.BLOB + digest, memoryview(frame), ex=expiry_s)
 
     async def put_many(self, parts: Sequence[bytes]) -> list[str]:
         """Store all of `parts` in one pipeline and return their digests in the same order.
@@ -112,17 +115,17 @@ class Blobs:
             keys.BLOB + digest: compressor.compress(part)
             for digest, part in zip(digests, parts, strict=True)
         }
-        if self._budget:
-            await self._budget.account({key: len(frame) for key, frame in frames.items()})
-        pipeline = self._cache.pipeline(transaction=False)
+        if self.budget:
+            await self.budget.account({key: len(frame) for key, frame in frames.items()})
+        pipeline = self.cache.pipeline(transaction=False)
         for key, frame in frames.items():
-            pipeline.set(key, frame, ex=None if self._budget else LIFE_S)
+            pipeline.set(key, frame, ex=None if self.budget else LIFE_S)
         await pipeline.execute()
         return digests
 
     async def allow(self, digests: Iterable[str], namespace: str) -> None:
         """Let callers of `namespace` read blobs by their digests alone; see `may_read`."""
-        pipeline = self._cache.pipeline(transaction=False)
+        pipeline = self.cache.pipeline(transaction=False)
         for name in (keys.BLOB_READERS + digest for digest in digests):
             pipeline.sadd(name, namespace)
             pipeline.expire(name, LIFE_S)
@@ -130,7 +133,7 @@ class Blobs:
 
     async def may_read(self, digest: str, namespace: str) -> bool:
         """Return True if a compilation of `namespace` uses this blob, and it still exists."""
-        pipeline = self._cache.pipeline(transaction=False)
+        pipeline = self.cache.pipeline(transaction=False)
         pipeline.sismember(keys.BLOB_READERS + digest, namespace)
         pipeline.exists(keys.BLOB + digest)
         return all(await pipeline.execute())
@@ -142,11 +145,11 @@ class Blobs:
 
     async def get_frame(self, digest: str) -> bytes | None:
         """Return the zstd frame of the bytes that `digest` names, as stored and not verified."""
-        return cast("bytes | None", await self._cache.get(keys.BLOB + digest))
+        return cast("bytes | None", await self.cache.get(keys.BLOB + digest))
 
     async def exists(self, digest: str) -> bool:
         """Return whether there is a blob of that name."""
-        return bool(await self._cache.exists(keys.BLOB + digest))
+        return bool(await self.cache.exists(keys.BLOB + digest))
 
     async def verify(self, frame: bytes, digest: str) -> bytes | None:
         """Return the bytes in `frame`; when they are not those of `digest` the blob is deleted."""

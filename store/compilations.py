@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import zstandard
-from redis.asyncio import Redis
 
 from store import keys
-from store.blobs import LIFE_S
-from store.budget import Budget
+from store.blobs import LIFE_S, Blobs
 from store.records import Hit, Miss, Records
 
 ALIASES_AT_ONCE: Final = 2_000
@@ -21,11 +19,11 @@ ALIASES_AT_ONCE: Final = 2_000
 class Compilations:
     """Compilations by compile key: a JSON record, the request that made it, and blobs by stage."""
 
-    def __init__(self, cache: Redis, budget: Budget | None = None) -> None:
-        self._cache = cache
-        self._budget = budget
+    def __init__(self, blobs: Blobs) -> None:
+        self._cache = blobs.cache
+        self._budget = blobs.budget
         self._aliases: dict[str, bytes] = {}
-        self._records = Records(cache, keys.COMPILATION, budget)
+        self._records = Records(blobs, keys.COMPILATION)
 
     @property
     def misses(self) -> Counter[Miss]:
@@ -90,8 +88,8 @@ class Compilations:
 class Derived:
     """The results of one `level`, such as "front" or "back": small values that name blobs."""
 
-    def __init__(self, cache: Redis, level: str, budget: Budget | None = None) -> None:
-        self._records = Records(cache, keys.derived_prefix(level), budget)
+    def __init__(self, blobs: Blobs, level: str) -> None:
+        self._records = Records(blobs, keys.derived_prefix(level))
 
     @property
     def misses(self) -> Counter[Miss]:

@@ -15,7 +15,6 @@ from redis.asyncio import Redis
 
 from store import scripts
 from store.blobs import LIFE_S, Blobs
-from store.budget import Budget
 
 READS_AT_ONCE: Final = 64
 
@@ -74,16 +73,19 @@ class _Reads:
 
 
 class Records:
-    """Records under one key prefix. `misses` counts the reads that found nothing, by reason."""
+    """Records under one key prefix, in the cache of their blobs.
 
-    def __init__(self, cache: Redis, prefix: str, budget: Budget | None = None) -> None:
+    `misses` counts the reads that found nothing, by reason.
+    """
+
+    def __init__(self, blobs: Blobs, prefix: str) -> None:
         self.misses: Counter[Miss] = Counter()
-        self._cache = cache
+        self._cache = blobs.cache
         self._prefix = prefix
-        self._budget = budget
-        self._blobs = Blobs(cache)
-        self._reads = _Reads(cache)
-        self._drop = scripts.load(cache, "drop")
+        self._budget = blobs.budget
+        self._blobs = blobs
+        self._reads = _Reads(blobs.cache)
+        self._drop = scripts.load(blobs.cache, "drop")
 
     async def write(
         self, key: str, record: bytes, blobs: Mapping[str, str], extra: Mapping[str, bytes]

@@ -71,6 +71,7 @@ class WorkerProcess:
         self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
         shares_server = settings.cache_url is None
         self._budget = Budget(self._cache, settings.cache_budget_bytes) if shares_server else None
+        self._blobs = Blobs(self._cache, self._budget)
 
     async def __aenter__(self) -> Self:
         """Open nothing yet: connections open at their first command."""
@@ -128,7 +129,7 @@ class WorkerProcess:
                 worker = worker if feature.describe is None else feature.describe(worker)
             return worker
 
-        inspections = Derived(self._cache, "inspection", self._budget)
+        inspections = Derived(self._blobs, "inspection")
         parts: list[Part] = [
             compile_consumer(context, toolchains, inspections, described),
             cpu_consumer(context),
@@ -169,8 +170,8 @@ class WorkerProcess:
             compiling=compiling,
             children=self._children,
             client=JobClient(JobProducer(self._redis), ResultWaiter(self._redis, self._blocking)),
-            compilations=Compilations(self._cache, self._budget),
-            derivations=Derived(self._cache, "derivation", self._budget),
+            compilations=Compilations(self._blobs),
+            derivations=Derived(self._blobs, "derivation"),
             expected=ExpectedOutputs(self._cache, self._budget, settings.references_budget_bytes),
             memory=MemoryBudget(
                 ReferenceCache(settings.references_memory_bytes),
@@ -191,9 +192,9 @@ class WorkerProcess:
         return CompileContext(
             branch.pool,
             toolchain,
-            Blobs(self._cache, self._budget),
-            Derived(self._cache, "front", self._budget),
-            Derived(self._cache, "back", self._budget),
+            self._blobs,
+            Derived(self._blobs, "front"),
+            Derived(self._blobs, "back"),
             share_namespaces=self._settings.share_namespaces,
             ir_bounds=self._settings.ir_bounds,
         )

@@ -122,7 +122,7 @@ async def test_workers_and_keys_are_known_on_a_full_server(small, jobs):
 
 async def test_hits_are_answered_on_a_full_server(small):
     digest = await Blobs(small).put(b"ptx")
-    compilations = Compilations(small)
+    compilations = Compilations(Blobs(small))
     await compilations.write("k", b"{}", b"{}", {"ptx": digest})
     await fill(small)
 

@@ -14,7 +14,7 @@ BLOB_BYTES = 10_000
 async def store_one(cache, budget, key):
     """A compilation with one incompressible artifact of about 10 kB."""
     digest = await Blobs(cache, budget).put(os.urandom(BLOB_BYTES))
-    await Compilations(cache, budget).write(key, b"{}", b"{}", {"cubin": digest})
+    await Compilations(Blobs(cache, budget)).write(key, b"{}", b"{}", {"cubin": digest})
 
 
 async def age(cache, key, used_s):
@@ -39,7 +39,7 @@ async def booked_and_real(cache):
 
 
 async def test_what_was_not_used_for_longest_is_evicted(cache, budget):
-    compilations = Compilations(cache, budget)
+    compilations = Compilations(Blobs(cache, budget))
     for n in range(5):
         await store_one(cache, budget, f"key-{n}")
         await age(cache, f"key-{n}", 1_000 + n)
@@ -54,7 +54,7 @@ async def test_what_was_not_used_for_longest_is_evicted(cache, budget):
 
 
 async def test_a_use_protects_a_record_and_its_blobs(cache, budget):
-    compilations = Compilations(cache, budget)
+    compilations = Compilations(Blobs(cache, budget))
     for n in range(5):
         await store_one(cache, budget, f"key-{n}")
         await age(cache, f"key-{n}", 1_000 + n)
@@ -69,7 +69,7 @@ async def test_a_use_protects_a_record_and_its_blobs(cache, budget):
 
 
 async def test_uses_are_written_in_batches(cache, budget):
-    compilations = Compilations(cache, budget)
+    compilations = Compilations(Blobs(cache, budget))
     await store_one(cache, budget, "popular")
     await cache.config_resetstat()
     for _ in range(50):
@@ -85,7 +85,7 @@ async def test_within_the_budget_nothing_is_evicted(cache, budget):
     await store_one(cache, budget, "key-0")
 
     assert (await budget.sweep()).evicted == 0
-    assert await Compilations(cache, budget).read("key-0")
+    assert await Compilations(Blobs(cache, budget)).read("key-0")
 
 
 async def test_a_blob_put_twice_is_booked_once(cache, budget):
@@ -98,7 +98,7 @@ async def test_a_blob_put_twice_is_booked_once(cache, budget):
 
 async def test_what_is_deleted_leaves_the_books(cache, budget):
     await store_one(cache, budget, "key-0")
-    await Compilations(cache, budget).forget("key-0")
+    await Compilations(Blobs(cache, budget)).forget("key-0")
 
     booked, real = await booked_and_real(cache)
     assert booked == real

@@ -13,7 +13,7 @@ REQUEST = b'{"source": "@triton.jit ..."}'
 
 @pytest.fixture
 def compilations(cache):
-    return Compilations(cache)
+    return Compilations(Blobs(cache))
 
 
 @pytest.fixture
@@ -96,13 +96,13 @@ async def test_without_a_budget_everything_expires(cache, digests):
 
 
 async def test_a_derived_result_is_whole_or_a_miss(cache):
-    fronts = Derived(cache, "front")
+    fronts = Derived(Blobs(cache), "front")
     digest = await Blobs(cache).put(b"module {}")
     await fronts.write("slice-key", b'{"locations": []}', {"ttir": digest})
 
     assert await fronts.read("slice-key") == b'{"locations": []}'
     assert (await fronts.hit("slice-key", ["ttir"])).included == {"ttir": b"module {}"}
-    assert await Derived(cache, "back").read("slice-key") is None
+    assert await Derived(Blobs(cache), "back").read("slice-key") is None
 
     await cache.delete(f"tritond:blob:{digest}")
     assert await fronts.read("slice-key") is None
@@ -110,7 +110,7 @@ async def test_a_derived_result_is_whole_or_a_miss(cache):
 
 
 async def test_a_derived_result_without_blobs_is_whole(cache):
-    fronts = Derived(cache, "front")
+    fronts = Derived(Blobs(cache), "front")
     await fronts.write("slice-key", b"{}", {})
 
     assert await fronts.read("slice-key") == b"{}"
@@ -120,7 +120,7 @@ async def test_what_a_request_means_is_answered_to_every_service(compilations, d
     compilations.note_alias("digest", KEY, ["ptx"])
     await compilations.flush()
 
-    hit = await Compilations(cache).hit_of_alias("digest")
+    hit = await Compilations(Blobs(cache)).hit_of_alias("digest")
 
     assert (hit.key, hit.record, hit.included) == (KEY, RECORD, {"ptx": b".version 8.8"})
 

@@ -40,13 +40,13 @@ async def compiled(redis, cubin=CUBIN):
     digest = await Blobs(redis).put(cubin)
     artifact = {"digest": digest, "size_bytes": len(cubin), "media_type": "m", "url": "/"}
     record = record_of({"cubin": artifact}).model_dump_json().encode()
-    await Compilations(redis).write(KEY, record, b"{}", {"cubin": digest})
+    await Compilations(Blobs(redis)).write(KEY, record, b"{}", {"cubin": digest})
     return digest
 
 
 @contextlib.asynccontextmanager
 async def memory(redis, blocking):
-    kernels = CompiledKernels(Compilations(redis), Blobs(redis), blocking)
+    kernels = CompiledKernels(Compilations(Blobs(redis)), Blobs(redis), blocking)
     listening = asyncio.create_task(kernels.run())
     await comes_true(lambda: kernels._invalidations.connected)
     try:
@@ -70,7 +70,7 @@ async def test_what_is_purged_is_forgotten(redis, blocking):
     await compiled(redis)
     async with memory(redis, blocking) as kernels:
         await kernels.find(KEY)
-        await Compilations(redis).forget(KEY)
+        await Compilations(Blobs(redis)).forget(KEY)
         await invalidate(redis, KEY)
 
         async def is_gone():
@@ -94,7 +94,7 @@ async def test_what_is_compiled_anew_takes_the_place_of_the_old(redis, blocking)
 
 async def test_nothing_is_kept_while_invalidations_may_be_missed(redis, blocking):
     digest = await compiled(redis)
-    kernels = CompiledKernels(Compilations(redis), Blobs(redis), blocking)  # nobody listens
+    kernels = CompiledKernels(Compilations(Blobs(redis)), Blobs(redis), blocking)  # nobody listens
     assert (await kernels.find(KEY)).cubin == CUBIN
     await redis.delete(keys.BLOB + digest)
 
@@ -110,7 +110,7 @@ async def test_a_damaged_cubin_is_none(redis, blocking):
 
 async def test_the_least_recently_used_gives_way(redis, blocking):
     await compiled(redis)
-    kernels = CompiledKernels(Compilations(redis), Blobs(redis), blocking, most_bytes=100)
+    kernels = CompiledKernels(Compilations(Blobs(redis)), Blobs(redis), blocking, most_bytes=100)
     listening = asyncio.create_task(kernels.run())
     await comes_true(lambda: kernels._invalidations.connected)
 

@@ -12,6 +12,7 @@ from jobs.deadline import Deadline, DeadlinePassed
 from jobs.submission import JobClient
 from launch.request.launch_job import compile_job_of_launch
 from store import keys
+from store.blobs import Blobs
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.jobs.producer import JobProducer
@@ -36,7 +37,7 @@ def jobs(redis):
 def wait(redis, blocking, jobs):
     """Returns a task in which a launch waits for its kernel."""
     nothing = cast("Any", None)
-    kernels = CompiledKernels(Compilations(redis), nothing, blocking)
+    kernels = CompiledKernels(Compilations(Blobs(redis)), nothing, blocking)
     gpu = GpuContext(nothing, 0, JobClient(jobs, ResultWaiter(redis, blocking)), kernels)
 
     def wait(launch_id="launch-1", caller="alice", deadline_s=30.0, job=JOB):
