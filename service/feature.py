@@ -16,7 +16,6 @@ from starlette.routing import BaseRoute
 
 from jobs.kind import JobKind
 from service.owned_jobs import OwnedJobs
-from service.settings import ServiceSettings
 
 
 @dataclass(frozen=True)
@@ -38,5 +37,5 @@ class Feature:
     """Classes of its data in Redis; each is made of the connection alone."""
     batch_examples: Mapping[str, Any] = field(default_factory=dict)
     """Bodies of POST /v1/batches by title, which the OpenAPI document shows."""
-    serving: Callable[[FastAPI, ServiceSettings], AbstractAsyncContextManager[None]] | None = None
+    serving: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None
     """Its lifespan context; it may put shared state of its routes into `app.state`."""

@@ -91,7 +91,7 @@ def lifespan(
             async with AsyncExitStack() as serving:
                 for feature in features:
                     if feature.serving is not None:
-                        await serving.enter_async_context(feature.serving(app, settings))
+                        await serving.enter_async_context(feature.serving(app))
                 yield
         finally:
             for task in tasks:

@@ -30,8 +30,6 @@ class ServiceSettings(BaseSettings):
     """Host names, comma-separated, that requests may use if no API key is needed."""
     embed_origins: str = ""
     """Origins, comma-separated, whose pages may embed shared states (`/e/...`) in a frame."""
-    flashinfer_trace: str | None = None
-    """A folder with `definitions` and `workloads` in the format of flashinfer-bench."""
     admin_key: SecretStr | None = None
     """A first API key with every scope, which lets a service start on any address."""
     max_body_bytes: int = Field(default=8 << 20, ge=1 << 10)

@@ -35,7 +35,6 @@ from compiler.request.compile_request import MAX_PATH_CHARS, Name, Text
 from compiler.stages import BINARY, STAGES
 from compiler.target import parse_target
 from service.http.inner_request import InnerAnswer, ask_itself
-from service.http.problems import ProblemRaised
 
 _DERIVED = {stage.name: stage.derived_from[-1] for stage in STAGES if stage.is_derived}
 """Stages made on demand, each with the stage that it derives from."""
@@ -196,10 +195,7 @@ def _refusal(answer: InnerAnswer) -> CompileResult | None:
         return failed(
             *[item["message"] for item in problem.get("errors", ())] or [problem["detail"]]
         )
-    retry = answer.headers.get("retry-after")
-    members = {name: problem[name] for name in ("errors", "limit") if name in problem}
-    headers = {"Retry-After": retry} if retry else None
-    raise ProblemRaised(problem["slug"], problem["detail"], headers=headers, **members)
+    raise answer.raised
 
 
 def _unfinished(url: str | None) -> CompileResult:

@@ -1,12 +1,12 @@
 """The compilers of Compiler Explorer's API: each is a target of an available Triton."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from compiler.stages import BY_NAME
 from compiler.target import BACKENDS, parse_target
-from service.toolchains import ToolchainSet
+from compiler.toolchain import Toolchain
 
 LANGUAGE = "triton"
 EXAMPLE = """import triton
@@ -90,10 +90,15 @@ def described_languages(compilers: Sequence[OfferedCompiler]) -> list[dict[str, 
     return [language | {"defaultCompiler": default} for language in LANGUAGES]
 
 
-def offered_compilers(toolchains: ToolchainSet) -> list[OfferedCompiler]:
-    """Return all compilers, the default Triton's first; each version has one toolchain."""
-    default = toolchains.default
-    by_version = {toolchain.triton: toolchain for toolchain in toolchains.known}
+def offered_compilers(targets: Mapping[str, Any]) -> list[OfferedCompiler]:
+    """Return all compilers, the default Triton's first; each version has one toolchain.
+
+    `targets` is the answer of `GET /v1/targets`.
+    """
+    known = [Toolchain.model_validate(item) for item in targets["toolchains"]]
+    defaults = [item["id"] for item in targets["toolchains"] if item["default"]]
+    default = next((toolchain for toolchain in known if toolchain.id in defaults), None)
+    by_version = {toolchain.triton: toolchain for toolchain in known}
     if default is not None:
         by_version = {default.triton: default} | by_version | {default.triton: default}
     return [

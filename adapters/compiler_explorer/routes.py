@@ -20,10 +20,11 @@ from adapters.compiler_explorer.offered_compilers import (
     offered_compilers,
 )
 from compiler.rejection import did_you_mean
+from service.adapter_host import host_of
 from service.http.body import parse_body, read_body
+from service.http.inner_request import ask_itself
 from service.http.openapi import body_of
 from service.http.problems import ProblemRaised
-from service.state import state_of
 
 router = APIRouter(prefix="/api", tags=["compiler explorer"])
 builtin = APIRouter(prefix="/source/builtin", tags=["compiler explorer"])
@@ -61,28 +62,28 @@ async def get_compilers_of(request: Request, language: str, fields: Fields = "")
 @router.get("/libraries/{language}", summary="The libraries of one language: none")
 async def get_libraries(request: Request, language: str) -> list[Any]:  # noqa: ARG001
     """Answer an empty list, which plug-ins accept."""
-    await state_of(request).callers.identify(request, "compile")
+    await host_of(request).identify(request, "compile")
     return []
 
 
 @router.get("/tools/{language}", summary="The tools of one language: none")
 async def get_tools(request: Request, language: str) -> list[Any]:  # noqa: ARG001
     """Answer an empty list, so that plug-ins offer no choice."""
-    await state_of(request).callers.identify(request, "compile")
+    await host_of(request).identify(request, "compile")
     return []
 
 
 @router.get("/formats", summary="Formatters of sources: none")
 async def get_formats(request: Request) -> list[Any]:
     """Answer an empty list, so that plug-ins offer no choice."""
-    await state_of(request).callers.identify(request, "compile")
+    await host_of(request).identify(request, "compile")
     return []
 
 
 @builtin.get("/list", summary="Examples of sources: none; the page has some")
 async def get_builtin_sources(request: Request) -> list[Any]:
     """Answer an empty list, so that plug-ins offer no choice."""
-    await state_of(request).callers.identify(request, "compile")
+    await host_of(request).identify(request, "compile")
     return []
 
 
@@ -94,21 +95,21 @@ async def get_builtin_sources(request: Request) -> list[Any]:
 )
 async def post_compile(request: Request, compiler_id: str) -> Response:
     """Answer 200 even if the kernel does not compile: see `code` and `stderr`."""
-    state = state_of(request)
-    compilers = await _compilers(request)
-    body = await read_body(request, state.settings.max_body_bytes)
-    asked = parse_body(body, ExplorerCompileRequest)
-    compiler = _find(compilers, compiler_id)
-    result = await compile_for_explorer(request, compiler, asked, state.settings.max_wait_s)
+    host = host_of(request)
+    await host.identify(request, "compile")
+    asked = parse_body(await read_body(request, host.max_body_bytes), ExplorerCompileRequest)
+    compiler = _find(await _compilers(request), compiler_id)
+    result = await compile_for_explorer(request, compiler, asked, host.max_wait_s)
     if _wants_json(request):
         return Response(result.model_dump_json(), media_type="application/json")
     return PlainTextResponse(result.as_text)
 
 
 async def _compilers(request: Request) -> list[OfferedCompiler]:
-    state = state_of(request)
-    await state.callers.identify(request, "compile")
-    return offered_compilers(await state.toolchains.current())
+    answer = await ask_itself(request, "GET", "/v1/targets")
+    if answer.is_problem:
+        raise answer.raised
+    return offered_compilers(answer.json)
 
 
 def _find(compilers: Sequence[OfferedCompiler], named: str) -> OfferedCompiler:

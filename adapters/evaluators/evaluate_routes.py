@@ -11,9 +11,9 @@ from adapters.evaluators.flashinfer_solution import FlashInferTask
 from adapters.evaluators.kernelgym_result import KernelGymResult
 from adapters.evaluators.kernelgym_routes import evaluate_task
 from adapters.evaluators.kernelgym_task import KernelGymTask
+from service.adapter_host import host_of
 from service.http.body import parse_json, parse_value, read_body
 from service.http.problems import ProblemRaised
-from service.state import state_of
 
 router = APIRouter(tags=["evaluators"])
 _SCHEMAS = [
@@ -34,15 +34,15 @@ _SCHEMAS = [
 )
 async def post_evaluate(request: Request) -> KernelGymResult | FlashInferSubmitted:
     """Answer as KernelGYM for `kernel_code`, or as flashinfer-bench for `solution`."""
-    state = state_of(request)
-    caller = await state.callers.identify(request, "launch")
-    body = await read_body(request, state.settings.max_body_bytes)
+    host = host_of(request)
+    caller = await host.identify(request, "launch")
+    body = await read_body(request, host.max_body_bytes)
     data = parse_json(body)
     fields = data.keys() if isinstance(data, dict) else frozenset()
     if "solution" in fields and "kernel_code" not in fields:
-        return await evaluate_solution(request, caller, parse_value(data, FlashInferTask))
+        return await evaluate_solution(request, caller.id, parse_value(data, FlashInferTask))
     if "kernel_code" in fields and "solution" not in fields:
-        return await evaluate_task(request, caller, parse_value(data, KernelGymTask))
+        return await evaluate_task(request, caller.id, parse_value(data, KernelGymTask))
     detail = (
         "The body must have either `kernel_code`, for a task of KernelGYM, or `solution`, for "
         "flashinfer-bench; other programs go to POST /v1/programs"

@@ -5,8 +5,7 @@ from typing import Literal
 from fastapi import Request
 from pydantic import BaseModel, Field
 
-from service.program_places import known_places
-from service.state import state_of
+from service.adapter_host import host_of
 
 
 class EvaluatorWorker(BaseModel):
@@ -28,11 +27,11 @@ class EvaluatorHealth(BaseModel):
 
 async def health_of(request: Request) -> EvaluatorHealth:
     """Return whether programs can be evaluated, in KernelGYM's terms."""
-    state = state_of(request)
-    await state.callers.identify(request, "launch")
-    places = await known_places(state)
+    host = host_of(request)
+    await host.identify(request, "launch")
+    places = await host.program_places()
     devices = dict.fromkeys(place.device_class or f"cpu {place.toolchain_id}" for place in places)
-    queued = [await state.jobs.queued(place.lane) for place in places]
+    queued = [await host.queued_programs(place) for place in places]
     return EvaluatorHealth(
         status="healthy" if places else "unhealthy",
         workers=[EvaluatorWorker(device=device, healthy=True) for device in devices],

@@ -8,15 +8,14 @@ from fastapi import APIRouter, FastAPI
 from adapters.evaluators import evaluate_routes, flashinfer_bench_routes, kernelgym_routes
 from adapters.evaluators.evaluation_tasks import Evaluations
 from adapters.evaluators.flashinfer_solution import FlashInferTask
-from adapters.evaluators.flashinfer_trace_set import read_trace_set
+from adapters.evaluators.flashinfer_trace_set import FlashInferSettings, read_trace_set
 from adapters.evaluators.kernelgym_task import KernelGymBatch, KernelGymTask
 from service.feature import Feature
-from service.settings import ServiceSettings
 
 
 @asynccontextmanager
-async def _with_trace_set(app: FastAPI, settings: ServiceSettings) -> AsyncIterator[None]:
-    app.state.trace_set = read_trace_set(settings.flashinfer_trace)
+async def _with_trace_set(app: FastAPI) -> AsyncIterator[None]:
+    app.state.trace_set = read_trace_set(FlashInferSettings().flashinfer_trace)
     yield
 
 

@@ -11,11 +11,10 @@ from adapters.evaluators.flashinfer_solution import EXAMPLE, FlashInferTask
 from adapters.evaluators.flashinfer_tasks import submit_solution, task_answer
 from adapters.evaluators.flashinfer_trace import FlashInferTaskAnswer
 from adapters.evaluators.flashinfer_trace_set import trace_set_of
-from service.caller import Caller
+from service.adapter_host import host_of
 from service.http.body import parse_body, read_body
 from service.http.openapi import body_of
 from service.http.problems import ProblemRaised
-from service.state import state_of
 
 PREFIX = "/flashinfer-bench"
 MAX_TIMEOUT_S = 3600
@@ -49,16 +48,16 @@ class FlashInferQuery(BaseModel):
 )
 async def post_evaluate(request: Request) -> FlashInferSubmitted:
     """Answer a task's id. The finished task has a trace for each workload."""
-    caller = await _caller(request)
-    body = await read_body(request, state_of(request).settings.max_body_bytes)
-    return await evaluate_solution(request, caller, parse_body(body, FlashInferTask))
+    caller_id = await _caller_id(request)
+    body = await read_body(request, host_of(request).max_body_bytes)
+    return await evaluate_solution(request, caller_id, parse_body(body, FlashInferTask))
 
 
 async def evaluate_solution(
-    request: Request, caller: Caller, task: FlashInferTask
+    request: Request, caller_id: str, task: FlashInferTask
 ) -> FlashInferSubmitted:
     """Return the id of `task`. Raises ProblemRaised and RequestRejected."""
-    task_id = await submit_solution(request, caller, task)
+    task_id = await submit_solution(request, caller_id, task)
     return FlashInferSubmitted(task_id=task_id, normalized_solution_name=task.solution.unique_name)
 
 
@@ -70,17 +69,17 @@ async def evaluate_solution(
 )
 async def post_tasks(request: Request) -> list[FlashInferTaskAnswer]:
     """Answer when all are over, or after `timeout`; 404 if one does not exist."""
-    caller = await _caller(request)
-    body = await read_body(request, state_of(request).settings.max_body_bytes)
+    caller_id = await _caller_id(request)
+    body = await read_body(request, host_of(request).max_body_bytes)
     query = parse_body(body, FlashInferQuery)
     if len(set(query.task_ids)) < len(query.task_ids):  # each answer may take megabytes
         detail = "task_ids: a task is listed twice; list each task once"
         raise ProblemRaised("invalid_request", detail, parameter="task_ids")
     deadline = time.monotonic() + query.timeout
     for task_id in query.task_ids:
-        await task_answer(request, caller, task_id, 0)
+        await task_answer(request, caller_id, task_id, 0)
     return [
-        await task_answer(request, caller, task_id, max(0.0, deadline - time.monotonic()))
+        await task_answer(request, caller_id, task_id, max(0.0, deadline - time.monotonic()))
         for task_id in query.task_ids
     ]
 
@@ -94,13 +93,13 @@ async def get_task(
     ] = 0,
 ) -> FlashInferTaskAnswer:
     """Answer 200 in every status. The task has traces once it is `completed`."""
-    return await task_answer(request, await _caller(request), task_id, timeout)
+    return await task_answer(request, await _caller_id(request), task_id, timeout)
 
 
 @tasks.get("/definitions", summary="List the definitions of flashinfer-bench")
 async def get_definitions(request: Request) -> list[dict[str, Any]]:
     """Answer names and descriptions; none if the operator configured no folder."""
-    await _caller(request)
+    await _caller_id(request)
     definitions = trace_set_of(request).definitions.values()
     return [{"name": each.name, "description": each.description} for each in definitions]
 
@@ -108,7 +107,7 @@ async def get_definitions(request: Request) -> list[dict[str, Any]]:
 @tasks.get("/definitions/{name}", summary="One definition")
 async def get_definition(request: Request, name: str) -> dict[str, Any]:
     """Answer the content of its file."""
-    await _caller(request)
+    await _caller_id(request)
     definition = trace_set_of(request).definitions.get(name)
     if definition is None:
         raise ProblemRaised("not_found", f"Definition not found: {name[:100]}")
@@ -118,7 +117,7 @@ async def get_definition(request: Request, name: str) -> dict[str, Any]:
 @tasks.get("/definitions/{name}/workloads", summary="The workloads of a definition")
 async def get_workloads(request: Request, name: str) -> list[dict[str, Any]]:
     """Answer the content of their file."""
-    await _caller(request)
+    await _caller_id(request)
     trace_set = trace_set_of(request)
     if name not in trace_set.definitions:
         raise ProblemRaised("not_found", f"Definition not found: {name[:100]}")
@@ -129,7 +128,7 @@ async def get_workloads(request: Request, name: str) -> list[dict[str, Any]]:
 @tasks.get("/workloads/{uuid}", summary="One workload")
 async def get_workload(request: Request, uuid: str) -> dict[str, Any]:
     """Answer the content of its file."""
-    await _caller(request)
+    await _caller_id(request)
     workload = trace_set_of(request).workload(uuid)
     if workload is None:
         raise ProblemRaised("not_found", f"Workload not found: {uuid[:100]}")
@@ -142,5 +141,5 @@ async def get_health(request: Request) -> EvaluatorHealth:
     return (await health_of(request)).model_copy(update={"status": "ok"})
 
 
-async def _caller(request: Request) -> Caller:
-    return await state_of(request).callers.identify(request, "launch")
+async def _caller_id(request: Request) -> str:
+    return (await host_of(request).identify(request, "launch")).id

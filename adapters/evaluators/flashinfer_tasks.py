@@ -25,9 +25,8 @@ from adapters.evaluators.flashinfer_solution import (
 from adapters.evaluators.flashinfer_trace import FlashInferTaskAnswer, Traced
 from adapters.evaluators.flashinfer_trace_set import TraceSet, Workload, trace_set_of
 from adapters.evaluators.inner_programs import awaited, posted
-from service.caller import Caller
+from service.adapter_host import host_of
 from service.http.problems import ProblemRaised
-from service.state import state_of
 
 KIND = "flashinfer-bench"
 BATCHES = "/v1/batches"
@@ -56,7 +55,7 @@ class KeptSolution:
         return Traced(self.definition, self.solution, self.posted_at)
 
 
-async def submit_solution(request: Request, caller: Caller, task: FlashInferTask) -> str:
+async def submit_solution(request: Request, caller_id: str, task: FlashInferTask) -> str:
     """Post the programs of `task` as one batch; return the id of the task.
 
     Raises ProblemRaised and RequestRejected.
@@ -88,17 +87,17 @@ async def submit_solution(request: Request, caller: Caller, task: FlashInferTask
     kept = KeptSolution(definition.name, name, batch["url"], uuids, left_out, posted_at)
     task_id = secrets.token_hex(16)
     data = orjson.dumps(asdict(kept))
-    await state_of(request).store(Evaluations).keep(caller.id, KIND, task_id, data)
+    await host_of(request).store(Evaluations).keep(caller_id, KIND, task_id, data)
     return task_id
 
 
 async def task_answer(
-    request: Request, caller: Caller, task_id: str, wait_s: float
+    request: Request, caller_id: str, task_id: str, wait_s: float
 ) -> FlashInferTaskAnswer:
     """Return a task after at most `wait_s`. Raises ProblemRaised (404)."""
     if task_id.startswith(_FAILED):
         return _failed(task_id)
-    data = await state_of(request).store(Evaluations).find(caller.id, KIND, task_id)
+    data = await host_of(request).store(Evaluations).find(caller_id, KIND, task_id)
     if data is None:
         raise ProblemRaised("not_found", f"Task not found: {task_id[:100]}")
     kept = KeptSolution(**orjson.loads(data))

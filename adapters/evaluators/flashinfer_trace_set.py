@@ -13,11 +13,21 @@ from typing import Annotated, Any, Literal, TypeVar
 import orjson
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MAX_FILE_BYTES = 64 << 20
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _Model = TypeVar("_Model", bound=BaseModel)
 _Name = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class FlashInferSettings(BaseSettings):
+    """Each field is the environment variable TRITOND_<NAME>."""
+
+    model_config = SettingsConfigDict(env_prefix="TRITOND_", env_ignore_empty=True, frozen=True)
+
+    flashinfer_trace: str | None = None
+    """A folder with `definitions` and `workloads` in the format of flashinfer-bench."""
 
 
 class _Part(BaseModel):

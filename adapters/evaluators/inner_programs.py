@@ -8,9 +8,9 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 
 from adapters.evaluators.program_words import FINISHED
+from service.adapter_host import host_of
 from service.http.inner_request import InnerAnswer, ask_itself
 from service.http.problems import ProblemRaised
-from service.state import state_of
 
 
 async def posted(
@@ -53,12 +53,12 @@ async def awaited(request: Request, url: str, wait_s: float) -> Any:
 
 async def _awaited(request: Request, url: str, wait_s: float) -> Any:
     deadline = time.monotonic() + wait_s
-    longest_s = state_of(request).settings.max_wait_s
+    longest_s = host_of(request).max_wait_s
     while True:
         left_s = max(0.0, deadline - time.monotonic())
         answer = await ask_itself(request, "GET", url, query={"wait": min(left_s, longest_s)})
         if answer.is_problem:
-            raise _relayed(answer, {})
+            raise answer.raised
         found = answer.json
         if found["state"] in FINISHED or left_s <= longest_s or not longest_s:
             return found
@@ -76,14 +76,11 @@ async def is_there(request: Request, url: str) -> bool:
 
 
 def _relayed(answer: InnerAnswer, pointers: dict[str, str]) -> ProblemRaised:
-    problem = answer.json
-    members = {name: problem[name] for name in ("errors", "limit", "parameter") if name in problem}
-    detail: str = problem["detail"]
-    for error in members.get("errors", []):
+    """Return the problem that `answer` is, with the caller's names for its fields."""
+    problem = answer.raised
+    detail = str(problem)
+    for error in problem.members.get("errors", []):
         known = pointers.get(error["pointer"], error["pointer"])
         detail = detail.replace(f"{error['pointer']}: ", f"{known}: ", 1)
         error["pointer"] = known
-    headers = (
-        {"Retry-After": answer.headers["retry-after"]} if "retry-after" in answer.headers else {}
-    )
-    return ProblemRaised(problem["slug"], detail, headers=headers, **members)
+    return ProblemRaised(problem.slug, detail, headers=problem.headers, **problem.members)

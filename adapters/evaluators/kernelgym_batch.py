@@ -13,21 +13,20 @@ from adapters.evaluators.kernelgym_result import (
 )
 from adapters.evaluators.kernelgym_task import KernelGymBatch, KernelGymTask
 from adapters.evaluators.kernelgym_tasks import KeptTask, submit_task
-from service.caller import Caller
 from service.http.problems import as_raised
 
 _LIVING = frozenset({"pending", "processing"})
 
 
 async def evaluate_batch(
-    request: Request, caller: Caller, batch: KernelGymBatch
+    request: Request, caller_id: str, batch: KernelGymBatch
 ) -> KernelGymBatchResult:
     """Return the results of all tasks; clients must poll those that take too long.
 
     A refused task counts as failed, and does not affect the others.
     """
     submitted_at = now()
-    posted = [await _submit(request, caller, task) for task in batch.tasks]
+    posted = [await _submit(request, caller_id, task) for task in batch.tasks]
     deadline = time.monotonic() + max(task.timeout for task in batch.tasks)
     results = [await _result(request, outcome, deadline) for outcome in posted]
     completed = sum(result.status == "completed" for result in results)
@@ -44,10 +43,10 @@ async def evaluate_batch(
 
 
 async def _submit(
-    request: Request, caller: Caller, task: KernelGymTask
+    request: Request, caller_id: str, task: KernelGymTask
 ) -> KeptTask | KernelGymResult:
     try:
-        return await submit_task(request, caller, task)
+        return await submit_task(request, caller_id, task)
     except Exception as error:
         raised = as_raised(error)
         if raised is None:

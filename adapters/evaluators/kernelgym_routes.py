@@ -15,12 +15,11 @@ from adapters.evaluators.kernelgym_result import (
 from adapters.evaluators.kernelgym_task import EXAMPLE, KernelGymBatch, KernelGymTask
 from adapters.evaluators.kernelgym_tasks import find_task, submit_task
 from adapters.evaluators.program_words import FINISHED
-from service.caller import Caller
+from service.adapter_host import host_of
 from service.http.body import parse_body, read_body
 from service.http.inner_request import ask_itself
 from service.http.openapi import body_of
 from service.http.problems import ProblemRaised
-from service.state import state_of
 
 PREFIX = "/kernelgym"
 router = APIRouter(prefix=PREFIX, tags=["evaluators"])
@@ -36,14 +35,14 @@ tasks = APIRouter(tags=["evaluators"])
 )
 async def post_evaluate(request: Request) -> KernelGymResult:
     """Answer the result, or a task to poll if it takes longer than the task's `timeout`."""
-    caller = await _caller(request)
-    body = await read_body(request, state_of(request).settings.max_body_bytes)
-    return await evaluate_task(request, caller, parse_body(body, KernelGymTask))
+    caller_id = await _caller_id(request)
+    body = await read_body(request, host_of(request).max_body_bytes)
+    return await evaluate_task(request, caller_id, parse_body(body, KernelGymTask))
 
 
-async def evaluate_task(request: Request, caller: Caller, task: KernelGymTask) -> KernelGymResult:
+async def evaluate_task(request: Request, caller_id: str, task: KernelGymTask) -> KernelGymResult:
     """Return the result of `task`. Raises ProblemRaised and RequestRejected."""
-    kept = await submit_task(request, caller, task)
+    kept = await submit_task(request, caller_id, task)
     program = await awaited(request, kept.url, task.timeout)
     return result_of(kept.task_id, program, kept.not_applied, kept.submitted_at)
 
@@ -58,22 +57,22 @@ async def evaluate_task(request: Request, caller: Caller, task: KernelGymTask) -
 )
 async def post_batch(request: Request) -> KernelGymBatchResult:
     """Answer all results. A refused task counts as failed."""
-    caller = await _caller(request)
-    body = await read_body(request, state_of(request).settings.max_batch_bytes)
-    return await evaluate_batch(request, caller, parse_body(body, KernelGymBatch))
+    caller_id = await _caller_id(request)
+    body = await read_body(request, host_of(request).max_batch_bytes)
+    return await evaluate_batch(request, caller_id, parse_body(body, KernelGymBatch))
 
 
 @tasks.get("/status/{task_id}", summary="Get the status of a KernelGYM task")
 async def get_status(request: Request, task_id: str) -> KernelGymStatus:
     """Answer immediately."""
-    kept = await find_task(request, await _caller(request), task_id)
+    kept = await find_task(request, await _caller_id(request), task_id)
     return status_answer(task_id, await awaited(request, kept.url, 0))
 
 
 @tasks.get("/results/{task_id}", summary="Get the result of a KernelGYM task")
 async def get_results(request: Request, task_id: str) -> KernelGymResult:
     """Answer 404 until the task is over."""
-    kept = await find_task(request, await _caller(request), task_id)
+    kept = await find_task(request, await _caller_id(request), task_id)
     program = await awaited(request, kept.url, 0)
     if program["state"] not in FINISHED:
         detail = f"Task {task_id[:100]!r} has no result yet; poll GET /status/{{task_id}}"
@@ -84,7 +83,7 @@ async def get_results(request: Request, task_id: str) -> KernelGymResult:
 @tasks.delete("/tasks/{task_id}", summary="Cancel a KernelGYM task")
 async def delete_task(request: Request, task_id: str) -> dict[str, str]:
     """Answer 404 for a finished task, as KernelGYM does."""
-    kept = await find_task(request, await _caller(request), task_id)
+    kept = await find_task(request, await _caller_id(request), task_id)
     answer = await ask_itself(request, "DELETE", kept.url)
     if answer.is_problem or answer.json["state"] in FINISHED - {"cancelled"}:
         raise ProblemRaised("not_found", f"Task {task_id[:100]!r} is over")
@@ -97,5 +96,5 @@ async def get_health(request: Request) -> EvaluatorHealth:
     return await health_of(request)
 
 
-async def _caller(request: Request) -> Caller:
-    return await state_of(request).callers.identify(request, "launch")
+async def _caller_id(request: Request) -> str:
+    return (await host_of(request).identify(request, "launch")).id

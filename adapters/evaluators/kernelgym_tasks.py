@@ -19,10 +19,8 @@ from adapters.evaluators.kernelgym_task import (
     program_of,
     refuse_other_work,
 )
-from service.caller import Caller
+from service.adapter_host import host_of
 from service.http.problems import ProblemRaised
-from service.program_places import known_places
-from service.state import state_of
 
 KIND = "kernelgym"
 PROGRAMS = "/v1/programs"
@@ -40,17 +38,17 @@ class KeptTask:
 
 
 async def submit_task(
-    request: Request, caller: Caller, task: KernelGymTask, pointer: str = ""
+    request: Request, caller_id: str, task: KernelGymTask, pointer: str = ""
 ) -> KeptTask:
     """Post the program of `task`, unless the caller's task of this name already did.
 
     Raises ProblemRaised and RequestRejected.
     """
-    on_gpu = any(place.device is not None for place in await known_places(state_of(request)))
+    on_gpu = any(place.device is not None for place in await host_of(request).program_places())
     refuse_other_work(task, pointer, on_gpu=on_gpu)
     body = program_of(task, on_gpu=on_gpu)
     digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    kept = None if task.force_refresh else await _find(request, caller, task.task_id)
+    kept = None if task.force_refresh else await _find(request, caller_id, task.task_id)
     if kept is not None and await is_there(request, kept.url):
         if kept.digest == digest:
             return kept
@@ -62,27 +60,27 @@ async def submit_task(
     name = hashlib.sha256(f"{task.task_id}\0{digest}".encode()).hexdigest()
     # each candidate gets another seed, but posting it again keeps its seed
     drawn = secrets.token_hex(16) if task.force_refresh else ""
-    seed = await state_of(request).store(Evaluations).seed(caller.id, KIND, name, drawn)
+    seed = await host_of(request).store(Evaluations).seed(caller_id, KIND, name, drawn)
     body = {"seed": seed} | body
     key = None if task.force_refresh else f"{KIND}:{name}"
     program = await posted(request, PROGRAMS, body, POINTERS, idempotency_key=key)
     unused = not_applied(task, on_gpu=on_gpu)
     made = KeptTask(task.task_id, program["url"], digest, unused, now())
     data = orjson.dumps(asdict(made))
-    await state_of(request).store(Evaluations).keep(caller.id, KIND, task.task_id, data)
+    await host_of(request).store(Evaluations).keep(caller_id, KIND, task.task_id, data)
     return made
 
 
-async def find_task(request: Request, caller: Caller, task_id: str) -> KeptTask:
+async def find_task(request: Request, caller_id: str, task_id: str) -> KeptTask:
     """Return the caller's task. Raises ProblemRaised (404) if there is none."""
-    kept = await _find(request, caller, task_id)
+    kept = await _find(request, caller_id, task_id)
     if kept is None:
         raise ProblemRaised("not_found", f"You have no task {task_id[:100]!r}")
     return kept
 
 
-async def _find(request: Request, caller: Caller, task_id: str) -> KeptTask | None:
-    data = await state_of(request).store(Evaluations).find(caller.id, KIND, task_id)
+async def _find(request: Request, caller_id: str, task_id: str) -> KeptTask | None:
+    data = await host_of(request).store(Evaluations).find(caller_id, KIND, task_id)
     if data is None:
         return None
     found: dict[str, Any] = orjson.loads(data)

@@ -17,8 +17,8 @@ from adapters.mcp.tool_arguments import (
 )
 from compiler.stages import BINARY
 from compiler.target import parse_target
+from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
-from service.state import state_of
 
 COMPILATIONS = "/v1/compilations"
 _KEY_CHARS = 64
@@ -210,4 +210,4 @@ def no_key(text: str) -> ToolAnswer:
 
 def wait_s(request: Request) -> float:
     """Return the maximum wait of a tool in seconds."""
-    return state_of(request).settings.max_wait_s
+    return host_of(request).max_wait_s

@@ -15,10 +15,9 @@ from fastapi import FastAPI, Request
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from service.adapter_host import AdapterHost, host_of
 from service.http.body import read_body
 from service.http.json_size import OF_TOOL, check_json_size
-from service.settings import ServiceSettings
-from service.state import state_of
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -31,8 +30,8 @@ MAX_MESSAGE_BYTES = 2 << 20
 class McpEndpoint:
     """The MCP endpoint of one application; it serves within `running`."""
 
-    def __init__(self, settings: ServiceSettings) -> None:
-        self._settings = settings
+    def __init__(self, version: str) -> None:
+        self._version = version
         self._ending = asyncio.Event()
         self._loaded: asyncio.Future[StreamableHTTPSessionManager] | None = None
         self._running: asyncio.Task[None] | None = None
@@ -50,8 +49,9 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one message. Raises ProblemRaised for requests that every route refuses."""
         request = Request(scope, receive)
-        await state_of(request).callers.identify(request, "compile", "launch")
-        limit_bytes = min(self._settings.max_body_bytes, MAX_MESSAGE_BYTES)
+        host = host_of(request)
+        await host.identify(request, "compile", "launch")
+        limit_bytes = min(host.max_body_bytes, MAX_MESSAGE_BYTES)
         posted = await read_body(request, limit_bytes)
         check_json_size(posted, OF_TOOL)
         body: bytes | None = posted
@@ -64,21 +64,23 @@ class McpEndpoint:
             body = None
             return message
 
-        protocol = await self._protocol()
+        protocol = await self._protocol(host)
         await protocol.handle_request(scope, read_again, send)
 
-    async def _protocol(self) -> "StreamableHTTPSessionManager":
+    async def _protocol(self, host: AdapterHost) -> "StreamableHTTPSessionManager":
         """Return the protocol's handler, loaded once even for concurrent requests."""
         if self._loaded is None:
             self._loaded = asyncio.get_running_loop().create_future()
-            self._running = asyncio.create_task(self._run(self._loaded))
+            self._running = asyncio.create_task(self._run(self._loaded, host.max_body_bytes))
         return await asyncio.shield(self._loaded)
 
-    async def _run(self, loaded: "asyncio.Future[StreamableHTTPSessionManager]") -> None:
+    async def _run(
+        self, loaded: "asyncio.Future[StreamableHTTPSessionManager]", max_body_bytes: int
+    ) -> None:
         """Load the protocol without blocking other requests, and run it until the end."""
         try:
             tools = await asyncio.to_thread(importlib.import_module, "adapters.mcp.protocol")
-            protocol = tools.protocol(self._settings)
+            protocol = tools.protocol(self._version, max_body_bytes)
         except Exception as error:  # noqa: BLE001 - the caller gets the error
             loaded.set_exception(error)
             return
@@ -99,8 +101,8 @@ mcp_route = Route(PATH, _McpRoute(), methods=["POST"], include_in_schema=False)
 
 
 @asynccontextmanager
-async def serving(app: FastAPI, settings: ServiceSettings) -> AsyncIterator[None]:
+async def serving(app: FastAPI) -> AsyncIterator[None]:
     """Serve the endpoint of `app` within this context."""
-    app.state.mcp = McpEndpoint(settings)
+    app.state.mcp = McpEndpoint(app.version)
     async with app.state.mcp.running():
         yield

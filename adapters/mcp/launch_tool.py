@@ -9,8 +9,8 @@ from fastapi import Request
 
 from adapters.mcp.short_answer import ToolAnswer, answer, diagnosed, refused
 from adapters.mcp.tool_arguments import LaunchArguments
+from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
-from service.state import state_of
 
 LAUNCHES = "/v1/launches"
 _ID = re.compile(r"[0-9a-f]{8,63}")
@@ -35,7 +35,7 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
         body["checks"] = arguments.checks
     if arguments.time:
         body["timing"] = {}
-    wait_s = state_of(request).settings.max_wait_s
+    wait_s = host_of(request).max_wait_s
     return _answer(await ask_itself(request, "POST", LAUNCHES, body, {"wait": wait_s}))
 
 
@@ -44,7 +44,7 @@ async def launch_answer(request: Request, launch_id: str) -> ToolAnswer:
     if not _ID.fullmatch(launch_id):
         shown = f"{launch_id[:80]!r} is neither a compilation's key nor a launch's id."
         return answer(shown, next_step="use one from compile or launch", is_refusal=True)
-    wait_s = state_of(request).settings.max_wait_s
+    wait_s = host_of(request).max_wait_s
     path = f"{LAUNCHES}/{launch_id}"
     return _answer(await ask_itself(request, "GET", path, query={"wait": wait_s}))
 

@@ -20,10 +20,8 @@ from adapters.mcp.compilation_tools import compile_kernel, explain, inspect, tar
 from adapters.mcp.launch_tool import launch
 from adapters.mcp.short_answer import ToolAnswer, answer, refused
 from compiler.rejection import RequestRejected, did_you_mean
-from service import VERSION
 from service.http.body import parse_value
 from service.http.problems import problem_of, problem_of_rejection
-from service.settings import ServiceSettings
 
 _INSTRUCTIONS = (
     "Compiles, runs and checks Triton GPU kernels. Start with inspect. compile reports errors at "
@@ -83,11 +81,14 @@ TOOL_ARGUMENTS = tuple(tool.arguments for tool in _TOOLS.values())
 """The argument models of all tools."""
 
 
-def protocol(settings: ServiceSettings) -> StreamableHTTPSessionManager:
-    """Return the handler of the protocol's messages, for use within its `run`."""
+def protocol(version: str, max_body_bytes: int) -> StreamableHTTPSessionManager:
+    """Return the handler of the protocol's messages, for use within its `run`.
+
+    `version` is the service's.
+    """
     server: Server[Any] = Server(
         "tritond",
-        version=VERSION,
+        version=version,
         instructions=_INSTRUCTIONS,
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
@@ -99,7 +100,7 @@ def protocol(settings: ServiceSettings) -> StreamableHTTPSessionManager:
         json_response=True,
         stateless=True,
         security_settings=security,
-        max_request_body_size=settings.max_body_bytes,
+        max_request_body_size=max_body_bytes,
     )
 
 

@@ -15,6 +15,10 @@ import orjson
 from fastapi import Request
 from starlette.types import Message
 
+from service.http.problems import ProblemRaised
+
+_MEMBERS = ("errors", "limit", "parameter")
+_HEADERS = ("Retry-After", "WWW-Authenticate")
 _PASSED_ON = frozenset({b"host", b"authorization", b"origin", b"sec-fetch-site"})
 
 
@@ -35,6 +39,16 @@ class InnerAnswer:
     def json(self) -> Any:
         """The body, which must be JSON."""
         return orjson.loads(self.body)
+
+    @property
+    def raised(self) -> ProblemRaised:
+        """The problem that this answer is, to end the outer request with it."""
+        problem = self.json
+        members = {name: problem[name] for name in _MEMBERS if name in problem}
+        headers = {
+            name: self.headers[name.lower()] for name in _HEADERS if name.lower() in self.headers
+        }
+        return ProblemRaised(problem["slug"], problem["detail"], headers=headers, **members)
 
 
 async def ask_itself(

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from service.feature import Feature
-from service.settings import ServiceSettings
 from sweeps.service import sweep_routes, winner_routes
 from sweeps.service.refused_work import RefusedWork
 from sweeps.stored_sweeps import Sweeps
@@ -15,7 +14,7 @@ from sweeps.sweep_request import SweepRequest
 
 
 @asynccontextmanager
-async def _with_refused_work(app: FastAPI, _: ServiceSettings) -> AsyncIterator[None]:
+async def _with_refused_work(app: FastAPI) -> AsyncIterator[None]:
     app.state.refused_sweeps = RefusedWork()
     yield
 

@@ -262,6 +262,8 @@ def test_a_key_is_needed_where_others_need_one(callers: dict[str, httpx.Client])
     assert (answer.status_code, answer.json()["slug"]) == (403, "forbidden")
     unknown = alice.get("/api/compilers", headers={"authorization": "Bearer nothing"})
     assert unknown.status_code == 401
+    assert unknown.headers["www-authenticate"] == "Bearer"
+    assert unknown.json()["instance"] == "/api/compilers"
     assert alice.get("/api/compilers").status_code == 200
 
 
