@@ -30,6 +30,7 @@ from store import keys, workers
 from store.api_keys import ApiKeys
 from store.batches import Batches
 from store.blobs import Blobs
+from store.bucket import Bucket
 from store.budget import Budget
 from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
@@ -139,7 +140,8 @@ def _service_state(
     stores: Sequence[type[Any]],
 ) -> ServiceState:
     responses = ResponseCache(settings.memory_cache_bytes)
-    blobs, events = Blobs(cache, budget), Events(redis)
+    bucket = Bucket(settings.blobs_url) if settings.blobs_url else None
+    blobs, events = Blobs(cache, budget, bucket), Events(redis)
     results, followers = ResultWaiter(redis, blocking), EventFollowers(redis, blocking, events)
     invalidations = Invalidations(blocking, on_key=responses.forget, on_loss=responses.clear)
     return ServiceState(

@@ -3,13 +3,22 @@
 import ipaddress
 import re
 from functools import cached_property
+from typing import Annotated
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.request.compile_request import MAX_FILES, MAX_TEXT_CHARS
 from compiler.request.limits import RequestLimits
 from compiler.request.signature import MAX_PARAMETERS
+from store.bucket import checked_url
 
 _ORIGIN = re.compile(r"https?://(?:\*\.)?(?:[\w-]+\.)*[\w-]+(?::(?:\d{1,5}|\*))?", re.ASCII)
 
@@ -23,6 +32,8 @@ class ServiceSettings(BaseSettings):
     """Jobs, events, workers, API keys; must be `noeviction`."""
     cache_url: str | None = None
     """Records and blobs; default: the same server."""
+    blobs_url: Annotated[str, AfterValidator(checked_url)] | None = None
+    """A bucket for large blobs, such as s3://bucket/prefix; default: the cache keeps them."""
     host: str = "127.0.0.1"
     """Address to listen on. Any address but loopback needs an API key."""
     port: int = Field(default=8000, ge=0, le=65535)

@@ -1,24 +1,35 @@
-"""Bytes by their digest: put, get, exists, and nothing else, so that an object store can follow.
+"""Bytes by their digest: put, get, exists, and nothing else.
 
-A blob is stored as a zstd frame, which is sent unchanged to clients that accept zstd. It is
+They are in the cache; with a bucket, large ones are there, and the cache keeps markers of them. A
+blob is stored as a zstd frame, which is sent unchanged to clients that accept zstd. It is
 verified on every read: bytes that do not match their digest are deleted and count as missing.
 """
 
+import asyncio
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, cast
 
 import zstandard
 from redis.asyncio import Redis
 
 from store import keys, scripts
+from store.bucket import Bucket
 from store.budget import Budget
+from store.errors import BucketUnavailable
 
 LEVEL: Final = 3
 PART_BYTES: Final = 1024 * 1024
 MAX_BLOB_BYTES: Final = 512 * 1024 * 1024
 # Without a byte budget the server evicts, and `volatile-*` policies only evict what expires.
 LIFE_S: Final = 30 * 24 * 3600
+LARGE_BYTES: Final = 16 << 10
+"""Frames from this size on go into the bucket, if there is one."""
+MARKER: Final = b"bucket:"
+"""A value of the cache that begins so stands for a frame in the bucket, whose size follows. No zstd
+frame begins so."""
+MARKER_BYTES: Final = 768
+"""Booked for a marker. With its key, readers and entries in the books it takes 630."""
 # Making one takes as long as unpacking a stage. Only the event loop unpacks, so it can be shared.
 _DECOMPRESSOR: Final = zstandard.ZstdDecompressor()
 
@@ -81,12 +92,17 @@ def unpack_frame(frame: bytes, digest: str) -> bytes | None:
 class Blobs:
     """The blobs of one cache, whose records share its server and budget.
 
-    `mismatches` counts the blobs that were deleted as damaged.
+    With a `bucket` the cache keeps only markers of large blobs. A marker is written after its
+    frame, so readers treat it as they would treat the frame. `mismatches` counts the blobs that
+    were deleted as damaged.
     """
 
-    def __init__(self, cache: Redis, budget: Budget | None = None) -> None:
+    def __init__(
+        self, cache: Redis, budget: Budget | None = None, bucket: Bucket | None = None
+    ) -> None:
         self.cache = cache
         self.budget = budget
+        self.bucket = bucket
         self.mismatches = 0
         self._drop = scripts.load(cache, "drop")
 
@@ -97,13 +113,10 @@ class Blobs:
 
     async def put_frame(self, digest: str, frame: bytearray) -> None:
         """Store the zstd frame of the bytes that `digest` names."""
-        if self.budget:
-            await self.budget.account({keys.BLOB + digest: len(frame)})
-        expiry_s = None if self.budget else LIFE_S
-        await self.cache.set(keys.BLOB + digest, memoryview(frame), ex=expiry_s)
+        await self._put({digest: frame})
 
     async def put_many(self, parts: Sequence[bytes]) -> list[str]:
-        """Store all of `parts` in one pipeline and return their digests in the same order.
+        """Store all of `parts` at once and return their digests in the same order.
 
         A blob that is there is written again, which repairs a damaged one.
         """
@@ -111,17 +124,40 @@ class Blobs:
             return []
         digests = [digest_of(part) for part in parts]
         compressor = zstandard.ZstdCompressor(level=LEVEL)
-        frames = {
-            keys.BLOB + digest: compressor.compress(part)
-            for digest, part in zip(digests, parts, strict=True)
-        }
-        if self.budget:
-            await self.budget.account({key: len(frame) for key, frame in frames.items()})
-        pipeline = self.cache.pipeline(transaction=False)
-        for key, frame in frames.items():
-            pipeline.set(key, frame, ex=None if self.budget else LIFE_S)
-        await pipeline.execute()
+        await self._put(
+            {digest: compressor.compress(part) for digest, part in zip(digests, parts, strict=True)}
+        )
         return digests
+
+    async def _put(self, frames: Mapping[str, bytes | bytearray]) -> None:
+        """Store frames by digest: the large ones in the bucket, then the others and markers."""
+        moved = await self._move_to_bucket(frames)
+        values = {keys.BLOB + digest: memoryview(frame) for digest, frame in frames.items()}
+        sizes_bytes = {key: len(value) for key, value in values.items()}
+        for digest in moved:
+            values[keys.BLOB + digest] = memoryview(b"%s%d" % (MARKER, len(frames[digest])))
+            sizes_bytes[keys.BLOB + digest] = MARKER_BYTES
+        if self.budget:
+            await self.budget.account(sizes_bytes)
+        pipeline = self.cache.pipeline(transaction=False)
+        for key, value in values.items():
+            pipeline.set(key, value, ex=None if self.budget else LIFE_S)
+        await pipeline.execute()
+
+    async def _move_to_bucket(self, frames: Mapping[str, bytes | bytearray]) -> list[str]:
+        """Put large frames into the bucket, if there is one; return the digests of those in it.
+
+        A bucket that is away takes none: they stay in the cache.
+        """
+        if self.bucket is None:
+            return []
+        large = [digest for digest, frame in frames.items() if len(frame) >= LARGE_BYTES]
+        puts = (self.bucket.put(digest, frames[digest]) for digest in large)
+        results = await asyncio.gather(*puts, return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, BucketUnavailable):
+                raise result
+        return [digest for digest, result in zip(large, results, strict=True) if result is None]
 
     async def allow(self, digests: Iterable[str], namespace: str) -> None:
         """Let callers of `namespace` read blobs by their digests alone; see `may_read`."""
@@ -139,13 +175,32 @@ class Blobs:
         return all(await pipeline.execute())
 
     async def get(self, digest: str) -> bytes | None:
-        """Return the bytes that `digest` names, None when they are missing or damaged."""
+        """Return the bytes that `digest` names, None when they are missing or damaged.
+
+        Raises BucketUnavailable.
+        """
         frame = await self.get_frame(digest)
         return None if frame is None else await self.verify(frame, digest)
 
     async def get_frame(self, digest: str) -> bytes | None:
-        """Return the zstd frame of the bytes that `digest` names, as stored and not verified."""
-        return cast("bytes | None", await self.cache.get(keys.BLOB + digest))
+        """Return the zstd frame of the bytes that `digest` names, as stored and not verified.
+
+        Raises BucketUnavailable.
+        """
+        kept = cast("bytes | None", await self.cache.get(keys.BLOB + digest))
+        return None if kept is None else await self.frame_of(kept, digest)
+
+    async def frame_of(self, kept: bytes, digest: str) -> bytes | None:
+        """Return the frame that the cache keeps or marks; None if the bucket has lost it.
+
+        Raises BucketUnavailable; the marker stays then.
+        """
+        if not kept.startswith(MARKER):
+            return kept
+        frame = None if self.bucket is None else await self.bucket.get(digest)
+        if frame is None:
+            await self._drop(args=[keys.BLOB + digest])
+        return frame
 
     async def exists(self, digest: str) -> bool:
         """Return whether there is a blob of that name."""

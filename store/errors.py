@@ -9,6 +9,13 @@ class StoreUnavailable(StoreError):
     """The server cannot be reached, does not answer in time, or refuses to take data."""
 
 
+class BucketUnavailable(StoreUnavailable):
+    """The object storage of large blobs cannot be reached, refuses, or does not answer in time."""
+
+    def __init__(self) -> None:
+        super().__init__("The object storage of large artifacts is not available. Try again later.")
+
+
 class JobLost(StoreUnavailable):
     """A job that was there is gone without a result: the server lost it, as a failover may."""
 

@@ -14,17 +14,19 @@ from typing import Any, Final, cast
 from redis.asyncio import Redis
 
 from store import scripts
-from store.blobs import LIFE_S, Blobs
+from store.blobs import LIFE_S, MARKER, Blobs
+from store.errors import BucketUnavailable
 
 READS_AT_ONCE: Final = 64
 
 
 class Miss(StrEnum):
-    """Why a read was a miss: no record, one of its blobs evicted, one of its blobs damaged."""
+    """Why a read was a miss: no record, a blob evicted, damaged, or in a bucket that is away."""
 
     NO_RECORD = "no_record"
     NO_BLOB = "no_blob"
     DAMAGED_BLOB = "damaged_blob"
+    BUCKET_AWAY = "bucket_away"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,12 @@ class Records:
         blobs = dict(zip(words[::2], words[1::2], strict=True))
         included = {}
         stages = [stage for stage in blobs if stage in include]
+        if [kept for kept in frames if kept.startswith(MARKER)]:
+            fetched = await self._fetch(frames, [blobs[stage] for stage in stages])
+            if isinstance(fetched, Miss):
+                self.misses[fetched] += 1
+                return None
+            frames = fetched
         for stage, frame in zip(stages, frames, strict=True):
             data = await self._blobs.verify(frame, blobs[stage])
             if data is None:
@@ -136,6 +144,15 @@ class Records:
             included[stage] = data
         self.note_use(key)
         return Hit(key, record, blobs, included)
+
+    async def _fetch(self, kept: Sequence[bytes], digests: Sequence[str]) -> list[bytes] | Miss:
+        """Return the frames of blobs, some of which are in the bucket."""
+        try:
+            frames = await asyncio.gather(*map(self._blobs.frame_of, kept, digests))
+        except BucketUnavailable:
+            return Miss.BUCKET_AWAY
+        found = [frame for frame in frames if frame is not None]
+        return found if len(found) == len(frames) else Miss.NO_BLOB
 
     def note_use(self, key: str) -> None:
         """Note a use of the record that did not come to the server."""

@@ -2,13 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.messages.orders import IrBounds
 from launch.messages import MOST_BATCH_ELEMENTS
+from store.bucket import checked_url
 
 
 class WorkerSettings(BaseSettings):
@@ -20,6 +21,8 @@ class WorkerSettings(BaseSettings):
     """Jobs, events, workers; must be `noeviction`."""
     cache_url: str | None = None
     """Records and blobs; default: the same server."""
+    blobs_url: Annotated[str, AfterValidator(checked_url)] | None = None
+    """A bucket for large blobs, such as s3://bucket/prefix; default: the cache keeps them."""
     cache_budget_bytes: int = Field(default=2 << 30, ge=1 << 20)
     """Size of records and blobs. Workers enforce it if the cache shares the jobs' server."""
     references_budget_bytes: int = Field(default=128 << 20, ge=0)

@@ -18,6 +18,7 @@ from jobs.kind import by_name, expired
 from jobs.submission import JobClient
 from store import workers
 from store.blobs import Blobs
+from store.bucket import Bucket
 from store.budget import Budget
 from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
@@ -71,7 +72,8 @@ class WorkerProcess:
         self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
         shares_server = settings.cache_url is None
         self._budget = Budget(self._cache, settings.cache_budget_bytes) if shares_server else None
-        self._blobs = Blobs(self._cache, self._budget)
+        bucket = Bucket(settings.blobs_url) if settings.blobs_url else None
+        self._blobs = Blobs(self._cache, self._budget, bucket)
 
     async def __aenter__(self) -> Self:
         """Open nothing yet: connections open at their first command."""

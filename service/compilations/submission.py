@@ -30,6 +30,7 @@ from service.compilations.retrieval import (
 from service.http.body import parse_body
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
+from store.errors import BucketUnavailable
 from store.jobs.types import Priority
 from store.records import Hit
 
@@ -104,8 +105,8 @@ async def _find_or_enqueue(
 ) -> Answer:
     """Return the record under the key of `job`, else submit it and wait.
 
-    If an artifact is evicted between the end of the job and the answer, the kernel is compiled
-    again. After `MAX_EVICTIONS` the answer comes without artifacts.
+    If an artifact is evicted between the end of the job and the answer, or in a bucket that is
+    away, the kernel is compiled again. After `MAX_EVICTIONS` the answer comes without artifacts.
     """
     ended = partial(cancelled_record, job, toolchain)
     client = WaitingClient(post.caller.id, ended, post.is_gone)
@@ -128,7 +129,10 @@ async def _find_or_enqueue(
             return await answer_unfinished(state, job, toolchain, cache)
         if submitted.is_older:
             continue  # other requests waited for that job; now compile again
-        answer = await answer_finished(state, job.key, record, cache, request.include)
+        try:
+            answer = await answer_finished(state, job.key, record, cache, request.include)
+        except BucketUnavailable:
+            answer = None  # what is compiled again stays in the cache until the bucket is back
         if answer is not None:
             return answer
         order, evictions = replace(order, refresh=True), evictions + 1

@@ -1,0 +1,210 @@
+"""Frames of large blobs in object storage: S3, Google Cloud, Azure, or a folder, through obstore.
+
+An object is found by the digest of its blob. What is in it is verified by its reader. No request
+is conditional, since some servers accept what they should refuse. Credentials come from the
+environment of the process, by the names that its cloud uses.
+"""
+
+import asyncio
+import importlib.util
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from store.errors import BucketUnavailable
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+SCHEMES: Final = ("s3", "gs", "az", "file")
+ANSWER_S: Final = 5.0
+"""Within this time a request is answered, its body aside."""
+SLOWEST_BYTES_PER_S: Final = 4 << 20
+"""A body has as much more time as it takes at this rate."""
+REQUESTS_AT_ONCE: Final = 64
+MOST_FRAME_BYTES: Final = 520 << 20
+"""More than the frame of the largest blob takes."""
+FAILURES_TO_OPEN: Final = 3
+OPEN_S: Final = 5.0
+_RETRIES: Final = 1
+_NO_BUCKET: Final = "NoSuchBucket"  # S3 says so in the body of a 404
+logger = logging.getLogger(__name__)
+
+
+def checked_url(url: str) -> str:
+    """Return `url`. Raises ValueError, which says what to write, where no bucket can be meant."""
+    parts = urlsplit(url)
+    if parts.scheme not in SCHEMES:
+        raise ValueError(
+            "it must begin with s3://, gs://, az:// or file:///, such as s3://my-bucket/tritond"
+        )
+    if parts.username or parts.query or parts.fragment:
+        raise ValueError(
+            "it must be a bucket and a prefix alone, such as s3://my-bucket/tritond; put "
+            "credentials and the endpoint into the variables of your cloud, such as "
+            "AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL"
+        )
+    if importlib.util.find_spec("obstore") is None:
+        raise ValueError("it needs the package obstore: pip install 'tritond[blobs]'")
+    _opened(url)
+    return url
+
+
+def _opened(url: str) -> "ObjectStore":
+    """Return the client of a bucket, which connects later. Raises ValueError."""
+    from obstore.exceptions import BaseError
+    from obstore.store import from_url
+
+    parts = urlsplit(url)
+    if parts.scheme == "file" and not parts.netloc and not Path(unquote(parts.path)).is_dir():
+        raise ValueError("there is no such folder; make it first, or mount its volume")
+    try:
+        if parts.scheme == "file":
+            return from_url(url)
+        return from_url(
+            url,
+            # the endpoint is the operator's own choice; deadlines are ours
+            client_options={"allow_http": True, "connect_timeout": "2s", "timeout": "10m"},
+            retry_config={
+                "max_retries": _RETRIES,
+                "retry_timeout": timedelta(seconds=ANSWER_S),
+                "backoff": {"init_backoff": timedelta(milliseconds=100), "base": 2},
+            },
+        )
+    except (BaseError, OSError) as error:
+        raise ValueError(f"it cannot be used: {_first(error)}") from None
+
+
+class Circuit:
+    """Stops requests to a server that fails: after several in a row, one is let through at times.
+
+    It is open while requests are stopped.
+    """
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._next_try = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """True while the last requests failed."""
+        return self._failures >= FAILURES_TO_OPEN
+
+    def admits(self) -> bool:
+        """Return whether a request may be made now."""
+        if not self.is_open:
+            return True
+        now = time.monotonic()
+        if now < self._next_try:
+            return False
+        self._next_try = now + OPEN_S  # whatever becomes of this one, the next comes no sooner
+        return True
+
+    def note_success(self) -> None:
+        """Close it."""
+        self._failures = 0
+
+    def note_failure(self) -> None:
+        """Open it if this is one of several in a row."""
+        self._failures += 1
+        self._next_try = time.monotonic() + OPEN_S
+
+
+class Bucket:
+    """The frames under one URL. Every request has a deadline, and fails as BucketUnavailable.
+
+    `failures` counts the requests that failed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.scheme = urlsplit(url).scheme
+        self.circuit = Circuit()
+        self.failures = 0
+        self._store = _opened(url)
+        self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
+
+    async def put(self, digest: str, frame: bytes | bytearray) -> None:
+        """Store a frame, over one that may be there. Raises BucketUnavailable."""
+        import obstore
+
+        async with self._request() as limit:
+            _extend(limit, len(frame))
+            try:
+                # in one part, so that nothing remains of what is cut off
+                await obstore.put_async(
+                    self._store, path_of(digest), memoryview(frame), use_multipart=False
+                )
+            except FileNotFoundError:
+                raise OSError("the bucket does not exist") from None
+
+    async def get(self, digest: str) -> bytes | None:
+        """Return a frame, None if it is not there. Raises BucketUnavailable."""
+        import obstore
+
+        try:
+            async with self._request() as limit:
+                found = await obstore.get_async(self._store, path_of(digest))
+                size_bytes = found.meta["size"]
+                if size_bytes > MOST_FRAME_BYTES:
+                    logger.error("%s in the bucket is no blob: %d bytes", digest, size_bytes)
+                    return None
+                _extend(limit, size_bytes)
+                return bytes(await found.bytes_async())
+        except FileNotFoundError:
+            return None
+
+    @asynccontextmanager
+    async def _request(self) -> AsyncIterator[asyncio.Timeout]:
+        """Bound a request in time, and note what becomes of it.
+
+        Raises BucketUnavailable, and FileNotFoundError for an object that is not there.
+        """
+        from obstore.exceptions import BaseError
+
+        async with self._slots:
+            if not self.circuit.admits():
+                raise BucketUnavailable
+            try:
+                async with asyncio.timeout(ANSWER_S) as limit:
+                    yield limit
+            except (BaseError, OSError, ValueError) as error:
+                if isinstance(error, FileNotFoundError) and _NO_BUCKET not in str(error):
+                    self._note_success()
+                    raise
+                self._note_failure(error)
+                raise BucketUnavailable from error
+            self._note_success()
+
+    def _note_success(self) -> None:
+        if self.circuit.is_open:
+            logger.warning("the bucket of large blobs answers again")
+        self.circuit.note_success()
+
+    def _note_failure(self, error: Exception) -> None:
+        self.failures += 1
+        self.circuit.note_failure()
+        why = f"no answer in {ANSWER_S:g} s" if isinstance(error, TimeoutError) else _first(error)
+        then = "; requests pause" if self.circuit.is_open else ""
+        logger.warning("the bucket of large blobs fails%s: %s", then, why)
+
+
+def path_of(digest: str) -> str:
+    """Return where the frame of a blob is, below the URL."""
+    algorithm, _, name = digest.partition(":")
+    return f"{algorithm}/{name[:2]}/{name[2:]}"
+
+
+def _extend(limit: asyncio.Timeout, size_bytes: int) -> None:
+    """Give a request the time that a body of this size may take."""
+    loop = asyncio.get_running_loop()
+    limit.reschedule(loop.time() + ANSWER_S + size_bytes / SLOWEST_BYTES_PER_S)
+
+
+def _first(error: Exception) -> str:
+    """Return the line that says what is wrong; those below say where in obstore."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__

@@ -1,0 +1,123 @@
+"""A deployment with its large blobs in a bucket, here a folder: what users see when it fails."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.service import bodies
+from tests.integration.service.running import Deployment
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bucket")
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory, bucket: Path) -> Iterator[Deployment]:
+    settings = {"TRITOND_BLOBS_URL": f"file://{bucket}", "TRITOND_MEMORY_CACHE_BYTES": "0"}
+    deployment = Deployment(tmp_path_factory.mktemp("with-bucket"), **settings)
+    deployment.start_store()
+    deployment.start_service()
+    deployment.start_worker()
+    deployment.wait_for_workers()
+    yield deployment
+    said = deployment.said()
+    deployment.stop()
+    assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="module")
+def http(deployment: Deployment) -> Iterator[httpx.Client]:
+    with deployment.client() as client:
+        yield client
+
+
+def large(seed: int) -> dict[str, Any]:
+    """A kernel whose IR has more than 16 KiB, compressed."""
+    numbers = random.Random(seed)
+    stores = "\n".join(
+        f"    tl.store(x_ptr + {7 * n} + tl.arange(0, BLOCK), x * {numbers.random()})"
+        for n in range(300)
+    )
+    source = (
+        f"{bodies.HEADER}\n@triton.jit\ndef kernel(x_ptr, BLOCK: tl.constexpr):\n"
+        f"    x = tl.load(x_ptr + tl.arange(0, BLOCK)).to(tl.float64)\n{stores}\n"
+    )
+    return {
+        "source": source,
+        "signature": {"x_ptr": "*fp64:16"},
+        "constexprs": {"BLOCK": 128},
+        "target": "cuda:90",
+        "stop_after": "ttir",
+        "include": ["ttir"],
+    }
+
+
+def post(http: httpx.Client, body: dict[str, Any]) -> httpx.Response:
+    return http.post("/v1/compilations", params={"wait": 60}, json=body)
+
+
+def objects(bucket: Path) -> list[Path]:
+    return [path for path in bucket.rglob("*") if path.is_file()]
+
+
+def test_a_hit_has_artifacts_of_the_bucket(http: httpx.Client, bucket: Path):
+    made = post(http, large(1)).json()
+
+    hit = post(http, large(1))
+
+    assert objects(bucket)
+    assert hit.headers["cache-status"] == "tritond; hit"
+    assert hit.json()["included"] == made["included"]
+    artifact = http.get(made["artifacts"]["ttir"]["url"])
+    assert artifact.text == made["included"]["ttir"]
+    blob = http.get(f"/v1/blobs/{made['artifacts']['ttir']['digest']}")
+    assert blob.content == artifact.content
+    assert http.get("/v1/system").json()["blobs"] == {
+        "scheme": "file", "circuit": "closed", "failures": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"rust")])
+def test_lost_and_damaged_objects_are_made_again(http: httpx.Client, bucket: Path, damage):
+    made = post(http, large(2)).json()
+    for path in objects(bucket):
+        damage(path)
+
+    again = post(http, large(2))
+
+    assert again.headers["cache-status"] == "tritond; fwd=miss"
+    assert again.json()["included"] == made["included"]
+    assert post(http, large(2)).headers["cache-status"] == "tritond; hit"
+
+
+def test_while_the_bucket_is_away_kernels_are_compiled_and_artifacts_wait(
+    http: httpx.Client, bucket: Path
+):
+    made = post(http, large(3)).json()
+    elsewhere = bucket.with_name("elsewhere")
+    bucket.rename(elsewhere)
+    bucket.write_text("no folder")
+    try:
+        waits = http.get(made["artifacts"]["ttir"]["url"])
+        again = post(http, large(3)).json()
+        new = post(http, large(4)).json()
+        system = http.get("/v1/system").json()["blobs"]
+    finally:
+        bucket.unlink()
+        elsewhere.rename(bucket)
+
+    assert (waits.status_code, waits.json()["slug"]) == (503, "store_unavailable")
+    assert int(waits.headers["retry-after"]) > 0
+    assert again["included"] == made["included"]
+    assert new["state"] == "succeeded"
+    assert set(new["included"]) == {"ttir"}
+    assert system["failures"] > 0
+    assert http.get(made["artifacts"]["ttir"]["url"]).status_code == 200
