@@ -28,9 +28,9 @@ FOLDERS_service := tests/integration/service tests/integration/client
 FOLDERS_launches := tests/integration/service/launches tests/integration/launch tests/security/cheats
 FOLDERS_compiler := tests/integration/compiler
 FOLDERS_worker := tests/integration/worker tests/integration/store tests/integration/faults tests/security
-FOLDERS_unit := tests/unit
+FOLDERS_unit := tests/unit tests/programs/unit tests/programs/worker
 FOLDERS_sweeps := tests/sweeps
-FOLDERS_programs := tests/integration/service/programs
+FOLDERS_programs := tests/programs
 FOLDERS_adapters := tests/adapters
 FOLDERS := $(foreach suite,$(SUITES) $(FEATURES),$(FOLDERS_$(suite)))
 # Three at a time on two cores, since many tests wait for processes that start or for deadlines.
@@ -127,15 +127,15 @@ fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEE
 
 fuzz-programs: $(TORCH)/.installed ## generated programs beside eager torch
 	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_PROGRAMS=$(PROGRAMS) TRITOND_FUZZ_SEED=$(SEED) \
-		$(TORCH)/bin/python -m pytest -n0 tests/generated_programs/test_generated_programs.py
+		$(TORCH)/bin/python -m pytest -n0 tests/programs/generated/test_generated_programs.py
 
 test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3.9 (200 MB each)
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
 		$(PYTHON) -m pytest tests/toolchains
 
 test-torch: $(TORCH)/.installed ## references, programs and a naive evaluator in torch (an environment of 1 GB)
-	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references tests/programs \
-		tests/generated_programs tests/security/cheats/test_naive.py \
+	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references \
+		tests/programs/with_torch tests/programs/generated tests/security/cheats/test_naive.py \
 		tests/differential/test_modules_of_torch.py
 
 test-evaluators: $(TORCH)/.installed $(EVALUATORS)/.installed ## clients of other evaluators as they are published, and an environment for verifiers (another 1 GB)

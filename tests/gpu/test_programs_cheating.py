@@ -6,7 +6,7 @@ The kernels are those of `tests/kernels/cheats`, which launches are tried with.
 import pytest
 
 from tests.gpu.programs_on_gpu import GPU, program, reference, reported
-from tests.programs.evaluating import evaluate
+from tests.programs.with_torch.evaluating import evaluate
 from tests.security.cheats.cheat import FILES
 
 REFERENCE = """import torch

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.gpu.program_evaluations import KERNELBENCH_TOLERANCE, samples
 from tests.gpu.programs_on_gpu import inputs, line_of, program, reference, reported
-from tests.programs.evaluating import evaluate
+from tests.programs.with_torch.evaluating import evaluate
 
 X = "torch.randn(300, 70)"
 DOUBLED = reference("return x * 2.0", X)

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.gpu.program_evaluations import KERNELBENCH_TOLERANCE, samples
 from tests.gpu.programs_on_gpu import program, reference, reported
-from tests.programs.evaluating import evaluate
+from tests.programs.with_torch.evaluating import evaluate
 
 X = "torch.rand(2048, 2048, device='cuda')"
 DOUBLED = reference("return x * 2.0", X)

@@ -8,7 +8,7 @@ import pytest_asyncio
 from jobs.deadline import Deadline, DeadlinePassed
 from programs.recorder.record_order import RecordOrder
 from programs.worker.recording import NotRecorded, record_program
-from tests.unit.programs.recorded import sent, vector_add
+from tests.programs.unit.recorded import sent, vector_add
 from worker.pool.child_outcome import Caps
 from worker.pool.pool import Pool
 

@@ -16,7 +16,7 @@ from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
 from programs.tape.stream_order import unordered
 from programs.tape.tape_bounds import MAX_STREAMS
-from tests.unit.programs.tape_maker import TapeMaker, t
+from tests.programs.unit.tape_maker import TapeMaker, t
 
 FACTOR, MOST_GROWTH = 8, 24
 """So much more text takes so much more time at most: 8 is linear, 64 quadratic."""

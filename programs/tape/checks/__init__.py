@@ -11,7 +11,7 @@ meta kernels (`programs/replay/meta_derivation.py`). Both are needed:
   flags, even if no replay ran.
 - Arithmetic is not enough either: it knows no shape of a matrix product or a convolution.
 
-Of 20 forged tapes in `tests/unit/programs/test_forged_tapes.py`, the replay alone refuses 15 and
+Of 20 forged tapes in `tests/programs/unit/test_forged_tapes.py`, the replay alone refuses 15 and
 the checks of storages and devices here the other 5. A view that makes too many tensors is refused
 only by its derivation here.
 """

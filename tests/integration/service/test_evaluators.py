@@ -1,6 +1,6 @@
 """KernelGYM's and flashinfer-bench's APIs where no worker evaluates programs: what is refused.
 
-What comes of tasks is tested where torch is (tests/programs/test_evaluators.py).
+What comes of tasks is tested where torch is (tests/evaluators).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from programs.tape.read_tape import read_tape
 from programs.worker import kernel_jobs
 from programs.worker.kernel_jobs import KernelJobs, TooManyKernels
 from programs.worker.program_texts import ProgramTexts
+from tests.programs.unit.recorded import sent, vector_add
 from tests.unit.compiler.vector_add import TOOLCHAIN
-from tests.unit.programs.recorded import sent, vector_add
 from worker.compile.compile import CompileContext
 from worker.launch.kernel_source import KernelSources
 from worker.pool.pool import Pool

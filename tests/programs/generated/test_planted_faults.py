@@ -1,0 +1,91 @@
+"""The generator finds faults: each is planted in the replay, and a program shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from programs.replay import program_run
+from programs.replay.changed_inputs import ChangedInputs
+from programs.replay.kernel_launch import _Described
+from tests.programs.generated.comparing import DISAGREES, compared
+from tests.programs.generated.generating import Program, generated
+from tests.programs.with_torch.recording_process import RecordingProcess
+
+WITHIN = 300
+"""Seeds, of which a theme has one in thirteen."""
+
+
+class Planted:
+    """A fault in the replay, and what the generator makes of it."""
+
+    def __init__(self, recorder: RecordingProcess, patch: pytest.MonkeyPatch) -> None:
+        self._recorder, self._patch = recorder, patch
+
+    def fault(self, target: Any, name: str, value: Any) -> None:
+        self._patch.setattr(target, name, value)
+
+    def is_found(self, theme: str) -> bool:
+        """Whether a program of a theme disagrees that agrees without the fault."""
+        for program in map(generated, range(1, WITHIN)):
+            if program.theme == theme and self._disagrees(program):
+                self._patch.undo()
+                return not self._disagrees(program)
+        return False
+
+    def _disagrees(self, program: Program) -> bool:
+        return compared(self._recorder, program).word == DISAGREES
+
+
+@pytest.fixture
+def planted(recorder: RecordingProcess, monkeypatch: pytest.MonkeyPatch) -> Planted:
+    return Planted(recorder, monkeypatch)
+
+
+def test_an_op_in_place_that_is_done_on_a_copy_is_found(planted: Planted) -> None:
+    called = program_run.called
+
+    def on_copies(op: Any, tensor: Any, *more: Any) -> list[Any]:
+        if op.op != "aten.add_.Scalar" and op.op != "aten.add_.Tensor":
+            return called(op, tensor, *more)
+        called(op, lambda id_: tensor(id_).clone(), *more)
+        return [tensor(op.outputs[0])]
+
+    planted.fault(program_run, "called", on_copies)
+
+    assert planted.is_found("in place")
+
+
+def test_an_input_that_is_left_changed_and_not_told_is_found(planted: Planted) -> None:
+    planted.fault(ChangedInputs, "end", lambda *_: {})
+
+    assert planted.is_found("in place")
+
+
+def test_a_kernel_that_begins_at_another_element_is_found(planted: Planted) -> None:
+    buffer = _Described._buffer
+    planted.fault(_Described, "_buffer", lambda *given: buffer(*given) | {"offset": 0})
+
+    assert planted.is_found("kernels")
+
+
+def test_calls_that_draw_the_same_numbers_are_found(planted: Planted) -> None:
+    planted.fault(program_run, "_SEED_OF", dict.fromkeys(("init", "run", "run2"), 0))
+
+    assert planted.is_found("random")
+
+
+def test_an_error_that_is_lost_is_found(planted: Planted) -> None:
+    record = RecordingProcess.record
+    harmless = "def run(*given):\n    return 0\ndef get_inputs():\n    return []\n"
+    entry = {"kind": "function", "name": "run"}
+
+    def losing(self: RecordingProcess, source: str, *entries: Any, **order: Any) -> dict[str, Any]:
+        answer = record(self, source, *entries, **order)
+        is_error = answer.get("not_recordable", {}).get("reason") == "program_error"
+        return record(self, harmless, entry) if is_error else answer
+
+    planted.fault(RecordingProcess, "record", losing)
+
+    assert planted.is_found("functional")

@@ -1,0 +1,114 @@
+"""Runs orders of programs as on a GPU, with torch on the CPU and a stand-in for CUDA.
+
+Kernels are functions of Python that get their parameters' addresses; "the GPU's memory" is torch's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from compiler.abi import abi_of
+from compiler.compilation import Parameter
+from compiler.target import Target
+from programs.gpu.program_order import (
+    DeviceKernel,
+    ProgramOrder,
+)
+from tests.gpu.program_tapes import t
+from tests.programs.with_torch.timed_programs import StandInDevice
+from tests.unit.worker.gpu import fake_cuda
+from tests.unit.worker.gpu.fake_cuda import pointer
+
+COUNT = 64
+
+
+Sent = dict[str, bytes]
+
+
+def kernel(name: str, **types: str) -> DeviceKernel:
+    """A kernel of these parameters, by the stand-in's function of its name."""
+    parameters = [
+        Parameter(name=one, type=kind, role="runtime", hints=[], value=None)
+        for one, kind in types.items()
+    ]
+    metadata = {"name": name, "num_warps": 1, "shared": 0}
+    abi = abi_of(Target("cuda", 90, 32), parameters, metadata)
+    scalars = {one: kind for one, kind in types.items() if not kind.startswith("*")}
+    return DeviceKernel(name.encode(), abi, scalars)
+
+
+def floats(address: int, count: int = COUNT) -> Any:
+    return np.frombuffer((ctypes.c_float * count).from_address(address), np.float32)
+
+
+class Gpu:
+    """Runs orders in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.driver = fake_cuda.install(monkeypatch, {})
+        self.driver._may = lambda *_: True
+        stream = SimpleNamespace(cuda_stream=0)
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda: stream)
+        self.stages: list[str] = []
+        self.sent: Sent = {}
+
+    def kernel(self, name: str, function: Callable[[Any], None]) -> None:
+        """Have a kernel: the function gets the addresses of its parameters."""
+        self.driver.kernels[name.encode()] = lambda _gpu, pointers, _grid: function(pointers)
+
+    def run(self, order: ProgramOrder) -> dict[str, Any]:
+        from programs.gpu.compared_replays import perform
+        from worker.gpu.launcher.loaded_kernel import load
+
+        device = SimpleNamespace(stream=0, shared_bytes=1 << 16, name="none", target="cuda:90")
+        context = SimpleNamespace(
+            device=device,
+            torch_device=torch.device("cpu"),
+            maps=SimpleNamespace(encode=None),
+            free_cached_memory=lambda: 1 << 30,
+            load=lambda cubin, abi, grid: load(device, cubin, abi, grid),
+            wait=self._wait,
+            timing=StandInDevice(),
+            read=lambda tensor, may_share: _bytes(tensor),
+            send_tensor=lambda send, stage, tensor: self.sent.update({stage: _bytes(tensor)}),
+        )
+        return perform(context, order, self._take)
+
+    def _wait(self) -> None:
+        from worker.gpu.launcher.device import check
+
+        check(self.driver.cuStreamSynchronize(0), "waiting for the GPU")
+
+    def _take(self, header: dict[str, Any], body: bytes) -> None:
+        if ":" in header["stage"]:
+            self.sent[header["stage"]] = body
+        else:
+            self.stages.append(header["stage"])
+
+
+def _bytes(tensor: torch.Tensor) -> bytes:
+    return bytes(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+
+
+def scaling(**types: str) -> Callable[[Any, list[int]], list[int]]:
+    """A call that launches `scale(x, out, by)` and returns what it wrote, and its input."""
+
+    def call(tape: Any, inputs: list[int]) -> list[int]:
+        out = tape.empty([COUNT])
+        scale = kernel("scale", x="*fp32", out="*fp32", by=types.get("by", "fp32"))
+        tape.launch_kernel("scale", scale, {"x": t(inputs[0]), "out": t(out), "by": 3.0})
+        return [out, inputs[0]]
+
+    return call
+
+
+def scale(pointers: Any) -> None:
+    x, out = (floats(pointer(pointers, number)) for number in range(2))
+    out[:] = x * ctypes.c_float.from_address(pointers[2]).value

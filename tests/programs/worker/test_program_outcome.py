@@ -1,0 +1,51 @@
+"""The record of a program with cases: what all of them have is said once, and within bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from launch.request.verdict import Verdict
+from programs.program_job import program_problem
+from programs.program_record import ProgramFlag
+from programs.worker.program_outcome import CaseOutcome, with_cases
+from programs.worker.program_recordings import RecordedCase
+from programs.worker.recording import ProgramTape
+from tests.programs.unit.queued_programs import queued
+from tests.programs.unit.tape_maker import TapeMaker
+
+pytestmark = pytest.mark.unit
+
+JOB = queued()
+
+
+def flag(line: int) -> ProgramFlag:
+    return ProgramFlag(kind="dead_launch", message="nothing hangs on it", file="user.py", line=line)
+
+
+def test_a_flag_of_each_case_is_one_of_the_program() -> None:
+    runs = [CaseOutcome(flags=[flag(1), flag(2)]), CaseOutcome(flags=[flag(2), flag(3)])]
+
+    assert with_cases(JOB, ["a", "b"], runs).flags == [flag(1), flag(2), flag(3)]
+
+
+def test_a_program_has_no_more_flags_than_one_case_may_have() -> None:
+    runs = [CaseOutcome(flags=[flag(100 * case + n) for n in range(100)]) for case in range(32)]
+
+    assert len(with_cases(JOB, [None] * 32, runs).flags) == 100
+
+
+def test_a_case_that_was_not_recorded_says_nothing_of_the_kernels() -> None:
+    tape = ProgramTape(TapeMaker().tape([], []), b"{}")
+    recorded = RecordedCase(tape, None, None)
+    unrecorded = CaseOutcome(problem=program_problem("not_recordable", "bad inputs"))
+    compiled = CaseOutcome(recorded=recorded, is_compiled=True, verdict=Verdict.PASSED)
+    failed = CaseOutcome(recorded=recorded, problem=program_problem("compile_error", "no"))
+
+    program = with_cases(JOB, [None, None], [unrecorded, compiled])
+
+    assert (program.verdict, program.tape is not None) == ("not_checked", True)
+    assert program.reward is not None
+    assert (program.reward.compiled, program.reward.correct) == (True, False)
+    reward = with_cases(JOB, [None, None], [compiled, failed]).reward
+    assert reward is not None
+    assert not reward.compiled

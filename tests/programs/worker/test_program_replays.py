@@ -1,0 +1,217 @@
+"""In which order a program and its reference are on the GPU, and when the reference is not."""
+
+import asyncio
+import struct
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from jobs.deadline import Deadline
+from programs.gpu.program_order import ProgramTimingOrder
+from programs.tape.read_tape import read_tape
+from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
+from programs.worker.gpu.program_replays import ProgramReplays
+from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache
+from programs.worker.kernel_jobs import KernelUse
+from programs.worker.output_tolerances import OutputTolerances
+from programs.worker.program_kernels import ProgramKernels
+from tests.programs.unit.recorded import sent, vector_add
+from worker.bytes_in_flight import BytesInFlight
+from worker.gpu.launcher.launcher_order import BESIDE
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+
+pytestmark = pytest.mark.unit
+
+TAPE = read_tape(sent(vector_add()))
+LARGE = replace(TAPE, tensors=[replace(one, shape=(1 << 26,)) for one in TAPE.tensors])
+"""What it returns does not leave a GPU."""
+USE = KernelUse("k0", None)
+KERNELS = ProgramKernels(TAPE, [USE], {}, {1: USE, 3: USE}, {1: [USE], 3: [USE]})
+ONES = struct.pack("<1024f", *[1.0] * 1024)
+GOOD = LaunchOutcome(
+    LaunchEnding.OK,
+    result={
+        "ending": "finished", "findings": [], "peak_bytes": 1,
+        "deterministic": None, "parameters": [],
+    },
+    outputs={"0:0": ONES, "1:0": ONES},
+)  # fmt: skip
+LEFT = LaunchOutcome(LaunchEnding.SILENT, "exit status 1", stdout=b"OSError: too many open files")
+KILLED = LaunchOutcome(LaunchEnding.SIGNAL, "killed by signal 11")
+FAULT = LaunchOutcome(LaunchEnding.FAULT, fault={"kind": "illegal_access", "message": "m"})
+
+
+class OrderedLaunchers:
+    """In the place of launchers: it says how each program ends, and remembers what it was given.
+
+    A list is how a program ends each time.
+    """
+
+    def __init__(self, **endings):
+        self.orders = []
+        self._endings = endings
+
+    @property
+    def devices(self):
+        facts = SimpleNamespace(uuid="GPU-0", memory_bytes=1 << 30)
+        return [SimpleNamespace(ordinal=0, facts=facts)]
+
+    @property
+    def tapes(self):
+        return [order.tape.decode() for order in self.orders]
+
+    async def replay(self, ordinal, order, **_):
+        self.orders.append(order)
+        await asyncio.sleep(0)
+        ending = self._endings[order.tape.decode()]
+        return ending.pop(0) if isinstance(ending, list) else ending
+
+
+def program(name, tape=TAPE):
+    return DeviceProgram(tape, name.encode(), KERNELS, None, name)
+
+
+@pytest.fixture
+def known():
+    return ReferenceReplayCache(1 << 20)
+
+
+async def both(launchers, known, tape=TAPE, beside=None, **how):
+    async def report(role, replayed):
+        pass
+
+    usual = {"seed": 1, "determinism": True, "timing": None, "caller": "ada", "is_batch": False}
+    turn = ReplayTurn(timeout_s=60, **usual | how)
+    gpu = ProgramGpu(launchers, 0, BytesInFlight(1 << 30))
+    replays = ProgramReplays(gpu, turn, OutputTolerances(), Deadline(60.0), known, report)
+    return await replays.both(program("candidate", tape), program("reference", beside or tape))
+
+
+async def test_a_program_is_on_the_gpu_before_its_reference(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    ours, theirs = await both(launchers, known)
+
+    assert launchers.tapes == ["candidate", "reference"]
+    assert ours.is_whole
+    assert theirs.is_whole
+
+
+async def test_only_the_program_is_asked_to_be_deterministic(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    await both(launchers, known)
+
+    assert [order.determinism for order in launchers.orders] == [True, False]
+
+
+async def test_only_of_the_program_ops_are_timed_and_repeats_sent(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    await both(launchers, known, timing=ProgramTimingOrder(max_ms=70.0))
+
+    assert [order.timing.entries for order in launchers.orders] == [True, False]
+    assert [order.timing.sends_iterations for order in launchers.orders] == [True, False]
+    assert [order.timing.max_ms for order in launchers.orders] == [70.0, 70.0]
+
+
+async def test_a_launcher_that_leaves_by_itself_is_no_fault_of_the_program(known, caplog):
+    launchers = OrderedLaunchers(candidate=[LEFT, GOOD], reference=GOOD)
+    ours, _ = await both(launchers, known)
+
+    assert ours.is_whole
+    assert "OSError: too many open files" in caplog.text
+
+
+async def test_a_program_that_every_launcher_leaves_at_has_crashed(known):
+    launchers = OrderedLaunchers(candidate=LEFT)
+    ours, _ = await both(launchers, known)
+
+    assert [finding.kind for finding in ours.findings] == ["crashed"]
+    assert [order.announce for order in launchers.orders] == [False, False, True]
+
+
+async def test_a_crash_that_does_not_show_again_names_no_op(known):
+    launchers = OrderedLaunchers(candidate=[KILLED, replace(GOOD, stages=("op-3",))])
+    ours, _ = await both(launchers, known)
+
+    (finding,) = ours.findings
+    assert (finding.kind, finding.line) == ("crashed", None)
+
+
+async def test_a_program_that_faults_needs_no_reference(known):
+    launchers = OrderedLaunchers(candidate=FAULT)
+    _, theirs = await both(launchers, known)
+
+    assert launchers.tapes == ["candidate"]
+    assert theirs is None
+
+
+async def test_a_reference_is_replayed_once_for_each_caller(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    for caller in ("ada", "ada", "bob"):
+        _, theirs = await both(launchers, known, caller=caller)
+        assert theirs.is_whole
+
+    assert launchers.tapes == ["candidate", "reference", "candidate", "candidate", "reference"]
+
+
+async def test_programs_beside_each_other_share_one_replay_of_their_reference(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    found = await asyncio.gather(*(both(launchers, known) for _ in range(4)))
+
+    assert sorted(launchers.tapes) == ["candidate"] * 4 + ["reference"]
+    assert all(theirs.is_whole for _, theirs in found)
+
+
+async def test_nobody_waits_for_a_replay_in_the_background(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    await asyncio.gather(*(both(launchers, known, is_batch=is_batch) for is_batch in (True, False)))
+
+    assert launchers.tapes.count("reference") == 2
+
+
+async def test_a_reference_that_faults_for_one_program_is_tried_again_by_those_beside_it(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=[FAULT, GOOD])
+    found = await asyncio.gather(*(both(launchers, known) for _ in range(3)))
+
+    assert launchers.tapes.count("reference") == 2
+    assert sorted(theirs.is_whole for _, theirs in found) == [False, True, True]
+
+
+async def test_a_reference_that_faults_is_tried_again_for_the_next_program(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=FAULT)
+    for _ in range(2):
+        await both(launchers, known)
+
+    assert launchers.tapes == ["candidate", "reference"] * 2
+
+
+async def test_a_reference_that_cannot_be_run_beside_its_program_is_reported(known):
+    failure = {"slug": "unsupported_op", "message": "m"}
+    ended = LaunchOutcome(LaunchEnding.FAILURE, failure=failure, stages=("run", BESIDE))
+    launchers = OrderedLaunchers(candidate=ended)
+    ours, theirs = await both(launchers, known, tape=LARGE)
+
+    assert ours.problem is None
+    assert (theirs.problem.slug, theirs.problem.program) == ("not_recordable", "reference")
+
+
+async def test_a_crash_beside_its_program_is_tried_again_for_the_op_that_it_was_in(known):
+    killed = replace(KILLED, stages=("run", BESIDE, "run"))
+    again = replace(KILLED, stages=("run", "op-3", BESIDE, "run", "op-2"))
+    launchers = OrderedLaunchers(candidate=[killed, again])
+    ours, theirs = await both(launchers, known, tape=LARGE)
+
+    assert ours.findings == []
+    assert "aten.empty_like.default" in theirs.findings[0].message
+    assert [(order.announce, order.beside.announce) for order in launchers.orders] == [
+        (False, False),
+        (True, True),
+    ]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(LARGE, TAPE), (TAPE, LARGE), (LARGE, LARGE)])
+async def test_where_either_returns_too_much_both_have_one_turn(known, ours, theirs):
+    launchers = OrderedLaunchers(candidate=FAULT)
+    await both(launchers, known, tape=ours, beside=theirs)
+
+    assert [order.beside.tape for order in launchers.orders] == [b"reference"]
