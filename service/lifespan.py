@@ -176,7 +176,7 @@ def _service_state(
             "API keys": lambda: key_changes.connected,
         },
         invalidate=partial(invalidate, redis),
-        metrics=Metrics(),
+        metrics=Metrics(bucket),
         stores={store: store(redis) for store in stores},
     )
 

@@ -9,11 +9,11 @@ import asyncio
 import importlib.util
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from store.errors import BucketUnavailable
@@ -32,6 +32,8 @@ MOST_FRAME_BYTES: Final = 520 << 20
 FAILURES_TO_OPEN: Final = 3
 OPEN_S: Final = 5.0
 _RETRIES: Final = 1
+_DELETED_BYTES: Final = 64 << 10
+"""A deletion has as much more time as this many bytes."""
 _NO_BUCKET: Final = "NoSuchBucket"  # S3 says so in the body of a 404
 logger = logging.getLogger(__name__)
 
@@ -77,7 +79,10 @@ def _opened(url: str) -> "ObjectStore":
             },
         )
     except (BaseError, OSError) as error:
-        raise ValueError(f"it cannot be used: {_first(error)}") from None
+        why = _first(error)
+        if why.endswith("builder error"):  # of the client, before any request
+            why += "; are CA certificates installed, and SSL_CERT_DIR and SSL_CERT_FILE right?"
+        raise ValueError(f"it cannot be used: {why}") from None
 
 
 class Circuit:
@@ -128,6 +133,11 @@ class Bucket:
         self._store = _opened(url)
         self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
 
+    def state(self) -> dict[str, Any]:
+        """Return how this process gets on with the bucket, as `GET /v1/system` answers it."""
+        circuit = "open" if self.circuit.is_open else "closed"
+        return {"scheme": self.scheme, "circuit": circuit, "failures": self.failures}
+
     async def put(self, digest: str, frame: bytes | bytearray) -> None:
         """Store a frame, over one that may be there. Raises BucketUnavailable."""
         import obstore
@@ -157,6 +167,14 @@ class Bucket:
                 return bytes(await found.bytes_async())
         except FileNotFoundError:
             return None
+
+    async def delete(self, digests: Sequence[str]) -> None:
+        """Delete frames that are there. Raises BucketUnavailable."""
+        import obstore
+
+        async with self._request() as limit:
+            _extend(limit, len(digests) * _DELETED_BYTES)
+            await obstore.delete_async(self._store, [path_of(digest) for digest in digests])
 
     @asynccontextmanager
     async def _request(self) -> AsyncIterator[asyncio.Timeout]:

@@ -50,6 +50,8 @@ class Worker:
     """
     ceilings: dict[str, Any] | None = None
     """The peak performance of its device, as its launchers measured it."""
+    blobs: dict[str, Any] | None = None
+    """The state of the bucket of large blobs in this worker; see `store.bucket`."""
 
     @property
     def served(self) -> frozenset[str]:

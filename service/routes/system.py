@@ -101,10 +101,10 @@ async def get_workers(request: Request) -> dict[str, Any]:
 async def get_system(request: Request) -> dict[str, Any]:
     """Answer versions, queue lengths, worker counts and results of sandbox self-tests.
 
-    `blobs` says of the bucket of large blobs which scheme its URL has, whether its circuit is
-    "open", since its last requests failed, and how many requests of this process failed. It is
-    null without `TRITOND_BLOBS_URL`. `queues` is null for a key without the scope `admin`: lanes
-    hold jobs of all namespaces.
+    `blobs` is the state of the bucket of large blobs in this process: the scheme of its URL, its
+    circuit ("open" while requests pause, since the last ones failed, else "closed"), and how many
+    requests failed. It is null without `TRITOND_BLOBS_URL`. `queues` is null for a key without the
+    scope `admin`: lanes hold jobs of all namespaces.
     """
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
@@ -114,22 +114,13 @@ async def get_system(request: Request) -> dict[str, Any]:
         "version": VERSION,
         "default_toolchain": default.id if default else None,
         "store": {"reachable": True, "separate_cache": state.settings.cache_url is not None},
-        "blobs": _bucket_state(state),
+        "blobs": state.blobs.bucket.state() if state.blobs.bucket else None,
         "queues": await _queue_lengths(state) if "admin" in caller.scopes else None,
         "workers": {
             kind: sum(worker.kind == kind for worker in workers) for kind in ("compile", "launch")
         },
         "sandbox": {worker.id: worker.sandbox_report for worker in workers},
     }
-
-
-def _bucket_state(state: ServiceState) -> dict[str, Any] | None:
-    """Return how this process gets on with the bucket of large blobs; None if there is none."""
-    bucket = state.blobs.bucket
-    if bucket is None:
-        return None
-    circuit = "open" if bucket.circuit.is_open else "closed"
-    return {"scheme": bucket.scheme, "circuit": circuit, "failures": bucket.failures}
 
 
 async def _queue_lengths(state: ServiceState) -> dict[str, int]:
@@ -200,6 +191,8 @@ async def get_metrics(request: Request) -> Response:
         state.metrics.queued.labels(lane).set(length)
     state.metrics.overruled.set(await state.counters.read(OVERRULED))
     workers = await state.workers.list()
+    circuits = [worker.blobs["circuit"] for worker in workers if worker.blobs]
+    state.metrics.open_circuits.labels("workers").set(circuits.count("open"))
     for kind in ("compile", "launch"):
         state.metrics.workers.labels(kind).set(sum(worker.kind == kind for worker in workers))
     return Response(generate_latest(state.metrics.registry), media_type=CONTENT_TYPE_LATEST)

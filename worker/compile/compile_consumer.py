@@ -49,7 +49,7 @@ def compile_consumer(
         await do_derivation(attempt, compiling, context.derivations)
 
     def registration() -> Worker:
-        branch = context.branch
+        branch, bucket = context.branch, context.compiling.blobs.bucket
         worker = Worker(
             id=consumer.name,
             kind=_KIND,
@@ -60,6 +60,7 @@ def compile_consumer(
             slots=consumer.count,
             busy=consumer.busy,
             sandbox_report=branch.report.to_dict(),
+            blobs=bucket.state() if bucket else None,
         )
         return describe(worker)
 

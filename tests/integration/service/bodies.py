@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from tests.integration.compiler.kernels import KERNELS, read
@@ -47,6 +48,27 @@ def vector_add(comment: str = "", **changes: Any) -> dict[str, Any]:
     """A vector add with its own key: `comment` is appended to the kernel."""
     body = good("vector_add", **changes)
     return body | {"source": f"{body['source']}\n# {comment}\n"}
+
+
+def large(seed: int) -> dict[str, Any]:
+    """A kernel whose IR has more than 16 KiB, compressed."""
+    numbers = random.Random(seed)
+    stores = "\n".join(
+        f"    tl.store(x_ptr + {7 * n} + tl.arange(0, BLOCK), x * {numbers.random()})"
+        for n in range(300)
+    )
+    source = (
+        f"{HEADER}\n@triton.jit\ndef kernel(x_ptr, BLOCK: tl.constexpr):\n"
+        f"    x = tl.load(x_ptr + tl.arange(0, BLOCK)).to(tl.float64)\n{stores}\n"
+    )
+    return {
+        "source": source,
+        "signature": {"x_ptr": "*fp64:16"},
+        "constexprs": {"BLOCK": 128},
+        "target": "cuda:90",
+        "stop_after": "ttir",
+        "include": ["ttir"],
+    }
 
 
 def _body(folder: str, name: str, changes: dict[str, Any]) -> dict[str, Any]:

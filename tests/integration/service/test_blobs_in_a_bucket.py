@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from tests.integration.service import bodies
 from tests.integration.service.running import Deployment
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -39,29 +39,13 @@ def http(deployment: Deployment) -> Iterator[httpx.Client]:
         yield client
 
 
-def large(seed: int) -> dict[str, Any]:
-    """A kernel whose IR has more than 16 KiB, compressed."""
-    numbers = random.Random(seed)
-    stores = "\n".join(
-        f"    tl.store(x_ptr + {7 * n} + tl.arange(0, BLOCK), x * {numbers.random()})"
-        for n in range(300)
-    )
-    source = (
-        f"{bodies.HEADER}\n@triton.jit\ndef kernel(x_ptr, BLOCK: tl.constexpr):\n"
-        f"    x = tl.load(x_ptr + tl.arange(0, BLOCK)).to(tl.float64)\n{stores}\n"
-    )
-    return {
-        "source": source,
-        "signature": {"x_ptr": "*fp64:16"},
-        "constexprs": {"BLOCK": 128},
-        "target": "cuda:90",
-        "stop_after": "ttir",
-        "include": ["ttir"],
-    }
-
-
 def post(http: httpx.Client, body: dict[str, Any]) -> httpx.Response:
     return http.post("/v1/compilations", params={"wait": 60}, json=body)
+
+
+def with_failures(http: httpx.Client) -> list[dict[str, Any]]:
+    workers: list[dict[str, Any]] = http.get("/v1/workers").json()["workers"]
+    return [worker for worker in workers if worker["blobs"] and worker["blobs"]["failures"]]
 
 
 def objects(bucket: Path) -> list[Path]:
@@ -69,9 +53,9 @@ def objects(bucket: Path) -> list[Path]:
 
 
 def test_a_hit_has_artifacts_of_the_bucket(http: httpx.Client, bucket: Path):
-    made = post(http, large(1)).json()
+    made = post(http, bodies.large(1)).json()
 
-    hit = post(http, large(1))
+    hit = post(http, bodies.large(1))
 
     assert objects(bucket)
     assert hit.headers["cache-status"] == "tritond; hit"
@@ -87,29 +71,31 @@ def test_a_hit_has_artifacts_of_the_bucket(http: httpx.Client, bucket: Path):
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"rust")])
 def test_lost_and_damaged_objects_are_made_again(http: httpx.Client, bucket: Path, damage):
-    made = post(http, large(2)).json()
+    made = post(http, bodies.large(2)).json()
     for path in objects(bucket):
         damage(path)
 
-    again = post(http, large(2))
+    again = post(http, bodies.large(2))
 
     assert again.headers["cache-status"] == "tritond; fwd=miss"
     assert again.json()["included"] == made["included"]
-    assert post(http, large(2)).headers["cache-status"] == "tritond; hit"
+    assert post(http, bodies.large(2)).headers["cache-status"] == "tritond; hit"
 
 
 def test_while_the_bucket_is_away_kernels_are_compiled_and_artifacts_wait(
     http: httpx.Client, bucket: Path
 ):
-    made = post(http, large(3)).json()
+    made = post(http, bodies.large(3)).json()
     elsewhere = bucket.with_name("elsewhere")
     bucket.rename(elsewhere)
     bucket.write_text("no folder")
     try:
         waits = http.get(made["artifacts"]["ttir"]["url"])
-        again = post(http, large(3)).json()
-        new = post(http, large(4)).json()
+        again = post(http, bodies.large(3)).json()
+        new = post(http, bodies.large(4)).json()
         system = http.get("/v1/system").json()["blobs"]
+        metrics = http.get("/metrics").text
+        workers = wait_until(lambda: with_failures(http), "the worker says that requests failed")
     finally:
         bucket.unlink()
         elsewhere.rename(bucket)
@@ -120,4 +106,7 @@ def test_while_the_bucket_is_away_kernels_are_compiled_and_artifacts_wait(
     assert new["state"] == "succeeded"
     assert set(new["included"]) == {"ttir"}
     assert system["failures"] > 0
+    assert f"tritond_bucket_failures_total {system['failures']:.1f}" in metrics
+    assert 'tritond_bucket_circuits_open{of="service"}' in metrics
+    assert [worker["kind"] for worker in workers] == ["compile"]
     assert http.get(made["artifacts"]["ttir"]["url"]).status_code == 200

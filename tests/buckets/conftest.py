@@ -1,0 +1,116 @@
+"""S3 servers of others, on sockets of this machine: rclone's over a folder, and moto's in memory.
+
+Collected by `make test-blobs` only, which installs them into an environment of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from store.bucket import Bucket
+from store.embedded import bound_to_parent
+from tests.buckets.faulty_proxy import FaultyProxy
+from tests.integration.conftest import blocking, cache, redis, valkey
+from tests.integration.service.running import free_port
+from tests.waiting import wait_until
+
+__all__ = ["blocking", "cache", "redis", "valkey"]
+
+NAMED = os.environ.get("TRITOND_TEST_BLOBS", "")
+collect_ignore_glob = [] if NAMED else ["test_*.py"]
+KEY, SECRET = "accesskey", "secretkey"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "buckets: real S3 servers, and what goes wrong with them")
+
+
+class S3Server:
+    """A server of S3 as a process; `url` is its endpoint, which stays over restarts."""
+
+    def __init__(self, folder: Path, *command: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.folder = folder
+        self._log = folder.with_suffix(".log")
+        self._command = [word.format(port=self.port, folder=folder) for word in command]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        program, *arguments = self._command
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                bound_to_parent(f"{NAMED}/bin/{program}", *arguments),
+                env={"RCLONE_CONFIG": os.devnull, "PATH": os.environ["PATH"], "HOME": "/nowhere"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        said = re.compile(rb"Starting s3 server on|Running on http")
+        wait_until(lambda: said.search(self._log.read_bytes()), "S3 is served")
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def pause(self) -> None:
+        """Have it answer nothing more, on open connections and new ones."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+
+@pytest.fixture(scope="session")
+def rclone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    folder = tmp_path_factory.mktemp("rclone") / "served"
+    (folder / "bucket").mkdir(parents=True)
+    server = S3Server(
+        folder,
+        *("rclone", "serve", "s3", "--addr", "127.0.0.1:{port}"),
+        *("--auth-key", f"{KEY},{SECRET}", "{folder}"),
+    )
+    server.start()
+    yield server
+    server.resume()
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    folder = tmp_path_factory.mktemp("moto") / "unused"
+    server = S3Server(folder, "moto_server", "-H", "127.0.0.1", "-p", "{port}")
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)  # tests/conftest.py sets it
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+
+
+@pytest.fixture
+async def proxy(rclone: S3Server) -> AsyncIterator[FaultyProxy]:
+    """What stands between us and rclone; it does no harm unless asked to."""
+    async with FaultyProxy(rclone.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def bucket(proxy: FaultyProxy, credentials: None, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.url)
+    return Bucket("s3://bucket/prefix")
