@@ -11,13 +11,14 @@ from compiler.request.compile_request import CompileRequest
 from launch.request.launch_request import LaunchRequest
 from service import VERSION
 from service.batches.batch import EXAMPLES, BatchRequest
+from service.batches.batch_document import describe_batches
 from service.feature import Feature
 from service.http.browser import BrowserMiddleware
 from service.http.middleware import HeadMiddleware, RequestIdMiddleware
-from service.http.openapi import OpenApiDocument, body_of, describe
+from service.http.openapi import OpenApiDocument, describe
 from service.http.problems import install_handlers
 from service.http.query import refuse_unknown
-from service.lifespan import lifespan
+from service.lifespan import OWNED, lifespan
 from service.page_state import PageState
 from service.routes import (
     artifacts,
@@ -53,10 +54,7 @@ TAGS = [
         "name": "launches",
         "description": "Run, check and time kernels. A launch belongs to its caller.",
     },
-    {
-        "name": "batches",
-        "description": "Up to 1,000 compilations, launches or programs in one request.",
-    },
+    {"name": "batches", "description": "Up to 1,000 jobs in one request."},
     {"name": "page", "description": "States of the web page, which permalinks name."},
     {"name": "system", "description": "Targets, devices, workers, health and metrics."},
 ]
@@ -119,6 +117,7 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
     bodies = [*BODIES, *(body for feature in features for body in feature.bodies)]
+    owned = [*OWNED, *(jobs for feature in features for jobs in feature.owned)]
     batch_examples = dict(EXAMPLES)
     for feature in features:
         batch_examples |= feature.batch_examples
@@ -126,7 +125,7 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
         app,
         bodies,
         (route for router in routers for route in router.routes),
-        {"/v1/batches": body_of(BatchRequest, batch_examples)},
+        lambda document: describe_batches(document, owned, batch_examples),
     )
     app.state.document = OpenApiDocument(app)
     return app

@@ -1,4 +1,7 @@
-"""A batch on the wire: the body of POST /v1/batches and its answer."""
+"""A batch on the wire: the body of POST /v1/batches and its answer.
+
+Its kinds, and their names in the OpenAPI document, come from the features: see `batch_document.py`.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -10,11 +13,7 @@ from compiler.request.compile_request import Json
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
 
 MAX_REQUESTS = 1000
-Kind = Annotated[
-    str,
-    Field(max_length=64),
-    WithJsonSchema({"type": "string", "enum": ["compilations", "launches", "programs"]}),
-]
+Kind = Annotated[str, Field(max_length=64), WithJsonSchema({"type": "string", "enum": []})]
 ItemState = Literal["queued", "running", "succeeded", "completed", "failed", "cancelled", "refused"]
 EXAMPLES: dict[str, Any] = {
     "two versions of one kernel": {
@@ -39,9 +38,7 @@ class BatchRequest(BaseModel):
     )
 
     kind: Kind
-    requests: Annotated[list[Json], Field(min_length=1, max_length=MAX_REQUESTS)] = Field(
-        description="bodies of POST /v1/compilations, of POST /v1/launches, or of POST /v1/programs"
-    )
+    requests: Annotated[list[Json], Field(min_length=1, max_length=MAX_REQUESTS)]
 
 
 class BatchItem(BaseModel):
@@ -50,12 +47,8 @@ class BatchItem(BaseModel):
     index: int
     status: int = Field(description="HTTP status of the item; 202 while it is not over")
     state: ItemState
-    url: str | None = Field(
-        description="URL of the compilation, launch or program; null if refused"
-    )
-    result: dict[str, Any] | None = Field(
-        description="the compilation, launch or program once it is over, as its URL answers it"
-    )
+    url: str | None
+    result: dict[str, Any] | None
     problem: Problem | None = Field(
         description="why there is no result; pointers refer to the item's own request"
     )
@@ -67,7 +60,7 @@ class Counts(BaseModel):
     queued: int = 0
     running: int = 0
     succeeded: int = Field(default=0, description="compilations")
-    completed: int = Field(default=0, description="launches and programs, with any verdict")
+    completed: int = 0
     failed: int = 0
     cancelled: int = 0
     refused: int = Field(default=0, description="invalid, or the queue was full")

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -31,7 +31,7 @@ _FILES = ("/outputs/", "/trace", "/tape")
 _OF_FINISHED = ("/tape", "/artifacts/", "/lines", "/instructions", "/diff/", "/passes", "/exports/")
 
 
-def body_of(model: type[BaseModel], examples: dict[str, Any]) -> dict[str, Any]:
+def body_of(model: type[BaseModel], examples: Mapping[str, Any]) -> dict[str, Any]:
     """Return the requestBody of a route that reads `model`; `examples` are bodies by title."""
     content = {
         "schema": {"$ref": _COMPONENTS + model.__name__},
@@ -47,7 +47,7 @@ def answer_of(
     return {status: {"model": model, "content": examples_of(examples)}}
 
 
-def examples_of(examples: dict[str, Any]) -> dict[str, Any]:
+def examples_of(examples: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of a JSON body, or of an answer, whose schema is known: such by title."""
     shown = {title: {"value": value} for title, value in examples.items()}
     return {"application/json": {"examples": shown}}
@@ -95,11 +95,11 @@ def describe(
     app: FastAPI,
     models: Iterable[type[BaseModel]],
     routes: Iterable[BaseRoute],
-    posted: Mapping[str, dict[str, Any]],
+    complete: Callable[[dict[str, Any]], None],
 ) -> None:
     """Add schemas of `models` and the examples of `routes` to the OpenAPI document of `app`.
 
-    `posted` has request bodies of POST by path: those to which features add examples.
+    `complete` adds to the document what depends on features.
     """
     bodies, routes = tuple(models), tuple(routes)
     generate = app.openapi
@@ -114,8 +114,7 @@ def describe(
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema
         _show_nulls(routes, document)
-        for path, body in posted.items():
-            document["paths"][path]["post"]["requestBody"] = body
+        complete(document)
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _add_problems(path, method, operation)

@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"])
 
 @router.post(
     "",
-    summary="Submit many compilations, launches or programs",
+    summary="Submit a batch",
     responses={200: {"model": Batch}, 202: {"model": Batch}},
     openapi_extra={
         "parameters": [wait_parameter()],

@@ -38,3 +38,17 @@ def test_examples_of_batches_include_those_of_features() -> None:
         body = app.openapi()["paths"]["/v1/batches"]["post"]["requestBody"]
         titles.append(body["content"]["application/json"]["examples"].keys())
     assert titles[1] - titles[0] == {"one program"}
+
+
+def test_the_document_names_the_kinds_of_batches_that_features_bring() -> None:
+    documents = [app.openapi() for app in (create_app(ServiceSettings()), composed_app())]
+    schemas = [document["components"]["schemas"] for document in documents]
+
+    kinds = [schema["BatchRequest"]["properties"]["kind"]["enum"] for schema in schemas]
+    assert kinds[0] == ["compilations", "launches"]
+    assert kinds[1] == [*kinds[0], "programs"]
+    assert [schema["Batch"]["properties"]["kind"]["enum"] for schema in schemas] == kinds
+    assert [schema["BatchItem"]["properties"]["url"]["description"] for schema in schemas] == [
+        "URL of the compilation or launch; null if refused",
+        "URL of the compilation, launch or program; null if refused",
+    ]
