@@ -1,0 +1,5 @@
+"""The embedded Valkey of the integration tests, for those of programs."""
+
+from tests.integration.conftest import blocking, redis, valkey
+
+__all__ = ["blocking", "redis", "valkey"]
