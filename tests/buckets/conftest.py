@@ -25,7 +25,7 @@ __all__ = ["blocking", "cache", "redis", "valkey"]
 
 NAMED = os.environ.get("TRITOND_TEST_BLOBS", "")
 collect_ignore_glob = [] if NAMED else ["test_*.py"]
-KEY, SECRET = "accesskey", "secretkey"
+KEY, SECRET = "accesskey", "secret-of-the-bucket-7f3a"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +19,7 @@ from store.blobs import digest_of
 from tests.buckets.conftest import KEY, SECRET, S3Server
 from tests.integration.service import bodies
 from tests.integration.service.running import Deployment
+from tests.security.tree import descendants
 from tests.waiting import wait_until
 
 
@@ -47,6 +51,22 @@ def deployment(tmp_path_factory: pytest.TempPathFactory, rclone: S3Server) -> It
 def http(deployment: Deployment) -> Iterator[httpx.Client]:
     with deployment.client() as client:
         yield client
+
+
+def has_secret(pid: int) -> bool:
+    """Return whether the secret is in the memory of a process, which may end meanwhile."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        with Path(f"/proc/{pid}/mem").open("rb", 0) as memory:
+            for line in maps:
+                span, rights, *_ = line.split()
+                if rights.startswith("rw"):
+                    start, end = (int(word, 16) for word in span.split("-"))
+                    with suppress(OSError):
+                        memory.seek(start)
+                        if SECRET.encode() in memory.read(end - start):
+                            return True
+    return False
 
 
 def compiled(http: httpx.Client, seed: int) -> dict[str, Any]:
@@ -108,3 +128,15 @@ def test_an_upload_is_kept_while_the_bucket_is_away(http: httpx.Client, rclone: 
 
     assert put.status_code == 201
     assert got.content == upload
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root reads the memory of other processes")
+def test_no_child_has_the_secret_in_its_memory(http: httpx.Client, deployment: Deployment):
+    compiled(http, 30)  # the worker has signed requests by now
+    [worker] = deployment.workers
+
+    children = descendants(worker.pid)
+
+    assert has_secret(worker.pid)
+    assert len(children) > 1
+    assert [pid for pid in children if has_secret(pid)] == []

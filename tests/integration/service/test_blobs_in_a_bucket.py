@@ -11,7 +11,10 @@ import pytest
 
 from tests.integration.service import bodies
 from tests.integration.service.running import Deployment
+from tests.security.tree import descendants
 from tests.waiting import wait_until
+
+SECRET = "CANARY-of-the-bucket-51c0"
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +24,13 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory, bucket: Path) -> Iterator[Deployment]:
-    settings = {"TRITOND_BLOBS_URL": f"file://{bucket}", "TRITOND_MEMORY_CACHE_BYTES": "0"}
+    settings = {
+        "TRITOND_BLOBS_URL": f"file://{bucket}",
+        "TRITOND_MEMORY_CACHE_BYTES": "0",
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "GOOGLE_SERVICE_ACCOUNT_KEY": SECRET,
+        "AZURE_STORAGE_ACCOUNT_KEY": SECRET,
+    }
     deployment = Deployment(tmp_path_factory.mktemp("with-bucket"), **settings)
     deployment.start_store()
     deployment.start_service()
@@ -110,3 +119,18 @@ def test_while_the_bucket_is_away_kernels_are_compiled_and_artifacts_wait(
     assert 'tritond_bucket_circuits_open{of="service"}' in metrics
     assert [worker["kind"] for worker in workers] == ["compile"]
     assert http.get(made["artifacts"]["ttir"]["url"]).status_code == 200
+
+
+def test_credentials_stay_with_the_worker_s_own_process(http: httpx.Client, deployment: Deployment):
+    [worker] = deployment.workers
+    assert SECRET in Path(f"/proc/{worker.pid}/environ").read_text()
+    compiled = post(http, bodies.running("import os\nprint(dict(os.environ))")).json()
+    assert compiled["state"] == "succeeded", compiled["diagnostics"]
+
+    children = descendants(worker.pid)
+    shown = [Path(f"/proc/{pid}/{name}") for pid in children for name in ("environ", "cmdline")]
+
+    assert len(children) > 1
+    assert [path for path in shown if path.exists() and SECRET in path.read_text()] == []
+    assert "PYTHONHASHSEED" in compiled["stdout"]
+    assert SECRET not in compiled["stdout"]
