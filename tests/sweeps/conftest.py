@@ -1,5 +1,5 @@
-"""Deployments for tests of sweeps: the shared one, and one with API keys."""
+"""Deployments and terminals for tests of sweeps: the shared one, and one with API keys."""
 
-from tests.integration.service.conftest import teams
+from tests.integration.service.conftest import on_terminal, teams
 
-__all__ = ["teams"]
+__all__ = ["on_terminal", "teams"]

@@ -33,15 +33,14 @@ def running(code: str, **changes: Any) -> dict[str, Any]:
     return usual | {"stop_after": "ttir"} | changes
 
 
-def busy(cpu_s: float, comment: str, **changes: Any) -> dict[str, Any]:
-    """A kernel whose making takes so much of a processor's time, however slow the machine is.
+ENDLESS = "import threading; threading.Event().wait()"
+"""Code that ends never and takes no processor from other tests."""
 
-    So what a test does meanwhile has its time for it there as well.
-    """
-    loop = (
-        f"import time\nend = time.process_time() + {cpu_s}\nwhile time.process_time() < end: pass"
-    )
-    return running(f"{loop}  # {comment}", **changes)
+
+def slow(duration_s: float, comment: str, **changes: Any) -> dict[str, Any]:
+    """A kernel whose making takes at least so long, and no processor meanwhile."""
+    wait = f"import threading\nthreading.Event().wait({duration_s})"
+    return running(f"{wait}  # {comment}", **changes)
 
 
 def vector_add(comment: str = "", **changes: Any) -> dict[str, Any]:

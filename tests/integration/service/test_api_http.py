@@ -86,7 +86,7 @@ def test_head_of_a_compilation(http: httpx.Client, url: str, below: str) -> None
 
 
 def test_head_of_a_stream_ends(http: httpx.Client, post: Post) -> None:
-    running = post(bodies.running("while True: pass  # headed"), wait=0).json()["url"]
+    running = post(bodies.running(f"{bodies.ENDLESS}  # headed"), wait=0).json()["url"]
 
     answer = http.head(running + "/events")
     http.delete(running)

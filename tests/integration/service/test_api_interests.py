@@ -17,9 +17,9 @@ from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 
 
-def busy(comment: str, cpu_s: float = 1.5) -> dict[str, Any]:
+def slow(comment: str, duration_s: float = 1.5) -> dict[str, Any]:
     """A kernel whose making takes its time."""
-    return bodies.busy(cpu_s, comment)
+    return bodies.slow(duration_s, comment)
 
 
 def is_running(http: httpx.Client, url: str) -> bool:
@@ -37,7 +37,7 @@ def interests(system: Deployment, url: str) -> int:
 
 
 def test_an_impatient_refresh_ends_nobody_else_s_work(post: Post, http: httpx.Client) -> None:
-    body = busy("refreshed by another")
+    body = slow("refreshed by another")
     url = post(body, wait=0).json()["url"]
     wait_until(lambda: is_running(http, url), "it runs")
 
@@ -51,7 +51,7 @@ def test_an_impatient_refresh_ends_nobody_else_s_work(post: Post, http: httpx.Cl
 def test_a_patient_request_that_joins_lets_the_attempt_run_on(
     post: Post, http: httpx.Client
 ) -> None:
-    body = busy("joined by a patient one", 3)
+    body = slow("joined by a patient one", 3)
     url = post(body | {"timeout_s": 2}, wait=0).json()["url"]
     wait_until(lambda: is_running(http, url), "it runs")
 
@@ -62,7 +62,7 @@ def test_a_patient_request_that_joins_lets_the_attempt_run_on(
 
 
 def test_an_impatient_request_that_joins_imposes_nothing(post: Post, http: httpx.Client) -> None:
-    body = busy("joined by an impatient one")
+    body = slow("joined by an impatient one")
     url = post(body, wait=0).json()["url"]
 
     post(body | {"timeout_s": 0.001}, wait=0)
@@ -71,7 +71,7 @@ def test_an_impatient_request_that_joins_imposes_nothing(post: Post, http: httpx
 
 
 def test_a_refresh_that_waits_gets_what_was_compiled_for_it(post: Post, http: httpx.Client) -> None:
-    body = busy("compiled twice", 0.8)
+    body = slow("compiled twice", 0.8)
     first_url = post(body, wait=0).json()["url"]
     wait_until(lambda: is_running(http, first_url), "it runs")
 
@@ -91,7 +91,7 @@ def test_what_one_process_waits_for_another_one_cannot_cancel(
     system: Deployment, post: Post, http: httpx.Client, method: str
 ) -> None:
     """Both have the same API key, here none."""
-    body = busy(f"waited for with {method}")
+    body = slow(f"waited for with {method}")
     url = post(body, wait=0).json()["url"]
     path = "/v1/compilations" if method == "POST" else url
 
@@ -114,7 +114,7 @@ def test_what_one_process_waits_for_another_one_cannot_cancel(
 def test_who_hangs_up_and_withdraws_stops_the_work(
     system: Deployment, post: Post, http: httpx.Client
 ) -> None:
-    body = busy("hung up on", 60)
+    body = slow("hung up on", 60)
     impatient = httpx.Timeout(60, read=0.5)
     with system.client() as other, pytest.raises(httpx.ReadTimeout):
         other.post("/v1/compilations?wait=60", json=body, timeout=impatient)

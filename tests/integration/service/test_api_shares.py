@@ -10,11 +10,9 @@ import httpx
 from tests.integration.service import bodies
 from tests.waiting import wait_until
 
-ENDLESS = "while True: pass"
-
 
 def long(comment: str, **changes: Any) -> dict[str, Any]:
-    return bodies.running(f"{ENDLESS}  # {comment}", **changes)
+    return bodies.running(f"{bodies.ENDLESS}  # {comment}", **changes)
 
 
 def test_one_caller_s_endless_jobs_in_all_slots_leave_room_for_another(

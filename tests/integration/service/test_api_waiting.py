@@ -15,7 +15,7 @@ SLOW_S = 1.5
 def test_without_waiting_the_answer_comes_at_once_and_the_result_by_get(
     post: Post, http: httpx.Client
 ) -> None:
-    posted = post(bodies.busy(SLOW_S, "not waited for"), wait=0)
+    posted = post(bodies.slow(SLOW_S, "not waited for"), wait=0)
     under_way = http.get(posted.headers["location"])
     result = http.get(posted.headers["location"], params={"wait": 60})
 
@@ -31,7 +31,7 @@ def test_without_waiting_the_answer_comes_at_once_and_the_result_by_get(
 
 def test_waiting_ends_when_the_time_is_over(post: Post, http: httpx.Client) -> None:
     started = time.monotonic()
-    posted = post(bodies.busy(SLOW_S, "waited for too shortly"), wait=0.2)
+    posted = post(bodies.slow(SLOW_S, "waited for too shortly"), wait=0.2)
     waited_s = time.monotonic() - started
     http.get(posted.headers["location"], params={"wait": 60})
 
@@ -41,7 +41,7 @@ def test_waiting_ends_when_the_time_is_over(post: Post, http: httpx.Client) -> N
 
 
 def test_an_artifact_of_work_under_way_is_not_finished(post: Post, http: httpx.Client) -> None:
-    posted = post(bodies.busy(SLOW_S, "artifact too early"), wait=0).json()
+    posted = post(bodies.slow(SLOW_S, "artifact too early"), wait=0).json()
     early = http.get(f"{posted['url']}/artifacts/ttir")
     http.get(posted["url"], params={"wait": 60})
 

@@ -65,7 +65,7 @@ def test_a_wrong_request_names_the_field(system: Deployment) -> None:
 
 
 def test_submit_then_get_then_cancel(system: Deployment) -> None:
-    body = bodies.running("while True: pass  # by the client")
+    body = bodies.running(f"{bodies.ENDLESS}  # by the client")
 
     with tritonc.Client(system.url) as client:
         submitted = client.compile(**body, wait_s=0, check=False)
@@ -78,7 +78,7 @@ def test_submit_then_get_then_cancel(system: Deployment) -> None:
 
 
 def test_waiting_ends_with_the_key_to_ask_for(system: Deployment) -> None:
-    body = bodies.running("while True: pass  # longer than anyone waits")
+    body = bodies.running(f"{bodies.ENDLESS}  # longer than anyone waits")
 
     with tritonc.Client(system.url) as client:
         with pytest.raises(tritonc.WaitExpired) as expired:

@@ -24,7 +24,7 @@ KEY_OF_SPINNING = ["--target", "cuda:90", "--signature", "x_ptr=*fp32", "--const
 def test_progress_shows_what_takes_long_and_ctrl_c_says_how_to_come_back(
     system: Deployment, on_terminal: Callable[..., OnTerminal], tmp_path: Path
 ):
-    body = bodies.running("while True: pass  # until Ctrl-C")
+    body = bodies.running(f"{bodies.ENDLESS}  # until Ctrl-C")
     (tmp_path / "spin.py").write_text(body["source"])
 
     command = on_terminal("compile", "spin.py", *KEY_OF_SPINNING, "--verbose")
@@ -44,7 +44,7 @@ def test_progress_shows_what_takes_long_and_ctrl_c_says_how_to_come_back(
 
 
 def test_a_launch_that_is_left_is_found_by_its_id(system: Deployment, tmp_path: Path):
-    (tmp_path / "spin.py").write_text(bodies.running("while True: pass  # a launch")["source"])
+    (tmp_path / "spin.py").write_text(bodies.running(f"{bodies.ENDLESS}  # a launch")["source"])
     words = ["spin.py", "--grid", "1", "--device", "cpu", "--constexpr", "BLOCK=4"]
     words += ["--argument", "x_ptr=fp32[4]:ones", "--verbose"]
 

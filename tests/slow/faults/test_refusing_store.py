@@ -82,7 +82,7 @@ async def test_a_job_that_nobody_can_read_ends(machine, worker, operator, http):
 async def test_a_job_that_the_store_lost_is_submitted_again_for_its_waiter(
     machine, worker, operator, http
 ):
-    body = bodies.busy(1, "lost by the store")
+    body = bodies.slow(2, "lost by the store")
     waiting = asyncio.create_task(http.post("/v1/compilations?wait=60", json=body))
     lost = await comes_true(lambda: operator.keys("tritond:job:*"))
 

@@ -28,7 +28,7 @@ async def stopped(process):
 async def test_who_waits_when_the_service_stops_is_told_that_the_job_goes_on(
     machine, worker, service, http, operator
 ):
-    body = bodies.busy(4, "the service stops")
+    body = bodies.slow(4, "the service stops")
     waiting = asyncio.create_task(http.post("/v1/compilations?wait=60", json=body))
     url = await started(http, body)
     looking = asyncio.create_task(http.get(url, params={"wait": 60}))
@@ -74,7 +74,7 @@ async def test_a_request_that_is_still_being_sent_when_the_service_stops_is_answ
 
 
 async def test_a_worker_that_is_told_to_stop_finishes_what_it_can(machine, worker, http):
-    url = await started(http, bodies.busy(0.5, "its worker stops later"))
+    url = await started(http, bodies.slow(1.5, "its worker stops later"))
 
     worker.send(signal.SIGTERM)
 
@@ -85,7 +85,7 @@ async def test_a_worker_that_is_told_to_stop_finishes_what_it_can(machine, worke
 
 
 async def test_a_worker_that_is_told_to_stop_gives_back_what_takes_longer(machine, worker, http):
-    url = await started(http, bodies.busy(60, "its worker stops"))
+    url = await started(http, bodies.slow(60, "its worker stops"))
     began = asyncio.get_running_loop().time()
 
     worker.send(signal.SIGTERM)
@@ -98,7 +98,7 @@ async def test_a_worker_that_is_told_to_stop_gives_back_what_takes_longer(machin
 
 
 async def test_a_worker_that_stops_takes_no_further_job(machine, worker, http, operator):
-    running = await started(http, bodies.busy(0.5, "while it stops"))
+    running = await started(http, bodies.slow(1.5, "while it stops"))
 
     async def who_wait_for_jobs():
         return (await operator.info("clients"))["blocked_clients"]

@@ -41,7 +41,7 @@ def started(client: httpx.Client) -> Started:
 def test_a_sweep_whose_driver_is_killed_goes_on_with_the_rows_it_has(
     machine: Deployment, worker: Process, client: httpx.Client
 ) -> None:
-    base = bodies.busy(0.3, "its driver is killed")
+    base = bodies.slow(1, "its driver is killed")
     base |= {"source": base["source"].replace("= SIZE", "")}
     url = post_sweep(
         client, wait=0, base=base, space={"constexprs.BLOCK": [2**n for n in range(10)]}
@@ -62,7 +62,7 @@ def test_a_sweep_whose_driver_is_killed_goes_on_with_the_rows_it_has(
 def test_the_job_of_a_killed_worker_is_done_by_another(
     machine: Deployment, worker: Process, client: httpx.Client, started: Started
 ) -> None:
-    url = started(bodies.busy(1, "its worker is killed"))
+    url = started(bodies.slow(2, "its worker is killed"))
 
     worker.kill()
     machine.start_worker()

@@ -40,8 +40,8 @@ def write_again(root: Path) -> None:
         os.utime(path, (0, 0))
 
 
-def compile_all(root: Path) -> None:
-    assert compileall.compile_dir(root, quiet=2)
+def compile_some(root: Path) -> None:
+    assert compileall.compile_dir(root / "compiler/slice", quiet=2)
 
 
 def end_lines_as_windows_does(root: Path) -> None:
@@ -69,7 +69,7 @@ def lie_beside_the_service(root: Path) -> None:
     "change",
     [
         write_again,
-        compile_all,
+        compile_some,
         end_lines_as_windows_does,
         leave_an_editor_s_file,
         change_what_only_launches_run,

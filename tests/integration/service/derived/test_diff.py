@@ -202,7 +202,7 @@ def test_a_stage_that_neither_reached(http: httpx.Client, post: Post) -> None:
 
 def test_of_what_is_unknown_or_under_way(http: httpx.Client, post: Post) -> None:
     made = compiled(post, "vector_add")
-    slow = post(bodies.running("while True: pass  # compared"), wait=0).json()
+    slow = post(bodies.running(f"{bodies.ENDLESS}  # compared"), wait=0).json()
     nobody = {"url": f"/v1/compilations/{'0' * 64}", "key": "0" * 64}
 
     for a, b in ((made, slow), (slow, made)):

@@ -94,7 +94,7 @@ def test_of_an_unknown_compilation(http: httpx.Client, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["artifacts/sass", "lines", "instructions", "passes", "exports/c"])
 def test_of_a_compilation_that_is_under_way(http: httpx.Client, post: Post, path: str) -> None:
-    slow = bodies.running("while True: pass")
+    slow = bodies.running(bodies.ENDLESS)
     slow["source"] += f"\n# {path}\n"
     key = post(slow, wait=0).json()["key"]
 

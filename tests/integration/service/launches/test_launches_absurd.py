@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.integration.service.launches import bodies
@@ -20,30 +22,39 @@ def kernel(out_ptr, n):
 """
 
 
-def test_a_huge_grid_ends_with_its_timeout(launch: Launch) -> None:
-    counter = output(1, dtype="i32", init={"kind": "zeros"})
+def looping(n: int, **changes: Any) -> dict[str, Any]:
+    """A launch that never ends if `n` is positive; -1 and 5 share a compilation, as 0 and 16 do."""
+    one = output(1, dtype="i32", init={"kind": "ones"})
+    return bodies.written(ENDLESS, {"out_ptr": one, "n": n}, **changes)
 
-    answer = launch(bodies.written(ADDS, {"out_ptr": counter}, grid=[2**31 - 1], timeout_s=3))
+
+def counting(instances: int, **changes: Any) -> dict[str, Any]:
+    """A launch of so many program instances, which compiles once."""
+    counter = output(1, dtype="i32", init={"kind": "zeros"})
+    return bodies.written(ADDS, {"out_ptr": counter}, grid=[instances], **changes)
+
+
+def test_a_huge_grid_ends_with_its_timeout(launch: Launch) -> None:
+    launch(counting(1))
+
+    answer = launch(counting(2**31 - 1, timeout_s=1))
 
     assert (answer["state"], answer["verdict"]) == ("completed", "timeout")
 
 
 def test_a_huge_grid_of_cases_ends_with_the_deadline(launch: Launch) -> None:
-    counter = output(1, dtype="i32", init={"kind": "zeros"})
-    body = bodies.written(ADDS, {"out_ptr": counter}, grid=[2**31 - 1], timeout_s=30, deadline_s=2)
+    launch(counting(1))
 
-    answer = launch(body | {"cases": [{}, {}]})
+    answer = launch(counting(2**31 - 1, timeout_s=30, deadline_s=1) | {"cases": [{}, {}]})
 
     slugs = [case["problem"]["slug"] for case in answer["cases"]]
     assert slugs == ["deadline_exceeded", "deadline_exceeded"]
 
 
 def test_a_loop_without_end_ends_with_its_timeout(launch: Launch) -> None:
-    one = output(1, dtype="i32", init={"kind": "ones"})
+    launch(looping(-1))
 
-    answer = launch(bodies.written(ENDLESS, {"out_ptr": one, "n": 5}, timeout_s=3))
-
-    assert answer["verdict"] == "timeout"
+    assert launch(looping(5, timeout_s=1))["verdict"] == "timeout"
 
 
 @pytest.mark.parametrize("decorator", ["", "@triton.heuristics({'N': lambda args: N})\n"])

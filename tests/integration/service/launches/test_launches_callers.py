@@ -11,6 +11,7 @@ import pytest
 from store.connection import connect
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, SubmitOutcome
+from tests.integration.service.bodies import ENDLESS
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.bodies import output
 from tests.integration.service.launches.conftest import Launch
@@ -18,7 +19,7 @@ from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 
 PATH = "/v1/launches"
-ENDLESS = bodies.loading("while True:\n    pass", timeout_s=60)
+UNENDING = bodies.loading(ENDLESS, timeout_s=60)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +175,7 @@ async def test_who_submits_a_launch_a_moment_late_gets_its_result(
 def test_a_running_launch_is_cancelled_and_its_slot_is_free(
     http: httpx.Client, launch: Launch
 ) -> None:
-    urls = [launch(ENDLESS, wait=0)["url"] for _ in range(2)]
+    urls = [launch(UNENDING, wait=0)["url"] for _ in range(2)]
     wait_until(lambda: all(state(http, url) == "running" for url in urls), "both run")
 
     answers = [http.delete(url) for url in urls]

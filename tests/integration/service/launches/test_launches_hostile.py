@@ -26,7 +26,7 @@ from tests.integration.service.launches.test_launches_forged import with_forged_
     ],
 )
 def test_a_source_that_runs_wild_is_ended(launch: Launch, code: str, slug: str) -> None:
-    answer = launch(bodies.loading(code, timeout_s=3 if slug == "compile_timeout" else 30))
+    answer = launch(bodies.loading(code, timeout_s=1 if slug == "compile_timeout" else 30))
 
     assert (answer["state"], answer["problem"]["slug"]) == ("failed", slug)
     assert launch(bodies.vector_add())["verdict"] == "passed"

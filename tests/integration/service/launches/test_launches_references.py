@@ -101,7 +101,7 @@ def test_the_line_of_an_error_in_a_reference_is_its_own(launch: Launch) -> None:
 def test_a_reference_that_takes_too_long_is_ended(launch: Launch) -> None:
     endless = "def reference(**_):\n    while True:\n        pass\n"
 
-    answer = launch(two_outputs(endless, timeout_s=3))
+    answer = launch(two_outputs(endless, timeout_s=2))
 
     assert answer["verdict"] == "invalid_reference"
     assert "still running" in answer["findings"][-1]["message"]

@@ -39,7 +39,7 @@ EARNED: dict[str, dict[str, Any]] = {
     "timeout": faulty(
         "never_ends",
         {"x_ptr": {**X, "init": {"kind": "zeros"}}, "out_ptr": output(1)},
-        timeout_s=3,
+        timeout_s=2,
     ),
     "race": bodies.launch(
         bodies.source("racing"), "writes_its_number", {"out_ptr": output(4, dtype="i32")},
@@ -130,7 +130,7 @@ def test_the_first_of_several_that_apply_is_the_verdict(launch: Launch) -> None:
 def test_after_a_timeout_the_next_launch_is_fine(launch: Launch) -> None:
     late = launch(EARNED["timeout"])
 
-    assert "timeout_s = 3 s" in late["findings"][0]["message"]
+    assert "timeout_s = 2 s" in late["findings"][0]["message"]
     assert launch(EARNED["passed"])["verdict"] == "passed"
 
 

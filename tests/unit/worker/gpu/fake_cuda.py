@@ -28,7 +28,8 @@ PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", 
         "result_channel", "statistics", "timing_plan", "module_globals", "peak_flops",
         "output_memory", "iteration_selection", "run_comparison_ptx", "timed_iteration",
         "memory_checks_ptx", "register_clearing_ptx", "program_order", "op_fault"}  # fmt: skip
-PAGE = 2 << 20
+PAGE = 1 << 16
+"""A GPU has pages of 2 MiB; these are filled faster."""
 
 
 class CUresult(IntEnum):

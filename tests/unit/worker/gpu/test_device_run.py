@@ -74,7 +74,7 @@ def launcher(gpu):
 
     device = GpuDevice(0, None, None, "fake", "GPU-0", (9, 0), 13000, 4, 1 << 30, 1 << 16, 1 << 16,
                        fake_cuda.PAGE, 1e9)  # fmt: skip
-    context = LauncherContext(device, KeptBudget(16 << 20, 8 << 20))
+    context = LauncherContext(device, KeptBudget(8 * fake_cuda.PAGE, 4 * fake_cuda.PAGE))
     context.warm_up()
 
     def run(*jobs):
@@ -173,16 +173,17 @@ def test_the_longest_unused_is_given_up_for_what_is_new(launcher, gpu):
 
     launcher(made[0])
 
-    assert len(launcher.context.inputs._on_gpu) == 8  # of 2 MiB each, in 16 MiB
+    assert len(launcher.context.inputs._on_gpu) == 8  # of a page each
     assert len(uploads_of_inputs(gpu)) == 1
 
 
 def test_the_inputs_of_one_job_take_no_more_than_the_budget(launcher):
-    launcher.context.inputs._budget = type(launcher.context.inputs._budget)(3 << 20, 1 << 20)
+    page = fake_cuda.PAGE
+    launcher.context.inputs._budget = type(launcher.context.inputs._budget)(page * 3 // 2, page)
 
     found = launcher(job(timing=timed()), job("zero_x", timing=timed()))
 
-    assert len(launcher.context.inputs._on_gpu) == 1  # of 2 MiB
+    assert len(launcher.context.inputs._on_gpu) == 1  # of a page
     assert found.outputs["output"] == expected()
     assert found.modified_inputs == ["x_ptr"]
 
@@ -285,8 +286,9 @@ def test_fresh_inputs_have_sets_of_their_own(launcher):
 
 def test_memory_is_found_by_giving_up_what_is_kept(launcher, gpu):
     launcher(*[job(y={"kind": "normal", "seed": seed}) for seed in range(4)])
-    gpu.free_bytes = 4 << 20
+    gpu.free_bytes = 2 * fake_cuda.PAGE
+    count = fake_cuda.PAGE // 2  # of four bytes: two pages
 
-    found = launcher(job(count=LARGE * 2))
+    found = launcher(job(count=count))
 
-    assert found.outputs["output"] == expected(LARGE * 2)
+    assert found.outputs["output"] == expected(count)

@@ -136,7 +136,7 @@ def test_what_is_wrong_with_a_space_is_reported_at_its_flag(system: Deployment):
 def test_a_terminal_shows_the_table_while_it_fills_and_ctrl_c_leaves_it(
     system: Deployment, on_terminal: Callable[..., OnTerminal], tmp_path: Path
 ):
-    spinning = bodies.running("while True: pass  # one variant of a sweep")["source"]
+    spinning = bodies.running(f"{bodies.ENDLESS}  # one variant of a sweep")["source"]
     (tmp_path / "quick.py").write_text(bodies.running("pass")["source"])
     (tmp_path / "spin.py").write_text(spinning)
     words = ["--signature", "x_ptr=*fp32", "--constexpr", "BLOCK=4", "--target", "cuda:90"]

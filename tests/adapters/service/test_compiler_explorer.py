@@ -5,8 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.integration.compiler.kernels import KERNELS
-from tests.integration.service.explorer_requests import (
+from tests.adapters.service.explorer_requests import (
     FLAGS,
     JSON,
     VECTOR_ADD,
@@ -14,6 +13,7 @@ from tests.integration.service.explorer_requests import (
     plug_in_body,
     said,
 )
+from tests.integration.compiler.kernels import KERNELS
 
 
 @pytest.fixture(scope="module")
