@@ -50,7 +50,7 @@ def test_examples_of_batches_include_those_of_features() -> None:
 
 
 def test_the_document_names_the_kinds_of_batches_that_features_bring() -> None:
-    documents = [app.openapi() for app in (create_app(ServiceSettings()), composed_app())]
+    documents = [app_with().openapi(), app_with(*ALL).openapi()]
     schemas = [document["components"]["schemas"] for document in documents]
 
     kinds = [schema["BatchRequest"]["properties"]["kind"]["enum"] for schema in schemas]
