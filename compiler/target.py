@@ -7,7 +7,7 @@ reads `page/src/targets.ts`, which `make page-tables` writes from these tables.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
@@ -220,6 +220,11 @@ def parse_target(written: str) -> Target:
 def common_targets() -> tuple[Target, ...]:
     """Return the targets that are used most."""
     return tuple(parse_target(row.name) for row in ARCHITECTURES if row.is_common)
+
+
+def usual_target(offered: Sequence[str]) -> str:
+    """Return the target where nothing names one: cuda:90 if it is `offered`."""
+    return STANDARD_TARGET if STANDARD_TARGET in offered else offered[0]
 
 
 def with_feature(feature: Feature, backend: str) -> list[str]:

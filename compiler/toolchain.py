@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.messages.reports import LanguageName
-from compiler.target import STANDARD_TARGET
+from compiler.target import usual_target
 
 
 class OptionSpec(BaseModel):
@@ -46,7 +46,7 @@ class Toolchain(BaseModel):
     @property
     def default_target(self) -> str:
         """The default target of kernels that only run on a CPU: cuda:90 if it is available."""
-        return STANDARD_TARGET if STANDARD_TARGET in self.targets else self.targets[0]
+        return usual_target(self.targets)
 
 
 def toolchain_id(description: dict[str, Any]) -> str:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.stages import BY_NAME
-from compiler.target import BACKENDS, parse_target
-from compiler.toolchain import Toolchain
+from compiler.target import BACKENDS, parse_target, usual_target
 
 LANGUAGE = "triton"
 EXAMPLE = """import triton
@@ -95,21 +94,21 @@ def offered_compilers(targets: Mapping[str, Any]) -> list[OfferedCompiler]:
 
     `targets` is the answer of `GET /v1/targets`.
     """
-    known = [Toolchain.model_validate(item) for item in targets["toolchains"]]
-    defaults = [item["id"] for item in targets["toolchains"] if item["default"]]
-    default = next((toolchain for toolchain in known if toolchain.id in defaults), None)
-    by_version = {toolchain.triton: toolchain for toolchain in known}
+    known = targets["toolchains"]
+    default: Any = next((toolchain for toolchain in known if toolchain["default"]), None)
+    by_version: dict[str, Any] = {toolchain["triton"]: toolchain for toolchain in known}
     if default is not None:
-        by_version = {default.triton: default} | by_version | {default.triton: default}
+        version = default["triton"]
+        by_version = {version: default} | by_version | {version: default}
     return [
         OfferedCompiler(
-            id=compiler_id(toolchain.triton, target),
-            triton=toolchain.triton,
+            id=compiler_id(version, target),
+            triton=version,
             target=target,
-            is_default=toolchain is default and target == toolchain.default_target,
+            is_default=toolchain is default and target == usual_target(toolchain["targets"]),
         )
-        for toolchain in by_version.values()
-        for target in toolchain.targets
+        for version, toolchain in by_version.items()
+        for target in toolchain["targets"]
     ]
 
 
