@@ -1,7 +1,7 @@
-"""The command `tritond`: up, api, worker, key and toolchain.
+"""The command `tritond`: up, api, worker, key, toolchain and blobs.
 
-It starts processes and edits API keys and the default toolchain in the store. Nothing else is
-decided here.
+It starts processes, edits API keys and the default toolchain in the store, and sweeps the bucket.
+Nothing else is decided here.
 """
 
 import argparse
@@ -18,6 +18,9 @@ from service.caller import SCOPES
 from service.settings import ServiceSettings, wrong_settings
 from service.up import PartEnded, up
 from store.api_keys import ApiKeys
+from store.blobs import Blobs
+from store.bucket import Bucket
+from store.bucket_sweep import delete_forgotten, find_forgotten
 from store.connection import connect
 from store.errors import StoreError
 from store.workers import Toolchains, Workers
@@ -54,6 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_key_commands(commands.add_parser("key", help="manage API keys, on TRITOND_REDIS_URL"))
     toolchain = commands.add_parser("toolchain", help="manage toolchains, on TRITOND_REDIS_URL")
     _add_toolchain_commands(toolchain)
+    blobs = commands.add_parser("blobs", help="manage large blobs, in TRITOND_BLOBS_URL")
+    _add_blobs_commands(blobs)
     return parser
 
 
@@ -157,6 +162,35 @@ async def _forget_toolchain(name: str) -> None:
             sys.exit(f"tritond: {name} is the default; set another default first")
         if not await toolchains.forget(name):
             sys.exit(_unknown_toolchain(name))
+
+
+def _add_blobs_commands(parser: argparse.ArgumentParser) -> None:
+    """Add the command sweep."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    sweep = commands.add_parser("sweep", help="delete objects that the cache has forgotten")
+    sweep.add_argument(
+        "--older-than-days", type=float, default=1.0, metavar="DAYS", help="default: 1"
+    )
+    sweep.add_argument("--dry-run", action="store_true", help="delete nothing, only count")
+    sweep.add_argument("--all", action="store_true", help="even if the cache knows none of them")
+    sweep.set_defaults(run=lambda arguments: asyncio.run(_sweep_blobs(arguments)))
+
+
+async def _sweep_blobs(arguments: argparse.Namespace) -> None:
+    settings = ServiceSettings()
+    if settings.blobs_url is None:
+        sys.exit("tritond: there is no bucket to sweep; set TRITOND_BLOBS_URL as for the services")
+    bucket = Bucket(settings.blobs_url)
+    async with connect(settings.cache_url or settings.redis_url) as cache:
+        older_than_s = arguments.older_than_days * 24 * 3600
+        found = await find_forgotten(Blobs(cache, bucket=bucket), bucket, older_than_s)
+        if not arguments.dry_run:
+            await delete_forgotten(bucket, found, even_all=arguments.all)
+    done = "would be deleted" if arguments.dry_run else "deleted"
+    print(  # noqa: T201
+        f"{found.objects} objects, {found.marked} of them in use; "
+        f"{len(found.digests)} {done}, of {found.size_bytes} bytes"
+    )
 
 
 def _unknown_toolchain(name: str) -> str:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -32,8 +33,9 @@ MOST_FRAME_BYTES: Final = 520 << 20
 FAILURES_TO_OPEN: Final = 3
 OPEN_S: Final = 5.0
 _RETRIES: Final = 1
-_DELETED_BYTES: Final = 64 << 10
-"""A deletion has as much more time as this many bytes."""
+LISTED_AT_ONCE: Final = 1000
+_LISTED_BYTES: Final = 64 << 10
+"""Listing or deleting an object has as much more time as this many bytes."""
 _NO_BUCKET: Final = "NoSuchBucket"  # S3 says so in the body of a 404
 logger = logging.getLogger(__name__)
 
@@ -120,6 +122,15 @@ class Circuit:
         self._next_try = time.monotonic() + OPEN_S
 
 
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object of the bucket; `written_s` is when, in seconds since 1970."""
+
+    path: str
+    size_bytes: int
+    written_s: float
+
+
 class Bucket:
     """The frames under one URL. Every request has a deadline, and fails as BucketUnavailable.
 
@@ -168,12 +179,28 @@ class Bucket:
         except FileNotFoundError:
             return None
 
+    async def list(self) -> AsyncIterator[Sequence[StoredObject]]:
+        """Yield all objects under the URL, some at a time. Raises BucketUnavailable."""
+        import obstore
+
+        objects = obstore.list(self._store, chunk_size=LISTED_AT_ONCE)
+        while True:
+            async with self._request() as limit:
+                _extend(limit, LISTED_AT_ONCE * _LISTED_BYTES)
+                some = await anext(objects, None)
+            if some is None:
+                return
+            yield [
+                StoredObject(each["path"], each["size"], each["last_modified"].timestamp())
+                for each in some
+            ]
+
     async def delete(self, digests: Sequence[str]) -> None:
         """Delete frames that are there. Raises BucketUnavailable."""
         import obstore
 
         async with self._request() as limit:
-            _extend(limit, len(digests) * _DELETED_BYTES)
+            _extend(limit, len(digests) * _LISTED_BYTES)
             await obstore.delete_async(self._store, [path_of(digest) for digest in digests])
 
     @asynccontextmanager

@@ -9,6 +9,7 @@ from store import bucket as buckets
 from store import keys
 from store.blobs import LARGE_BYTES, Blobs, digest_of
 from store.bucket import FAILURES_TO_OPEN, Bucket, path_of
+from store.bucket_sweep import delete_forgotten, find_forgotten
 from store.errors import BucketUnavailable
 from tests.waiting import comes_true
 
@@ -162,6 +163,22 @@ async def test_a_bucket_that_does_not_exist_is_an_outage(cache, bucket):
 
     assert await blobs.exists(DIGEST)
     assert await blobs.get(digest_of(LARGE + b"new")) == LARGE + b"new"
+
+
+async def test_a_sweep_lists_and_deletes(rclone, credentials, cache, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", rclone.url)
+    bucket = Bucket("s3://bucket/swept")
+    blobs = Blobs(cache, bucket=bucket)
+    digests = await blobs.put_many([LARGE + b"swept" + bytes([n]) for n in range(120)])
+    await cache.delete(*(keys.BLOB + digest for digest in digests[20:]))
+
+    found = await find_forgotten(blobs, bucket, older_than_s=-60)
+    await delete_forgotten(bucket, found, even_all=False)
+
+    assert set(digests[20:]) <= set(found.digests)
+    assert not set(digests[:20]) & set(found.digests)
+    assert await blobs.get(digests[0]) is not None
+    assert await bucket.get(digests[20]) is None
 
 
 async def test_a_server_that_is_killed_and_started_again(blobs, rclone, short):

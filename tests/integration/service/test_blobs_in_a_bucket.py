@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from store.blobs import digest_of
+from store.bucket import path_of
 from tests.integration.service import bodies
-from tests.integration.service.running import Deployment
+from tests.integration.service.running import ROOT, Deployment
 from tests.security.tree import descendants
 from tests.waiting import wait_until
 
@@ -134,3 +139,27 @@ def test_credentials_stay_with_the_worker_s_own_process(http: httpx.Client, depl
     assert [path for path in shown if path.exists() and SECRET in path.read_text()] == []
     assert "PYTHONHASHSEED" in compiled["stdout"]
     assert SECRET not in compiled["stdout"]
+
+
+def test_the_command_sweeps_what_the_cache_has_forgotten(
+    http: httpx.Client, deployment: Deployment, bucket: Path
+):
+    made = post(http, bodies.large(5)).json()
+    forgotten = bucket / path_of(digest_of(b"forgotten"))
+    forgotten.parent.mkdir(parents=True)
+    forgotten.write_bytes(b"forgotten")
+    environment = {
+        "TRITOND_REDIS_URL": deployment.redis_url,
+        "TRITOND_BLOBS_URL": f"file://{bucket}",
+        "PATH": os.defpath,
+    }
+    command = [sys.executable, "-m", "service.command", "blobs", "sweep", "--older-than-days", "0"]
+
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+    assert "deleted" in done.stdout, done.stderr
+    assert not forgotten.exists()
+    assert http.get(made["artifacts"]["ttir"]["url"]).is_success
+    del environment["TRITOND_BLOBS_URL"]
+    refused = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert "set TRITOND_BLOBS_URL" in refused.stderr

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import zstandard
 from store import keys
 from store.blobs import LARGE_BYTES, MARKER, MARKER_BYTES, ArrivingBlob, Blobs, digest_of
 from store.bucket import Bucket, path_of
+from store.bucket_sweep import NothingMarked, delete_forgotten, find_forgotten
 from store.budget import Budget
 from store.compilations import Compilations
 from store.errors import BucketUnavailable
@@ -178,3 +180,43 @@ def test_without_a_url_neither_service_nor_worker_loads_obstore():
     root = Path(__file__).parents[3]
 
     assert subprocess.run([sys.executable, "-c", code], cwd=root).returncode == 0
+
+
+def days_old(folder, digest, days):
+    written = time.time() - days * 24 * 3600
+    os.utime(folder / path_of(digest), (written, written))
+
+
+async def test_a_sweep_deletes_old_objects_without_a_marker(blobs, bucket, cache, folder):
+    used, forgotten, new = await blobs.put_many([LARGE, LARGE + b"forgotten", LARGE + b"new"])
+    await cache.delete(keys.BLOB + forgotten, keys.BLOB + new)
+    for digest in (used, forgotten):
+        days_old(folder, digest, days=2)
+    (folder / "foreign").write_text("of somebody else")
+
+    found = await find_forgotten(blobs, bucket, older_than_s=24 * 3600)
+    await delete_forgotten(bucket, found, even_all=False)
+
+    assert (found.objects, found.marked, found.digests) == (3, 1, [forgotten])
+    there = {path.name for path in folder.rglob("*") if path.is_file()}
+    assert there == {Path(path_of(used)).name, Path(path_of(new)).name, "foreign"}
+
+
+async def test_an_object_whose_frame_is_in_the_cache_again_is_forgotten(blobs, bucket, cache):
+    digest = await blobs.put(LARGE)
+    await Blobs(cache).put(LARGE)
+
+    assert (await find_forgotten(blobs, bucket, older_than_s=-60)).digests == [digest]
+
+
+async def test_a_sweep_beside_another_cache_is_refused(blobs, bucket, cache, folder):
+    await blobs.put(LARGE)
+    await cache.flushall()
+    found = await find_forgotten(blobs, bucket, older_than_s=-60)
+
+    with pytest.raises(NothingMarked, match=r"TRITOND_REDIS_URL .* --all"):
+        await delete_forgotten(bucket, found, even_all=False)
+
+    assert (folder / path_of(DIGEST)).exists()
+    await delete_forgotten(bucket, found, even_all=True)
+    assert not (folder / path_of(DIGEST)).exists()
