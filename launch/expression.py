@@ -137,7 +137,7 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return value
         case ast.Name(id=name):
             if name not in values:
-                raise FormulaFailed(f"needs {name}, whose value the request does not say")
+                raise FormulaFailed(f"needs {name}, whose value the request does not give")
             return values[name]
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return tuple(_value(item, values) for item in items)

@@ -45,7 +45,7 @@ def parsed(text: str, bounds: Bounds) -> ast.expr:
     ):
         raise FormulaFailed(bounds.grammar)
     if _brackets(bare) > MAX_NESTING:
-        raise FormulaFailed(f"not an expression that is read: over {MAX_NESTING} brackets deep")
+        raise FormulaFailed(f"brackets nest more than {MAX_NESTING} deep")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -54,7 +54,7 @@ def parsed(text: str, bounds: Bounds) -> ast.expr:
         if count > bounds.max_nodes:
             raise FormulaFailed(f"more than {bounds.max_nodes} terms and operators")
         if depth > MAX_NESTING:
-            raise FormulaFailed(f"more than {MAX_NESTING} operators within each other")
+            raise FormulaFailed(f"operators nest more than {MAX_NESTING} deep")
     return tree
 
 

@@ -26,7 +26,7 @@ class Access(StrEnum):
 
 
 class AccessForm(Enum):
-    """How a kernel limits an access: not at all, by a mask, or by a descriptor."""
+    """The bounds that a kernel gives an access: none, a mask, or a descriptor."""
 
     UNMASKED = "unmasked"
     MASKED = "masked"

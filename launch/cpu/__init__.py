@@ -1,4 +1,4 @@
 """Runs compiled IR in NumPy: many programs at once, with every access checked.
 
-No user Python runs here.
+It executes no user Python.
 """

@@ -1,4 +1,4 @@
-"""The memory that a kernel runs on: created from an order, or existing already."""
+"""The memory that a kernel runs on: created from an order, or provided by the caller."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from launch.messages import RunOrder
 
 
 class LaunchMemory(Protocol):
-    """Memory to run on, which may be asked for more than once: a launch may begin again."""
+    """Memory to run on. A launch that starts again asks for fresh memory again."""
 
     def fresh(self) -> list[Allocation]:
-        """Return the memory as it is before the launch. Raises `Failure`."""
+        """Return memory with the contents before the launch. Raises `Failure`."""
         ...
 
     def filled(self) -> list[Array]:
-        """Return for each allocation which of its elements were written before the launch."""
+        """Return a mask for each allocation: the elements written before the launch."""
         ...
 
 
 @dataclass(frozen=True)
 class OrderedMemory:
-    """Memory of a launch's own, as its order describes it; uploads lie in `body`."""
+    """Memory that an order describes; uploads lie in `body`."""
 
     order: RunOrder
     body: bytes
@@ -35,5 +35,5 @@ class OrderedMemory:
         return fresh_memory(self.order, self.body)
 
     def filled(self) -> list[Array]:
-        """Return which elements have initial contents."""
+        """Return a mask for each allocation: the elements with initial contents."""
         return filled(self.order.allocations, self.order.arguments)

@@ -26,10 +26,10 @@ def arguments_of(
     bound: dict[str, Any],
     space: AddressSpace,
 ) -> list[Any]:
-    """Return a value for each of the `parameters`: those of `bound` that `paths` name, in order.
+    """Return a value for each of the `parameters`: the items of `bound` at `paths`, in order.
 
-    Every buffer gets its addresses in `space`. A host descriptor is followed by its shape and its
-    strides, unless the kernel takes these as parameters of their own. Raises `Failure`.
+    Every buffer gets its addresses in `space`. A host descriptor is followed by its shape and
+    strides, unless the kernel has separate parameters for these. Raises `Failure`.
     """
     given = [(path, _argument(path, bound)) for path in paths]
     is_flat = len(given) == len(parameters)
@@ -75,7 +75,7 @@ def _values(
 
 
 def _element(kind: str) -> str:
-    """Return the type that a pointer's type points at, of constant memory or not."""
+    """Return the element type of a pointer type, constant or not."""
     return kind.removeprefix("*k") if kind.startswith("*k") else kind.removeprefix("*")
 
 
@@ -105,7 +105,7 @@ def _descriptor(
 
 def _unlike(parameters: Sequence[BatchedParameter], paths: Sequence[str]) -> Failure:
     message = (
-        f"the kernel's IR takes {len(parameters)} arguments, and the launch gives it "
+        f"the kernel's IR takes {len(parameters)} arguments, but the launch passes "
         f"{', '.join(paths) or 'none'}"
     )
     return Failure("invalid_argument", "request", message)

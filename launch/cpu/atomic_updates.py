@@ -1,7 +1,7 @@
-"""Atomic operations on elements of memory, lane after lane: each meets what those before it left.
+"""Atomic operations on elements of memory, in the order of the lanes.
 
-Where nobody asks what was there before, all lanes are combined in one NumPy operation, which takes
-them in the same order and rounds each step.
+If the kernel does not use the old values, one NumPy operation combines all lanes. It takes them in
+the same order and rounds after each step.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _EXTREMES = frozenset({"max", "min"})
 
 
 class UnknownAtomic(NotImplementedError):
-    """There is no atomic operation of this kind."""
+    """The atomic operation has an unknown kind."""
 
 
 def update(kind: str, elements: Array, index: Array, values: Array) -> None:
     """Combine `values` into `elements` at `index`, both flat and in the order of the lanes."""
     if kind == "xchg":
-        elements[index] = values  # of equal places the last one stays
+        elements[index] = values  # for equal indices, the last value stays
         return
     if kind in _EXTREMES and not _is_whole(elements):
         fetch_and_update(kind, elements, index, values)
@@ -39,7 +39,7 @@ def update(kind: str, elements: Array, index: Array, values: Array) -> None:
 def fetch_and_update(kind: str, elements: Array, index: Array, values: Array) -> Array:
     """Do the same, and return the old value for each lane.
 
-    Lanes with a place of their own go together; those that meet go place by place.
+    Lanes with a unique index run together; lanes with equal indices run index by index.
     """
     cells, given = _as_combined(kind, elements), _as_combined(kind, values)
     before = cells.take(index)
@@ -57,7 +57,7 @@ def fetch_and_update(kind: str, elements: Array, index: Array, values: Array) ->
 
 
 def _steps(kind: str, values: Array) -> Array:
-    """Return the value after each row of values; the first is the old value."""
+    """Return the memory's value after each row of values; the first row is the old value."""
     if kind == "xchg":
         return values
     found: Array = _operation(kind).accumulate(values, axis=0, dtype=values.dtype)
@@ -67,7 +67,7 @@ def _steps(kind: str, values: Array) -> Array:
 
 
 def _order_zeros(kind: str, values: Array, found: Array) -> None:
-    """Give zeros that were found their sign: the larger one is +0, which NumPy leaves open."""
+    """Set the signs of zeros in `found`: +0 is larger than -0, which NumPy leaves undefined."""
     is_minus = np.signbit(values)
     is_wanted = (values == 0) & (is_minus if kind == "min" else ~is_minus)
     is_met = np.logical_or.accumulate(is_wanted, axis=0)
@@ -106,5 +106,5 @@ def _operation(kind: str) -> Any:
 
 
 def _as_combined(kind: str, values: Array) -> Array:
-    """Return the same memory as numbers that the operation combines as Triton means it."""
+    """Return a view of the same memory in the type for which NumPy combines as Triton does."""
     return values.view(f"u{values.itemsize}") if kind in _OF_BITS else values

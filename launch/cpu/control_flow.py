@@ -1,7 +1,7 @@
 """Conditions, loops and early returns of diverging programs, as masks of active programs.
 
-Where all programs of a batch decide alike, nothing is masked. Programs that do not take part
-calculate along, and what they calculate is dropped; only their accesses are held back.
+If all programs of a batch take the same branch, there is no mask. Inactive programs compute along,
+but their results are dropped and they make no accesses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Values = tuple[Any, ...]
 
 
 def chosen(condition: Array, a: Any, b: Any) -> Any:
-    """Return each program's value: that of `a` where its `condition` holds, else that of `b`."""
+    """Return each program's value: from `a` where its `condition` holds, else from `b`."""
     if a is b:
         return a
     if isinstance(a, TensorDescriptor | BlockPointer):
@@ -36,7 +36,7 @@ def _of_rank(value: Array, rank: int) -> Array:
 
 
 class Branch:
-    """One `scf.if`: first those for which it holds, then the others."""
+    """One `scf.if`: first the programs for which it holds run, then the others."""
 
     def __init__(self, programs: ProgramInstances, condition: Array) -> None:
         self._programs, self._outer = programs, programs.active
@@ -46,25 +46,25 @@ class Branch:
         self._sides = _sides(condition, self._outer)
 
     def holds(self) -> bool:
-        """Activate the programs for which it holds; return whether there are any."""
+        """Activate the programs for which it holds; return True if there are any."""
         some, others = self._sides
         if some and others:
             self._programs.active = _both(self._condition, self._outer)
         return some
 
     def fails(self) -> bool:
-        """Activate the other programs; return whether there are any."""
+        """Activate the other programs; return True if there are any."""
         some, others = self._sides
         if some and others:
             self._programs.active = _both(~self._condition, self._outer)
         return others
 
     def gives(self, *values: Any) -> None:
-        """Take the results of the side that ran."""
+        """Record the results of the branch that ran."""
         self._given.append(values)
 
     def end(self) -> Values:
-        """Have all take part again; return each program's results."""
+        """Activate all programs again; return each program's results."""
         self._programs.active = self._outer
         if not self._given:
             return ()
@@ -75,7 +75,7 @@ class Branch:
 
 
 def _sides(condition: Array, outer: Array | None) -> tuple[bool, bool]:
-    """Return whether `condition` holds for some of those that take part, and fails for some."""
+    """Return two flags: `condition` holds for an active program, and fails for one."""
     if condition.size == 1:
         holds = bool(condition[0])
         return holds, not holds
@@ -89,7 +89,7 @@ def _both(condition: Array, outer: Array | None) -> Array:
 
 
 class Rounds:
-    """One `scf.while`: programs drop out one after the other."""
+    """One `scf.while`: programs leave it in different rounds."""
 
     def __init__(self, programs: ProgramInstances) -> None:
         self._programs, self._outer = programs, programs.active
@@ -106,7 +106,7 @@ class Rounds:
         return self._passed
 
     def go_on(self, condition: Array) -> bool:
-        """Have only those take part that go on; without any, have all that did before."""
+        """Activate only the programs that continue; after the last round, all of the loop's."""
         programs = self._programs
         some, others = _sides(condition, programs.active)
         if not some:
@@ -117,7 +117,7 @@ class Rounds:
 
 
 class Paths:
-    """The blocks of a function: which programs get to each of them, and with what."""
+    """The blocks of a function: the programs that reach each block, and its arguments."""
 
     def __init__(self, programs: ProgramInstances) -> None:
         self._programs, self._outer = programs, programs.active
@@ -128,7 +128,7 @@ class Paths:
         self._left: tuple[Array | None, Values] | None = None
 
     def enters(self, block: int) -> bool:
-        """Activate the programs that reach `block`; return whether there are any."""
+        """Activate the programs that reach `block`; return True if there are any."""
         if block not in self._arrived:
             return False
         self._here = self._programs.active = self._arrived[block][0]
@@ -139,20 +139,20 @@ class Paths:
         return self._arrived[block][1]
 
     def go(self, block: int, *values: Any) -> None:
-        """Have all that are here get to `block`."""
+        """Branch to `block` with all active programs."""
         self._arrived[block] = _met(self._arrived.get(block), self._here, values)
 
     def part(self, condition: Array) -> None:
-        """Have those that are here go two ways."""
+        """Split the active programs by `condition`."""
         self._condition = condition
         self._sides = _sides(condition, self._here)
 
     def those_go(self, block: int, *values: Any) -> None:
-        """Have those get to `block` for which the condition holds."""
+        """Branch to `block` with the programs for which the condition holds."""
         self._some_go(block, values, self._sides, self._condition)
 
     def others_go(self, block: int, *values: Any) -> None:
-        """Have the others get to `block`."""
+        """Branch to `block` with the other programs."""
         condition = self._condition
         negated = None if condition is None else ~condition
         self._some_go(block, values, self._sides[::-1], negated)
@@ -166,11 +166,11 @@ class Paths:
             self._arrived[block] = _met(self._arrived.get(block), who, values)
 
     def leave(self, *values: Any) -> None:
-        """Have all that are here return `values`."""
+        """Return `values` from all active programs."""
         self._left = _met(self._left, self._here, values)
 
     def end(self) -> Any:
-        """Activate all programs again; return each one's returned value."""
+        """Activate all programs again; return the value that each program returned."""
         self._programs.active = self._outer
         values = self._left[1] if self._left is not None else ()
         return values if len(values) > 1 else values[0] if values else None
@@ -179,7 +179,7 @@ class Paths:
 def _met(
     before: tuple[Array | None, Values] | None, who: Array | None, values: Values
 ) -> tuple[Array | None, Values]:
-    """Return the arrived programs and their values after `who` join those that came `before`."""
+    """Return the arrived programs and their values after `who` join those from `before`."""
     if before is None or before[0] is None or who is None:
         return who, values
     pairs = zip(values, before[1], strict=True)
@@ -191,7 +191,7 @@ def _met(
 def loop(
     programs: ProgramInstances, start: Any, end: Any, step: Any, dtype: Any
 ) -> Iterator[Array]:
-    """Yield the numbers of a loop; programs take part for as long as their own loops go."""
+    """Yield the numbers of a loop; each program is active for the rounds of its own loop."""
     ends = [np.asarray(value, dtype).reshape(-1) for value in (start, end, step)]
     active = programs.active
     if any(value.size > 1 for value in ends):
@@ -209,7 +209,7 @@ def loop(
 
 
 def _endless(first: int, last: int, by: int) -> Iterator[int]:
-    """Yield the numbers of a loop that does not come nearer to its end, as a GPU has them."""
+    """Yield the numbers of a loop that never gets closer to its end, as a GPU counts them."""
     while first < last:
         yield first
         first += by

@@ -1,4 +1,4 @@
-"""Tensor descriptors: blocks of a tensor in memory, padded where they reach over its edge."""
+"""Tensor descriptors: blocks of a tensor in memory, padded outside of the tensor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TileMemory(Protocol):
         *,
         form: AccessForm | None = None,
     ) -> None:
-        """Put `value` to `pointer` where `mask` is true."""
+        """Store `value` at `pointer` where `mask` is true."""
 
     def atomic(
         self, kind: str, pointer: Pointer, value: Any, mask: Any, shape: Shape, is_used: bool,
@@ -49,7 +49,7 @@ class TileMemory(Protocol):
 class TensorDescriptor:
     """A tensor of `shape` and `strides` (in elements) at `base`, read in blocks of `block`.
 
-    Shape and strides have a leading axis each, of programs or of 1.
+    Each shape and stride has a leading axis: one entry per program, or one for all.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class TensorDescriptor:
     def merged(
         self, other: TensorDescriptor, choose: Callable[[Any, Any], Any]
     ) -> TensorDescriptor:
-        """Return the descriptor whose parts `choose` takes from those of both."""
+        """Return a descriptor whose parts `choose` selects from both."""
         sizes, strides = (
             [choose(a, b) for a, b in zip(own, others, strict=True)]
             for own, others in ((self.shape, other.shape), (self.strides, other.strides))
@@ -76,7 +76,7 @@ class TensorDescriptor:
         return found
 
     def places(self, indices: Sequence[Array]) -> tuple[Pointer, Array]:
-        """Return pointers to the block that begins at `indices`, and which are inside."""
+        """Return pointers to the block that begins at `indices`, and a mask of those inside."""
         rank = len(self.block)
         ranges = [
             np.arange(size).reshape([1, *(-1 if a == b else 1 for b in range(rank))])
@@ -85,7 +85,7 @@ class TensorDescriptor:
         return self.at([_spread(i, rank) + r for i, r in zip(indices, ranges, strict=True)])
 
     def at(self, axes: Sequence[Array]) -> tuple[Pointer, Array]:
-        """Return pointers to the places that `axes` name, and which are inside."""
+        """Return pointers to the elements at `axes`, and a mask of those inside."""
         rank = len(axes)
         inside: Any = np.ones((1,) * (rank + 1), np.bool_)
         offset: Any = np.zeros((1,) * (rank + 1), np.int64)
@@ -98,7 +98,7 @@ class TensorDescriptor:
 class BlockPointer:
     """A block of a tensor of `shape` and `strides` (in elements) at `base`, from `offsets` on.
 
-    Shape, strides and offsets have a leading axis each, of programs or of 1.
+    Each shape, stride and offset has a leading axis: one entry per program, or one for all.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class BlockPointer:
         self.offsets, self.block = offsets, tuple(block)
 
     def merged(self, other: BlockPointer, choose: Callable[[Any, Any], Any]) -> BlockPointer:
-        """Return the block pointer whose parts `choose` takes from those of both."""
+        """Return a block pointer whose parts `choose` selects from both."""
         base = choose(self.base, other.base)
         shape, strides, offsets = (
             [choose(a, b) for a, b in zip(own, others, strict=True)]
@@ -126,12 +126,12 @@ class BlockPointer:
         return BlockPointer(base, shape, strides, offsets, self.block)
 
     def advanced(self, steps: Sequence[Array]) -> BlockPointer:
-        """Return the block some elements further on."""
+        """Return the block moved by `steps` elements along each axis."""
         offsets = [offset + step for offset, step in zip(self.offsets, steps, strict=True)]
         return BlockPointer(self.base, self.shape, self.strides, offsets, self.block)
 
     def places(self, checked: Sequence[int]) -> tuple[Pointer, Array | None]:
-        """Return pointers to the block, and which are inside along the axes in `checked`."""
+        """Return pointers to the block, and a mask of those inside along the axes in `checked`."""
         rank = len(self.block)
         inside: Any = None
         offset: Any = np.zeros((1,) * (rank + 1), np.int64)
@@ -150,7 +150,7 @@ def _spread(value: Any, rank: int) -> Array:
 
 
 class DescriptorAccesses:
-    """Accesses by descriptor, made of those of `memory`."""
+    """Accesses by descriptor, built from the operations of `memory`."""
 
     def __init__(self, memory: TileMemory) -> None:
         self._memory = memory
@@ -206,7 +206,7 @@ class DescriptorAccesses:
     def descriptor_gather(
         self, descriptor: TensorDescriptor, rows: Array, column: Array, shape: Shape
     ) -> Array:
-        """Return rows of the tensor from a column on."""
+        """Load rows of the tensor, starting at a column."""
         pointer, inside = _rows(descriptor, rows, column, shape[1])
         return self._memory.load(
             pointer, inside, descriptor.padding, shape, form=AccessForm.DESCRIPTOR
@@ -215,7 +215,7 @@ class DescriptorAccesses:
     def descriptor_scatter(
         self, descriptor: TensorDescriptor, value: Array, rows: Array, column: Array
     ) -> None:
-        """Put rows of the tensor from a column on."""
+        """Store rows of the tensor, starting at a column."""
         shape: Shape = value.shape[1:]
         pointer, inside = _rows(descriptor, rows, column, shape[1])
         self._memory.store(pointer, value, inside, shape, form=AccessForm.DESCRIPTOR)

@@ -25,7 +25,7 @@ class DevicePrints:
     def show(self, prefix: str, hexadecimal: bool, *values: Any) -> None:
         """Print a line for each value, the program's indices first.
 
-        One program is to run at a time.
+        Only one program may run at a time.
         """
         program = self._programs.program_at(self._programs.first_active())
         begin = f"{program} {prefix}" if prefix else f"{program}"
@@ -37,16 +37,16 @@ class DevicePrints:
             sys.stdout.write(f"{begin}\n")
 
     def check(self, condition: Array | bool, message: str) -> None:
-        """End the launch unless `condition` holds for every lane of those that take part."""
+        """End the launch unless `condition` holds for every active lane."""
         words = f"tl.device_assert failed: {message}" if message else "tl.device_assert failed"
         self._refuse(condition, words)
 
     def assume(self, condition: Array | bool) -> None:
-        """End the launch unless the kernel's assumption to the compiler holds."""
-        self._refuse(condition, "tl.assume was given something that does not hold")
+        """End the launch unless a condition that the kernel promises the compiler holds."""
+        self._refuse(condition, "the condition of tl.assume does not hold")
 
     def _refuse(self, condition: Array | bool, words: str) -> None:
-        holds = np.atleast_1d(condition)  # constants are no arrays
+        holds = np.atleast_1d(condition)  # constants are not arrays
         fails = ~holds.reshape(len(holds), -1).all(axis=1)
         if self._programs.active is not None:
             fails = fails & self._programs.active

@@ -1,8 +1,8 @@
-"""Keeps memory that was freed for the next array, instead of giving it back to the kernel.
+"""Keeps freed memory for the next array, instead of returning it to the operating system.
 
-NumPy makes an array for every operation. By itself glibc returns those of a batch of programs at
-once, and each new one is made of pages that have to be mapped and cleared again: three times the
-work of the operation. For a process that runs one launch and ends.
+NumPy creates an array for every operation. By default, glibc returns arrays of this size at once,
+and the system must map and clear the pages of each new one: three times the work of the operation.
+Only for a process that runs one launch and ends.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 _KEPT_BYTES = 1 << 30
 _STEP_BYTES = 16 << 20
 _LARGEST_BYTES = 32 << 20
-"""Larger arrays are mapped by themselves, as ever: it is as much as glibc takes here."""
+"""Larger arrays are still mapped separately: this is the largest value that glibc accepts."""
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Make this process keep freed memory. Does nothing with libraries other than glibc."""
+    """Make this process keep freed memory. Does nothing with a C library other than glibc."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, _LARGEST_BYTES)

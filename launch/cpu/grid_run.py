@@ -1,11 +1,11 @@
-"""Runs all programs of a grid: many at once, and one by one where something is off.
+"""Runs all programs of a grid: many at once, and one by one after a suspicion.
 
-Suspicions from concurrent programs are not reported. The launch restarts on the initial memory:
-earlier programs run at once again, the rest one by one with exact checks. So findings, outputs and
-their order equal those of programs that run one by one.
+The launch does not report suspicions from programs that run at once. It restarts on the initial
+memory: earlier programs run at once again, the rest one by one with exact checks. So findings,
+outputs and their order equal those of programs that run one by one.
 
-If a search for races has no time for all programs, it checks only the suspected ones: a GPU runs
-programs in any order, so that these may be the first.
+If a search for races has no time for all programs, it checks only the suspected ones. This is
+valid because a GPU runs programs in any order, so that these may come first.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ MOST_PROGRAMS_TO_SUSPECT = 1 << 31
 _FOR_RACES = 0.7
 _NEIGHBOURS = 32
 _MOST_SAMPLED_ACCESSES = 100_000
-"""A program may wait for one that is not in the sample."""
+"""A limit, because a program may wait forever for one that is not in the sample."""
 
 
 def races_until(limit_s: float | None) -> float | None:
-    """Return how long a run that begins now, and ends by `limit_s`, runs programs one by one."""
+    """Return the time until which a run that begins now may run programs one by one."""
     return None if limit_s is None else monotonic() + _FOR_RACES * limit_s
 
 
@@ -85,14 +85,14 @@ def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptio
 
 
 def _sample_of(suspected: SuspectedAt, total: int) -> Array:
-    """Return the programs that met, as far as they are known, and the first ones beside them."""
+    """Return the suspected programs, as far as they are known, and the first ones near them."""
     first = np.arange(_NEIGHBOURS)
     numbers = np.concatenate([first, suspected.program + first, np.array(suspected.programs, int)])
     return np.unique(numbers[numbers < total]).astype(np.int64)
 
 
 def _ended(ran: KernelRun, examined: str) -> KernelRun:
-    """Return a run that ends with its last finding, which reports what was examined."""
+    """Return a run that ends with its last finding, whose message says what was examined."""
     stopped = ran.stopped or ran.watch.findings.pop()
     said = f"{stopped.message} (There was time to look for races among {examined}.)"
     return replace(ran, stopped=replace(stopped, message=said))
@@ -100,16 +100,16 @@ def _ended(ran: KernelRun, examined: str) -> KernelRun:
 
 def _not_examined(examined: int, sampled: int, total: int) -> Failure:
     message = (
-        f"The check for races took too long, not the kernel: something that {total:,} programs did "
-        "at once looked like a race, so each had to be run alone. There was time for the first "
-        f"{examined:,} and {sampled} others that were suspected, and these do not race. Launch a "
-        "smaller grid, give it a longer timeout_s, or leave out racecheck."
+        f"The check for races took too long, not the kernel: {total:,} programs that ran at once "
+        "looked like they race, so each had to run alone. There was time for the first "
+        f"{examined:,} and for {sampled} suspected ones, and these do not race. Launch a smaller "
+        "grid, give it a longer timeout_s, or leave out racecheck."
     )
     return Failure(CHECK_TIMEOUT, "run", message)
 
 
 class SuspectedAt(Suspected):
-    """Something may be wrong with what programs did from the `program`th on, in their order."""
+    """A suspicion about the programs from the `program`th on, in the order of the run."""
 
     def __init__(self, program: int, programs: Sequence[int]) -> None:
         super().__init__(programs)
@@ -117,7 +117,7 @@ class SuspectedAt(Suspected):
 
 
 class OutOfTime(BaseException):
-    """Ends a search for races that found none among the first programs, `examined` of them."""
+    """Ends a search for races that found none among the first `examined` programs."""
 
     def __init__(self, examined: int) -> None:
         super().__init__()
@@ -125,9 +125,9 @@ class OutOfTime(BaseException):
 
 
 class GridLaunch:
-    """One attempt. Programs from the `exact_from`th on are one by one.
+    """One attempt. Programs from the `exact_from`th on run one by one.
 
-    Those of a `sample` run alone, one by one, as if there were no others.
+    With a `sample`, only its programs run, one by one.
     """
 
     def __init__(
@@ -178,14 +178,14 @@ class GridLaunch:
         )
 
     def _out_of_time(self, examined: int) -> KernelRun:
-        """Return the run up to here where it found something. Raises `OutOfTime`."""
+        """Return the run so far if it has findings. Raises `OutOfTime` otherwise."""
         if not self._watch.findings:
             raise OutOfTime(examined)
         ran = KernelRun(self._allocations, self._written_elements, self._watch, None)
         return _ended(ran, f"the first {examined:,} of {math.prod(self._order.grid):,} programs")
 
     def _batches(self) -> Iterator[tuple[int, Array]]:
-        """Yield how many programs ran before, and the numbers of those that run next."""
+        """Yield the number of programs that ran before, and the next programs to run."""
         if self._sample is not None:
             yield from enumerate(self._sample[:, None])
             return
@@ -222,7 +222,7 @@ class GridLaunch:
         return ProgramMemory(self._programs, locator, self._watch, suspicion, self._touched)
 
     def _step(self, number: int, value: Any) -> None:
-        """Keep a value of a program that is traced with its values."""
+        """Record a value of a program if the trace wants its values."""
         trace = self._how.trace
         program = self._programs.program_at(0)
         if trace is not None and trace.steps is not None and trace.wants(program):

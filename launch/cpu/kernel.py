@@ -1,4 +1,4 @@
-"""A run form as a callable: its text compiled together with its runtime."""
+"""Makes a run form callable: compiles its text with the functions that it uses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
 
 _UNEVEN = 8
-"""The divisor of the batch size for loops in which programs may have different rounds."""
+"""The divisor of the batch size if programs may have different numbers of loop rounds."""
 _TENSOR_OPS = (
     "concatenate", "dot", "full", "gather", "histogram", "join", "reduce", "reshape", "scan",
     "select", "to_half", "transpose",
@@ -37,13 +37,13 @@ _TENSOR_OPS = (
 
 
 def _ignored(number: int, value: Any) -> None:
-    """Keep nothing of a step."""
+    """Ignore a step."""
 
 
 class Kernel:
     """A kernel that runs batches of `programs`; accesses go to `memory`.
 
-    Where its form steps, `step` receives each value: its number in `form.steps`, and its lanes.
+    If its form has steps, `step` receives each value: its number in `form.steps`, and its lanes.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class Kernel:
         self._function: Callable[..., None] = names[form.entry]
 
     def batch_size(self, most_elements: int) -> int:
-        """Return how many programs run at once, with `most_elements` in the largest tile of all."""
+        """Return the number of programs to run at once: their largest tiles fit `most_elements`."""
         if not self._form.is_batchable:
             return 1
-        if self._form.has_uneven_loops:  # those that are through calculate along
+        if self._form.has_uneven_loops:  # programs that have left the loop compute along
             most_elements //= _UNEVEN
         return max(1, most_elements // self._form.largest_tile)
 
     def run_batch(self, numbers: Array, arguments: Sequence[Any]) -> None:
-        """Run the programs with these numbers at once. Raises errors of memory and assertions."""
+        """Run the programs with these numbers at once. Raises `Suspected`, `Stopped`."""
         self._programs.begin(numbers)
         with np.errstate(all="ignore"):
             self._function(*arguments)
@@ -78,7 +78,7 @@ class Kernel:
 
 @lru_cache(maxsize=4)
 def _compiled(text: str) -> CodeType:
-    """Return a form's code; a launch may run it several times, on fresh memory each."""
+    """Return a form's code, cached because a launch may run it several times on fresh memory."""
     return compile(text, RUN_FILE, "exec", dont_inherit=True)
 
 

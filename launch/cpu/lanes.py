@@ -1,4 +1,4 @@
-"""Regions and functions of scalars that decide by them, for whole tensors: each lane by itself."""
+"""Applies functions of scalars, with their own control flow, to each lane of whole tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from launch.cpu.programs import ProgramInstances
 
 
 def elementwise(programs: ProgramInstances, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` for tensors whose last axis is that of programs."""
+    """Return `function` for tensors whose last axis is the programs."""
 
     def over_lanes(*tensors: Array) -> Any:
         arrays = np.broadcast_arrays(*tensors)
@@ -28,7 +28,7 @@ def elementwise(programs: ProgramInstances, function: Callable[..., Any]) -> Cal
         return over_lanes
 
     def over_lanes_of_all(*tensors: Array) -> Any:
-        """Have every program's lanes, where those that take part are not known to be alike."""
+        """Broadcast to every program if some are inactive, since lanes may then differ."""
         if programs.active is None:
             return over_lanes(*tensors)
         wide = [np.broadcast_to(t, (*t.shape[:-1], programs.count)) for t in tensors]
@@ -40,7 +40,7 @@ def elementwise(programs: ProgramInstances, function: Callable[..., Any]) -> Cal
 def map_packs(
     programs: ProgramInstances, function: Callable[..., Any], pack: int, *tensors: Array
 ) -> Any:
-    """Return what `function` makes of `pack` neighbours of each tensor, tensor by tensor."""
+    """Return the results of `function` for each `pack` neighbours of all tensors."""
     arrays = np.broadcast_arrays(*tensors)
     shape = arrays[0].shape
     rows = [array.reshape(shape[0], -1, pack) for array in arrays]
@@ -57,7 +57,7 @@ def map_packs(
 def map_elementwise(
     programs: ProgramInstances, function: Callable[..., Any], *tensors: Array
 ) -> Any:
-    """Return what `function` makes of each element of tensors, their leading axis first."""
+    """Return the results of `function` for each element of tensors with the leading axis first."""
     made = elementwise(programs, function)(*[np.moveaxis(tensor, 0, -1) for tensor in tensors])
     if isinstance(made, tuple):
         return tuple(np.moveaxis(row, -1, 0) for row in made)
@@ -67,17 +67,17 @@ def map_elementwise(
 def check_extent(
     programs: ProgramInstances, value: Any, shape: tuple[int, ...], made_by: str
 ) -> None:
-    """Raise `AssertionError` unless `value` has `shape` below an axis of all programs or of 1.
+    """Raise `AssertionError` unless `value` has `shape` after a leading axis of programs or of 1.
 
-    Pointers are narrow by design: each access spreads them to the shape of its tile.
+    Pointers may be narrower: each access broadcasts them to the shape of its tile.
     """
     if isinstance(value, Pointer):
         parts = [part.shape for part in (value.across, value.along) if part is not None]
         for part in parts:
             if part[0] not in (1, programs.count):
-                raise AssertionError(f"{made_by}: a pointer of {part} among {programs.count}")
+                raise AssertionError(f"{made_by}: a pointer of {part} for {programs.count}")
             np.broadcast_shapes(part[1:], shape)
         return
     found = np.shape(value)
     if found[:1] not in ((1,), (programs.count,)) or found[1:] != shape:
-        raise AssertionError(f"{made_by}: {found} where a program's own part is {shape}")
+        raise AssertionError(f"{made_by}: {found}, but the part of one program is {shape}")

@@ -10,12 +10,12 @@ Shape = tuple[int, ...]
 
 
 class LocatedLanes:
-    """Lanes by their indices, of which those that are not live may be anything."""
+    """Lanes by their indices; the indices of inactive lanes may have any value."""
 
     def __init__(
         self, allocation: int, elements: Array, indices: Array, first: int, live: Array | None
     ) -> None:
-        """Take all of an allocation as `elements`, and `first`, the one that index 0 names."""
+        """`elements` is the whole allocation; index 0 refers to element `first`."""
         self.allocation, self.elements = allocation, elements
         self.live = live
         self._indices, self._first = indices, first
@@ -36,9 +36,9 @@ class LocatedLanes:
         return found if self.live is None else np.where(self.live, found.view(rest.dtype), rest)
 
     def cells(self, shape: Shape) -> Array:
-        """Return the numbers of the elements of the live lanes, spread to `shape`.
+        """Return the element numbers of the live lanes, broadcast to `shape`.
 
-        They have that shape where all are live, and else stand one behind the other.
+        The result has that shape if all lanes are live; otherwise it is flat.
         """
         if self._cells is None or self._cells[0] != shape:
             indices = self.picked(self._indices, shape)
@@ -54,31 +54,32 @@ class LocatedLanes:
         return values if self.live is None else values[self.mask(shape)]
 
     def mask(self, shape: Shape) -> Array:
-        """Return which lanes of `shape` are live."""
+        """Return a mask of `shape` for the live lanes."""
         return np.broadcast_to(True if self.live is None else self.live, shape)
 
     def spread(self, values: Array) -> tuple[Shape, Array]:
-        """Return the shape that the lanes and `values` spread to, and the live lanes' values."""
+        """Return the shape that the lanes and `values` broadcast to, and the live lanes' values."""
         shape = _common(self.shape, values.shape)
         return shape, self.picked(values, shape)
 
     def put(self, values: Array, shape: Shape) -> None:
-        """Write the live lanes' values; of equal places the last one stays."""
+        """Write the live lanes' values; for equal elements, the last one stays."""
         self.elements[self.cells(shape)] = values
 
 
 class Rows(LocatedLanes):
-    """Lanes that are rows of neighbours, each with its first element: moved row by row.
+    """Lanes in rows of consecutive elements, which move row by row.
 
-    All of the first `length` lanes of a row are live, and none of the others.
+    The first `length` lanes of each row are live, and no others.
     """
 
     def __init__(
         self, allocation: int, elements: Array, starts: Array, windows: Array, whole: Array
     ) -> None:
-        """Take `windows`, all runs of as many elements as are live in a row of a tile.
+        """Set the rows, which begin at elements `starts`.
 
-        `whole` has the runs of all a row's elements.
+        `windows` has every run of as many elements as are live in a row; `whole` has the runs of
+        full rows.
         """
         super().__init__(allocation, elements, starts, 0, None)
         self._windows, self._whole = windows, whole
@@ -106,19 +107,19 @@ class Rows(LocatedLanes):
         return found
 
     def cells(self, shape: Shape) -> Array:
-        """Return the numbers of the elements of the live lanes, spread to `shape`."""
+        """Return the element numbers of the live lanes, broadcast to `shape`."""
         if self._cells is None or self._cells[0] != shape:
             numbers = self._indices + np.arange(self._length)
             self._cells = shape, np.broadcast_to(numbers, shape)
         return self._cells[1]
 
     def spread(self, values: Array) -> tuple[Shape, Array]:
-        """Return the shape that the live lanes and `values` spread to, and their values."""
+        """Return the shape that the live lanes and `values` broadcast to, and their values."""
         kept = values if values.ndim == 0 or values.shape[-1] == 1 else values[..., : self._length]
         return _common(self.shape, kept.shape), kept
 
     def put(self, values: Array, shape: Shape) -> None:
-        """Write the rows; of rows that overlap the last one stays."""
+        """Write the rows; where rows overlap, the last one stays."""
         starts = self._indices[..., 0]
         if starts.shape != shape[:-1]:
             starts = np.broadcast_to(starts, shape[:-1])

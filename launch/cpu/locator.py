@@ -1,4 +1,4 @@
-"""Finds which elements of which argument the lanes of an access are, for all of them at once."""
+"""Maps all lanes of an access at once to arguments and their elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from launch.cpu.pointer import Pointer
 
 _NO_OFFSET = np.zeros(1, np.int32)
 _SHORTEST_ROW = 16
-"""Elements from which on it pays to move a row as a whole."""
+"""The shortest row that is faster to move as a whole than element by element."""
 _MOST_KNOWN = 16
 
 
@@ -27,13 +27,13 @@ class _Window(NamedTuple):
     allocation: int
     elements: Array
     first: int
-    """The element that index 0 names."""
+    """The element at index 0."""
     low: int
     end: int
 
 
 class Locator:
-    """Finds lanes by their made-up addresses."""
+    """Finds lanes by their virtual addresses."""
 
     def __init__(self, space: AddressSpace, allocations: Sequence[Allocation]) -> None:
         self._space, self._allocations = space, allocations
@@ -41,16 +41,15 @@ class Locator:
         self._elements: dict[tuple[int, np.dtype[Any]], Array] = {}
         self._rows: dict[tuple[int, np.dtype[Any], int], Array] = {}
         self._known: dict[int, tuple[Array, bool]] = {}
-        """By the array's id: whether it counts by one along its last axis."""
+        """By id, an array, and True if it counts by one along its last axis."""
 
     def located(
         self, pointer: Pointer, live: Array | None, *, in_rows: bool = True
     ) -> list[LocatedLanes]:
-        """Return the live lanes by the argument that they are in; none where no lane is live.
+        """Return the live lanes, one item for each argument that they access.
 
-        Lanes may be `Rows` where these will do, `in_rows`.
-
-        Raises `Suspected` where a lane is out of bounds or misaligned.
+        With `in_rows`, items may be `Rows`. Raises `Suspected` if a lane is out of bounds or
+        misaligned.
         """
         window = self._window(pointer)
         if window is None:
@@ -72,10 +71,10 @@ class Locator:
         return [LocatedLanes(window.allocation, window.elements, indices, first, live)]
 
     def strayed(self, pointer: Pointer, live: Array | None) -> tuple[Slot, Slot, int] | None:
-        """Return the pointer's argument, and another place in bounds to which a live lane strayed.
+        """Return the pointer's argument, and the argument into whose range a live lane strayed.
 
-        That is the argument there (the same one where addresses wrapped around), and the address
-        that the lane would have if these had no end. `None` where no lane did so.
+        They are the same if the address wrapped around. The third item is the address without
+        wrap-around. Returns `None` if no lane strayed.
         """
         slot = self._slot_of(pointer)
         if slot is None:
@@ -97,11 +96,11 @@ class Locator:
         return None
 
     def _slot_of(self, pointer: Pointer) -> Slot | None:
-        """Return the argument that a pointer began at, `None` for one that was an integer."""
+        """Return the argument that a pointer comes from, `None` for a pointer from an integer."""
         return self._space.slot_of(pointer.origin) if pointer.origin else None
 
     def _in_rows(self, window: _Window, pointer: Pointer, live: Array | None) -> Rows | None:
-        """Return lanes as rows, `None` where they are none or have to be looked at one by one."""
+        """Return lanes as rows, `None` if they are not rows or need a check of each lane."""
         width = length = pointer.along.shape[-1] if pointer.along is not None else 0
         if live is not None:
             length = _length_of(live, width)
@@ -119,7 +118,7 @@ class Locator:
         if key not in self._rows:
             elements = window.elements
             count, step = max(elements.size - length + 1, 0), elements.itemsize
-            bits = elements.view(f"u{step}")  # NumPy does not stride types that are not its own
+            bits = elements.view(f"u{step}")  # as_strided supports only NumPy's own types
             self._rows[key] = as_strided(bits, (count, length), (step, step)).view(elements.dtype)
         return self._rows[key]
 
@@ -133,7 +132,7 @@ class Locator:
         return known[1]
 
     def _window(self, pointer: Pointer) -> _Window | None:
-        """Return the range that a pointer's lanes can reach, `None` if they start apart."""
+        """Return the range that a pointer's lanes can reach, `None` if they have no one origin."""
         key = pointer.origin, pointer.dtype
         if pointer.unit != pointer.dtype.itemsize or not pointer.origin:
             return None
@@ -201,7 +200,7 @@ def _chosen(values: Array, live: Array | None) -> Array:
 
 
 def _length_of(live: Array, width: int) -> int:
-    """Return how many lanes of each row are live, if these are the first of all rows, or 0."""
+    """Return the number of live lanes if each row has the same first ones live, else 0."""
     if live.shape[-1] != width or live.size != width:
         return 0
     length = int(np.count_nonzero(live))
@@ -212,6 +211,6 @@ def _counts_by_one(along: Array) -> bool:
     width = along.shape[-1]
     starts = along[..., :1]
     ends = along[..., -1:]
-    if (ends < starts).any() or (ends - starts != width - 1).any():  # less: it wrapped around
+    if (ends < starts).any() or (ends - starts != width - 1).any():  # `<`: it wrapped around
         return False
     return bool((along == starts + np.arange(width, dtype=along.dtype)).all())

@@ -1,7 +1,7 @@
-"""The memory of the programs that run at once: every access is looked at, many programs in one go.
+"""The memory of the programs that run at once, with a quick check of all their accesses.
 
-A look only says that something may be wrong (`Suspected`). Then programs run one after the other,
-and `Watch` finds what it is. No access that is wrong is made, and addresses are made up, so that
+A quick check only raises a suspicion (`Suspected`). Then the programs run one after the other, and
+`Watch` finds the cause. Invalid accesses are never performed, and addresses are virtual, so that
 no other memory can be reached.
 """
 
@@ -30,9 +30,9 @@ _NOTHING = np.zeros(1, np.uint8)
 
 
 class ProgramMemory:
-    """Loads, stores and atomics of `programs`. Values have their leading axis, of all or of 1.
+    """Loads, stores and atomics of `programs`; values have their leading axis, or one of 1.
 
-    While it `is_exact`, programs run one at a time, and each access goes to `watch` first.
+    While it `is_exact`, programs run one at a time, and `watch` checks each access first.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ProgramMemory:
             found = rest = lanes.loaded(_NOTHING if rest is None else rest)
         if found is None:
             found = _as_bits(other, pointer.dtype) if rest is None else rest
-        if found.shape[1:] != shape:  # equal addresses, or no mask that spread them
+        if found.shape[1:] != shape:  # equal addresses, and no mask that broadcast them
             ones = (1,) * (len(shape) + 1 - found.ndim)
             wide = found.reshape(len(found), *ones, *found.shape[1:])
             found = np.broadcast_to(wide, (len(found), *shape))
@@ -87,7 +87,7 @@ class ProgramMemory:
         *,
         form: AccessForm | None = None,
     ) -> None:
-        """Put `value` to `pointer` where `mask` is true. Of equal places the last one stays."""
+        """Store `value` at `pointer` where `mask` is true; the last of equal addresses wins."""
         values = np.atleast_1d(np.asarray(value, pointer.dtype))
         live = self._live(mask, pointer, values)
         self._admit(Access.STORE, pointer, live, values, shape, None, form)
@@ -119,7 +119,7 @@ class ProgramMemory:
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype) if is_used else None
         may_change_places = not is_used and kind != "xchg" and pointer.dtype.kind in "iu"
-        exchanged = kind if may_change_places else None  # sums of floats are rounded each time
+        exchanged = kind if may_change_places else None  # the order changes sums of floats
         for lanes, cells in self._updated(pointer, mask, wide, semantics, form, kind=exchanged):
             given = lanes.picked(np.asarray(value, pointer.dtype), wide).reshape(-1)
             if before is None:
@@ -160,7 +160,7 @@ class ProgramMemory:
         *,
         kind: str | None,
     ) -> list[tuple[LocatedLanes, Array]]:
-        """Return the lanes of an atomic operation, a program's own each, and their flat cells."""
+        """Return the located lanes of an atomic operation and their flat cells."""
         live = self._live(mask, pointer, np.broadcast_to(True, wide))
         form = form or (AccessForm.UNMASKED if live is None else AccessForm.MASKED)
         self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics or "RELAXED", form)
@@ -178,7 +178,7 @@ class ProgramMemory:
         return found
 
     def _live(self, mask: Any, pointer: Pointer, values: Array | None = None) -> Array | None:
-        """Return which lanes take part, `None` for all."""
+        """Return a mask of the active lanes, `None` for all."""
         if mask is not None and not isinstance(mask, np.ndarray):
             mask = np.atleast_1d(mask)  # a constant
         active = self._programs.active
@@ -200,7 +200,7 @@ class ProgramMemory:
         semantics: str | None,
         form: AccessForm | None,
     ) -> None:
-        """Count an access; have the one program's lanes checked where that is to be exact."""
+        """Count an access; if checks are exact, let `watch` check the one program's lanes."""
         active = self._programs.active
         if not self.is_exact:
             if self._programs.numbers is not self._batch:
@@ -228,7 +228,7 @@ class ProgramMemory:
             self._touched.note(lanes.allocation, access, cells, lanes.elements.itemsize)
 
     def _owner(self, lanes: LocatedLanes, shape: Shape) -> Array | None:
-        """Return whose the live lanes are, as `OrderScreen` takes it."""
+        """Return the owners of the live lanes in the form of `OrderScreen`."""
         owners = self._owners
         if owners is None or (owners.size > 1 and shape[0] == 1):
             return None
@@ -237,18 +237,18 @@ class ProgramMemory:
 
 
 def _check_kept(elements: Array, cells: Array, values: Array) -> None:
-    """Raise `Suspected` where lanes of one store wrote different values to one place."""
+    """Raise `Suspected` if lanes of one store wrote different values to one address."""
     bits = np.dtype(f"u{elements.itemsize}")
     if (elements.view(bits).take(cells) != values.view(bits)).any():
         raise Suspected
 
 
 def _bits_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type that elements are moved as: NumPy's own types as they are."""
+    """Return the type in which to move elements: unsigned bits for bool and types of ml_dtypes."""
     return np.dtype(f"u{dtype.itemsize}") if dtype.num > 255 or dtype.kind == "b" else dtype
 
 
 def _as_bits(other: Any, dtype: np.dtype[Any]) -> Array:
-    """Return what lanes hold that load nothing."""
+    """Return the bits of `other`, the value of lanes that load nothing."""
     values = np.asarray(0 if other is None else other).astype(dtype)
     return np.atleast_1d(values).view(_bits_of(dtype))

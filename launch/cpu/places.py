@@ -1,4 +1,4 @@
-"""The position of a kernel while its run form runs: the user's line, from the stack's frames."""
+"""Finds the user's line of a running kernel from the frames of the stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pointers of a run form: made-up addresses of `AddressSpace`, lane by lane, never dereferenced."""
+"""Pointers of a run form: virtual addresses of `AddressSpace` for each lane, never dereferenced."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ _WORD = 1 << 64
 
 
 class Pointer:
-    """Addresses: `origin` in bytes, the same for all lanes, and `offset` times `unit` bytes.
+    """Addresses: `origin` in bytes, the same for all lanes, plus `offset` times `unit` bytes.
 
-    Where a kernel adds elements to an argument, `origin` is the argument's address and `unit` the
-    size of an element, so that an offset is an index and nothing has to be divided; one that was
-    cast and moved on has the unit 1. Addresses that came another way have the origin 0. What is
-    added is kept in two sums of integers with the leading axis of programs: `across` is alike along
-    the last axis of a tile, `along` is not; `None` is 0. So where rows of a tile begin is known
-    without a look at each lane.
+    If a kernel adds elements to an argument, `origin` is the argument's address and `unit` the size
+    of an element. An offset is then an index, without a division. A pointer that was cast and then
+    moved has the unit 1; other addresses have the origin 0. Two integer sums with the leading axis
+    of programs make up the offset: `across` is constant along the last axis of a tile, `along` is
+    not; `None` is 0. The starts of a tile's rows are thus known without a check of each lane.
     """
 
     __slots__ = ("_offset", "across", "along", "dtype", "origin", "unit")
@@ -38,14 +37,14 @@ class Pointer:
 
     @property
     def offset(self) -> Array | None:
-        """Return every lane's offset, `None` where it is 0 for all."""
+        """Return every lane's offset, `None` if it is 0 for all."""
         if self._offset is None:
             self._offset = _sum(self.across, self.along)
         return self._offset
 
     @property
     def address(self) -> Array:
-        """Return every lane's address as int64; without an offset it is of shape (1,)."""
+        """Return every lane's address as int64, of shape (1,) if there is no offset."""
         offset = self.offset
         if offset is None:
             return np.array([_signed(self.origin)])
@@ -56,7 +55,7 @@ class Pointer:
 
     @property
     def rank(self) -> int:
-        """Return the number of the lanes' axes, the leading one among them."""
+        """Return the number of the lanes' axes, including the leading one."""
         return max(part.ndim for part in (self.across, self.along, _NO_LANES) if part is not None)
 
     @property
@@ -65,7 +64,7 @@ class Pointer:
         return max(len(part) for part in (self.across, self.along, _NO_LANES) if part is not None)
 
     def __add__(self, offset: Any) -> Pointer:
-        """Return the pointer `offset` elements further on."""
+        """Return the pointer moved by `offset` elements."""
         step = offset if isinstance(offset, np.ndarray) else np.array([offset])
         if step.ndim < self.rank:  # the same for all lanes of a program
             step = step.reshape(len(step), *(1,) * (self.rank - 1))
@@ -76,14 +75,14 @@ class Pointer:
         return self._at(*octets, _times(step, size), unit=1)
 
     def __getitem__(self, index: Any) -> Pointer:
-        """Return the pointer with its axes indexed; one address for all lanes stays as it is."""
+        """Return the pointer with its axes indexed; a single address for all lanes is unchanged."""
         if self.across is None and self.along is None:
             return self
         parts = (self.across, self.along)
         return self._at(*[None if part is None else part[index] for part in parts])
 
     def cast(self, dtype: Any) -> Pointer:
-        """Return the same addresses of elements of another type."""
+        """Return the same addresses with another element type."""
         dtype = np.dtype(dtype)
         found = self._at(self.across, self.along)
         found.dtype = dtype
@@ -92,7 +91,7 @@ class Pointer:
         return found
 
     def mapped(self, change: Callable[[Array], Array], rank: int) -> Pointer:
-        """Return the pointer with its lanes, of `rank` axes after the leading one, changed."""
+        """Return the pointer with lanes that `change` gives `rank` axes after the leading one."""
         offset = np.zeros((1,) * (rank + 1), np.int32) if self.offset is None else self.offset
         return self._at(change(offset))
 
@@ -117,7 +116,7 @@ _NO_LANES = np.zeros(1, np.int32)
 
 
 def merged(choose: Callable[[Array, Array], Array], a: Pointer, b: Pointer) -> Pointer:
-    """Return the pointer whose lanes `choose` takes from those of `a` and `b`."""
+    """Return a pointer whose lanes `choose` selects from `a` and `b`."""
     if a.origin == b.origin and a.unit == b.unit:
         if a.along is b.along and a.across is not None and b.across is not None:
             return a._at(choose(a.across, b.across), a.along)

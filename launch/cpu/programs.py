@@ -1,4 +1,4 @@
-"""The programs that run at once: their ids, and the mask of those active now."""
+"""The programs that run at once: their ids, and the mask of the active ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ProgramId = tuple[int, int, int]
 class ProgramInstances:
     """A batch of programs of one grid, numbered with the first axis fastest.
 
-    `active` says which of them do what is being done: a bool for each, `None` for all. In a loop
-    that `is_uneven`, those that are through keep what they have.
+    `active` masks the programs that execute the current operation: a bool for each, `None` for all.
+    In a loop that `is_uneven`, programs that have left the loop keep their values.
     """
 
     def __init__(self, grid: Sequence[int]) -> None:
@@ -26,7 +26,7 @@ class ProgramInstances:
         self.begin(np.zeros(1, np.int64))
 
     def begin(self, numbers: Array) -> None:
-        """Have the programs of these `numbers` (int64, in their order) be the batch, all active."""
+        """Start a batch of the programs with these `numbers` (int64, in order), all active."""
         width, height, _ = self.grid
         self.numbers = numbers
         self.active: Array | None = None
@@ -38,18 +38,18 @@ class ProgramInstances:
 
     @property
     def count(self) -> int:
-        """Return how many programs the batch has: the length of a leading axis that is not 1."""
+        """Return the number of programs in the batch: the length of a full leading axis."""
         return self.numbers.size
 
     def program_id(self, axis: int) -> Array:
-        """Return each program's number along `axis`, int32; of one element where all agree."""
+        """Return each program's number along `axis` as int32; one element if all are equal."""
         pids = self._pids[axis]
         if self._lanes is None or pids.size == 1:
             return pids
         return np.broadcast_to(pids, self._lanes).reshape(-1)
 
     def num_programs(self, axis: int) -> Array:
-        """Return the grid's size along `axis`, int32, of one element."""
+        """Return the grid's size along `axis` as one int32 element."""
         return self._sizes[axis]
 
     def program_at(self, position: int) -> ProgramId:
@@ -60,14 +60,15 @@ class ProgramInstances:
         return x, y, z
 
     def first_active(self) -> int:
-        """Return the position of the first program that takes part."""
+        """Return the position of the first active program."""
         return 0 if self.active is None else int(self.active.argmax())
 
     @contextmanager
     def lanes(self, shape: tuple[int, ...]) -> Iterator[None]:
         """Treat every lane of tensors as a separate program, with its own control flow.
 
-        `shape` is theirs, the axis of programs last; within, leading axes have all lanes in order.
+        `shape` is that of the tensors, with programs as the last axis. In the block, the leading
+        axis has all lanes in order.
         """
         outer, around = self.active, self._lanes
         if outer is not None:

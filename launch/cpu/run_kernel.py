@@ -1,6 +1,6 @@
 """The task that runs a kernel's IR on the CPU, translated to NumPy, with every access checked.
 
-Runs no user Python; the IR is data. Its times say nothing of a GPU.
+It executes no user Python; the IR is data. Its times say nothing about a GPU.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from launch.messages import RunOrder, RunReport
 
 
 def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
-    """Run the kernel and report it as `run_and_report` does.
+    """Run the kernel and report it with `run_and_report`.
 
-    Raises `Failure`: `needs_gpu` with the line of what no CPU does, `invalid_argument`,
+    Raises `Failure`: `needs_gpu` with the line that a CPU cannot run, `invalid_argument`,
     `out_of_resources`, `check_timeout`.
     """
     until = races_until(order.limit_s)
@@ -37,5 +37,5 @@ def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
         with redirect_stdout(BoundedOutput(sys.stdout)):
             return run_and_report(order, grid_ran, send)
     except RecursionError:
-        what = "its functions call each other more deeply than Python's may"
+        what = "its functions call each other more deeply than Python allows"
         raise needs_gpu(Untranslatable(what)) from None

@@ -1,4 +1,4 @@
-"""A small kernel that a child runs when it has time, so that a real one finds all pages copied.
+"""A small kernel that an idle child runs, so that a real kernel causes no more page faults.
 
 It has the operations that most kernels have; its results are not used.
 """
@@ -51,7 +51,7 @@ _ELEMENTS = 40
 
 
 def small_order() -> RunOrder:
-    """Return the order to run it, whose body is TEXT."""
+    """Return the order to run the kernel, with TEXT as body."""
     allocation = {"dtype": "fp32", "elements": _ELEMENTS, "align_bytes": 16, "body": None}
     uniform = {"kind": "uniform", "seed": 1, "low": 0, "high": 1}
     return RunOrder(

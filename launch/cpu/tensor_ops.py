@@ -1,7 +1,8 @@
 """Operations on whole tensors with a leading axis of programs: shapes, reductions, products.
 
-Any axis may be 1 long where all elements along it are equal; what needs the whole shape is given
-it. Numbers are combined in the same order as by `compiler.ttir_to_numpy.runtime.tensor_ops`.
+Any axis may have the length 1 if all elements along it are equal; operations that need the whole
+shape receive it. They combine numbers in the same order as the functions in
+`compiler.ttir_to_numpy.runtime.tensor_ops`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ Combine = Callable[..., Any]
 _EXTREMES: Mapping[Combine, np.ufunc] = {
     maxnum: np.fmax, minnum: np.fmin, maximum: np.maximum, minimum: np.minimum
 }  # fmt: skip
-"""Functions that NumPy has but for the order of +0 and -0."""
+"""NumPy's equivalents, which differ only in the order of +0 and -0."""
 
 
 def full(value: Any, *shape: int) -> Any:
-    """Return `value` in every place of `shape`."""
+    """Return a tensor of `shape` filled with `value`."""
     if isinstance(value, Pointer):
         return value.mapped(lambda lanes: full(lanes, *shape), len(shape))
     if value.shape[1:] == shape:
@@ -47,7 +48,7 @@ def transpose(value: Any, *order: int) -> Any:
 
 
 def select(condition: Any, a: Any, b: Any) -> Any:
-    """Return `a` where `condition` is true, else `b`; also of pointers."""
+    """Return `a` where `condition` is true, else `b`; both may be pointers."""
     if isinstance(a, Pointer):
         return merged(lambda x, y: np.where(condition, x, y), a, b)
     return np.where(condition, a, b)
@@ -56,7 +57,7 @@ def select(condition: Any, a: Any, b: Any) -> Any:
 def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
     """Return the tensors combined along `axis`: halves with halves, as the threads of a warp do.
 
-    The leading axis is the last one for `combine`, so that scalars from outside fit.
+    `combine` gets the leading axis as the last one, so that scalars from outside broadcast.
     """
     if isinstance(combine, np.ufunc):
         return _reduced_by(combine, axis + 1, tensors[0])
@@ -80,7 +81,7 @@ def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
 
 
 def _reduced_by(combine: Combine, axis: int, tensor: Array) -> Array:
-    """Return the same of one tensor; of integers the order makes no difference."""
+    """Return one tensor reduced by `combine`; for integers, the order makes no difference."""
     if tensor.dtype.kind in "iu" and isinstance(combine, np.ufunc):
         found: Array = combine.reduce(tensor, axis=axis, dtype=tensor.dtype)
         return found
@@ -98,7 +99,7 @@ def _reduced_by(combine: Combine, axis: int, tensor: Array) -> Array:
 
 
 def _of_programs(part: Array, made: Sequence[Array]) -> Array:
-    """Return `part` with its last axis, the programs, as long as that of `made`."""
+    """Return `part` broadcast along its last axis, the programs, to the length in `made`."""
     count = max(new.shape[-1] if np.ndim(new) else 1 for new in made)
     if part.shape[-1] >= count:
         return part
@@ -110,7 +111,7 @@ def _joined(new: Array, rest: Array) -> Array:
 
 
 def scan(combine: Combine, axis: int, reverse: bool, *tensors: Array) -> Any:
-    """Return what combining all elements up to each one gives, along `axis`, in doubling steps."""
+    """Return the inclusive scan along `axis`, in doubling steps."""
     parts = [np.array(np.moveaxis(tensor, (axis + 1, 0), (0, -1))) for tensor in _alike(tensors)]
     parts = [part[::-1] for part in parts] if reverse else parts
     distance, size = 1, len(parts[0])
@@ -133,7 +134,7 @@ _STEPS = np.float32(2.0**24)
 def to_half(value: Array) -> Array:
     """Return fp32 as fp16, to nearest even.
 
-    NumPy notes each underflow, which takes it 70 ns; halves without exponent are whole numbers.
+    NumPy takes 70 ns for each underflow. This function thus rounds subnormal halves as integers.
     """
     size = np.abs(value)
     small = size < _SMALLEST_NORMAL
@@ -146,9 +147,9 @@ def to_half(value: Array) -> Array:
 
 
 def dot(a: Array, b: Array, c: Array, precision: str = "ieee") -> Array:
-    """Return `a @ b + c` in the type of `c`; fp32 in the parts that `precision` names."""
+    """Return `a @ b + c` in the type of `c`; `precision` names how fp32 operands are split."""
     if a.dtype.kind in "iu":
-        exact = np.float64 if a.dtype.itemsize == 1 else np.int64  # the former is fast
+        exact = np.float64 if a.dtype.itemsize == 1 else np.int64  # float64 is faster
         whole: Array = np.matmul(_packed(a, exact), _packed(b, exact)).astype(np.int64)
         return np.add(whole, c).astype(c.dtype)
     if a.dtype == np.float32 and precision != "ieee":
@@ -161,7 +162,7 @@ def dot(a: Array, b: Array, c: Array, precision: str = "ieee") -> Array:
 
 
 def _packed(value: Array, dtype: Any) -> Array:
-    """Return `value` in a layout that products of matrices are fast on."""
+    """Return `value` in a layout on which matrix products are fast."""
     found: Array = value.astype(dtype, copy=False)
     if 0 in found.strides:
         found = np.ascontiguousarray(found)
@@ -169,7 +170,7 @@ def _packed(value: Array, dtype: Any) -> Array:
 
 
 def gather(source: Array, index: Array, axis: int) -> Array:
-    """Return the elements that `index` names along `axis`; one outside of it is the nearest."""
+    """Return the elements at `index` along `axis`; an index out of bounds is clipped."""
     count = max(len(source), len(index))
     source = np.broadcast_to(source, (count, *source.shape[1:]))
     index = np.broadcast_to(index, (count, *index.shape[1:]))
@@ -178,7 +179,7 @@ def gather(source: Array, index: Array, axis: int) -> Array:
 
 
 def histogram(value: Array, size: int, mask: Any = True) -> Array:
-    """Return how often each of the numbers below `size` occurs where `mask` is true."""
+    """Return the number of occurrences of each number below `size` where `mask` is true."""
     counted = (value >= 0) & (value < size) & mask
     count = len(counted)
     bins = np.arange(count, dtype=np.int64)[:, None] * size + value.astype(np.int64)
@@ -187,7 +188,7 @@ def histogram(value: Array, size: int, mask: Any = True) -> Array:
 
 
 def join(a: Any, b: Any) -> Any:
-    """Return the two tensors side by side along a new last axis."""
+    """Return the two tensors stacked along a new last axis."""
     return _paired(lambda x, y: np.stack(np.broadcast_arrays(x, y), -1), a, b)
 
 
@@ -197,7 +198,7 @@ def concatenate(a: Any, b: Any) -> Any:
 
 
 def _alike(values: Sequence[Array]) -> list[Array]:
-    """Return the values with leading axes of one length."""
+    """Return the values broadcast to one length of their leading axes."""
     count = max(len(value) for value in values)
     return [np.broadcast_to(value, (count, *value.shape[1:])) for value in values]
 

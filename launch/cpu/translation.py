@@ -1,4 +1,4 @@
-"""From a kernel's IR to the run form of it that a launch runs."""
+"""Translates a kernel's IR to its run form: the NumPy code that a launch runs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from compiler.ttir_to_numpy.task import generic_form
 from launch.messages import RunOrder
 
 _REMEMBERED = 4
-"""Run forms: the cases of a launch take turns at a few specializations of one kernel."""
+"""Run forms to cache, because the cases of a launch alternate between a few specializations."""
 _PLACE = re.compile(r"(.+), line (\d+)")
 
 
 def translated(order: RunOrder, text: str) -> RunForm:
-    """Return the run form of the IR `text`; the last ones are remembered, for the next cases of it.
+    """Return the run form of the IR `text`; caches the last ones for further cases.
 
-    Raises `Failure`: `needs_gpu` with the line of what NumPy cannot stand for, `out_of_resources`.
+    Raises `Failure`: `needs_gpu` with the line that NumPy cannot run, or `out_of_resources`.
     """
     stepping = order.trace is not None and order.trace.values
     files, parameters = tuple(order.files), tuple(order.parameters)
@@ -53,7 +53,7 @@ def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
     ir_module.check_size(what.text, what.stage, bounds)
     try:
         generic, symbol = generic_form(what.text, what.target, what.stage)
-        # posted IR that names no places is its own
+        # posted IR without locations is its own source
         own_file = what.files[0] if what.files else USER_FILE
         generic = locations.with_path(generic, KERNEL_FOLDER + own_file)
         is_cuda = what.target.backend == "cuda"
@@ -68,7 +68,7 @@ def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
 
 
 def needs_gpu(refusal: Untranslatable) -> Failure:
-    """Return the failure of a kernel that has what only a GPU does, at the user's line."""
+    """Return the failure of a kernel with an operation that only a GPU can run, at its line."""
     message = (
         f"{refusal.what}, which cannot run on the CPU device: it needs a GPU. Launch it on a "
         "device with a GPU"

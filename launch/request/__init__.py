@@ -1,4 +1,4 @@
-"""Launch requests, resolved and checked, and the answers.
+"""Launch requests, their resolution and checks, and launch records.
 
-Nothing here runs a kernel, makes an array or imports Triton.
+Nothing here runs a kernel, creates an array or imports Triton.
 """

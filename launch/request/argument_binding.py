@@ -130,7 +130,7 @@ class _Binder:
         self._raw = raw
         self._at = at
         self._entered: set[str] = set()
-        self._waiting = 0  # views for what they are of
+        self._waiting = 0  # views whose base is not bound yet
         self.bound: dict[str, Argument] = {}
         self.allocations: list[BoundAllocation] = []
 
@@ -200,7 +200,7 @@ class _Binder:
             message = f"there is no argument {shown(of)}.{did_you_mean(name, self._raw)}"
             raise RequestRejected(FieldError(at, message))
         if name not in self.bound and name in self._entered:
-            message = f"{shown(of)} is not bound: it has an error itself, or the views are circular"
+            message = f"{shown(of)} is not bound: it has an error, or the views form a cycle"
             raise RequestRejected(FieldError(at, message))
         self._first(name, at)
         found: Argument | None = self.bound[name]

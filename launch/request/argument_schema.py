@@ -1,6 +1,6 @@
-"""The forms that an argument of a launch may have in a request: fields and their bounds only.
+"""The forms that an argument of a launch may have in a request: only fields and their bounds.
 
-`argument_binding` checks their meaning and whether they fit together.
+`argument_binding` checks their meaning, and that they fit together.
 """
 
 from typing import Annotated, Literal
@@ -124,7 +124,7 @@ RequestArgument = TypeAliasType(
     "RequestArgument",
     "_Leaf | TupleOfArguments | Annotated[list[RequestArgument], Field(max_length=MAX_ARGUMENTS)]",
 )
-"""One argument, in any of the forms that a request may write."""
+"""One argument, in any of the forms that a request may use."""
 
 RequestArguments = Annotated[
     dict[Name, RequestArgument] | list[RequestArgument], Field(max_length=MAX_PARAMETERS)

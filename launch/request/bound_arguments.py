@@ -1,7 +1,7 @@
 """Bound arguments: the resolved arguments of a request, as devices receive them.
 
-Plain JSON once dumped: allocations, and arguments that refer to them. Readers do not need the
-request, and all create the same bytes from it.
+They serialize to plain JSON: allocations, and arguments that refer to them. Readers do not need
+the request, and all create the same bytes from them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,19 +19,19 @@ class _Bound(BaseModel):
 
 
 class BoundAllocation(_Bound):
-    """One allocation. `init` None: poisoned; `body`: position of uploaded bytes in a frame."""
+    """One allocation. `init` None: poisoned. `body`: the position of uploaded bytes in a frame."""
 
-    name: str = Field(description="the argument it belongs to; items of tuples as pair.0")
+    name: str = Field(description="the argument that owns it; items of tuples as pair.0")
     dtype: str
     elements: int
     align_bytes: int
-    init: dict[str, Any] | None = Field(description="fills the buffer named as this, in C order")
+    init: dict[str, Any] | None = Field(description="fills the buffer of the same name, in C order")
     output: bool
     body: tuple[int, int] | None = None
 
     @property
     def size_bytes(self) -> int:
-        """The bytes that its elements take."""
+        """The size of its elements in bytes."""
         return self.elements * ITEM_BYTES[self.dtype]
 
 
@@ -91,12 +91,12 @@ class BoundArguments(_Bound):
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of all allocations."""
+        """The size of all allocations in bytes."""
         return sum(allocation.size_bytes for allocation in self.allocations)
 
     @cached_property
     def outputs(self) -> dict[str, Buffer]:
-        """The buffers that are compared and returned, by name (items of tuples as pair.0)."""
+        """The buffers to compare and return, by name (items of tuples as pair.0)."""
         return dict(_outputs(self.arguments))
 
     def is_divisible_by_16(self, buffer: Buffer) -> bool:

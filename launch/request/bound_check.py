@@ -1,4 +1,4 @@
-"""Checks bound arguments that come out of a store: they must be what binding could have made."""
+"""Checks bound arguments from a store: binding must be able to produce them."""
 
 from collections.abc import Iterator, Mapping
 from math import prod
@@ -26,9 +26,9 @@ _AT = "/bound"
 
 
 def check_bound(bound: BoundArguments) -> int:
-    """Return how many arguments there are, items of tuples included.
+    """Return the number of arguments, including items of tuples.
 
-    Raises RequestRejected for what no request binds to.
+    Raises RequestRejected for arguments that binding never produces.
     """
     if len(bound.arguments) > MAX_PARAMETERS or len(bound.allocations) > MAX_ARGUMENTS:
         raise _refused("", "too many arguments")
@@ -80,26 +80,26 @@ def _check_allocation(allocation: BoundAllocation) -> None:
         and (allocation.output or allocation.init is not None)
     )
     if not is_fine:
-        raise _refused(allocation.name, "its memory cannot be allocated")
+        raise _refused(allocation.name, "binding makes no such allocation")
 
 
 def _check_buffer(buffer: Buffer, bound: BoundArguments, name: str) -> BoundAllocation:
-    """Return the allocation that `buffer` lies in, with every element of it."""
+    """Return the allocation that contains every element of `buffer`."""
     if not 0 <= buffer.allocation < len(bound.allocations):
-        raise _refused(name, "it lies in memory that is not there")
+        raise _refused(name, "its allocation does not exist")
     allocation = bound.allocations[buffer.allocation]
     rank = len(buffer.shape)
     is_shaped = rank == len(buffer.strides) <= MAX_RANK and min([0, *buffer.shape]) == 0
     if not is_shaped or buffer.dtype != allocation.dtype:
-        raise _refused(name, "its shape, strides or dtype cannot be")
+        raise _refused(name, "its shape, strides or dtype is not allowed")
     span = reached(buffer.shape, buffer.strides, buffer.offset)
     if span.start < 0 or span.stop > allocation.elements:
-        raise _refused(name, "it reaches beyond its memory")
+        raise _refused(name, "it reaches beyond its allocation")
     return allocation
 
 
 def _check_owner(allocation: BoundAllocation, owner: Buffer | None) -> None:
-    """Check an allocation against the buffer that it was made for, which its init fills."""
+    """Check an allocation against its owner: the buffer that its init fills."""
     if owner is None or owner.output != allocation.output:
         raise _refused(allocation.name, "no argument owns its memory")
     if may_overlap(owner.shape, owner.strides):

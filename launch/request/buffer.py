@@ -33,7 +33,7 @@ def reached(shape: Sequence[int], strides: Sequence[int], offset: int) -> range:
 def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Return True if two elements could share memory.
 
-    False is certain; True also of some layouts that interleave without sharing.
+    False is certain. Some layouts that interleave without sharing also return True.
     """
     if 0 in shape:
         return False
@@ -128,7 +128,7 @@ def _check_use(argument: BufferArgument, strides: list[int], at: str) -> None:
         raise RequestRejected(FieldError(at, message))
     if may_overlap(argument.shape, strides):
         message = (
-            "elements could share memory with these strides; give a buffer without, "
+            "elements could share memory with these strides; give a buffer without strides, "
             'and the argument as {"view": {"of": ..., "shape": [...], "strides": [...]}}'
         )
         raise RequestRejected(FieldError(pointer_below(at, "strides"), message))

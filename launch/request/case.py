@@ -1,6 +1,6 @@
-"""Cases: their changes merged over the launch's members, and checked as far as JSON shows.
+"""Cases: their changes merged over the launch's members, and the checks that JSON alone allows.
 
-An error of an argument points to where the request has it, in the case or in the launch.
+An error of an argument points to its location in the request, in the case or in the launch.
 """
 
 import random
@@ -30,8 +30,8 @@ _BY_POSITION = re.compile(r"arg(\d+)(.*)", re.DOTALL)
 class Origin:
     """The location of a case in a request, for errors.
 
-    `at` is the pointer of the case ("" without cases), `changed` the arguments it says itself.
-    `is_list`, `is_changed_list`: whether those of the launch, and of the case, are lists.
+    `at` is the pointer of the case ("" without cases), `changed` the arguments that it changes.
+    `is_list`, `is_changed_list`: the launch's, and the case's, arguments are a list.
     """
 
     at: str = ""
@@ -41,7 +41,7 @@ class Origin:
     reference_at: str = "/reference"
 
     def relocate(self, errors: Iterable[FieldError]) -> list[FieldError]:
-        """Return errors of bound arguments (`/arguments/x_ptr/...`) with their true pointers."""
+        """Return errors of bound arguments (`/arguments/x_ptr/...`) with the request's pointers."""
         return [FieldError(self._pointer(error.pointer), error.message) for error in errors]
 
     def _pointer(self, bound: str) -> str:
@@ -56,7 +56,7 @@ class Origin:
 
 
 MAX_LISTED_VALUES = 4 * MAX_VALUES
-"""Limit of all cases together: each member is parsed again for every case that keeps it."""
+"""Limit of all cases together. Each case parses the members again that it does not change."""
 
 _WHOLE = frozenset({"shape", "dtype"})
 _NOT_BUFFERS = frozenset({"value", "tuple", "view", "descriptor", "int", "float"})
@@ -92,9 +92,9 @@ class Case(BaseModel):
 
 
 def cases_of(request: LaunchRequest, max_bytes: int) -> list[tuple[Case, Origin]]:
-    """Return the cases of a launch and where it describes them; one without a name if it has none.
+    """Return the cases of a launch with their origins; an unnamed one if the launch has no cases.
 
-    The seeds must be there (see `with_seeds`). Raises RequestRejected with all errors.
+    The request must have its seeds (see `with_seeds`). Raises RequestRejected with all errors.
     """
     _check_count(request)
     base = named_arguments(request.arguments, ARGUMENTS)
@@ -111,7 +111,7 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[tuple[Case, Origin]
             cases.append(_case(request, base, index, changes, at, max_bytes))
             written += _listed_values(cases[-1][0].bound)
         if written > MAX_LISTED_VALUES:
-            message = f"the cases write out more than {MAX_LISTED_VALUES} values; upload them"
+            message = f"the cases list more than {MAX_LISTED_VALUES} values; upload them"
             errors.append(FieldError(pointer("cases"), message))
             break
     if errors:
@@ -193,7 +193,7 @@ def _reference(base: Reference | None, changes: Reference | None, at: str) -> Re
 
 
 def named_arguments(raw: Any, at: str) -> dict[str, Any]:
-    """Return arguments by name; a list's are arg0, arg1 and so on. Raises RequestRejected."""
+    """Return arguments by name; items of a list are arg0, arg1, ... Raises RequestRejected."""
     if isinstance(raw, list):
         return {f"arg{index}": item for index, item in enumerate(raw)}
     if not isinstance(raw, dict):
@@ -204,8 +204,8 @@ def named_arguments(raw: Any, at: str) -> dict[str, Any]:
 def merge_arguments(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` with the arguments that a case changes.
 
-    An argument replaces that of the launch. A buffer without shape or dtype replaces only the
-    fields that it has.
+    An argument replaces the launch's. A buffer without shape or dtype replaces only its given
+    fields.
     """
     merged = dict(base)
     for name, change in changes.items():

@@ -1,4 +1,4 @@
-"""Elements of buffers: their sizes in bytes, their ranges, and how a request writes one, or many.
+"""Elements of buffers: sizes in bytes, ranges, and the JSON forms of one and of many.
 
 Storage is as in PyTorch: a boolean takes a byte.
 """
@@ -17,7 +17,7 @@ MAX_VALUES = 65_536
 def bind_values(values: Any, shape: list[int], dtype: str, at: str) -> list[Any]:
     """Return the values in C order, flat.
 
-    Raises RequestRejected for a list that does not match the shape, and values of another dtype.
+    Raises RequestRejected if a list does not match the shape, or a value does not fit the dtype.
     """
     if math.prod(shape) > MAX_VALUES:
         message = f"more than {MAX_VALUES} values; upload them with PUT /v1/tensors/{{digest}}"
@@ -39,7 +39,7 @@ def _leaves(values: Any, shape: list[int], at: str) -> Iterator[tuple[str, Any]]
 Number = int | float
 
 BOOLEANS = frozenset({"i1", "u1"})
-# fp8e4b15 is missing: nothing but Triton knows it, so no host can make or read such elements
+# fp8e4b15 is missing: only Triton has this type, so no host can create or read such elements
 ITEM_BYTES = {name: size for name, size in SCALAR_BYTES.items() if name != "fp8e4b15"}
 INTEGER_RANGES = {
     "i1": range(2),
@@ -68,7 +68,7 @@ def is_floating(dtype: str) -> bool:
 def read_element(raw: Any, dtype: str, at: str) -> Number:
     """Return the JSON value `raw` as an element of `dtype`: an int, or a float that may be NaN.
 
-    Floats are not rounded to `dtype` here. Raises RequestRejected for what cannot be cast.
+    Floats are not rounded to `dtype` here. Raises RequestRejected for a value of another kind.
     """
     number = _float(raw) if is_floating(dtype) else _integer(raw, dtype)
     if number is None:

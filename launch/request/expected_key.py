@@ -1,7 +1,7 @@
 """The key of a reference's result: an explicit list of everything that it depends on.
 
-A wrong one would judge a kernel by another answer. Whoever lets a reference see something new adds
-it here and to the table of `tests/unit/launch/request/test_expected_key.py`.
+A wrong key would compare a kernel with another reference's result. If a reference can see
+something new, add it here and to the table of `tests/unit/launch/request/test_expected_key.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,12 @@ def expected_key(
     arguments: Mapping[str, Any],
     constexprs: Mapping[str, Any],
 ) -> str:
-    """Return the key of what `source` answers to bound arguments in canonical JSON.
+    """Return the key of the result of `source` for bound arguments in canonical JSON.
 
-    `libraries` are versions by name, of Python, of all that NumPy or torch calculates with and of
-    the processor's own instructions; `pipeline` is the digest of our code. Allocations say how they
-    are filled: seeds, values, digests of uploads. What a kernel is, its grid and the tolerance are
-    nothing that a reference sees.
+    `libraries` are versions by name: of Python, of all that NumPy or torch calculates with, and of
+    the processor's instruction set. `pipeline` is the digest of our code. Allocations include how
+    they are filled: seeds, values, digests of uploads. A reference sees neither the kernel nor its
+    grid nor the tolerance.
     """
     return labelled_digest(
         "expected",

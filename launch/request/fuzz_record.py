@@ -8,7 +8,7 @@ from compiler.compilation import Record
 
 
 class Fuzzed(Record):
-    """A description of the fuzzing. A failure is a finding with its `case`."""
+    """The extent of the fuzzing. A failure is a finding with its `case`."""
 
     seed: int | str = Field(description="the same seed gives the same cases")
     cases: int = Field(description="number of tried cases")
@@ -26,6 +26,6 @@ class Fuzzed(Record):
     )
     reference: Literal["float64", "as_given"] | None = Field(
         default=None,
-        description="as_given: the reference cannot be called with float64, or the launch does not "
-        "match it then",
+        description="as_given: the reference does not accept float64, or the launch does not match "
+        "its float64 result",
     )

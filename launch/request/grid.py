@@ -1,6 +1,6 @@
 """Grids: one to three integers or small expressions over scalars, constexprs and NUM_SMS.
 
-There are only integers, like the grid of a Triton launch.
+All values are integers, as in the grid of a Triton launch.
 """
 
 import ast
@@ -102,10 +102,10 @@ class _Integers(Mapping[str, int]):
         if name not in self._values:
             known = ", ".join(sorted(self._values)) or "none"
             message = f"there is no value named {shown(name)}.{did_you_mean(name, self._values)}"
-            raise FormulaFailed(f"{message} Known are {known}")
+            raise FormulaFailed(f"{message} The known names are {known}")
         value = self._values[name]
         if not isinstance(value, int):
-            raise FormulaFailed(f"{name} is no integer")
+            raise FormulaFailed(f"{name} is not an integer")
         return int(value)
 
     def __contains__(self, name: object) -> bool:
@@ -145,7 +145,7 @@ def _dimension(item: Any, axis: int) -> int | Expression:
     return _expression(item)
 
 
-@lru_cache(maxsize=64)  # cases of a launch have the same grid, as launches of a kernel do
+@lru_cache(maxsize=64)  # cases of a launch often have the same grid, as launches of a kernel do
 def _expression(text: str) -> Expression:
     return read_expression(text, _BOUNDS, refusal=_refusal)
 

@@ -52,7 +52,7 @@ def _of_pointer(hint: str, buffer: Buffer, bound: BoundArguments) -> str | None:
     offset_bytes = buffer.offset * ITEM_BYTES[buffer.dtype]
     return (
         f"begins {offset_bytes} bytes into memory that is aligned to {base.align_bytes}, so its "
-        "address is no multiple of 16"
+        "address is not a multiple of 16"
     )
 
 
@@ -86,11 +86,11 @@ def check_hints(
     *,
     complete: bool = True,
 ) -> None:
-    """Check the arguments against a specialization or a compilation (see `promised`).
+    """Check the arguments against a specialization or a compilation (see `compiled_hints`).
 
-    Not `complete`: arguments may be missing, as the source can have defaults for them. Raises
-    RequestRejected for arguments that are missing, unknown or of another type, and HintViolated
-    where only hints are broken.
+    If not `complete`, arguments may be missing, because the source can have defaults for them.
+    Raises RequestRejected for missing or unknown arguments and for other types, and HintViolated
+    if only hints are broken.
     """
     broken = list(_unknown(named, bound, at))
     if complete:
@@ -121,7 +121,7 @@ def _unknown(
     for name in bound.arguments:
         if name not in named:
             known = ", ".join(named) or "none"
-            message = f"is no parameter that the compilation has a type for; it has {known}"
+            message = f"is not a parameter with a type in the compilation; those are {known}"
             yield _Broken(FieldError(at + pointer(name), message), is_hint=False)
 
 
@@ -141,7 +141,7 @@ def _broken(
     else:
         for hint in sorted(parameter.hints):
             if breach := violation_of_hint(hint, argument, bound):
-                message = f"{breach}; it breaks the hint {hint} that the kernel was compiled with"
+                message = f"{breach}; this breaks the hint {hint} that the kernel was compiled with"
                 yield _Broken(FieldError(at, message), is_hint=True)
 
 

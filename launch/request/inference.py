@@ -82,7 +82,7 @@ def _normalized(text: str) -> str:
         return "*" + _normalized(match[1])
     head, dot, last = text.rpartition(".")
     if dot and head.split(".")[0] == "torch":
-        return text  # such an object is no type to Triton
+        return text  # Triton does not accept such an object as a type
     return _NORMAL.get(last.replace("_t", ""), last)
 
 
@@ -103,7 +103,7 @@ def infer(
 ) -> Inferred:
     """Return the specialization of `kernel` for arguments, given the values in `constexprs`.
 
-    `facts` are the parameters of the slice's KernelFacts. Raises BindingFailed: `extra_argument`,
+    `facts` are the parameters in its KernelFacts. Raises BindingFailed: `extra_argument`,
     `missing_argument`, `argument_mismatch`.
     """
     _check_names(kernel, [fact["name"] for fact in facts], bound, constexprs)
@@ -119,7 +119,7 @@ def infer(
             continue
         argument = arguments.get(name) or _default(kernel, fact)
         if argument is None:
-            continue  # the compilation fills the default in, as a constexpr
+            continue  # the compilation fills in the default, as a constexpr
         if not fact["constexpr"]:
             arguments[name] = argument
         named[name] = _parameter(kernel, fact, argument, bound, backend)
@@ -215,7 +215,7 @@ def _constant(kernel: str, name: str, argument: Argument) -> Value:
         return None
     if isinstance(argument, TupleArgument):
         return {"tuple": [_constant(kernel, name, item) for item in argument.items]}
-    message = f"parameter `{name}` of `{kernel}` is a tl.constexpr, it cannot be a buffer"
+    message = f"parameter `{name}` of `{kernel}` is a tl.constexpr, so it cannot be a buffer"
     raise BindingFailed("argument_mismatch", message, name)
 
 

@@ -1,6 +1,6 @@
 """Initialisers: complete recipes for the initial contents of buffers.
 
-They fill the buffer in C order of its shape, whatever its strides are.
+They fill a buffer in C order of its shape, regardless of its strides.
 """
 
 import math
@@ -94,7 +94,7 @@ class RandintInit(_Seeded):
 
 
 class ValuesInit(_Kind):
-    """The values themselves, as nested lists of the shape."""
+    """The values, as nested lists of the shape."""
 
     kind: Literal["values"]
     values: Annotated[Json, WithJsonSchema(VALUES_SCHEMA)]
@@ -118,7 +118,7 @@ Initializer = Annotated[
     | TensorInit,
     Field(discriminator="kind"),
 ]
-"""JSON form of any of them in a request."""
+"""JSON form of any initialiser in a request."""
 _KINDS: dict[str, type[_Kind]] = {
     "zeros": ConstantInit,
     "ones": ConstantInit,
@@ -133,17 +133,17 @@ _KINDS: dict[str, type[_Kind]] = {
 
 
 def bind_init(raw: Any, shape: list[int], dtype: str, at: str) -> Init:
-    """Return the initialiser at pointer `at`, complete with defaults; it must have its seed.
+    """Return the initialiser at pointer `at`, complete with defaults. Random ones must have a seed.
 
-    Numbers in it are JSON numbers or "NaN", "Infinity", "-Infinity". Raises RequestRejected.
+    Its numbers are JSON numbers or "NaN", "Infinity", "-Infinity". Raises RequestRejected.
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("kind"), str):
         message = f'write an object such as {{"kind": "zeros"}}; kinds are {", ".join(_KINDS)}'
         raise RequestRejected(FieldError(at, message))
     name = raw["kind"]
     if name not in _KINDS:
-        message = f"{shown(name)} is no kind of initialiser.{did_you_mean(name, _KINDS)}"
-        message += f" There are {', '.join(_KINDS)}."
+        message = f"{shown(name)} is not a kind of initialiser.{did_you_mean(name, _KINDS)}"
+        message += f" The kinds are {', '.join(_KINDS)}."
         raise RequestRejected(FieldError(pointer_below(at, "kind"), message))
     kind = read(_KINDS[name], raw, at)
     return {"kind": name, **_BINDERS[name](kind, _Filled(shape, dtype, at))}
@@ -187,7 +187,7 @@ def _full(kind: FullInit, filled: _Filled) -> Init:
 
 
 def _arange(kind: ArangeInit, filled: _Filled) -> Init:
-    # the step of a narrow or unsigned type may be anything: only its results must fit
+    # the step may lie outside of a narrow or unsigned type: only the results must fit
     wide = "fp64" if is_floating(filled.dtype) else "i64"
     start, step = filled.read(kind.start, "start", wide), filled.read(kind.step, "step", wide)
     last = start + step * max(0, math.prod(filled.shape) - 1)

@@ -1,7 +1,7 @@
-"""A launch job: a launch as workers do it, with nothing of the request left to resolve.
+"""A launch job: a fully resolved launch request, ready for a worker.
 
-The service resolves a request once and queues this. Workers read it from a store that they do not
-trust: whatever binding would have refused is refused again.
+The service resolves a request once and queues this job. Workers do not trust the store that they
+read it from, so validation repeats the checks of binding.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ from launch.request.launch_request import (
 from launch.request.reference_request import check_reference
 
 MAX_OUTPUT_BYTES = 128 << 20
-"""Limit of all outputs of one run: they are sent and compared in one piece."""
+"""Limit of all outputs of one run, which are sent and compared in one piece."""
 MAX_UPLOADED_BYTES = 256 << 20
 """Limit of all uploaded tensors of one run."""
 
@@ -50,8 +50,8 @@ MAX_UPLOADED_BYTES = 256 << 20
 class FuzzJob(BaseModel):
     """Settings of fuzzing the first case.
 
-    `arguments` are that case's as a request writes them: each fuzz case is one more request, which
-    only a worker can make up. `own` is the item of `cases` that it varies, if it is one.
+    `arguments` are that case's in their request form: a worker makes each fuzz case as a request.
+    `own` is the item of `cases` to vary, None if the request has no cases.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,7 +62,7 @@ class FuzzJob(BaseModel):
 
     @property
     def seed(self) -> int:
-        """The seed of all that is random in its cases."""
+        """The seed of everything random in its cases."""
         assert self.asked.seed is not None  # the service chose one
         return self.asked.seed
 
@@ -139,7 +139,7 @@ class LaunchJob(BaseModel):
         try:
             for index, case in enumerate(self.cases):
                 if case.index != index:
-                    raise ValueError(f"case {index} says that it is number {case.index}")
+                    raise ValueError(f"case {index} has the index {case.index}")
                 count += check_bound(case.bound)
                 if case.reference is not None:
                     check_reference(case.reference, "/reference")

@@ -19,14 +19,14 @@ from launch.request.verdict import GOOD, Verdict, worst
 
 
 def answered(value: Any) -> Any:
-    """Return a number for an answer: NaN and infinities by name, large integers as strings."""
+    """Return a number in the form of an answer: NaN and infinities, and large integers, as text."""
     if isinstance(value, list):
         return [answered(item) for item in value]
     return written_number(value) if isinstance(value, int | float) else value
 
 
 Number = Annotated[bool | int | float | str, BeforeValidator(answered)]
-"""A number of any size, so that the code that builds an answer need not consider JSON's limits."""
+"""A number of any size: serialization, not its users, takes care of JSON's limits."""
 
 Values = Annotated[list[Any] | bool | int | float | str, BeforeValidator(answered)]
 """Nested lists of numbers, or one number of a buffer without dimensions."""
@@ -69,7 +69,7 @@ class Mismatch(Record):
 
 
 class MismatchMap(Record):
-    """The positions of mismatches: the last axis by all others together, in cells."""
+    """The positions of mismatches, in cells: the last axis against all other axes together."""
 
     rows: int = Field(description="of the output, all axes but the last together")
     columns: int = Field(description="of the output, its last axis")
@@ -94,7 +94,7 @@ class Comparison(Record):
     )
     zeros_match: bool = Field(
         default=False,
-        description="whether an output of nothing but zeros would match, too: then it says little",
+        description="true: an output of only zeros would match, too, so the match says little",
     )
     first_mismatch: Mismatch | None = None
     mismatch_map: MismatchMap | None = Field(default=None, description="null: all match")
@@ -102,8 +102,8 @@ class Comparison(Record):
     atol: float | None = None
     note: str | None = Field(
         default=None,
-        description="what the numbers alone do not say: what a small difference comes from, that "
-        "elements were not written, or that nothing was to change",
+        description="an explanation of the numbers: the cause of a small difference, that elements "
+        "were not written, or that no element had to change",
     )
 
 
@@ -132,8 +132,8 @@ class Timing(Record):
     median_us: float
     interval_us: tuple[float, float] | None = Field(
         default=None,
-        description="around the median: another run of the same has its median within it in 19 of "
-        "20 tries",
+        description="around the median: in 19 of 20 repetitions of the measurement, the median "
+        "lies within it",
     )
     mean_us: float
     min_us: float
@@ -153,21 +153,21 @@ class Timing(Record):
     checked_repeats: int | None = Field(
         default=None,
         description="timed runs whose outputs were compared on the GPU, byte by byte, with those "
-        "of the first run, or with fresh_inputs values of a freshly loaded copy of the kernel",
+        "of the first run or, with fresh_inputs values, of a freshly loaded copy of the kernel",
     )
-    differing_repeats: int | None = Field(default=None, description="of these, that differ")
+    differing_repeats: int | None = Field(default=None, description="those that differ")
     compared_repeats: list[ComparedRepeat] = Field(
         default_factory=list, description="timed runs that were compared with the reference"
     )
     overhead_us: float | None = Field(
         default=None,
-        description="the least measured time of an empty kernel on this GPU; every time here "
-        "includes it, so the kernel itself takes about that much less",
+        description="the least measured time of an empty kernel on this GPU; all times include it, "
+        "so the kernel itself takes about that much less",
     )
     floor_us: float | None = Field(
         default=None,
-        description="the least possible time of a run, by the device's ceilings, the bytes written "
-        "and the bytes and flops that the request states",
+        description="the least possible time of a run, from the device's ceilings, the bytes "
+        "written, and the bytes and flops that the request states",
     )
     plausible: bool | None = Field(
         default=None, description="false: the times are below floor_us; see impossible_time"
@@ -202,7 +202,7 @@ class CaseResult(Record):
 
     @property
     def failed(self) -> bool:
-        """True if it counts for `stop_after_failures`."""
+        """True if this case counts for `stop_after_failures`."""
         return self.verdict not in GOOD
 
 
@@ -238,7 +238,7 @@ def launch_url(launch_id: str) -> str:
 
 
 def with_run(launch: Launch, run: CaseResult) -> Launch:
-    """Return `launch` completed by its only run."""
+    """Return `launch` completed with its only run."""
     return amended(
         launch,
         state="completed" if run.problem is None else "failed",
@@ -256,7 +256,7 @@ def with_run(launch: Launch, run: CaseResult) -> Launch:
 
 
 def with_cases(launch: Launch, cases: Sequence[CaseResult]) -> Launch:
-    """Return `launch` completed by its cases: the worst verdict, and the count of each.
+    """Return `launch` completed with its cases: the worst verdict, and the count of each.
 
     A case that could not run has its own problem. It fails the launch only if all cases fail, but
     prevents the verdict `passed`, because it was not checked.

@@ -1,6 +1,6 @@
 """The body of POST /v1/launches: shape and types only.
 
-What its values mean is for `launch_resolution` to say.
+`launch_resolution` checks what the values mean.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ from launch.request.request_part import ReadLater, RequestPart
 def _refuse_differential(check: Any) -> Any:
     if check == "differential":
         message = (
-            "the check `differential` is gone: Triton's interpreter, which it compared with, runs "
-            "another language than the compiler. Leave it out, and give a reference"
+            "the check `differential` was removed, because Triton's interpreter runs a different "
+            "language than the compiler. Leave it out, and give a reference"
         )
         raise PydanticCustomError("removed_check", message)
     return check
@@ -91,15 +91,15 @@ RequestDevice = Literal["auto", "cpu", "gpu", "interpreter"] | DeviceClass
 class RepeatsRequest(RequestPart):
     """Settings of timing, and its limits; all repeats end after `max_ms`."""
 
-    warmup_repeats: Annotated[int, Field(ge=0, le=10_000, description="runs before the clock")] = 10
-    min_repeats: Annotated[int, Field(ge=1, le=100_000, description="timed runs at least")] = 20
+    warmup_repeats: Annotated[int, Field(ge=0, le=10_000, description="untimed runs first")] = 10
+    min_repeats: Annotated[int, Field(ge=1, le=100_000, description="fewest timed runs")] = 20
     max_repeats: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
         default=None,
-        description="timed runs at most, however well the median is known, but three",
+        description="most timed runs, even if the median is not yet known well; at least three run",
     )
-    max_ms: Annotated[float, Field(gt=0, le=60_000, description="of all timed runs")] = 500
+    max_ms: Annotated[float, Field(gt=0, le=60_000, description="for all timed runs")] = 500
     flush_l2: bool = Field(default=True, description="overwrite the L2 cache before each run")
-    samples: bool = Field(default=False, description="answer the time of every repeat too")
+    samples: bool = Field(default=False, description="return the time of every repeat, too")
 
 
 class TimingRequest(RepeatsRequest):
@@ -107,8 +107,8 @@ class TimingRequest(RepeatsRequest):
 
     fresh_inputs: Literal[False, True, "values"] = Field(
         default=False,
-        description="true: give each repeat buffers that no run has touched before; values: and "
-        "random inputs of its own seed, so that no run can know what another one made",
+        description="true: give each repeat buffers that no earlier run has touched; values: also "
+        "give it random inputs of a separate seed, so that no run can reuse another's results",
     )
     flops: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
         default=None, description="of one run, for flops_per_s and floor_us"
@@ -116,7 +116,7 @@ class TimingRequest(RepeatsRequest):
     bytes_: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
         default=None,
         alias="bytes",
-        description="read and written by one run, each once: for bytes_per_s and floor_us",
+        description="different bytes that one run reads and writes, for bytes_per_s and floor_us",
     )
 
 
@@ -130,8 +130,8 @@ class TraceRequest(RequestPart):
     max_accesses: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
     values: bool = Field(
         default=False,
-        description="record each operation's value, too, to step through the kernel; as many as "
-        "max_accesses at most",
+        description="also record the value of each operation, to step through the kernel; at most "
+        "max_accesses of them",
     )
 
 
@@ -140,16 +140,17 @@ class FuzzRequest(RequestPart):
 
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = Field(
         default=None,
-        description="of all that is random in the cases; default: chosen, and answered",
+        description="for everything random in the cases; default: the service chooses one, and "
+        "returns it",
     )
     cases: Annotated[int, Field(ge=1, le=MAX_FUZZ_CASES)] = Field(
-        default=24, description="so many at most"
+        default=24, description="most cases to try"
     )
     fixed: list[Annotated[str, Field(max_length=256)]] = Field(
         default_factory=list,
         max_length=MAX_ARGUMENTS,
-        description="arguments that stay as they are: a scalar and the extents that it says, the "
-        "values and the layout of a buffer",
+        description="arguments to keep as they are: a scalar with the extents that it determines, "
+        "or the values and layout of a buffer",
     )
 
 
@@ -165,11 +166,11 @@ class CaseRequest(RequestPart):
 
 
 class LaunchRequest(RequestPart):
-    """A compilation with described arguments, a grid, and what to find out."""
+    """A compilation with described arguments, a grid, and the requested results."""
 
     removed_fields: ClassVar[Mapping[str, str]] = {
-        "fallback": "this field is gone: a kernel that does not compile has failed on every "
-        "device, and `compilation.diagnostics` say why. Leave it out"
+        "fallback": "this field was removed: a kernel that does not compile fails on every "
+        "device, and `compilation.diagnostics` explain why. Leave it out"
     }
     model_config = ConfigDict(
         json_schema_extra={
@@ -181,10 +182,12 @@ class LaunchRequest(RequestPart):
 
     compilation: LaunchedKernel | None = Field(
         default=None,
-        description="as POST /v1/compilations takes it; the signature may be left out, and on the "
-        "CPU device the target",
+        description="as in POST /v1/compilations; the signature is optional, and on the CPU "
+        "device so is the target",
     )
-    compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
+    compilation_key: Key | None = Field(
+        default=None, description="of a finished compilation, instead"
+    )
     device: Annotated[Json, ReadLater(lambda: RequestDevice)] = Field(
         default="auto",
         description='"auto" (a GPU of the target if there is one, else the CPU device), "cpu" (or '
@@ -199,41 +202,43 @@ class LaunchRequest(RequestPart):
     )
     reference: Reference | None = Field(default=None, description="the source of expected outputs")
     cases: list[CaseRequest] = Field(
-        default_factory=list, max_length=MAX_CASES, description="each a run that changes the above"
+        default_factory=list,
+        max_length=MAX_CASES,
+        description="each is one run with changes to the above",
     )
     stop_after_failures: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="end when so many cases are not good; default: run all"
+        default=None, description="end after this many failed cases; default: run all"
     )
     return_: dict[Name, ReturnMode] = Field(
         default_factory=dict,
         alias="return",
         max_length=MAX_ARGUMENTS,
-        description="what to answer of each output; default: its summary",
+        description="the form in which to return each output; default: its summary",
     )
     timing: TimingRequest | None = Field(default=None, description="on GPUs only")
     checks: list[Check] = Field(
         default_factory=list,
         max_length=MAX_CHECKS,
-        description="what else to look for, each in a run more",
+        description="further checks, each in an extra run",
     )
     fuzz: FuzzRequest | None = Field(default=None, description="for the check `fuzz`")
     profile: Literal[False, True, "lines"] = Field(
         default=False,
-        description='on GPUs: one run more under a profiler; "lines": another, for what each line '
-        "of the source and each instruction take",
+        description='on GPUs: one extra run under a profiler; "lines": another one, which measures '
+        "each source line and each instruction",
         examples=["lines"],
     )
     isolation: Literal["caller", "process"] = Field(
-        default="caller", description="process: a GPU process for this launch alone"
+        default="caller", description="process: a separate GPU process for this launch"
     )
     trace: TraceRequest | None = Field(default=None, description="on the CPU device only")
     timeout_s: Annotated[
         float,
-        Field(gt=0, le=MAX_TIMEOUT_S, description="of each run, reference and compilation"),
+        Field(gt=0, le=MAX_TIMEOUT_S, description="for each run, reference and compilation"),
     ] = 30
     deadline_s: Annotated[
         float, Field(gt=0, le=MAX_DEADLINE_S, description="queue, compile and execution")
     ] = 300
     priority: Literal["interactive", "batch"] = Field(
-        default="interactive", description="batch: behind everybody's interactive work"
+        default="interactive", description="batch: after all interactive work"
     )

@@ -1,6 +1,6 @@
-"""Resolves a launch request, or collects its errors, as far as its JSON alone shows.
+"""Resolves a launch request, or collects the errors that its JSON alone shows.
 
-Pure. The service resolves a request once; workers read what it comes to (`launch_job.py`).
+Pure. The service resolves a request once; workers read the result (`launch_job.py`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ _OLD_NAMES = {"interpreter": CPU}
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A request that its JSON shows no error of; `located` are its cases with their origins."""
+    """A request whose JSON has no error; `located` are its cases with their origins."""
 
     device: str | DeviceClass
     specialization: Specialization | None
@@ -38,7 +38,7 @@ class Resolved:
 
     @property
     def cases(self) -> list[Case]:
-        """Its cases."""
+        """The cases, without their origins."""
         return [case for case, _ in self.located]
 
     @property
@@ -51,15 +51,15 @@ class Resolved:
 
 
 def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolved:
-    """Return what `request` means; its seeds must be there (`case.with_seeds`).
+    """Return the resolved `request`, which must have its seeds (`case.with_seeds`).
 
-    Raises RequestRejected with every error, HintViolated where only hints are broken.
+    Raises RequestRejected with every error, or HintViolated if only hints are broken.
     """
     errors: list[FieldError] = list(_contradictions(request))
     with collecting(errors):
         device = read_device(request.device)
         if device == AUTO and (request.trace is not None or not _has_target(request)):
-            device = CPU  # alone can trace, and needs no target
+            device = CPU  # the only device that can trace, and it needs no target
         errors += _device_errors(request, device)
     specialization = None
     if request.compilation is not None:
@@ -79,9 +79,9 @@ def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolv
 
 
 def read_device(raw: Any) -> str | DeviceClass:
-    """Return the device that `raw` names, by its present name.
+    """Return the device that `raw` names, by its current name.
 
-    Raises RequestRejected; whether there is such a device is not known here.
+    Raises RequestRejected. The device need not exist: that is checked later.
     """
     if isinstance(raw, str) and (name := _OLD_NAMES.get(raw, raw)) in (AUTO, CPU, GPU):
         return name
@@ -101,7 +101,7 @@ def _has_target(request: LaunchRequest) -> bool:
 
 
 def grid_values(specialization: Specialization | None, bound: BoundArguments) -> dict[str, Any]:
-    """Return the Python values that a grid may name: scalars, and constexprs that are given."""
+    """Return the Python values that a grid may name: scalars, and the given constexprs."""
     named = specialization.named if specialization else {}
     values = {n: _python(p.value) for n, p in named.items() if p.is_constexpr}
     scalars = bound.arguments.items()
@@ -125,7 +125,7 @@ def _contradictions(request: LaunchRequest) -> Iterator[FieldError]:
 
 
 def repeats_errors(timing: RepeatsRequest | None) -> Iterator[FieldError]:
-    """Find what `timing` says against itself."""
+    """Yield an error if fields of `timing` contradict each other."""
     if timing is not None and timing.max_repeats is not None:
         least = timing.min_repeats if "min_repeats" in timing.model_fields_set else 1
         if timing.max_repeats < least:
@@ -140,13 +140,13 @@ def _device_errors(request: LaunchRequest, device: str | DeviceClass) -> Iterato
         example = device.target if isinstance(device, DeviceClass) else "cuda:90"
         message = (
             f"a launch on a GPU needs the target to compile for, such as {shown(example)}; only "
-            '"device": "cpu" does without'
+            '"device": "cpu" needs none'
         )
         yield FieldError("/compilation/target", message)
         return
     if isinstance(device, DeviceClass) and request.compilation is not None:
         compiled = request.compilation.target
-        with suppress(RequestRejected):  # said at /compilation/target
+        with suppress(RequestRejected):  # reported at /compilation/target
             if parse_target(device.target) != parse_target(compiled):
                 yield FieldError("/device/target", f"the compilation is for {compiled}")
 
@@ -156,7 +156,7 @@ def _specialization(compilation: LaunchedKernel) -> Specialization:
     with collecting(errors):
         errors += _wrong_stages(compilation)
     specialization = Specialization()
-    if compilation.ir is None:  # whose types are its own; what else is said of it gets refused
+    if compilation.ir is None:  # IR has its own types; a signature for it is an error
         with collecting(errors):
             specialization = read_specialization(compilation).specialization
     if errors:
@@ -178,13 +178,13 @@ def _wrong_stages(compilation: LaunchedKernel) -> Iterator[FieldError]:
 def _fuzz_errors(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldError]:
     if FUZZ not in request.checks:
         if request.fuzz is not None:
-            yield FieldError("/fuzz", 'says how to fuzz, but "fuzz" is not among the checks')
+            yield FieldError("/fuzz", 'has settings, but "fuzz" is not among the checks: add it')
         return
     first = cases[0]
     if first.reference is None or first.reference.source is None:
-        message = "it compares with a reference that has a `source`: give one"
+        message = "fuzzing needs a reference with a `source`: give one"
         if request.cases:
-            message = f"it starts from the first case, and {message} there"
+            message = "fuzzing needs a reference with a `source` in the first case: give one there"
         yield FieldError(pointer("checks", request.checks.index(FUZZ)), message)
     for index, name in enumerate(request.fuzz.fixed if request.fuzz else ()):
         if name not in first.bound.arguments:
@@ -202,21 +202,21 @@ def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldE
 
 
 def _same_values(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldError]:
-    """Yield an error if repeats of a case shall have separate values, but nothing is random."""
+    """Yield an error if each repeat of a case should get new values, but nothing is random."""
     if request.timing is None or request.timing.fresh_inputs != "values":
         return
     for case in cases:
         if not seeds_of(case.bound):
             which = f"no argument of case {case.index}" if request.cases else "no argument"
             message = (
-                f"{which} has random values that could be others in each repeat: give one an init "
-                "of kind uniform, normal or randint, or write true for other addresses only"
+                f"{which} has random values that could differ in each repeat: give one an init "
+                "of kind uniform, normal or randint, or write true for new addresses only"
             )
             yield FieldError(pointer("timing", "fresh_inputs"), message)
 
 
 def _check_cases(resolved: Resolved) -> None:
-    """Check grids whose names are all known, and arguments against a signature by name."""
+    """Check the grids whose names are all known, and the arguments against a signature by name."""
     errors: list[FieldError] = []
     hints: list[FieldError] = []
     given = resolved.specialization

@@ -1,7 +1,7 @@
-"""The `compilation` of a launch: a compile request that need not say what to compile for.
+"""The `compilation` of a launch: a compile request without a mandatory target.
 
-The CPU device runs a kernel without machine code, so nothing of its answer hangs on a target but
-what the kernel itself asks of it; the service fills in the toolchain's own default then.
+The CPU device runs a kernel without machine code, so its results depend on the target only where
+the kernel itself queries it. Without a target, the service takes the toolchain's default.
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ from compiler.request.compile_request import EXAMPLE, ONE_INPUT, TARGET_SCHEMA, 
 
 
 class LaunchedKernel(CompileRequest):
-    """As POST /v1/compilations takes it; signature and, on the CPU device, target may be left out.
+    """The body of POST /v1/compilations, but with an optional signature and, on the CPU, target.
 
-    What is left out is inferred from the arguments, or is the toolchain's own default.
+    The signature is inferred from the arguments; the target is the toolchain's default.
     """
 
     model_config = ConfigDict(
@@ -27,7 +27,7 @@ class LaunchedKernel(CompileRequest):
     target: str = Field(
         default="",
         max_length=64,
-        description="cuda:<capability> or hip:<gfx>; may be left out on the CPU device",
+        description="cuda:<capability> or hip:<gfx>; optional on the CPU device",
         json_schema_extra=TARGET_SCHEMA,
     )
 
@@ -37,6 +37,6 @@ class LaunchedKernel(CompileRequest):
         return "target" in self.model_fields_set
 
     def for_target(self, target: str) -> CompileRequest:
-        """Return the compile request that this is for `target`, where it names none itself."""
+        """Return this compile request, for `target` if it names none."""
         said: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
         return CompileRequest.model_validate({"target": target} | said)

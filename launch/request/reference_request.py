@@ -1,4 +1,4 @@
-"""The reference of a launch: what its outputs are compared with, and how closely."""
+"""The reference of a launch, which its outputs must match, and the tolerances."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,20 +14,20 @@ from launch.request.request_part import RequestPart
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", max_length=64)]
 AtolScale = Literal["absolute", "rms"]
 ATOL_SCALE = (
-    "`rms`: `atol` is a multiple of the root mean square of the reference's output, so that small "
-    "values are held to their own size; default: `absolute`"
+    "`rms`: `atol` is a multiple of the root mean square of the reference's output, so that the "
+    "tolerance of small outputs is small, too; default: `absolute`"
 )
 _Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]
 
 
 class Reference(RequestPart):
-    """A function in the request's own words, or another kernel that was compiled before."""
+    """A Python function in the request, or another kernel that was compiled before."""
 
     source: Text | None = Field(
         default=None, min_length=1, description="defines `reference`, called with keywords"
     )
     language: Literal["numpy", "torch"] = Field(
-        default="numpy", description="torch where a worker has it; see GET /v1/targets"
+        default="numpy", description="torch if a worker has it; see GET /v1/targets"
     )
     compilation_key: Key | None = Field(default=None, description="of another kernel, instead")
     grid: Annotated[Json, WithJsonSchema(GRID_SCHEMA)] = Field(
@@ -42,7 +42,7 @@ class Reference(RequestPart):
     ] = 0.0
 
     def merged(self, changes: "Reference") -> "Reference":
-        """Return this reference with the fields that `changes` sets; one way to compute it only."""
+        """Return this reference with the fields that `changes` sets, and one way to compute it."""
         update: dict[str, Any] = {name: getattr(changes, name) for name in changes.model_fields_set}
         if changes.source is not None:
             update |= {"compilation_key": None, "grid": None}
@@ -52,7 +52,7 @@ class Reference(RequestPart):
 
 
 def check_reference(reference: Reference, at: str) -> None:
-    """Raise RequestRejected for a reference that is not exactly one of the two."""
+    """Raise RequestRejected unless a reference is exactly one of the two forms."""
     errors = []
     if (reference.source is None) == (reference.compilation_key is None):
         message = "give either `source`, or the `compilation_key` of another kernel"

@@ -1,6 +1,6 @@
 """Parses the parts of a launch request: strictly, with null equal to an omitted field.
 
-Parts that are read later than the body around them are described in its JSON schema all the same.
+Some parts are parsed later than the body around them, but its JSON schema describes them, too.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from compiler.request.field_errors import field_errors
 
 
 class RequestPart(BaseModel):
-    """Base of the parts of a request; unknown fields and numbers as text are refused."""
+    """Base of the parts of a request; refuses unknown fields and numbers as text."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -41,7 +41,7 @@ class RequestPart(BaseModel):
 class ReadLater:
     """Marks a JSON value to be parsed as `kind()` later, with its own errors and pointer.
 
-    The body takes any JSON there; its schema is that of the kind, so the two cannot differ.
+    The body accepts any JSON there. Its schema comes from `kind()`, so the two cannot differ.
     """
 
     kind: Callable[[], Any]
@@ -59,7 +59,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 def read(model: type[_Model], data: Any, at: str) -> _Model:
     """Return `data`, found at pointer `at`, as `model`.
 
-    Raises RequestRejected with the fields that do not fit.
+    Raises RequestRejected with the invalid fields.
     """
     check_bounds(data, model, at)
     try:

@@ -1,4 +1,4 @@
-"""Scalars: a JSON number or boolean, or one with the dtype that JSON cannot say."""
+"""Scalars: a JSON number or boolean, or an object that adds a dtype to one."""
 
 import math
 from typing import Any
@@ -25,7 +25,7 @@ def is_scalar(raw: Any) -> bool:
 def bind_scalar(raw: Any, at: str) -> Scalar:
     """Return the scalar argument at `at`.
 
-    Raises RequestRejected for what does not fit its dtype, or 64 bits.
+    Raises RequestRejected for a value that does not fit its dtype, or 64 bits.
     """
     if not isinstance(raw, dict) or "value" not in raw:
         value = canonical_value(raw, at)

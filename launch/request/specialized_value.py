@@ -92,7 +92,7 @@ def _buffer(
 
 
 def _leaf(item: SpecializedParameter) -> Type | None:
-    """Return an item of a tuple's type: with its hint as a suffix, None for a constant None."""
+    """Return the type of a tuple's item with its hint as a suffix; None for a constant None."""
     if item.is_constexpr:
         return None
     return with_suffix(item.type, item.hints) if isinstance(item.type, str) else item.type

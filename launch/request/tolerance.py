@@ -23,16 +23,16 @@ _DEFAULTS = {
 def default_tolerance(dtype: str) -> Tolerance:
     """Return the tolerance of outputs of a canonical dtype.
 
-    Above what another order of summation does to a result that was kept in the dtype, and below
-    what computing in the next lower precision does, so that a silent loss of precision shows:
+    It allows for another order of summation in the dtype, but not for computing in the next lower
+    precision, so that a silent loss of precision shows:
 
     - fp64: machine epsilon is 2.2e-16; a result that went through fp32 is 6e-8 off.
     - fp32: epsilon is 1.2e-7; sums over a thousand elements differ by about 1e-5, tf32 and fp16
       by 5e-4.
-    - fp16: epsilon is 9.8e-4; ten of them, still below bf16's sums.
-    - bf16: epsilon is 7.8e-3; two to three of them, as only the final rounding should be in it.
-    - fp8: one unit in the last place (2^-3 with three bits of mantissa, 2^-2 with two), as
-      neighbours of a rounding boundary may fall to either side; `atol` covers subnormals.
+    - fp16: epsilon is 9.8e-4; ten of them, still less than the error of sums in bf16.
+    - bf16: epsilon is 7.8e-3; two to three of them, as only the final rounding should be in bf16.
+    - fp8: one unit in the last place (2^-3 with three bits of mantissa, 2^-2 with two), because
+      values near a rounding boundary may round either way; `atol` covers subnormals.
     - integers and booleans are exact.
     """
     return EXACT if dtype in INTEGER_RANGES else _DEFAULTS[dtype]

@@ -1,4 +1,4 @@
-"""Verdicts: what one word says of a run, and the one order in which they apply."""
+"""Verdicts: one word for the result of a run, and their order of precedence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """In the order of precedence: of those that apply, the first is the verdict."""
+    """In the order of precedence: the first that applies is the verdict."""
 
     INVALID_REFERENCE = "invalid_reference"
     DOES_NOT_FIT = "does_not_fit"
@@ -30,7 +30,7 @@ class RunEnding(StrEnum):
     """The end of a run of the kernel: exactly one of these."""
 
     FINISHED = "finished"
-    """To its end, or to a finding of a checked access, which says so."""
+    """It ended normally, or at a finding of a checked access."""
     FAULT = "fault"
     """The device stopped it because of a finding."""
     DOES_NOT_FIT = "does_not_fit"
@@ -38,7 +38,7 @@ class RunEnding(StrEnum):
     OUT_OF_MEMORY = "out_of_memory"
     CRASHED = "crashed"
     NOT_RUN = "not_run"
-    """It could not start, or its end is unknown: a problem, and no verdict."""
+    """It could not start, or its end is unknown: there is a problem, and no verdict."""
 
 
 _PRECEDENCE = {verdict: rank for rank, verdict in enumerate(Verdict)}
@@ -61,17 +61,17 @@ OF_FINDINGS = frozenset(
 )
 """The verdicts that are kinds of findings."""
 CHECK_INCOMPLETE = "check_incomplete"
-"""The finding that a check which was asked for did not get to its end: nothing has passed then."""
+"""The finding that a requested check did not complete: then nothing has passed."""
 GOOD = frozenset({Verdict.PASSED, Verdict.NOT_CHECKED})
-"""The verdicts that are no failure (of a case, for `stop_after_failures`)."""
+"""The verdicts that do not count as failures of a case for `stop_after_failures`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The results of one run.
 
-    `findings` are the kinds found; `matches` one entry for each output that was compared, empty
-    without a reference; `deterministic` None when it was not run twice; `checks` those asked for.
+    `findings` are the kinds found. `matches` has one entry for each compared output, none without
+    a reference. `deterministic` is None if it did not run twice. `checks` are the requested ones.
     """
 
     ending: RunEnding = RunEnding.FINISHED

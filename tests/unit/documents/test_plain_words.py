@@ -10,7 +10,8 @@ ROOT = Path(__file__).parents[3]
 TEXTS = [
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
     *("docs", "examples", "benchmarks", ".github", "action.yml", "Makefile", "Dockerfile"),
-    *("adapters", "client", "compiler", "jobs", "page", "programs", "service", "store", "sweeps"),
+    *("adapters", "client", "compiler", "jobs", "launch", "page", "programs", "service", "store"),
+    *("sweeps",),
 ]
 """Checked so far; a folder joins when its texts are rewritten."""
 FOREIGN = re.compile(

@@ -63,7 +63,7 @@ def test_the_functions_are_tritons_own(n: int, by: int) -> None:
 
 
 WITHOUT_VALUE = {
-    "M % 2 == 0": "needs M, whose value the request does not say",
+    "M % 2 == 0": "needs M, whose value the request does not give",
     "N // 0": "divides by zero",
     "x + 1": "computes with x, which is not a number",
     "x == 1": "compares x, which is not a number",

@@ -81,7 +81,7 @@ def test_what_is_no_grid_is_refused(name: str):
 
 FAILING: dict[str, tuple[str, str]] = {
     "unknown name": ("BLOCKS", 'no value named "BLOCKS". Did you mean `BLOCK`?'),
-    "float": ("x", "x is no integer"),
+    "float": ("x", "x is not an integer"),
     "division by zero": ("n // (BLOCK - 64)", "divides by zero"),
     "modulo zero": ("n % 0", "divides by zero"),
     "cdiv by zero": ("cdiv(n, 0)", "divides by zero"),

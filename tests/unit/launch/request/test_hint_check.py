@@ -111,7 +111,7 @@ def test_missing_and_unknown_arguments_are_named():
         check({"x": "*fp32", "n": "i32:1"}, {"B": 1}, y=1)
 
     assert str(rejected.value) == (
-        "/y: is no parameter that the compilation has a type for; it has x, n, B; "
+        "/y: is not a parameter with a type in the compilation; those are x, n, B; "
         ': there is no argument for "x" of type *fp32'
     )
 

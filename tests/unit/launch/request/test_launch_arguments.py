@@ -177,7 +177,7 @@ def test_an_address_is_divisible_by_16_only_when_base_and_offset_are(name: str):
     assert made.is_divisible_by_16(made.arguments["x"]) is divisible
 
 
-STRIDES = "a buffer without, and the argument as"
+STRIDES = "a buffer without strides, and the argument as"
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "neither init nor output": ({"x": {"shape": [1], "dtype": "fp32"}}, "/x", "give it an `init`"),
     "no shape": ({"x": {"dtype": "fp32", "output": True}}, "/x/shape", "this field is needed"),
@@ -209,7 +209,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "view of nothing": ({"x": 1, "v": {"view": {"of": "y"}}}, "/v/view/of", "no argument"),
     "view of a scalar": ({"x": 1, "v": {"view": {"of": "x"}}}, "/v/view/of", "not a buffer"),
     "view of no item": ({"x": [1], "v": {"view": {"of": "x.1"}}}, "/v/view/of", "not a buffer"),
-    "view of itself": ({"v": {"view": {"of": "v"}}}, "/v/view/of", "circular"),
+    "view of itself": ({"v": {"view": {"of": "v"}}}, "/v/view/of", "the views form a cycle"),
     "view beyond": (
         {"x": buffer([4]), "v": {"view": {"of": "x", "offset": 1}}},
         "/v/view",

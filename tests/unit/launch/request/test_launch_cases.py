@@ -143,7 +143,7 @@ def test_a_hint_that_a_case_breaks_is_said_at_the_case():
 
     [(pointer, message)] = found
     assert pointer == "/cases/1/arguments/n_elements"
-    assert message.startswith("is 95, not a multiple of 16; it breaks the hint divisible_by_16")
+    assert message.startswith("is 95, not a multiple of 16; this breaks the hint divisible_by_16")
 
 
 def test_arguments_by_position_are_pointed_at_by_position():

@@ -94,11 +94,11 @@ SHAPES: dict[str, tuple[dict[str, Any], str, str]] = {
         "/reference/language",
         "'numpy' or 'torch'",
     ),
-    "the fallback that was": ({"fallback": "interpret"}, "/fallback", "this field is gone"),
+    "the fallback that was": ({"fallback": "interpret"}, "/fallback", "this field was removed"),
     "the check that was": (
         {"checks": ["racecheck", "differential"]},
         "/checks/1",
-        "the check `differential` is gone",
+        "the check `differential` was removed",
     ),
     "program of four": ({"trace": {"programs": [[0, 0, 0, 0]]}}, "/trace/programs/0", "at most 3"),
 }

@@ -162,7 +162,7 @@ def test_a_signature_of_more_entries_than_parameters_is_refused() -> None:
 
 
 def test_an_argument_that_the_signature_leaves_out_is_refused() -> None:
-    with pytest.raises(RequestRejected, match="/arguments/n: is no parameter that"):
+    with pytest.raises(RequestRejected, match="/arguments/n: is not a parameter"):
         run(signature="*fp32")
 
 
