@@ -1,5 +1,6 @@
 """`python -m service`: the HTTP service under uvicorn, until it gets a signal to stop."""
 
+import argparse
 import asyncio
 import gc
 import logging
@@ -61,4 +62,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        prog="python -m service",
+        description="Run the service, as `tritond api` does. Settings come from the environment.",
+    ).parse_args()
     main()

@@ -1,5 +1,6 @@
 """`python -m worker`: a compile worker, until a signal ends it."""
 
+import argparse
 import asyncio
 import logging
 import resource
@@ -175,4 +176,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        prog="python -m worker",
+        description="Run a worker, as `tritond worker` does. Settings come from the environment.",
+    ).parse_args()
     main()

@@ -222,3 +222,11 @@ def environment_of(pid: int) -> bytes:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except FileNotFoundError:  # it ended just now
         return b""
+
+
+@pytest.mark.parametrize("module", ["service", "worker"])
+def test_a_part_takes_no_arguments(tmp_path: Path, module: str) -> None:
+    part = Process(tmp_path / "part.log", "-m", module, "up")
+
+    assert part.wait() == 2
+    assert "unrecognized arguments: up" in part.said
