@@ -34,6 +34,8 @@ class ServiceSettings(BaseSettings):
     """Records and blobs; default: the same server."""
     blobs_url: Annotated[str, AfterValidator(checked_url)] | None = None
     """A bucket for large blobs, such as s3://bucket/prefix; default: the cache keeps them."""
+    blobs_redirect: bool = False
+    """Answer `Prefer: redirect` with signed URLs of the bucket, which clients must reach."""
     host: str = "127.0.0.1"
     """Address to listen on. Any address but loopback needs an API key."""
     port: int = Field(default=8000, ge=0, le=65535)
@@ -103,6 +105,14 @@ class ServiceSettings(BaseSettings):
     """Total compressed size of one caller's page states; the oldest are evicted."""
     memory_cache_bytes: int = Field(default=64 << 20, ge=0)
     """Memory for answers cached in this process, in front of the store."""
+
+    @field_validator("blobs_redirect")
+    @classmethod
+    def _has_urls_to_sign(cls, redirects: bool, info: ValidationInfo) -> bool:
+        url = info.data.get("blobs_url")
+        if redirects and "blobs_url" in info.data and (url is None or url.startswith("file:")):
+            raise ValueError("set TRITOND_BLOBS_URL to an s3://, gs:// or az:// bucket as well")
+        return redirects
 
     @field_validator("max_bodies_bytes_per_caller")
     @classmethod

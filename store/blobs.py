@@ -202,6 +202,19 @@ class Blobs:
             await self._drop(args=[keys.BLOB + digest])
         return frame
 
+    async def signed_url(self, digest: str) -> str | None:
+        """Return a URL of the bucket at which anyone may get the frame for a minute.
+
+        None if the cache has it, or the bucket is away.
+        """
+        name = keys.BLOB + digest
+        if self.bucket is None or await self.cache.getrange(name, 0, len(MARKER) - 1) != MARKER:
+            return None
+        try:
+            return await self.bucket.signed_url(digest)
+        except BucketUnavailable:
+            return None
+
     async def exists(self, digest: str) -> bool:
         """Return whether there is a blob of that name."""
         return bool(await self.cache.exists(keys.BLOB + digest))

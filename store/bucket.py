@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
 from store.errors import BucketUnavailable
@@ -36,6 +36,8 @@ _RETRIES: Final = 1
 LISTED_AT_ONCE: Final = 1000
 _LISTED_BYTES: Final = 64 << 10
 """Listing or deleting an object has as much more time as this many bytes."""
+SIGNED_FOR: Final = timedelta(seconds=60)
+_ATTRIBUTES: Final = {"Content-Encoding": "zstd", "Content-Type": "application/octet-stream"}
 _NO_BUCKET: Final = "NoSuchBucket"  # S3 says so in the body of a 404
 logger = logging.getLogger(__name__)
 
@@ -158,7 +160,11 @@ class Bucket:
             try:
                 # in one part, so that nothing remains of what is cut off
                 await obstore.put_async(
-                    self._store, path_of(digest), memoryview(frame), use_multipart=False
+                    self._store,
+                    path_of(digest),
+                    memoryview(frame),
+                    use_multipart=False,
+                    attributes=None if self.scheme == "file" else _ATTRIBUTES,
                 )
             except FileNotFoundError:
                 raise OSError("the bucket does not exist") from None
@@ -178,6 +184,14 @@ class Bucket:
                 return bytes(await found.bytes_async())
         except FileNotFoundError:
             return None
+
+    async def signed_url(self, digest: str) -> str:
+        """Return a URL at which anyone may get the frame for a minute. Raises BucketUnavailable."""
+        import obstore
+
+        async with self._request():
+            store = cast("Any", self._store)  # folders cannot sign, and have no setting for it
+            return await obstore.sign_async(store, "GET", path_of(digest), SIGNED_FOR)
 
     async def list(self) -> AsyncIterator[Sequence[StoredObject]]:
         """Yield all objects under the URL, some at a time. Raises BucketUnavailable."""

@@ -4,6 +4,7 @@ The connections send, pause and repeat. Their parameters are here because the bl
 the asyncio client share them.
 """
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ SILENCE_S = 60.0  # of an event stream, before it counts as lost
 POLL_INTERVAL_S = 0.25  # at least, in case the service answers at once instead of waiting
 RETRY_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # after no answer; in total they outlast a restart
 LONGEST_PAUSE_S = 10.0  # a longer requested pause is reported as an error
+TEMPORARY_REDIRECT, DIGEST = 307, "Tritond-Digest"
 UNAVAILABLE = frozenset({502, 503, 504})
 
 Result = TypeVar("Result")
@@ -35,7 +37,8 @@ class Request:
 
     `body` is sent as JSON, `content` unchanged; at most one is given. `wait_s` is in the URL or, if
     `waits_in_body`, in the body. A `repeatable` request has no further effect if sent twice, so it
-    is repeated if there is no answer. `if_not_found` is sent after an answer of 404.
+    is repeated if there is no answer. `if_not_found` is sent after an answer of 404. The bytes of a
+    request that `may_redirect` may come from the service's object storage.
     """
 
     method: str
@@ -48,6 +51,7 @@ class Request:
     waits_in_body: bool = False
     repeatable: bool = False
     if_not_found: "Request | None" = None
+    may_redirect: bool = False
 
     def waiting(self, wait_s: float) -> "Request":
         """Return this request with a wait of at most LONGEST_WAIT_S."""
@@ -73,7 +77,7 @@ class Request:
             "method": self.method,
             "url": self.path,
             "params": self.params,
-            "headers": dict(self.headers),
+            "headers": dict(self.headers) | ({"Prefer": "redirect"} if self.may_redirect else {}),
             "timeout": httpx.Timeout(timeout_s, read=timeout_s + self.wait_s),
             **content,
         }
@@ -108,6 +112,18 @@ def check(answer: httpx.Response) -> httpx.Response:
     if answer.is_error:
         raise ProblemError(problem, answer.status_code, after_s)
     raise UnexpectedAnswer(f"{_url(answer)} answered {answer.status_code}; is the URL right?")
+
+
+def is_redirected(request: Request, answer: httpx.Response) -> bool:
+    """Return True if the answer says where in the object storage the bytes are."""
+    redirects = answer.status_code == TEMPORARY_REDIRECT and DIGEST in answer.headers
+    return request.may_redirect and redirects
+
+
+def is_what_was_meant(found: httpx.Response, redirect: httpx.Response) -> bool:
+    """Return True if the object storage answered the bytes that the service named."""
+    digest = f"sha256:{hashlib.sha256(found.content).hexdigest()}"
+    return found.is_success and digest == redirect.headers[DIGEST]
 
 
 def read(reader: Callable[[Any], Result], answer: httpx.Response) -> Result:

@@ -4,7 +4,7 @@ Clients repeat the same query strings, so parsed ones are cached.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -100,10 +100,29 @@ def _wait_in_query(query: bytes) -> str | None:
     return values[0] if values else None
 
 
+def prefers_redirect(request: Request) -> bool:
+    """Return True if the client prefers to be redirected to large bytes."""
+    preferences = _preferences(request.headers.getlist("prefer"))
+    return any(name == "redirect" for name, _, _ in preferences)
+
+
 def _wait_in_prefer(headers: Sequence[str]) -> float | None:
     """Return the first `wait` of the headers; other preferences may be ignored (RFC 7240).
 
     Raises ProblemRaised (422) for what is no preference, or no number of seconds.
+    """
+    for name, value, header in _preferences(headers):
+        if name == "wait":
+            if not _SECONDS.fullmatch(value):
+                raise _malformed(header)
+            return float(value)
+    return None
+
+
+def _preferences(headers: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each preference: its name, its value, and the header it is in.
+
+    Raises ProblemRaised (422) for what is no preference.
     """
     for header in headers:
         if header.count('"') % 2:
@@ -112,11 +131,7 @@ def _wait_in_prefer(headers: Sequence[str]) -> float | None:
             name, is_given, value = (part.strip() for part in piece.partition("="))
             if not _TOKEN.fullmatch(name) or (is_given and not _VALUE.fullmatch(value)):
                 raise _malformed(header)
-            if name.lower() == "wait":
-                if not _SECONDS.fullmatch(value.strip('"')):
-                    raise _malformed(header)
-                return float(value.strip('"'))
-    return None
+            yield name.lower(), value.strip('"'), header
 
 
 def _malformed(header: str) -> ProblemRaised:

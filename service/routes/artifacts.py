@@ -11,7 +11,7 @@ from service.compilations.retrieval import find_compilation, forget_evicted
 from service.http.content_coding import accepts
 from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
-from service.http.query import requested_wait
+from service.http.query import prefers_redirect, requested_wait
 from service.state import ServiceState, state_of
 
 router = APIRouter(prefix="/v1", tags=["artifacts"])
@@ -85,7 +85,10 @@ async def blob_response(
     media_type: str,
     headers: dict[str, Any],
 ) -> Response | None:
-    """Return the blob in a coding that the client accepts, None if the blob does not exist."""
+    """Return the blob in a coding that the client accepts, None if the blob does not exist.
+
+    A client that prefers it gets the address of a large blob in the bucket instead.
+    """
     is_zstd = accepts(request.headers.get("accept-encoding", ""), "zstd")
     etag = f'"{digest}-zstd"' if is_zstd else f'"{digest}"'
     headers = headers | {"ETag": etag, "Vary": "Accept-Encoding"}
@@ -94,6 +97,12 @@ async def blob_response(
         wants_nothing_that_exists(known) and await state.blobs.exists(digest)
     ):
         return Response(status_code=304, headers=headers)
+    if state.settings.blobs_redirect and is_zstd and prefers_redirect(request):
+        url = await state.blobs.signed_url(digest)
+        if url is not None:
+            # the bucket checks no digest, so the client must
+            sent = {"Location": url, "Tritond-Digest": digest, "Cache-Control": "no-store"}
+            return Response(status_code=307, headers=sent | {"Preference-Applied": "redirect"})
     frame = await state.blobs.get_frame(digest)
     data = None if frame is None else await state.blobs.verify(frame, digest)
     if data is None:

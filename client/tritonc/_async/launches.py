@@ -60,7 +60,7 @@ class AsyncLaunches:
         Read it with `numpy.load(io.BytesIO(...))`.
         """
         path = f"{_path(launch_id)}/outputs/{quote(argument, safe='')}"
-        request = Request("GET", path, query=_case(case), repeatable=True)
+        request = Request("GET", path, query=_case(case), repeatable=True, may_redirect=True)
         return (await self._connection.send(request)).content
 
     async def trace(self, launch_id: str, *, case: int = 0) -> dict[str, Any]:

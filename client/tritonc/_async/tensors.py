@@ -31,7 +31,8 @@ class AsyncTensors:
 
     async def get(self, digest: str) -> bytes:
         """Return the .npy file."""
-        answer = await self._connection.send(Request("GET", _path(digest), repeatable=True))
+        get = Request("GET", _path(digest), repeatable=True, may_redirect=True)
+        answer = await self._connection.send(get)
         return answer.content
 
     async def has(self, digest: str) -> bool:

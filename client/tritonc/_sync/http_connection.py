@@ -17,6 +17,8 @@ from tritonc.exchange import (
     RETRY_PAUSES_S,
     Request,
     check,
+    is_redirected,
+    is_what_was_meant,
     nobody_listens,
     not_reached,
     pool_arguments,
@@ -43,6 +45,10 @@ class Connection:
         pool = pool_arguments(url, api_key, timeout_s)
         self._http = httpx.Client(**pool, transport=transport)
         self._was_answered = False
+        self._transport = transport
+        self._storage: httpx.Client | None = None
+        # what is stored is in zstd, which httpx reads where the package zstandard is installed
+        self._may_redirect = "zstd" in self._http.headers["Accept-Encoding"]
 
     def send(self, request: Request) -> httpx.Response:
         """Send a request and return its answer if its status is a success.
@@ -105,6 +111,8 @@ class Connection:
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
+        if self._storage is not None:
+            self._storage.close()
 
     def _retry(self, request: Request) -> httpx.Response:
         for pause_s in RETRY_PAUSES_S if request.repeatable else ():
@@ -117,9 +125,28 @@ class Connection:
         return self._send_once(request)
 
     def _send_once(self, request: Request) -> httpx.Response:
+        request = replace(request, may_redirect=request.may_redirect and self._may_redirect)
         try:
             answer = self._http.request(**request.arguments(self._timeout_s))
         except httpx.RequestError as error:
             raise not_reached(error, self._http.base_url) from error
         self._was_answered = True
+        if is_redirected(request, answer):
+            return self._follow(request, answer)
         return check(answer)
+
+    def _follow(self, request: Request, redirect: httpx.Response) -> httpx.Response:
+        """Return what the object storage has; without it, what the service itself answers.
+
+        The storage is not asked again then: it may be out of this machine's reach.
+        """
+        if self._storage is None:  # another client, since the API key is not for the storage
+            self._storage = httpx.Client(timeout=self._timeout_s, transport=self._transport)
+        try:
+            found = self._storage.get(redirect.headers["Location"])
+            if is_what_was_meant(found, redirect):
+                return found
+        except (httpx.RequestError, httpx.InvalidURL, KeyError):
+            pass
+        self._may_redirect = False
+        return self._send_once(replace(request, may_redirect=False))

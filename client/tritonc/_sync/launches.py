@@ -61,7 +61,7 @@ class Launches:
         Read it with `numpy.load(io.BytesIO(...))`.
         """
         path = f"{_path(launch_id)}/outputs/{quote(argument, safe='')}"
-        request = Request("GET", path, query=_case(case), repeatable=True)
+        request = Request("GET", path, query=_case(case), repeatable=True, may_redirect=True)
         return (self._connection.send(request)).content
 
     def trace(self, launch_id: str, *, case: int = 0) -> dict[str, Any]:

@@ -32,7 +32,8 @@ class Tensors:
 
     def get(self, digest: str) -> bytes:
         """Return the .npy file."""
-        answer = self._connection.send(Request("GET", _path(digest), repeatable=True))
+        get = Request("GET", _path(digest), repeatable=True, may_redirect=True)
+        answer = self._connection.send(get)
         return answer.content
 
     def has(self, digest: str) -> bool:

@@ -43,6 +43,19 @@ def test_another_url_is_refused_with_what_to_write(monkeypatch, settings, url, s
     assert "secret" not in words
 
 
+@pytest.mark.parametrize("url", ["", "file:///"])
+def test_redirects_need_a_bucket_that_signs_urls(monkeypatch, url):
+    monkeypatch.setenv("TRITOND_BLOBS_REDIRECT", "true")
+    monkeypatch.setenv("TRITOND_BLOBS_URL", url)
+
+    with pytest.raises(ValidationError) as refused:
+        ServiceSettings()
+
+    words = wrong_settings(refused.value)
+    assert words.startswith("TRITOND_BLOBS_REDIRECT: ")
+    assert "set TRITOND_BLOBS_URL to an s3://" in words
+
+
 def test_without_obstore_the_refusal_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
