@@ -9,7 +9,7 @@ from tests.unit.client.fake_tritond import FakeTritond
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that the clients make, in seconds; by their clock nothing else takes any time."""
+    """Return the pauses, in seconds, that the client makes. Only these pauses advance its clock."""
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -35,7 +35,7 @@ def client(tritond: FakeTritond) -> Iterator[Client]:
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a file with a source, in the working directory."""
+    """Return the name of a source file in the working directory."""
     monkeypatch.chdir(tmp_path)
     Path("add.py").write_text("import triton\n")
     return "add.py"

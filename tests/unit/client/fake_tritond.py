@@ -1,6 +1,6 @@
-"""A fake service: sends the test's answers in order, and stores the requests.
+"""A fake service: sends the test's answers in order and stores the requests.
 
-It replaces httpx's connections, so the whole client is under test.
+It replaces only httpx's transport, so tests exercise the whole client.
 """
 
 import json
@@ -42,7 +42,7 @@ class FakeTritond(httpx.MockTransport):
         return self.sent(0)
 
     def sent(self, index: int) -> dict[str, Any]:
-        """The JSON of a request."""
+        """Return the JSON body of a request."""
         return json.loads(self.requests[index].content)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -59,7 +59,7 @@ def run(tritond: FakeTritond, *argv: str) -> int:
 
 
 def compilation(state: str = "succeeded", **members: Any) -> dict[str, Any]:
-    """The JSON of a compilation as the service writes it."""
+    """Return a compilation's JSON as the service writes it."""
     return {
         "key": KEY,
         "url": f"/v1/compilations/{KEY}",
@@ -98,7 +98,7 @@ def artifact(stage: str, media_type: str, size_bytes: int) -> dict[str, Any]:
 
 
 def failure(**members: Any) -> dict[str, Any]:
-    """The JSON of a compilation that stopped at an undefined name in line 12."""
+    """Return the JSON of a compilation that failed: line 12 uses an undefined name."""
     return compilation(
         "failed",
         artifacts={"source": artifact("source", "text/x-mlir", 900)},
@@ -128,7 +128,7 @@ def failure(**members: Any) -> dict[str, Any]:
 
 
 def launch(state: str = "completed", **members: Any) -> dict[str, Any]:
-    """The JSON of a launch on the CPU device, as the service writes it."""
+    """Return the JSON of a CPU launch as the service writes it."""
     usual = {
         "id": "ab12",
         "url": "/v1/launches/ab12",
@@ -164,7 +164,7 @@ OUT_OF_BOUNDS: dict[str, Any] = {
 
 
 def output(mismatched: int = 0, **summary: Any) -> dict[str, Any]:
-    """The JSON of an output of 1000 elements that was compared with its reference."""
+    """Return the JSON of an output of 1000 elements, compared with its reference."""
     first = {"index": [3], "actual": 1.5, "expected": 2} if mismatched else None
     reported = {"shape": [1000], "dtype": "fp32", "nan": 0, "inf": 0, "unwritten": 0}
     return {

@@ -1,4 +1,4 @@
-"""Batches: what is posted, how they are waited for, what becomes of each item."""
+"""Batches: requests, waiting, and the result of each item."""
 
 from typing import Any
 

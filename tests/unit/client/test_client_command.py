@@ -1,4 +1,4 @@
-"""The command line: what it posts, where it writes, how it exits."""
+"""The command line: requests, output files and exit codes."""
 
 import base64
 import json
@@ -212,7 +212,7 @@ def test_a_standard_output_that_is_full_is_said_and_no_traceback(
     with Path("/dev/full").open("w") as full:
         monkeypatch.setattr("sys.stdout", full)
         code = run(tritond, "get", KEY, "--json")
-        with suppress(OSError):  # what is left of the buffer
+        with suppress(OSError):  # the rest of the buffer
             full.close()
 
     assert code == 2
@@ -241,7 +241,7 @@ def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]):
 
 
 def helps() -> Iterator[tuple[str, str]]:
-    """The help of `tritonc` and of each of its commands, by its name."""
+    """Return the help text of `tritonc` and of each command, by name."""
     root = command_parser()
     yield "tritonc", root.format_help()
     actions = [one for one in root._actions if isinstance(one.choices, dict)]

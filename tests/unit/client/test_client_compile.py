@@ -1,4 +1,4 @@
-"""What `compile` posts, how it waits, and what it gives back."""
+"""`compile` posts a request, waits, and returns a compilation."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is derived on demand: SASS, lines, passes, exports; and inspections."""
+"""Artifacts made on demand (SASS, line tables, passes, exports), and inspections."""
 
 import pytest
 from tritonc import Client, ProblemError, UnexpectedAnswer, WaitExpired

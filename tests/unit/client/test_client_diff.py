@@ -1,4 +1,4 @@
-"""Two compilations compared by the client, and by `tritonc diff`."""
+"""Diffs of two compilations, from Python and from `tritonc diff`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stage(name: str, **members: Any) -> dict[str, Any]:
 
 
 def diff(**members: Any) -> dict[str, Any]:
-    """What the service answers of two compilations that differ."""
+    """Return the service's answer for two compilations that differ."""
     counts = {"total": 52, "code_bytes": 832, "by_class": {"fp32": 8, "move": 3}}
     fewer = {"total": 48, "code_bytes": 768, "by_class": {"fp32": 4, "move": 3}}
     line = {"file": "user.py", "a_line": 11, "b_line": 12}

@@ -1,4 +1,4 @@
-"""Every way a call can fail, and what a person then reads."""
+"""Every way in which a call can fail, and the message for each."""
 
 import httpx
 import pytest
@@ -104,7 +104,7 @@ def test_no_connection_names_the_url_and_what_to_check(client: Client, tritond: 
 
 
 def refused() -> httpx.ConnectError:
-    """What httpx raises where nobody listens."""
+    """Return the error that httpx raises when a connection is refused."""
     error = httpx.ConnectError("[Errno 111] Connection refused")
     error.__cause__ = ConnectionRefusedError(111, "Connection refused")
     return error

@@ -1,4 +1,4 @@
-"""Following events: their lines, lost connections, and where it goes on."""
+"""Event streams: parsing, lost connections and resuming."""
 
 from itertools import repeat
 
@@ -15,7 +15,7 @@ FINISHED = b'id: 3-0\nevent: finished\ndata: {"ending":"finished"}\n\n'
 
 
 class BrokenOff(httpx.SyncByteStream):
-    """A body that ends in the middle, as that of a proxy that is restarted."""
+    """A body that breaks off, as when a proxy restarts."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content

@@ -1,4 +1,4 @@
-"""Which texts go along with a kernel that lives in an application of several files."""
+"""The client sends along the modules that a kernel of a larger application imports."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Which files of the user's own go along with a kernel, found without importing any."""
+"""The client finds a kernel's local modules without importing any."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tritonc.local_imports import MAX_FILES, MAX_PROGRAM_FILES, ImportsTooLarge,
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, which is the working directory."""
+    """Return an empty folder, which is the working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""Fetching by key: compilations, artifacts, and the documents on the deployment."""
+"""Lookups by key: compilations, artifacts, and documents about the deployment."""
 
 import pytest
 from tritonc import AsyncClient, Client, CompileFailed, ProblemError, WaitExpired

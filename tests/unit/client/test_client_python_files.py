@@ -1,4 +1,4 @@
-"""Files are read as Python reads them, whatever encoding they are stored in."""
+"""The client reads source files as Python does, in any encoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes that the service's object storage has: fetched there, checked, and never with the key."""
+"""The client fetches redirected blobs from object storage, checks them, and sends no API key."""
 
 import hashlib
 
@@ -12,7 +12,7 @@ AT = "https://storage.example.com/bucket/object?signature=1"
 
 
 class Storage:
-    """A fake: a service that redirects to a storage, whose `answer` a test chooses."""
+    """A fake service that redirects to a storage; a test chooses the storage's `answer`."""
 
     def __init__(self):
         self.asked = []

@@ -1,4 +1,4 @@
-"""What results look like in a shell and in a notebook: short, and never markup of a stranger's."""
+"""Results in a shell and a notebook are short, and hostile text in them is never markup."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""How Python values are written in a request."""
+"""Python values in a request's JSON."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Types by example: what the service infers from launch arguments is what the client says."""
+"""Types by example: the client infers the same types from arguments as the service does."""
 
 import itertools
 from dataclasses import replace
@@ -34,12 +34,12 @@ BUFFERS = [
 
 
 def both(argument: Any, target: str = "cuda", **facts: Any) -> tuple[Any, Any]:
-    """What the client says of an argument, and what the service infers: types, hints, values."""
+    """Return the types, hints and values that the client infers, and the service's."""
     known = fact("x", **facts)
     reported = signature_of({"x": argument}, {"x": known}, target=target)
     said = parse_specialization(reported.signature, reported.hints, reported.constexprs).named
     expected = inferred([known], x=argument).specialization.named
-    # a request says i1 where the JIT says u1: to Triton both are a bool
+    # A request spells it i1, the JIT u1: both are bool to Triton.
     return said, {n: replace(p, type=_bool(p.type)) for n, p in expected.items()}
 
 

@@ -1,6 +1,6 @@
-"""Tensors of torch as arguments; the one here is a fake, as torch is not installed for these tests.
+"""Torch tensors as arguments, with a fake tensor that has the methods that the client calls.
 
-It has what the client asks of a tensor. The real ones are in tests/torch_references.
+This environment has no torch; tests/torch_references uses real tensors.
 """
 
 import sys
@@ -13,7 +13,7 @@ import tritonc
 
 
 class FakeTensor:
-    """A NumPy array under the methods of torch.Tensor that the client calls."""
+    """A NumPy array with the methods of torch.Tensor that the client calls."""
 
     def __init__(self, values: Any, dtype: str = "torch.float32", address: int = 4096) -> None:
         self.values = values

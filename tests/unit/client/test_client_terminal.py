@@ -1,4 +1,4 @@
-"""What the command line writes to a terminal, and to what is none."""
+"""Command-line output on a terminal, and in a pipe."""
 
 import io
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ class Screen(io.StringIO):
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     screen = Screen()
-    # pytest replaces the streams of `sys` itself when a test begins
+    # pytest replaces `sys.stdout` and `sys.stderr` before each test.
     monkeypatch.setattr(module, "sys", SimpleNamespace(stdout=screen, stderr=screen))
     return screen
 
@@ -87,7 +87,7 @@ def test_progress_shows_on_a_terminal_once_it_takes_long(
         while "running" not in screen.getvalue():
             pass
 
-    assert screen.getvalue().endswith("\x1b[2K")  # what was drawn is wiped away
+    assert screen.getvalue().endswith("\x1b[2K")  # the progress line was erased
 
 
 def test_progress_leaves_a_pipe_alone(

@@ -1,4 +1,4 @@
-"""Arrays that travel as .npy files."""
+"""Uploads of arrays as .npy files."""
 
 import io
 
@@ -62,7 +62,7 @@ def test_the_bytes_of_a_file_need_no_numpy():
 
 
 class Listed:
-    """What NumPy cannot read, as a bf16 tensor of torch's is."""
+    """A value that NumPy cannot read, like a bf16 tensor of torch."""
 
     def __len__(self) -> int:
         return 1

@@ -1,4 +1,4 @@
-"""`action.yml` holds together: what it names is there, and no input becomes part of a command."""
+"""Files that `action.yml` names exist, and no input becomes part of a shell command."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_script_is_run_and_there():
 
 
 def test_actions_of_others_are_named_by_their_commit():
-    """A tag can be moved to other code; the commit cannot."""
+    """A tag can move to other code; a commit cannot."""
     documents = "".join(path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")))
     used = [step["uses"] for step in STEPS if "uses" in step]
     used += re.findall(r"uses: (?!OWNER/tritond@)(\S+)", documents)

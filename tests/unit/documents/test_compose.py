@@ -1,4 +1,4 @@
-"""docker-compose.yml keeps a worker, which runs strangers' kernels, away from all but the store."""
+"""docker-compose.yml isolates workers, which run untrusted kernels: they reach only the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of documents fit a screen: at most 100 characters, outside of tables and code."""
+"""Lines of documents have at most 100 characters, except in tables and code."""
 
 import re
 from pathlib import Path

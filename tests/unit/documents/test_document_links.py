@@ -1,4 +1,4 @@
-"""A link of a document leads to a file, and to a heading where it names one."""
+"""Links in documents lead to existing files and headings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each term of the glossary names a field of the HTTP API or a module or class that exists."""
+"""Each glossary term names an existing field of the HTTP API, module or class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of cheats names every cheat in the row of each of its classes, and no other."""
+"""The table of cheats lists every cheat, in the row of each of its classes, and no other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KNOWN_CLASSES = 27
 
 
 def rows() -> dict[int, str]:
-    """The last column of each numbered row."""
+    """Return the last column of each numbered row."""
     return {int(number): last for number, last in ROW.findall(DOCUMENT.read_text())}
 
 

@@ -1,4 +1,4 @@
-"""What names our packages one by one names all of them; no two files of tests have one name."""
+"""Lists of our packages are complete, and no two test files have the same name."""
 
 import tomllib
 from collections import Counter
@@ -27,7 +27,7 @@ def test_types_and_imports_of_every_package_are_checked():
 
 
 def test_no_two_files_of_tests_have_one_name():
-    # pytest imports each by its name alone, so that of two in one run the second is an error
+    # pytest imports test files by base name, so two of one name in a run are an error.
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
 
     assert [name for name, count in names.items() if count > 1] == []

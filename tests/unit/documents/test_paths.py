@@ -1,4 +1,4 @@
-"""Every file that a document of today names is there: a guide that points nowhere helps nobody."""
+"""Every file that a current document names exists."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ DOCUMENTS = [
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "adr"),
 ]
 BUILT = set((ROOT / ".gitignore").read_text().split())
-"""What is made in a checkout, and not there before."""
+"""Build outputs: absent from a fresh checkout."""
 _FOLDERS = "|".join(
     "adapters benchmarks client compiler docs examples jobs launch page programs service store "
     "sweeps tests worker".split()

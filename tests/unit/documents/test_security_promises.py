@@ -1,4 +1,4 @@
-"""Each promise of SECURITY.md names a test that holds it, and that test is there."""
+"""Each promise in SECURITY.md links a test, and that test exists."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def promises(text: str) -> dict[str, list[str]]:
 
 
 def faults(promise: str) -> list[str]:
-    """Return what is wrong with the links of one promise."""
+    """Return the broken links of one promise."""
     links = LINK.findall(promise)
     wrong = [] if links else ["no link to a test"]
     for name, path in links:

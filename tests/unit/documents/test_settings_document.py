@@ -1,4 +1,4 @@
-"""docs/reference/settings.md lists every setting, and no other."""
+"""docs/reference/settings.md lists every setting and no other."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Commands of the documents work as they stand in bash and in an interactive zsh.
+"""Commands in documents work unchanged in bash and in interactive zsh.
 
-An interactive zsh refuses patterns that match no file, and takes `#` for a word.
+Interactive zsh refuses patterns that match no file, and does not treat `#` as a comment.
 """
 
 import re
@@ -20,7 +20,7 @@ SPECIAL = "*?[]#^~!"
 
 
 def commands(block: str) -> Iterator[str]:
-    """Yield each command behind a `$`, with the lines that it goes on in."""
+    """Yield each command after a `$` with its continuation lines."""
     command = ""
     for line in block.splitlines(keepends=True):
         if command:
@@ -38,7 +38,7 @@ def is_open(command: str) -> bool:
 
 
 def unquoted(command: str) -> str | None:
-    """Return the characters outside of quotes, None when a quote is not closed."""
+    """Return the characters outside quotes, or None if a quote is unclosed."""
     found, quote, escaped = [], "", False
     for character in command:
         if escaped:

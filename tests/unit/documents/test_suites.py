@@ -1,4 +1,4 @@
-"""Every test belongs to a suite of `make test`, or to another target of the Makefile."""
+"""Every test belongs to a suite of `make test` or to another target of the Makefile."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Rules of CONTRIBUTING.md for tests, where their texts show whether they are kept."""
+"""Rules of CONTRIBUTING.md for tests, as far as a test's source shows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "cpu_s", "
 
 
 def trees(folder: Path, words: Iterable[str]) -> Iterator[tuple[Path, ast.Module]]:
-    """Yield the tests whose texts have any of `words`."""
+    """Yield the parsed test files whose source contains any of `words`."""
     for path in sorted(folder.rglob("test_*.py")):
         text = path.read_text()
         if any(word in text for word in words):
@@ -32,7 +32,7 @@ def starts_processes(tree: ast.Module) -> bool:
 
 
 def bounds_a_clock(tree: ast.Module) -> bool:
-    """Return whether an assertion holds a measured time below a number."""
+    """Return whether an assertion bounds a measured time from above."""
     measured = {
         target.id
         for node in ast.walk(tree)

@@ -1,6 +1,6 @@
-"""A module and a class have a name that nothing else has, but for pairs that are one noun.
+"""Module and class names are unique, except for listed pairs that are one noun.
 
-The client and the server share nouns: it is another distribution. So do the two sides of a trust
+The client, a separate distribution, shares nouns with the server. So do the two sides of a trust
 boundary, the store and the routes of one resource, and the two forms of a kernel in NumPy.
 """
 
@@ -28,7 +28,7 @@ BOUNDARIES = [
     ("compiler/front/stubs/numpy_stub", "compiler/front/stubs/torch_stub"),
 ]
 ROLES = {"__init__", "__main__", "feature", "settings", "composition", "routes"}
-"""Modules with one role, in each package that has it."""
+"""Modules with a fixed role, in each package that has it."""
 PAIRS = {
     "comparison": "compares in a child, and drives that child from a worker",
     "reference": "computes in a child, and drives that child from a worker",
@@ -48,7 +48,7 @@ PAIRS = {
 
 
 def definitions() -> Iterator[tuple[str, str]]:
-    """Yield each module's and each public class's name, and its file."""
+    """Yield the name and file of each module and public class."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             file = path.relative_to(ROOT).with_suffix("").as_posix()
@@ -74,7 +74,7 @@ def _in(file: str, folder: str) -> bool:
 
 @cache
 def shared() -> dict[str, list[str]]:
-    """Return the names that two or more files have, as far as no rule above covers them."""
+    """Return names that several files define and no rule above allows."""
     files: defaultdict[str, list[str]] = defaultdict(list)
     for name, file in definitions():
         files[name].append(file)

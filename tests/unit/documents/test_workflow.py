@@ -1,4 +1,4 @@
-"""CI runs the README's two commands, and only actions that are pinned by their commit."""
+"""CI runs the README's two commands, and pins actions by commit."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Expressions of heuristics: what they are for given arguments, and what has no value."""
+"""Heuristics' expressions: values for given arguments, and errors."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ NONE = [
 @pytest.mark.parametrize("text", NONE)
 def test_what_is_no_expression_is_refused_when_it_is_read(text: str) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # the parser's would be lines in a log
+        warnings.simplefilter("error")  # warnings of Python's parser would end up in a log
         with pytest.raises(FormulaFailed):
             read(text)
 

@@ -1,4 +1,4 @@
-"""The orders of launches reach their tasks as they were sent; one that is none is refused."""
+"""Launch orders reach their task unchanged; malformed ones are refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMPARE = CompareOrder(outputs={"z": OUTPUT, "y": OutputOrder(dtype="i8", shape=
 
 
 def received(order: Order, **more: Any) -> list[Order]:
-    """Return what the task of an order's kind is given of it, after a frame."""
+    """Return what the task receives of an order that was framed and read."""
     found: list[Order] = []
 
     def run(taken: Order, body: bytes, send: object) -> None:

@@ -1,4 +1,4 @@
-"""What counts as agreement between a GPU and what runs here."""
+"""Agreement between a GPU and the CPU device."""
 
 from typing import Any
 

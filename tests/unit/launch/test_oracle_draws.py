@@ -1,4 +1,4 @@
-"""A held-out draw of the oracle has other guesses, and no kernel that was tried before."""
+"""A held-out draw of the oracle has new guesses and no kernel from earlier draws."""
 
 from pathlib import Path
 

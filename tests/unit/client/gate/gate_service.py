@@ -1,7 +1,7 @@
-"""A fake service that says it is one: its answers are what tests write down.
+"""A fake service for the gate: tests choose its answers.
 
-It replaces httpx's connections, so the whole gate is under test.
-What real compilers make of kernels is in tests/toolchains and tests/integration.
+It replaces only httpx's transport, so tests exercise the whole gate. tests/toolchains and
+tests/integration cover real compilers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Compiled = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class GateService(httpx.MockTransport):
-    """`compiled` and `launched` change the result of a request; `mixes` are by target, Triton."""
+    """Tests set answers in `compiled` and `launched`, and `mixes` by target and Triton version."""
 
     def __init__(self) -> None:
         super().__init__(self._answer)
@@ -114,7 +114,7 @@ class GateService(httpx.MockTransport):
 
 
 def resources(target: str = "cuda:90", **changes: Any) -> dict[str, Any]:
-    """The record's registers, spills and shared memory of a compilation."""
+    """Return the registers, spills and shared memory of a compilation's record."""
     is_hip = target.startswith("hip")
     return {
         "backend": "hip" if is_hip else "cuda",
@@ -146,7 +146,7 @@ def gate(service: GateService, *argv: str) -> int:
 
 
 def _json(body: Any) -> httpx.Response:
-    """Answer as JSON that has every character, also those that no UTF-8 has."""
+    """Return a JSON response that keeps lone surrogates, which UTF-8 cannot encode."""
     return httpx.Response(
         200, content=json.dumps(body), headers={"Content-Type": "application/json"}
     )

@@ -1,4 +1,4 @@
-"""The baseline file: what it keeps, how it is compared with, what is new and what is missing."""
+"""Baseline files: their contents, comparisons, and new or missing cells."""
 
 import json
 from pathlib import Path

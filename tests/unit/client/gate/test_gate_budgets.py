@@ -1,4 +1,4 @@
-"""What budgets hold, and what breaks them."""
+"""Budgets: kept, broken and not judged."""
 
 import json
 from pathlib import Path

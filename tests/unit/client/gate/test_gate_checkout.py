@@ -1,4 +1,4 @@
-"""An attacker may write a gate file and links: nothing outside of the checkout is touched."""
+"""A hostile gate file or link cannot make the gate touch files outside the checkout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LAUNCH = "[kernels.double.launch]\ndevice = 'cpu'\ngrid = [1]\n"
 
 @pytest.fixture
 def outside(service: GateService, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file outside of the checkout, which is the working directory."""
+    """Return a file outside the checkout, which is the working directory."""
     secret = Path("secret.py").resolve()
     secret.write_text(SECRET)
     checkout = Path("checkout")
@@ -30,7 +30,7 @@ def outside(service: GateService, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refused(service: GateService, capsys: Any, *argv: str) -> str:
-    """Run the gate, which must judge nothing and send nothing; return what it says."""
+    """Return the error of a gate that judges nothing and sends nothing."""
     assert gate(service, *argv) == 2
     said = capsys.readouterr().err
     assert "hunter2" not in said
@@ -42,7 +42,7 @@ OUTSIDE = ["../secret.py", "linked.py", "folder/secret.py", "{secret}", "folder/
 
 
 def write_member(member: str, path: str) -> None:
-    """Write a gate file whose kernel names `path` as its source, a file or its reference."""
+    """Write a gate file whose kernel uses `path` as its source, argument file or reference."""
     launch = LAUNCH + "arguments = {x_ptr = 'fp32[64]:ones'}\n"
     added = {"source": "", "files": f"files = {{'a.py' = '{path}'}}"}
     write_gate("", added.get(member, f"{launch}reference = '{path}'"))
@@ -66,7 +66,7 @@ def test_a_text_outside_is_not_read(
 def test_what_git_keeps_for_itself_is_not_read(
     service: GateService, outside: Path, capsys: Any, member: str
 ):
-    """The file has the token that the checkout was made with."""
+    """`.git` may hold the token of the checkout."""
     write_member(member, ".git/config")
 
     assert ".git/config is inside .git" in refused(service, capsys)
@@ -151,7 +151,7 @@ def test_a_report_does_not_follow_a_link_out_of_the_checkout(
 def test_a_report_does_not_follow_it_by_another_name_of_the_checkout(
     service: GateService, outside: Path, capsys: Any, name: str
 ):
-    """Such as that of a runner whose work folder is a link."""
+    """For example when a runner's work folder is a link."""
     write_gate("")
     (outside.parent / "alias").symlink_to("checkout")
 

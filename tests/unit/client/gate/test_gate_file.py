@@ -1,4 +1,4 @@
-"""What can be wrong with a gate file: all of it is told at once, with its place."""
+"""Mistakes in a gate file: the client reports all of them at once, each with its location."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ GATE_DOCUMENT = Path(__file__).parents[4] / "docs" / "how-to" / "gate.md"
 
 
 def faults(service: GateService, capsys: Any) -> list[str]:
-    """Run the gate, which must judge nothing; return what it says is wrong."""
+    """Return the errors of a gate that judges nothing."""
     assert gate(service) == 2
     said = capsys.readouterr()
     assert said.out == ""

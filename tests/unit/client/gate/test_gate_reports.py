@@ -1,4 +1,4 @@
-"""The reports: what each says, and that no text of a source or an answer breaks out of one."""
+"""Gate reports: their contents, and escapes for hostile text from sources and answers."""
 
 import json
 from pathlib import Path
@@ -17,14 +17,14 @@ SCHEMA = Path(__file__).parent / "sarif-2.1.0.json"
 
 @pytest.fixture
 def broken(service: GateService) -> GateService:
-    """A service by which a kernel has more instructions at line 7 than it may."""
+    """A service whose kernel exceeds its instruction budget at line 7."""
     write_gate("[budgets]\ninstruction_classes = {tensor = 4}\nregisters = 32")
     return service
 
 
 @pytest.fixture
 def hostile(service: GateService) -> GateService:
-    """A service whose compiler says what should break every format."""
+    """A service whose compiler message tries to break every report format."""
     write_gate("[budgets]\nregisters = 1")
     problem = {"slug": "compile_error", "detail": HOSTILE}
     service.compiled = lambda _: {"state": "failed", "problem": problem}
@@ -100,7 +100,7 @@ def test_hostile_text_is_text_in_markdown(hostile: GateService):
     assert "](b)" not in row
     assert "@owner" not in row
     assert "https://evil" not in row
-    assert "&\\#" not in row  # an entity that is escaped is shown as it is written
+    assert "&\\#" not in row  # escaped entities appear as the text wrote them
 
 
 def test_hostile_text_is_text_on_a_terminal(hostile: GateService, capsys: Any):

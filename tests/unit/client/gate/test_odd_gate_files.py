@@ -1,4 +1,4 @@
-"""A value of another type at any key of a gate file is told, and breaks nothing."""
+"""A value of the wrong type at any key of a gate file is an error, never a crash."""
 
 from pathlib import Path
 

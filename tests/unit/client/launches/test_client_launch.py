@@ -1,4 +1,4 @@
-"""What `launch` posts, how it waits and repeats, and what it gives back."""
+"""`launch` posts a request, waits, retries and returns the result."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How arguments of a launch are written, and which are uploaded."""
+"""Launch arguments in JSON, and uploads of arrays."""
 
 from typing import Any
 

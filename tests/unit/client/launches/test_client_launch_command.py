@@ -1,4 +1,4 @@
-"""`tritonc launch`, `inspect` and the commands on what is derived."""
+"""`tritonc launch`, `tritonc inspect`, and commands for derived artifacts."""
 
 import io
 import json

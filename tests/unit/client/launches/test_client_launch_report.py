@@ -1,4 +1,4 @@
-"""How a launch is printed: like a compiler would, at the line of the kernel or of its reference."""
+"""Launch reports look like compiler output, at lines of the kernel or its reference."""
 
 from typing import Any
 

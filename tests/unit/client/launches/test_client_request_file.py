@@ -1,4 +1,4 @@
-"""A launch request in a file: what it may say, and what it may not."""
+"""Launch requests in files: accepted members, and errors."""
 
 import json
 from pathlib import Path

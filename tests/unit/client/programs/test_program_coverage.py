@@ -1,4 +1,4 @@
-"""What the client says of how much of a program its kernels are."""
+"""Reports show how much of a program's time its kernels take."""
 
 from __future__ import annotations
 

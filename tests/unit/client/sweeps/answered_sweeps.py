@@ -1,4 +1,4 @@
-"""Answers of a service about sweeps and kernels."""
+"""Answers of the service to requests for sweeps and inspections."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ROW = {
 
 
 def sweep(state: str = "completed", **members: Any) -> dict[str, Any]:
-    """The JSON of a sweep with one row, as the service writes it."""
+    """Return the JSON of a sweep with one row, as the service writes it."""
     return {
         "id": "5eep",
         "url": "/v1/sweeps/5eep",
@@ -35,6 +35,6 @@ def sweep(state: str = "completed", **members: Any) -> dict[str, Any]:
 
 
 def inspection(**parameters: bool) -> dict[str, Any]:
-    """The inspection of a kernel whose parameters are constexprs or not."""
+    """Return the inspection of a kernel; the caller chooses which parameters are constexprs."""
     facts = [{"name": name, "constexpr": is_it} for name, is_it in parameters.items()]
     return {"state": "succeeded", "kernels": [{"name": "k", "parameters": facts}]}

@@ -1,4 +1,4 @@
-"""`tritonc sweep`: how axes are said, what is posted, and what is refused before."""
+"""`tritonc sweep`: axes on the command line, the posted request, and errors before posting."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The table of a sweep and the lines below it."""
+"""The table of a sweep, and the lines below it."""
 
 from tritonc.cli.sweeping.sweep_report import closing_lines, short_names, sweep_table
 from tritonc.sweeps.sweep import Sweep

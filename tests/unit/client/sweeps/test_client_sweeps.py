@@ -1,4 +1,4 @@
-"""Sweeps from Python: what is posted, and what is read."""
+"""Sweeps through the Python API: requests and results."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_a_sweep_is_posted_once_and_its_rows_are_typed(client: Client, tritond: 
         "where": ["BLOCK > 2"],
         "budget_s": 3,
     }
-    assert tritond.requests[1].url.params["limit"] == "0"  # waiting needs no rows
+    assert tritond.requests[1].url.params["limit"] == "0"  # polling asks for no rows
     assert (made.finished, made.over, made.axes["target"]) == (True, 1, ("cuda:90",))
     assert (made.rows[0].registers, made.rows[0].good, made.rows[0].median_us) == (32, True, None)
 

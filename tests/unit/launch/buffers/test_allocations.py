@@ -1,4 +1,4 @@
-"""Bound arguments become memory: strides, offsets, aliases, poison."""
+"""Bound arguments become allocations: strides, offsets, aliases, poison."""
 
 import numpy as np
 import pytest

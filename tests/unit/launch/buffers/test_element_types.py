@@ -1,4 +1,4 @@
-"""Casts are part of the contract: the same value becomes the same element everywhere."""
+"""Casts are part of the contract: every platform casts a value to the same element."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Initialisers make the same elements everywhere, by a recipe that anybody can repeat."""
+"""Initializers make the same elements on every platform, by a documented recipe."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Seeds of timed repeats: the same for whoever knows the launch's number, and for nobody else."""
+"""Seeds of timed iterations follow from the launch id, and only from it."""
 
 from hashlib import sha256
 

@@ -1,4 +1,4 @@
-"""`.npy` files come from anybody: plain numbers are read, everything else is refused."""
+"""Untrusted `.npy` files: plain numbers are read, everything else is refused."""
 
 import io
 import pickle

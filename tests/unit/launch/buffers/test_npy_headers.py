@@ -1,4 +1,4 @@
-"""Files of tensors: whole ones of plain numbers are taken, all else is refused in words."""
+"""Headers of `.npy` files: complete files of plain numbers pass, others get an error."""
 
 import io
 from typing import Any
@@ -21,7 +21,7 @@ def saved(array: Any) -> bytes:
 
 
 def file(header: str | bytes, data: bytes = b"", version: tuple[int, int] = (1, 0)) -> bytes:
-    """A file with a header of one's own."""
+    """Return a file with the given header."""
     text = header.encode() if isinstance(header, str) else header
     length = len(text).to_bytes(2 if version[0] == 1 else 4, "little")
     return b"\x93NUMPY" + bytes(version) + length + text + data
@@ -91,10 +91,8 @@ def test_other_elements_are_refused(array: Any, said: str) -> None:
         (file("__import__('os').getpid()"), "not a valid Python literal"),
         (file(b"\xff" * 40), "not a valid Python literal"),
         (file(b"\0" * 40), "not a valid Python literal"),
-        (
-            file(of() + "\x1c", b"1234"),
-            "not a valid Python literal",
-        ),  # blank to Python, but not in its code
+        # whitespace to `str`, but not to Python's tokenizer
+        (file(of() + "\x1c", b"1234"), "not a valid Python literal"),
         (file("[" * 4000), "not a valid Python literal"),
         (file("-" * 4000 + "1"), "not a valid Python literal"),
     ],

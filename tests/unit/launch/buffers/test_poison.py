@@ -1,4 +1,4 @@
-"""What nobody wrote can be told from what a kernel wrote."""
+"""Poison distinguishes unwritten elements from those that a kernel wrote."""
 
 import numpy as np
 import pytest

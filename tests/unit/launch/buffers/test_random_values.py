@@ -1,4 +1,4 @@
-"""Elements made piece by piece, or on threads, are those of one generator asked once."""
+"""Random elements made in pieces or on several threads equal those of one generator."""
 
 import os
 import threading
@@ -31,7 +31,7 @@ inits = st.one_of(
 
 
 def gather_limited(init, count, dtype):
-    """The definition."""
+    """Return elements by the definition: one generator, asked once."""
     generator = np.random.Generator(np.random.Philox(init["seed"]))
     match init["kind"]:
         case "uniform":
@@ -115,7 +115,7 @@ def test_large_ones_are_made_on_several_threads(monkeypatch, kind):
     init = {"kind": kind, "seed": 9}
     made = random_elements(init, 3 * random_values.SPAN + 1, "fp32")
 
-    assert ran - {threading.main_thread()}  # which of them make what is their own business
+    assert ran - {threading.main_thread()}
     assert same_bits(made, gather_limited(init, made.size, "fp32"))
 
 

@@ -1,4 +1,4 @@
-"""What a kernel prints is passed on, but not without end."""
+"""Printed output of a kernel is forwarded up to a limit."""
 
 import io
 

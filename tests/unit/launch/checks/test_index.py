@@ -1,4 +1,4 @@
-"""An element's number in memory becomes the index that the user would write."""
+"""An element's offset in memory becomes the index in the user's tensor."""
 
 import pytest
 

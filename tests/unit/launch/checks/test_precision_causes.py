@@ -1,4 +1,4 @@
-"""What in TTIR computes with less precision than the data it is given has, and what does not."""
+"""Causes of precision loss in TTIR: computing with less precision than the inputs have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLACES = """
 
 
 def found(*lines: str, after: str = "") -> list[tuple[str, str, int | None]]:
-    """The causes in a kernel of these lines: kind, type and line."""
+    """Return kind, type and line of each cause in a kernel of these lines."""
     body = "\n".join(f"    {line}" for line in lines)
     text = f"module {{\n  tt.func public @k(%p: !tt.ptr<f32>) {{\n{body}\n  }}\n{after}}}{PLACES}"
     return [reported(cause) for cause in causes_in(text)]

@@ -1,4 +1,4 @@
-"""The measure of a difference, and when it shows that precision was lost."""
+"""The measure of precision loss, and its thresholds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measured(
 
 
 def off(error: float) -> Any:
-    """Random numbers that are so much of their size off."""
+    """Return random numbers with a relative error of `off`."""
     return RANDOM * (1 + error * np.random.default_rng(2).normal(size=RANDOM.size))
 
 

@@ -1,4 +1,4 @@
-"""What a device's ceilings say of a time: shares, floors, and times that cannot be."""
+"""Rooflines: shares of a device's peak, lower bounds, and impossible times."""
 
 from launch.checks.roofline import Ceilings, Work, seen_under
 

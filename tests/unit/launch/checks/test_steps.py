@@ -1,4 +1,4 @@
-"""The values that a trace keeps are bounded, however small or large each of them is."""
+"""A trace limits the values that it keeps, whatever their size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which elements of an output were stored to, by hand."""
+"""Written elements of an output, computed by hand."""
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def test_a_wide_store_of_which_a_part_is_poison_writes_that_part():
 def test_what_is_no_poison_any_more_was_written():
     memory, out = poisoned(3, stored("i32")), leaf(3, dtype="i32")
     marks = marks_of(memory, out)
-    memory[1] = 7  # as an atomic operation does
+    memory[1] = 7  # like an atomic operation
 
     assert marks.unwritten(out).tolist() == [True, False, True]
 

@@ -1,4 +1,4 @@
-"""The checked memory of the CPU device over NumPy arrays, which are changed in place."""
+"""The CPU device's checked memory over NumPy arrays, which it changes in place."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class ArrayMemory:
         self.space = AddressSpace(self.allocations)
 
     def pointer(self, array: Any, kind: str, *, output: bool = True) -> Pointer:
-        """The pointer to the first element of an array of Triton's type `kind`."""
+        """Return a pointer of Triton type `kind` to the first element of an array."""
         return self.view(array, kind, elements=array.size, output=output)
 
     def view(
         self, array: Any, kind: str, *, elements: int, first: int = 0, output: bool = True
     ) -> Pointer:
-        """The pointer to `elements` of an array's elements, from the `first` on."""
+        """Return a pointer to `elements` elements of an array, starting at `first`."""
         number, name = len(self.allocations), f"x{len(self.allocations)}"
         self.allocations.append(Allocation(name, kind, output, array.reshape(-1)))
         shape = array.shape if elements == array.size else (elements,)
@@ -52,7 +52,7 @@ class ArrayMemory:
         written_bytes: WrittenBytes | None = None,
         races: RaceScreen | None = None,
     ) -> ProgramMemory:
-        """The memory of programs, once all pointers are made."""
+        """Return the programs' memory; call it after all pointers exist."""
         watch = Watch(self.space, self.allocations, lambda: KernelPlace(None, None, (0, 0, 0)))
         nothing = WrittenElements([], [])
         suspicion = OrderScreen(

@@ -1,4 +1,4 @@
-"""Atomic operations of many lanes at once leave what they leave one after the other."""
+"""Batched atomics leave the same memory as atomics executed one after the other."""
 
 import ml_dtypes
 import numpy as np

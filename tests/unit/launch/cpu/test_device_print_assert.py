@@ -1,4 +1,4 @@
-"""Assertions end a launch where they fail, for programs that take part."""
+"""A failed `device_assert` ends the launch, unless the program is masked."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Programs that run at once leave what they leave one after the other, or are suspected."""
+"""Batched programs leave the same memory as sequential ones, or raise a suspicion."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Loads and stores of programs that run at once, by pointers made by hand."""
+"""Loads and stores of a batch of programs, through hand-made pointers."""
 
 import ml_dtypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""Programs that may be in each other's way are suspected; those that are not, are not."""
+"""Programs that may conflict raise a suspicion; independent ones do not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Rows of neighbours are moved as rows, and hold what they would hold lane by lane."""
+"""Contiguous lanes are moved as rows, with the same result as lane by lane."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_a_mask_that_ends_every_row_alike_shortens_it():
     wide = np.arange(32, dtype=np.int32)[None]
     mask = wide < 20
     rows = (x + STARTS)[:, None] + wide
-    assert is_row(locator, rows, mask)  # though the last whole row is beyond the end
+    assert is_row(locator, rows, mask)  # although the last whole row is out of bounds
     wanted = np.where(mask, array[np.minimum(STARTS[:, None] + wide, 59)], -1)
     found = memory.load(rows, mask, np.array([-1.0], np.float32), (32,))
     assert found.tolist() == wanted.tolist()

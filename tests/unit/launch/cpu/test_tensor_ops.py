@@ -1,4 +1,4 @@
-"""Operations on tensors of several programs, some of which have one tensor for all of them."""
+"""Tensor operations on a batch of programs; some programs share one tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RANDOM = np.random.default_rng(2)
 
 
 def larger(value: Any, index: Any, other: Any, at: Any) -> Any:
-    """Return the larger value, and where it is."""
+    """Return the larger value and its index."""
     is_first = value > other
     return np.where(is_first, value, other), np.where(is_first, index, at)
 
@@ -76,7 +76,7 @@ def test_bytes_are_multiplied_exactly() -> None:
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_fp4_is_scaled_in_blocks(packed: bool) -> None:
-    """Elements of four bits, two in a byte along the inner axis, or along the outer one."""
+    """FP4 packs two elements in a byte, along the inner or the outer axis."""
     sizes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
     nibbles = RANDOM.integers(0, 16, (2, 32, 64))
     exact = np.where(nibbles & 8, -1, 1) * sizes[nibbles & 7]

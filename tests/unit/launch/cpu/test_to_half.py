@@ -1,4 +1,4 @@
-"""fp32 to fp16 as NumPy has it, bit for bit, and without its slow way through underflows."""
+"""fp32 to fp16 equals NumPy's cast bit by bit, without its slow underflow path."""
 
 from __future__ import annotations
 

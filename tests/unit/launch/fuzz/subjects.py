@@ -1,4 +1,4 @@
-"""Launches to be fuzzed, as a request describes them."""
+"""Launch requests to fuzz."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def plan(arguments: dict[str, Any], grid: list[Any], seed: int = 1, **more: Any)
 
 
 def lengths(made: FuzzPlan) -> dict[int, set[int]]:
-    """The lengths that each extent is tried with."""
+    """Return the lengths that the plan tries for each extent."""
     return {each.extent: set(each.lengths) for each in made.extents}
 
 
 def changed(made: FuzzPlan, *extents: tuple[int, int], **more: Any) -> dict[str, Any]:
-    """The changes of a case, in a request's form."""
+    """Return the changes of a case in the form of a request."""
     return written(FuzzCase(extents=extents, **more), made.subject, made.links)
 
 

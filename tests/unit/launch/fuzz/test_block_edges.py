@@ -1,4 +1,4 @@
-"""Which extents of a launch change, to which lengths, and which do not and why."""
+"""Fuzzed extents: which ones change, to which lengths, and why others stay."""
 
 from __future__ import annotations
 

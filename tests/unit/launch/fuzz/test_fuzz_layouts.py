@@ -1,4 +1,4 @@
-"""Where elements may lie: strides that scalars say, and addresses that nothing aligns."""
+"""Fuzzed layouts: strides that scalars give, and unaligned addresses."""
 
 from __future__ import annotations
 

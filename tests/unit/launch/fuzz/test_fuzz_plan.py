@@ -1,4 +1,4 @@
-"""The cases of a plan: the same from the same seed, each one that a request could have."""
+"""A seed always gives the same plan, and each case is a valid request."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ sizes = st.integers(2, 300)
 
 @st.composite
 def launches(draw: st.DrawFn) -> tuple[dict[str, Any], list[Any], dict[str, int]]:
-    """Requests of up to two extents, some of which have strides, products or indices."""
+    """Draw requests of up to two extents, some with strides, products or indices."""
     rows, columns, block = draw(sizes), draw(sizes), draw(st.sampled_from([16, 32, 128]))
     dtype = draw(st.sampled_from(["fp32", "fp16", "bf16", "fp8e5"]))
     padding = draw(st.sampled_from([0, 0, 3]))

@@ -1,4 +1,4 @@
-"""What moves together when an extent of a launch changes, and what is not certain."""
+"""Links: arguments that change together with an extent, and ambiguous ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values that inputs are tried with, and those that stay."""
+"""Special values for inputs, and inputs that keep their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs against expectations, in numbers that can be checked by hand."""
+"""Comparisons of outputs with expectations, on numbers that one can check by hand."""
 
 import ml_dtypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""What is compared piece by piece, with short cuts, comes to what whole arrays come to."""
+"""Comparing piece by piece, with shortcuts, gives the result of comparing whole arrays."""
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ from launch.reference.difference import Unwritten
 from tests.unit.launch.reference import whole_arrays
 
 PIECE = 8
-"""Elements looked at at a time in these tests, so that few elements are several pieces."""
+"""Elements per piece: small, so that few elements make several pieces."""
 ANSWERS = ["bool", "int8", "int64", "uint64", "float16", "float32", "float64"]
-"""Of the types that a reference may return."""
+"""Types that a reference may return."""
 tolerances = st.builds(
     Tolerance,
     rtol=st.sampled_from([0.0, 1e-6, 1e-2, 1.0, 1e300]),
@@ -33,20 +33,20 @@ def small_pieces(monkeypatch):
 
 @pytest.fixture
 def small_stretches(monkeypatch):
-    """For comparisons alone: the mean of a summary depends on where it is cut."""
+    """Only for comparisons: the mean in a summary depends on where the pieces end."""
     monkeypatch.setattr(comparing, "STRETCH", 2 * PIECE)
 
 
 @st.composite
 def bits(draw, kind, count):
-    """Elements of any bits: NaN, infinities, zeros of both signs and all else there is."""
+    """Draw elements of any bits: NaN, infinities, both zeros, and everything else."""
     octets = draw(st.binary(min_size=count * kind.itemsize, max_size=count * kind.itemsize))
     return np.frombuffer(octets, np.uint8).view(kind).copy()
 
 
 @st.composite
 def pairs(draw):
-    """Two sides, mostly alike: stored elements of a Triton type, and an answer or another such."""
+    """Draw two mostly equal sides: stored elements of a Triton type, and an answer."""
     name = draw(st.sampled_from(sorted(STORED)))
     count = draw(st.integers(0, 3 * PIECE))
     actual = draw(bits(stored(name), count))
@@ -63,7 +63,7 @@ def pairs(draw):
 
 @st.composite
 def unwritten(draw, count):
-    """Which elements nobody wrote: none of them, all, or some."""
+    """Draw which elements are unwritten: none, all, or some."""
     if draw(st.booleans()):
         return None
     return np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), np.bool_)
@@ -109,5 +109,5 @@ def test_large_outputs_too(name, monkeypatch):
 
 
 def _same(found, plain):
-    """Members that are equal numbers: a largest error of nothing may be 0 or 0.0."""
+    """Return whether members are equal; a largest error of nothing may be 0 or 0.0."""
     return [name for name in ("max_abs_error", "max_rel_error") if found[name] == plain[name]]

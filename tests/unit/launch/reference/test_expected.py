@@ -1,4 +1,4 @@
-"""What a reference returned, as it is handed on."""
+"""Answers of a reference, as the worker forwards them."""
 
 import numpy as np
 import pytest

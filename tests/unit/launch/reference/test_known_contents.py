@@ -1,4 +1,4 @@
-"""What cases of a launch start with alike is made once for their references, within a budget."""
+"""Cases with equal initial contents share one copy for their references, within a budget."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A small picture of where an output is wrong."""
+"""The mismatch map: a small picture of the wrong elements of an output."""
 
 import numpy as np
 import pytest

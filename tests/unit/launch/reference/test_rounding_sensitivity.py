@@ -1,4 +1,4 @@
-"""Which answers of a reference say something of a kernel that calculates less exactly."""
+"""Answers that depend on rounding say nothing about a less exact kernel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def asked(
     made: str = "fp32",
     **more: Any,
 ) -> RoundingSensitive:
-    """Ask a reference of x, of type `dtype`, that makes z, of type `made`."""
+    """Evaluate a reference that maps x of type `dtype` to z of type `made`."""
     names = {"fp32": np.float32, "fp16": np.float16, "fp64": np.float64}
     stored = np.asarray(x, names[dtype])
     tolerance = Tolerance(1e-4, 1e-5, **more.pop("compared", {}))
@@ -45,7 +45,7 @@ def test_a_reference_gets_float64():
     kinds = []
     asked(lambda x: kinds.append(x.dtype) or x, [1.0])
 
-    assert kinds[1] == np.float64  # the first was to learn the shape
+    assert kinds[1] == np.float64  # the first call learned the shape
 
 
 def test_what_changes_little_when_its_inputs_do_is_compared():
@@ -111,4 +111,4 @@ def test_a_reference_is_called_seven_times_at_most():
 
     asked(lambda x: kinds.append(x.dtype) or x > 1, [1.0, 2.0], made="i1", only_copies=True)
 
-    assert len(kinds) - 1 == 7  # the first was to learn the shape
+    assert len(kinds) - 1 == 7  # the first call learned the shape

@@ -1,6 +1,6 @@
-"""Comparisons and summaries, written plainly over whole arrays: slow, and without special cases.
+"""Comparisons and summaries of whole arrays: simple, slow, without special cases.
 
-What is compared in pieces, with short cuts, must come to the same, to the last bit.
+The product compares in pieces, with shortcuts, and must give the same bits.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _floats(actual, expected, tolerance):
 
 
 def _integers(actual, expected, tolerance):
-    """By Python's integers, which have no width."""
+    """Uses Python's integers, which do not overflow."""
     pairs = [(int(a), int(e)) for a, e in zip(actual, expected, strict=True)]
     absolute = np.array([min(abs(a - e), 2**64 - 1) for a, e in pairs], np.uint64)
     theirs = np.array([abs(e) for _, e in pairs], np.uint64)

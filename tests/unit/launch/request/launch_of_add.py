@@ -1,4 +1,4 @@
-"""The launch that the tests of this folder vary, and the check of its errors."""
+"""The launch that the tests of this folder vary, and a helper that returns its errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ def request(**changes: Any) -> LaunchRequest:
 
 
 def resolved(**changes: Any) -> Resolved:
-    """Return what LAUNCH with some fields changed means."""
+    """Return LAUNCH with some fields changed, resolved."""
     return resolve_launch(request(**changes))
 
 
@@ -42,7 +42,7 @@ def only_case(**changes: Any) -> Case:
 
 
 def errors(act: Callable[[], Any]) -> list[tuple[str, str]]:
-    """Return pointer and message of every error that `act` is refused for."""
+    """Return the pointer and message of every error that `act` raises."""
     with pytest.raises(RequestRejected) as rejected:
         act()
     return [(error.pointer, error.message) for error in rejected.value.errors]

@@ -1,4 +1,4 @@
-"""Launches as the service queues them, of a request that tests write."""
+"""Launches in the queue, as the service writes them for a test's request."""
 
 from collections.abc import Mapping
 from random import Random
@@ -25,7 +25,7 @@ def queued(
     compile_job: CompileJob | None = None,
     references: Mapping[str, CompileJob] | None = None,
 ) -> LaunchJob:
-    """Return the job of a posted `body`."""
+    """Return the job for a posted `body`."""
     request = with_seeds(LaunchRequest.model_validate(body), Random(0))
     return launch_job(
         request,

@@ -1,4 +1,4 @@
-"""Each input of the key of a reference's answer counts, and nothing else is an input."""
+"""The key of a reference's answer depends on each of its inputs and on nothing else."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Grids: integers and small expressions, nothing else."""
+"""Grids are integers and small expressions, nothing else."""
 
 from contextlib import suppress
 from typing import Any

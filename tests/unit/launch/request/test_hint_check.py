@@ -1,4 +1,4 @@
-"""Arguments against a compilation: broken hints are told apart from wrong arguments."""
+"""Arguments that break a compilation's hints, distinguished from arguments of wrong types."""
 
 from typing import Any
 

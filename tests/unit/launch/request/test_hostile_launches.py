@@ -1,4 +1,4 @@
-"""Whatever JSON a launch holds, it is resolved or refused; nothing else escapes."""
+"""Any JSON resolves to a launch or raises RequestRejected, nothing else."""
 
 import random
 from contextlib import suppress

@@ -1,6 +1,6 @@
-"""Inference: annotations, defaults, and what does not fit a kernel.
+"""Inference: annotations, defaults, and arguments that do not fit a kernel.
 
-That its types and hints are those of Triton's JIT is tested against Triton itself.
+Integration tests compare types and hints with Triton's JIT.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Initialisers: defaults filled in, parameters that make no sense refused."""
+"""Initializers: defaults and invalid parameters."""
 
 import random
 from typing import Any

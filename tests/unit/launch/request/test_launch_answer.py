@@ -1,4 +1,4 @@
-"""The answer of a launch: every documented field, finite numbers, and cases merged."""
+"""Launch answers: every documented field, finite numbers and merged cases."""
 
 import json
 import math

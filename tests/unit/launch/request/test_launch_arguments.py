@@ -1,4 +1,4 @@
-"""Arguments as written, brought to bound arguments: shapes, addresses, limits."""
+"""Bound arguments from a request: shapes, addresses, limits."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Cases: what each changes is merged over what the launch says."""
+"""Cases: each merges its changes over the launch's own fields."""
 
 from typing import Any
 

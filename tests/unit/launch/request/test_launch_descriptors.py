@@ -1,4 +1,4 @@
-"""Host tensor descriptors as arguments: what tensor maps of the hardware allow."""
+"""Host tensor descriptors as arguments, within the hardware's limits for tensor maps."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a launch means: its device, its target, its grid, its arguments beside a signature."""
+"""Resolved launches: device, target, grid, and arguments together with a signature."""
 
 import pytest
 from launch_of_add import COMPILATION, OUTPUT, SIGNATURE, X, errors, request, resolved

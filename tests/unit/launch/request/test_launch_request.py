@@ -1,4 +1,4 @@
-"""A launch request: its shape, its contradictions, and what its JSON alone shows to be wrong."""
+"""Launch requests: shape, contradictions, and errors that the JSON alone shows."""
 
 from typing import Any
 

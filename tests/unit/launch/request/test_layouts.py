@@ -1,4 +1,4 @@
-"""Shapes and strides against counting every element one by one."""
+"""Shapes and strides, compared with counting every element."""
 
 from itertools import product
 

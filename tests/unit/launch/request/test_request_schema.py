@@ -1,6 +1,6 @@
-"""The schema of a launch request in OpenAPI: it takes what the reader takes, and names every part.
+"""The OpenAPI schema of launch requests accepts what the reader accepts, and names every part.
 
-The bodies of the tests of launches are checked against the same schema where they are posted.
+Tests of launches validate the bodies that they post against the same schema.
 """
 
 from typing import Any

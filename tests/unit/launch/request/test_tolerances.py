@@ -1,4 +1,4 @@
-"""Default tolerances: between the rounding of a dtype and that of the next lower precision."""
+"""Default tolerances lie between a dtype's rounding and that of the next lower precision."""
 
 import pytest
 
