@@ -1,4 +1,4 @@
-"""What is installed is pinned once, by hashes, and each package has its reason in the documents."""
+"""Installed packages are pinned once, by hash, and documents give a reason for each."""
 
 import re
 import tomllib
@@ -67,7 +67,7 @@ def test_each_package_of_a_lock_has_hashes(name):
     "file", ["Dockerfile", "Makefile", ".github/gate/install.sh", "page/build.sh"]
 )
 def test_packages_are_installed_by_their_hashes(file):
-    """But for what tests need beside ours, and other Tritons, which are named by their versions."""
+    """Except tools of the tests and other Triton versions, which are pinned by version."""
     text = (ROOT / file).read_text().replace("\\\n", " ")
     installs = INSTALLS.findall(text)
     loose = [line for line in installs if not re.search(r"--require-hashes|--no-deps|ours", line)]

@@ -1,4 +1,4 @@
-"""Finds the modules of ours that a module imports, directly or not, from their sources."""
+"""Finds the project's modules that a module imports, directly or not, from source text."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def reached(names: Iterable[str]) -> set[str]:
-    """Return the modules of ours that `names` import, late imports included, and themselves."""
+    """Return `names` and all project modules that they import, including late imports."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:

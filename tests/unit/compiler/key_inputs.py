@@ -1,4 +1,4 @@
-"""Values of every input of every key, no two of which make one key: the first is the usual one."""
+"""Values for every input of every key; all give different keys, and the first is the default."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The ABI of a kernel, from its parameters and what its back end said."""
+"""The ABI of a kernel, from its parameters and its compiled metadata."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_descriptor_is_a_tensor_map_where_there_are_tensor_maps() -> None:
 
 
 def test_the_assembly_decides_between_versions() -> None:
-    sizes = [8, 8, 8, 8, 8, 1, 4, 4, 8, 8, 8, 8]  # before Triton 3.9: no rounding flag
+    sizes = [8, 8, 8, 8, 8, 1, 4, 4, 8, 8, 8, 8]  # Triton before 3.9 has no rounding flag
 
     abi = abi_of(
         Target("cuda", 80, 32),

@@ -1,4 +1,4 @@
-"""Texts lose addresses of memory, and nothing else."""
+"""Texts lose memory addresses, and nothing else."""
 
 from __future__ import annotations
 

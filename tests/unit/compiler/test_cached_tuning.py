@@ -1,4 +1,4 @@
-"""Whether Triton would find a sweep's results in its cache, and under which key."""
+"""Triton finds a sweep's results in its own cache, under the right key."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def test_what_is_set_after_the_autotuner_has_looked_is_not_in_the_key() -> None:
 def test_slower_configurations_are_reported_and_others_are_not() -> None:
     others = [
         variant(10, BM=128),
-        variant(8, BM=32),  # of a round with few repeats, or it may not win
+        variant(8, BM=32),  # of a round with few iterations, so it cannot win
         variant(11, BM=16, ACT="gelu"),  # another call
         variant(12, {**OPTIONS, "enable_fp_fusion": False}, BM=16),  # likewise
-        variant(13),  # says too little
+        variant(13),  # too little evidence
     ]
 
     made = autotune_cache_order(reading(), results(others=others), {})

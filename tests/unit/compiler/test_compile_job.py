@@ -1,4 +1,4 @@
-"""A job as it crosses the queue, and as a person gets it back."""
+"""Compile jobs in the queue and in answers."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which requests share a compilation, and which must not."""
+"""Requests that share a compilation, and requests that must not."""
 
 import itertools
 from typing import Any

@@ -1,4 +1,4 @@
-"""Constexpr values: what a request may write, the tagged form inside, and what answers show."""
+"""Constexpr values: accepted JSON, the internal tagged form, and answers."""
 
 import math
 from typing import Any
@@ -61,7 +61,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "huge": (10**5000, "", "an integer of 16610 bits does not fit in 64 bits"),
     "tagged and too large": ({"int": 2**64}, "", "18446744073709551616 does not fit in 64 bits"),
     "too large a float": (
-        math.inf,  # what reading 1e400 gives
+        math.inf,  # the value of 1e400
         "",
         'a number that is too large for a float; infinity is written {"float": "inf"}',
     ),

@@ -1,4 +1,4 @@
-"""Excerpts point at what they are about."""
+"""Excerpts point at their subject."""
 
 from __future__ import annotations
 

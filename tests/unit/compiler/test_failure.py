@@ -1,4 +1,4 @@
-"""How a task says that a compilation did not work."""
+"""Failures of a compilation as a task reports them."""
 
 from __future__ import annotations
 

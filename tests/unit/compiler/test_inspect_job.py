@@ -1,4 +1,4 @@
-"""An inspection becomes a job, or is refused at the field that is wrong."""
+"""An inspection request becomes a job, or an error at the wrong field."""
 
 import pytest
 

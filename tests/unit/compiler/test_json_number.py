@@ -1,4 +1,4 @@
-"""Numbers as JSON says them: what answers hold, and what requests and jobs may say."""
+"""Numbers in JSON: in answers, requests and jobs."""
 
 import json
 import math

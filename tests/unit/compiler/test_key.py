@@ -1,4 +1,4 @@
-"""The inputs of every key: each one counts, alone and exactly, and no two run together.
+"""Each input changes the key on its own, and no two inputs are confused.
 
 An input without an entry in `INPUTS`, or an entry without an input, fails.
 """
@@ -46,7 +46,7 @@ def inputs_of(function: Callable[..., str], **changes: Any) -> dict[str, Any]:
 
 
 def reordered(value: Any) -> Any:
-    """Return an equal value whose objects list their members the other way round."""
+    """Return an equal value whose objects have their members in reverse order."""
     if isinstance(value, dict):
         return {name: reordered(item) for name, item in reversed(value.items())}
     return [reordered(item) for item in value] if isinstance(value, list) else value
@@ -110,7 +110,7 @@ def derived(**changes: Any) -> str:
 
 
 def test_the_key_is_the_digest_of_labelled_parts_with_their_lengths():
-    # other bytes here leave every stored compilation behind: raise KEY_VERSION knowingly
+    # Other bytes here orphan every stored compilation: raise KEY_VERSION deliberately.
     parts = (
         b'7:version:json:1:25:level:json:12:"derivation"'
         b'11:compilation:json:3:"c"4:what:json:6:"sass"'

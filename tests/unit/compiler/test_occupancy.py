@@ -1,4 +1,4 @@
-"""Theoretical occupancy, against values worked out by hand from the limits and allocation units."""
+"""Theoretical occupancy, compared with values worked out by hand from hardware limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python reads of a posted text: its coding line and marks, as of a file that holds it."""
+"""Posted text is decoded as Python decodes a file: coding lines and byte order marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a kernel can be launched, and the advice where it cannot."""
+"""Kernels that exceed a device's limits, and advice for them."""
 
 from __future__ import annotations
 

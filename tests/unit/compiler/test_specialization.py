@@ -1,4 +1,4 @@
-"""Signature, hints and constexprs: read, refused with a place, and written back."""
+"""Signature, hints and constexprs: parsed, refused with a location, and serialized."""
 
 from typing import Any
 

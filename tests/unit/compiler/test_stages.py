@@ -1,4 +1,4 @@
-"""Each row of the table of stages is complete: whatever reads the table knows what it says."""
+"""Each row of the table of stages is complete."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ from page.tables import FILES
 
 
 def missing(stage: Stage) -> list[str]:
-    """Return what a row still lacks, in words."""
+    """Return what a row lacks, in words."""
     needed = {
         "CompiledStage": stage.is_derived or stage.name in get_args(CompiledStage),
         "CompiledTextStage": stage.is_derived

@@ -24,13 +24,13 @@ from compiler.target import (
 )
 
 WITHOUT_LIMITS = {"cuda:60", "cuda:61", "cuda:62", "cuda:107", "hip:gfx1251"}
-"""No public document has their limits."""
+"""No public document lists their limits."""
 WITHOUT_PTX_VERSION = {"cuda:60", "cuda:61", "cuda:62", "cuda:107"}
 """Triton does not compile for them, or NVIDIA's PTX reference does not list them."""
 WITHOUT_PEAK = WITHOUT_PTX_VERSION | {
     "cuda:72", "cuda:88", "cuda:101", "cuda:103", "cuda:110", "cuda:121"
 }  # fmt: skip
-"""No white paper has their operations per clock."""
+"""No white paper lists their operations per clock."""
 TARGETS = {
     "cuda:90": Target("cuda", 90, 32),
     "cuda:90:32": Target("cuda", 90, 32),
@@ -84,7 +84,7 @@ def test_a_warp_size_that_the_target_has_not_is_refused(written: str, message: s
 
 
 def missing(row: Architecture) -> list[str]:
-    """Return what a row still lacks, in words."""
+    """Return what a row lacks, in words."""
     is_cuda = row.backend == "cuda"
     needed = {
         "a backend": row.backend in BACKENDS,
@@ -134,7 +134,7 @@ def test_a_target_of_other_workers_has_no_row():
 
 
 def missing_of_backend(backend: Backend) -> list[str]:
-    """Return what a backend still lacks, in words."""
+    """Return what a backend lacks, in words."""
     pattern = CompileRequest.model_json_schema()["properties"]["target"]["pattern"]
     needed = {
         "stages": any(backend.name in stage.backends for stage in STAGES),

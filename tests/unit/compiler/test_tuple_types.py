@@ -1,4 +1,4 @@
-"""Types of tuples taken apart: plain types, hints and constants by path."""
+"""Tuple types split into plain types, hints and constants, by path."""
 
 from compiler.specialization import item_constants, item_hints, plain_type, with_suffix
 

@@ -1,4 +1,4 @@
-"""The request that the tests of this folder vary, and a toolchain like the one of Triton 3.9."""
+"""The request that the tests of this folder vary, and a toolchain like that of Triton 3.9."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Payloads of queued jobs with a value somewhere in them replaced, as a hostile store may do."""
+"""Payloads of queued jobs with a replaced value, as a hostile store might send."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +33,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 @st.composite
 def changed(draw: st.DrawFn, payload: bytes) -> bytes:
-    """Return `payload` with one to three values replaced, or left out."""
+    """Return `payload` with one to three values replaced or removed."""
     written = orjson.loads(payload)
     for _ in range(draw(st.integers(1, 3))):
         container, key = draw(st.sampled_from(list(places(written))))

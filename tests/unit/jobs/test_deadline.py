@@ -1,4 +1,4 @@
-"""How much time a launch has left for what it still has to do."""
+"""The time that a launch has left for its remaining steps."""
 
 import asyncio
 

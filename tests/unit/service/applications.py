@@ -1,4 +1,4 @@
-"""Applications as `composed_app` makes them, each once: FastAPI builds routes when it is asked."""
+"""Applications from `composed_app`, each built once: building one takes FastAPI long."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _APPLICATIONS: dict[str, FastAPI] = {}
 
 
 def application() -> FastAPI:
-    """Return the one of these settings, which the environment may change."""
+    """Return the application of these settings; the environment may change them."""
     settings = ServiceSettings()
     name = settings.model_dump_json()
     if name not in _APPLICATIONS:
@@ -24,5 +24,5 @@ def application() -> FastAPI:
 
 @cache
 def document() -> dict[str, Any]:
-    """Return the OpenAPI document, which must not be modified."""
+    """Return the OpenAPI document; do not modify it."""
     return application().openapi()

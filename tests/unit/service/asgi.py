@@ -1,4 +1,4 @@
-"""HTTP requests as an ASGI server hands them over, without a server."""
+"""HTTP requests as an ASGI server passes them on, without a server."""
 
 from collections.abc import Mapping
 

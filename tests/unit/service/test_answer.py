@@ -1,4 +1,4 @@
-"""An answer put together from its record and what belongs to one request."""
+"""Answers, joined from a record and the fields of one request."""
 
 import base64
 import time

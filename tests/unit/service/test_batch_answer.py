@@ -1,4 +1,4 @@
-"""How much of a batch is answered at once."""
+"""The part of a batch that one answer includes."""
 
 import orjson
 
@@ -7,7 +7,7 @@ from service.batches.batch_answer import AnsweredItem, limit_results
 
 
 def answered(*sizes: int) -> list[AnsweredItem]:
-    """Succeeded items whose results take so many bytes."""
+    """Return succeeded items whose results have these sizes."""
     return [
         AnsweredItem(index, "succeeded", f"/v1/compilations/{index}", result=b"x" * size)
         for index, size in enumerate(sizes)

@@ -1,4 +1,4 @@
-"""Bodies in flight: what is held of each caller, and which are dropped when it is too much."""
+"""Bodies in flight: the bytes held for each caller, and bodies dropped over the limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 class Sending:
-    """Bodies of at most 100 MiB, 60 of each caller, at a time that a test sets."""
+    """Bodies of at most 100 MiB, 60 MiB per caller, on a clock that a test sets."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -71,7 +71,7 @@ def test_as_many_are_dropped_as_must_be(sending: Sending):
 
 
 def test_a_small_body_is_not_dropped_while_there_are_large_ones(sending: Sending):
-    """It may be slower than they are; to drop it would help little."""
+    """It may be slower than large ones, but dropping it would free little."""
     sending.begin("small and slow", KIB)
     sending.now_s = 10
     sending.begin("large", 50 * MIB)
@@ -129,7 +129,7 @@ def test_a_body_that_is_dropped_is_held_no_more(sending: Sending):
 
 
 def test_many_bodies_are_dropped_in_linear_time(monkeypatch: pytest.MonkeyPatch):
-    """One byte may be what all slow bodies give way for, while nothing else is served."""
+    """A single byte may evict all slow bodies; the event loop serves nothing else meanwhile."""
     looked_at = []
     is_small_and_quick = BodyInFlight.is_small_and_quick
     monkeypatch.setattr(

@@ -31,7 +31,7 @@ async def test_json_is_read_under_its_names(content_type: str):
 
 
 async def test_a_body_that_does_not_say_what_it_is_is_refused():
-    """A page of another site may send that without asking; JSON it may not."""
+    """Other sites' pages may send such a body without a preflight, but not JSON."""
     raised = await refusal({})
 
     assert raised.slug == "unsupported_media_type"

@@ -1,4 +1,4 @@
-"""Which requests a page of somebody else may be behind, told from what its browser says."""
+"""Requests from pages of other origins, recognized by the browser's headers."""
 
 import itertools
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ HERE = "127.0.0.1:8000"
 
 
 class Callers:
-    """Stands in for service.caller.Callers: only knows whether anybody is served."""
+    """Fakes service.caller.Callers: only knows whether anyone is accepted."""
 
     def __init__(self, *, is_open: bool | None) -> None:
         self._is_open = is_open
@@ -34,7 +34,7 @@ async def ask(
     names: tuple[str, ...] = (),
     framed: bool = False,
 ) -> httpx.Response:
-    """Return the answer of an application that says 204 to whatever is let through."""
+    """Return the answer of an application that answers 204 to every request let through."""
     here = SimpleNamespace(
         state=SimpleNamespace(service=SimpleNamespace(callers=Callers(is_open=is_open)))
     )

@@ -1,4 +1,4 @@
-"""Who is asking: API keys and scopes, with a fake of the stored keys that only answers look-ups."""
+"""Callers: API keys and scopes, with a fake of the stored keys."""
 
 from typing import cast
 
@@ -15,7 +15,7 @@ ADMIN = ApiKey("k2", "operator", ("admin",), "")
 
 
 class FakeApiKeys:
-    """Stands in for store.api_keys.ApiKeys: secrets in a dict instead of Redis."""
+    """Fakes store.api_keys.ApiKeys: secrets in a dict instead of Redis."""
 
     def __init__(self, **keys: ApiKey) -> None:
         self.keys = keys
@@ -149,7 +149,7 @@ async def test_revoking_the_last_key_opens_a_service_to_nobody_but_its_own_machi
     ("keys", "owner"), [({"s3cret": COMPILER}, "k1"), ({}, "192.0.2.7")], ids=["a key", "no key"]
 )
 async def test_a_body_counts_for_its_caller(keys: dict[str, ApiKey], owner: str):
-    """From when the caller is known; before that for the address that it comes from."""
+    """Bytes read before authentication count for the sender's address."""
     bodies = BodiesInFlight(100, 100)
     asking = request({"Authorization": "Bearer s3cret"} if keys else {})
     asking.scope[IN_SCOPE] = body = bodies.expect("a proxy", pytest.fail)

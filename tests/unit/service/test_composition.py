@@ -1,4 +1,4 @@
-"""The service works without any of its features; only their own routes are missing."""
+"""The service works without its features; only their routes are missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.settings import ServiceSettings
 ALL = tuple(range(len(FEATURES)))
 
 
-@cache  # an OpenAPI document takes half a second, and the application keeps it
+@cache  # an OpenAPI document takes half a second, and the application caches it
 def app_with(*indices: int) -> FastAPI:
     app = create_app(ServiceSettings(), [FEATURES[index] for index in indices])
     app.openapi()

@@ -1,4 +1,4 @@
-"""Requests behind one that is still being answered, on one connection to a small application."""
+"""Pipelined requests on one connection to a small application."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BAD_TRAILERS = b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"a:b\r\n
 
 
 class Served:
-    """A server whose application answers `/slow` when `go_on` is set, and reads any other body."""
+    """A server whose application answers `/slow` once `go_on` is set, and reads other bodies."""
 
     def __init__(self) -> None:
         self.go_on = asyncio.Event()
@@ -98,7 +98,7 @@ async def test_what_is_refused_behind_a_request_costs_it_no_answer(served: Serve
 
 
 async def test_a_body_has_its_time_from_when_it_may_be_read(served: Served):
-    """While the request before it is answered nothing of it is."""
+    """The service does not read it while it answers the request before it."""
     reader, writer = await served.connect()
     writer.write(SLOW + POST + b"Content-Length: 2\r\nConnection: close\r\n\r\n{")
     await asyncio.sleep(0.8)
@@ -120,7 +120,7 @@ async def test_bodies_are_let_go_of_with_their_requests(served: Served):
 
 
 async def test_a_body_that_waits_counts_until_its_connection_is_lost(served: Served):
-    """Which is seen when it is read again."""
+    """The server notices the loss when it reads the connection again."""
     _, writer = await served.connect()
     writer.write(SLOW + POST + b"Content-Length: 9\r\n\r\n12345678")
     await until(lambda: served.bodies.held_bytes == {"127.0.0.1": 8})
@@ -153,7 +153,7 @@ async def test_a_body_that_no_route_reads_is_not_kept(served: Served):
 
 
 async def test_a_sender_who_has_gone_is_not_dropped_for_others(served: Served):
-    """There is nobody to answer, and what its request holds stays held."""
+    """There is no one to answer, and the request keeps its bytes."""
     _, gone = await served.connect()
     gone.write(b"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9_000)
     await until(lambda: served.bodies.held_bytes.total() == 9_000)

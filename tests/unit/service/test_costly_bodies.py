@@ -1,4 +1,4 @@
-"""What is wrong many times over is refused once, and not looked at item by item."""
+"""A body that is wrong many times over gets one refusal, without a look at every item."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which of a client's validators are good enough for a 304."""
+"""Client validators that give a 304."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Events as they are sent."""
+"""Events as the service sends them."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Guessing API keys: a burst is answered, then one a second; others are not slowed down by it."""
+"""Guessed API keys: a burst is answered, then one a second; other callers are not slowed down."""
 
 import pytest
 from asgi import request
@@ -62,7 +62,7 @@ def test_a_flood_of_addresses_takes_bounded_memory():
 
 
 async def guess(identifying, times):
-    """Return the slugs of `times` wrong keys, each another one."""
+    """Return the slugs for `times` wrong keys, all different."""
     slugs = []
     for n in range(times):
         with pytest.raises(ProblemRaised) as raised:

@@ -1,4 +1,4 @@
-"""Work on many things, so many of them at a time."""
+"""Limited concurrency of many tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A body is refused for how much JSON it holds before any of it is parsed."""
+"""The service refuses a body with too much JSON before parsing it."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ def refusal(content: bytes, most: JsonSize = OF_BODY) -> ProblemRaised:
 
 
 def counted(value: Any) -> tuple[int, int]:
-    """Return how many bytes stand before values and names in JSON, and how many containers."""
+    """Return the number of bytes in front of values and names, and the number of containers."""
     if isinstance(value, dict):
         inner, names = list(value.values()), len(value)
     elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Where a launch runs: which device and lane, and which kernels cannot run there."""
+"""Device and lane of a launch, and kernels that cannot run there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def kernel(**changes: Any) -> CompileJob:
 
 
 def fake_deployment(*devices: str, references: dict[str, list[str]] | None = None) -> ServiceState:
-    """A fake: no store, only what is known of workers."""
+    """Return a fake deployment without a store: only its workers are known."""
 
     async def known_devices() -> list[str]:
         return list(devices)

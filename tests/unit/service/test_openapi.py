@@ -1,4 +1,4 @@
-"""The OpenAPI document says of every operation what it is for and what may go wrong."""
+"""The OpenAPI document describes the purpose and the errors of every operation."""
 
 import asyncio
 import threading

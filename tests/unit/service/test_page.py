@@ -1,4 +1,4 @@
-"""The web page: all of it is in the package, and its policy lets nothing else in."""
+"""The web page is complete in the package, and its policy admits nothing else."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.unit.service.applications import application
 
 @pytest.fixture(params=["plain", "built"])
 def built(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Serve the plain page, or one as `make page` builds it."""
+    """Serve the plain page, or one that `make page` built."""
     folder = tmp_path / "page"
     (folder / "plain").mkdir(parents=True)
     for file in (Path(str(FOLDER)) / "plain").iterdir():

@@ -1,4 +1,4 @@
-"""Whose word the service takes for the address of a client."""
+"""Proxies that the service trusts for a client's address."""
 
 import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware

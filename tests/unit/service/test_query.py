@@ -1,4 +1,4 @@
-"""Parameters of the query: what no route knows is refused and guessed."""
+"""Query parameters: a route refuses unknown ones and suggests known ones."""
 
 import pytest
 

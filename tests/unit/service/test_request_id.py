@@ -1,4 +1,4 @@
-"""X-Request-ID: taken where it is sane, else made, always returned."""
+"""X-Request-ID: accepted if well-formed, else generated, always returned."""
 
 import re
 

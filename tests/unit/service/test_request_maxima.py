@@ -1,4 +1,4 @@
-"""Whatever a client may send has a maximum, and so has what can be wrong with it at once."""
+"""Every part of a request has a maximum, and so has its number of errors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from service.application import BODIES as CORE_BODIES
 from service.composition import FEATURES, composed_app
 
 MOST_ERRORS_AT_ONCE = 12_000
-"""Each takes some four microseconds to note and to word."""
+"""Each error takes about four microseconds to record and format."""
 BODIES = (*CORE_BODIES, *(body for feature in FEATURES for body in feature.bodies))
 MODELS = (*BODIES, *TOOL_ARGUMENTS)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A type somewhere in a model, with what is stated around it."""
+    """A type somewhere in a model, with the constraints around it."""
 
     where: str
     annotation: Any
@@ -52,7 +52,7 @@ class Place:
         return Union if origin is UnionType else origin
 
     def inside(self) -> Iterator[Place]:
-        """Yield the types that this one is made of."""
+        """Yield the types that this one consists of."""
         if isinstance(self.annotation, TypeAliasType):
             yield Place(self.where, self.annotation.__value__, self.stated)
         elif self.origin is Annotated:
@@ -78,7 +78,7 @@ def unpacked(item: Any) -> list[Any]:
 
 
 def field_type(field: FieldInfo) -> Any:
-    """Return what a field takes, with all that is stated of it."""
+    """Return the type of a field with all its constraints."""
     stated = tuple(field.metadata)
     return Annotated[(field.annotation, *stated)] if stated else Annotated[field.annotation, None]
 
@@ -93,7 +93,7 @@ def places(model: Any) -> Iterator[Place]:
     left = [Place(getattr(model, "__name__", str(model)), model, ())]
     while left:
         place = left.pop()
-        if place.annotation is JsonValue:  # bounded by how many values a body may hold
+        if place.annotation is JsonValue:  # the limit of values in a body bounds it
             continue
         yield place
         if is_model(place.annotation) or isinstance(place.annotation, TypeAliasType):
@@ -111,7 +111,7 @@ def without_maximum(model: Any) -> list[str]:
 
 
 def most_errors(place: Place) -> int:
-    """Return how much of one value can be wrong at once; what is read later is another's."""
+    """Return how many errors one value can have at once, without values that are read later."""
     if is_model(place.annotation):
         fields = place.annotation.model_fields.values()
         return MOST_UNKNOWN + sum(
@@ -173,7 +173,7 @@ def test_the_bodies_of_all_routes_are_looked_at() -> None:
 
 
 class _Loose(BaseModel):
-    """A request that anything fits in."""
+    """A request that accepts anything."""
 
     names: list[str] = []
     by_name: dict[str, Annotated[int, Field(ge=0)]] = {}

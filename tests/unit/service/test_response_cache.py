@@ -1,4 +1,4 @@
-"""Answers kept in the process: the least recently used go first, and bytes are bounded."""
+"""Cached answers: least recently used ones go first, and bytes are bounded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Equal requests at the same time: one asks, all get its answer."""
+"""Equal requests at the same time: one asks, and all get its answer."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ DONE = Answer("k", "succeeded", b"{}", "miss")
 
 
 class Asking:
-    """Counts how often it is asked, and answers when it is told to."""
+    """Counts calls, and answers when a test lets it."""
 
     def __init__(self, *answers: Answer | Exception) -> None:
         self.asked = 0

@@ -1,4 +1,4 @@
-"""What a request is compiled with: one set of toolchains, with a digest that no other set has."""
+"""The toolchains of a deployment: one set, with a digest that no other set has."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How long a request wants to wait, and what is said about it."""
+"""The waiting time that a request asks for, and errors about it."""
 
 import pytest
 from asgi import request

@@ -1,4 +1,4 @@
-"""Digests: the name of a blob says what is in it, and nothing else is believed."""
+"""Digests: a blob's name is its digest, and the store checks it."""
 
 import zstandard
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The names in Redis: all of the project's own, no two alike, and spelled on one page only."""
+"""Names in Redis: all have the project's prefix, differ, and appear in one module only."""
 
 import re
 from importlib.resources import files
@@ -34,7 +34,7 @@ def test_a_script_spells_no_name_and_says_what_it_takes(name):
 
     assert "tritond:" not in own
     header = own[: own.index("\n\n")].splitlines()
-    if name != scripts.SHARED:  # which stands behind the first line of each
+    if name != scripts.SHARED:  # which follows the first line of each
         assert header.pop(0).startswith("#!lua")
     assert all(line.startswith("--") for line in header)
     assert any("KEYS" in line for line in header)

@@ -1,4 +1,4 @@
-"""The errors of a full queue say whose queue it is and what to do."""
+"""Errors of a full queue name its owner and a remedy."""
 
 from store.errors import CallerQueueFull, QueueFull
 

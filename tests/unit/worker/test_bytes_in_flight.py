@@ -1,4 +1,4 @@
-"""Room for bytes: no more than the limit at once, in the order of asking."""
+"""A byte budget: holders stay within the limit, and waiters are served in order."""
 
 import asyncio
 

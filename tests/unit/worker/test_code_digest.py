@@ -1,4 +1,4 @@
-"""The digest of the code: equal for one release wherever it lies, different for any other code."""
+"""The code digest: equal for one release in any folder, different for any other code."""
 
 import compileall
 import os
@@ -23,7 +23,7 @@ MAKES_COMPILATIONS = [
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The release, as another installation has it."""
+    """Return a copy of the release, like another installation."""
     for package in PACKAGES:
         shutil.copytree(
             ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__")
@@ -136,7 +136,7 @@ def test_without_sources_there_is_no_digest(tmp_path: Path) -> None:
 
 
 def test_all_that_makes_compilations_is_covered() -> None:
-    """What it imports, directly or not; the store only keeps what it is given."""
+    """All imports, direct or not; the store only keeps what it gets."""
     left_out = tuple(folder.replace("/", ".") for folder in BESIDE_COMPILING)
     found = reached(MAKES_COMPILATIONS)
 

@@ -1,4 +1,4 @@
-"""Turns at the GPU: interactive work first, callers one after the other, nobody for ever behind."""
+"""The fair queue of a GPU: interactive work first, callers in turn, no caller starves."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from worker.fair_queue import MOST_PASSED, FairQueue, FairSemaphore
 
 
 class Line:
-    """Those who wait for a turn, and the order in which they got it."""
+    """Callers that wait for a turn, and the order in which they got it."""
 
     def __init__(self, turns):
         self.turns, self.served, self.tasks = turns, [], []
@@ -82,7 +82,7 @@ async def test_a_turn_that_is_granted_and_cancelled_at_once_is_not_lost():
     line = await taken()
     await line.join("gone")
     await line.join("ada")
-    line.turns.give_back()  # to the first, who has not run since
+    line.turns.give_back()  # to the first, which has not run since
     line.tasks[0].cancel()
     for _ in range(3):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What is read from AMD assembly."""
+"""Resources and facts read from AMD assembly."""
 
 from compiler.back.amdgcn import parameter_sizes_bytes, resources
 

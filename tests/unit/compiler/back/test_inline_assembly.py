@@ -1,4 +1,4 @@
-"""LLVM names no line when it complains of inline assembly: the TTGIR tells it."""
+"""LLVM gives no line with its errors of inline assembly; the TTGIR has it."""
 
 from __future__ import annotations
 

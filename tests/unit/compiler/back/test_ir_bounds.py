@@ -1,4 +1,4 @@
-"""IR that no real kernel comes near is refused before a pass sees it."""
+"""IR far beyond any real kernel is refused before a pass runs on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to posted IR that stops just short of parsing."""
+"""Repairs of posted IR that barely fails to parse."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What Triton's C++ side writes to stderr, read."""
+"""Parsing of messages that Triton's C++ code writes to stderr."""
 
 from __future__ import annotations
 

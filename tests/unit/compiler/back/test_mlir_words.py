@@ -1,4 +1,4 @@
-"""What MLIR and LLVM complain of, said to whoever wrote the kernel."""
+"""Errors of MLIR and LLVM, reworded for the kernel's author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ptxas says, read."""
+"""Parsing of ptxas output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text of every stage that is compared, and the user-chosen names in it."""
+"""A text for every compared stage, and the user-chosen names in it."""
 
 TTIR = """\
 #loc = loc("/kernel/user.py":3:1)

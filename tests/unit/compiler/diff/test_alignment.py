@@ -1,4 +1,4 @@
-"""Lines of two texts that belong together: never wrong, and all of them where that is little."""
+"""Aligned lines of two texts: always correct, and complete for small texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW = st.lists(st.integers(0, 3), max_size=14)
 
 
 def longest(a: Sequence[int], b: Sequence[int]) -> int:
-    """The length of the longest common subsequence, by the definition."""
+    """Return the length of the longest common subsequence, by its definition."""
     lengths = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i, x in enumerate(a):
         for j, y in enumerate(b):
@@ -43,7 +43,7 @@ def test_of_lines_left_out_all_others_are_aligned(a: list[int], data: st.DataObj
 
 @given(st.lists(st.integers(0, 1), max_size=12), st.lists(st.integers(0, 1), max_size=12))
 def test_what_has_no_line_that_occurs_once_is_compared_exactly(a: list[int], b: list[int]) -> None:
-    a, b = [*a, 0, 1, 0, 1], [*b, 1, 0, 1, 0]  # each line of both twice
+    a, b = [*a, 0, 1, 0, 1], [*b, 1, 0, 1, 0]  # each line of both texts twice
 
     assert len(aligned([Level(a, b)])) >= longest(a, b) - 2
 

@@ -1,4 +1,4 @@
-"""All of two compilations compared: what was asked, what came of it, instructions by line."""
+"""Diffs of whole compilations: requests, results, and instructions by line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PTX = ".entry k(\n\tadd.s32 %r1, %r2, %r3;\n"
 
 
 def sass(*instructions: tuple[int, str], file: str = "user.py") -> str:
-    """SASS with instructions, each of a line of the user's."""
+    """Return SASS whose instructions each have a source line."""
     found = "".join(
         f'\t//## File "/kernel/{file}", line {line}\n        /*{at * 16:04x}*/  {words} ;\n'
         for at, (line, words) in enumerate(instructions)

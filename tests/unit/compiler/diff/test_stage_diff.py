@@ -1,4 +1,4 @@
-"""The text of a stage compared: what was renamed is the same, and what was changed is shown."""
+"""Diffs of a stage's text: renamed symbols are equal, changes are shown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EACH = pytest.mark.parametrize("stage", TEXTS)
 
 
 def renamed(stage: str, text: str, seed: int) -> str:
-    """The text with every name changed, one for one."""
+    """Return the text with every name replaced, one to one."""
     names = sorted(set(re.findall(NAMES[stage], text)))
     numbers = random.Random(seed).sample(range(100, 1000), len(names))
     prefix = re.compile(r"\d+$|[\w.]+$") if stage == "ttir" else re.compile(r"\d+$")
@@ -31,7 +31,7 @@ def renamed(stage: str, text: str, seed: int) -> str:
         for name, number in zip(names, numbers, strict=True)
     }
     found = re.sub(NAMES[stage], lambda match: others[match[0]], text)
-    if stage == "llir":  # a label is a name without its mark
+    if stage == "llir":  # a label is a name without its prefix
         found = re.sub(
             r"^(\d+):", lambda match: others["%" + match[1]][1:] + ":", found, flags=re.MULTILINE
         )

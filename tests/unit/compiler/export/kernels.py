@@ -1,4 +1,4 @@
-"""Kernels to export that need no compiler: records as the service keeps them, and small PTX."""
+"""Kernels that tests export without a compiler: stored records and small PTX."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ EVERYTHING = {
     "größe": "u64",
     "tiny": "fp8e5",
 }
-"""Every kind of parameter, and names that are reserved or no identifiers elsewhere."""
+"""Parameters of every kind, with names that other languages reserve or do not allow."""
 
 
 def facts(signature: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-    """The record of a kernel with this signature."""
+    """Return the record of a kernel with this signature."""
     parameters = [
         Parameter(name=name, type=kind, role="runtime", hints=[], value=None)
         for name, kind in signature.items()
@@ -41,7 +41,7 @@ def facts(signature: dict[str, Any], **metadata: Any) -> dict[str, Any]:
 
 
 def kernel(signature: dict[str, Any] | None = None, **metadata: Any) -> ExportedKernel:
-    """A kernel with this signature, a vector add if there is none."""
+    """Return a kernel with this signature, by default a vector add."""
     return kernel_of(facts(signature or VECTOR_ADD, **metadata))
 
 
@@ -59,7 +59,7 @@ VARIANTS = {
         global_scratch_size=256,
     ),
 }  # fmt: skip
-"""By name, kernels that together need every part of a launcher."""
+"""Kernels by name that together use every part of a launcher."""
 
 PTX = """\
 //
@@ -118,4 +118,4 @@ $L__func_end0:
 .b8 1                                   // Abbreviation Code
 	}
 """
-"""Everything that inline assembly must spell differently."""
+"""Everything that inline assembly must write differently."""

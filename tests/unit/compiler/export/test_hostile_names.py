@@ -1,4 +1,4 @@
-"""Nothing that a user names, writes or sets becomes code of an exported file."""
+"""Names, texts and values from a user never become code in an exported file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exports that hold the cubin: C, Rust and Python."""
+"""Exports that contain the cubin: C, Rust and Python."""
 
 from __future__ import annotations
 

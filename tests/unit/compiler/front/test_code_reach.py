@@ -1,4 +1,4 @@
-"""What running code may read and change, by its bytecode."""
+"""Names that running code may read and change, from its bytecode."""
 
 from __future__ import annotations
 

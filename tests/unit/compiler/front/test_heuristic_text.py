@@ -1,4 +1,4 @@
-"""Heuristics as expressions: what is plain is told over bare names, what is not says why."""
+"""Heuristics as expressions: simple ones use bare names, others get a reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATH = "/kernel/heuristics.py"
 
 
 def heuristic(text: str) -> Callable[..., Any]:
-    """Return `h` of a module whose text the user posted."""
+    """Return `h` of a posted module."""
     linecache.cache[PATH] = (len(HEAD + text), None, (HEAD + text).splitlines(True), PATH)
     namespace: dict[str, Any] = {}
     exec(compile(HEAD + text, PATH, "exec"), namespace)

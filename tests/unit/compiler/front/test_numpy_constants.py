@@ -1,4 +1,4 @@
-"""What stands in for NumPy is what NumPy has: constants, scalars and limits, types included."""
+"""Our replacement of NumPy has NumPy's constants, scalars, limits and types."""
 
 from __future__ import annotations
 

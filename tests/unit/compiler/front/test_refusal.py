@@ -1,4 +1,4 @@
-"""Which exceptions are the sandbox's refusals."""
+"""Exceptions that mean a refusal by the sandbox."""
 
 from __future__ import annotations
 

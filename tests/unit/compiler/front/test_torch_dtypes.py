@@ -1,4 +1,4 @@
-"""Limits of torch's dtypes, which kernels' constants are made of."""
+"""Limits of torch's dtypes, which constants of kernels use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Version numbers that modules compare at import: ordered as Python orders them."""
+"""Version numbers that modules compare at import have Python's order."""
 
 from __future__ import annotations
 

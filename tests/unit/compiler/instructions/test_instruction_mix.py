@@ -1,4 +1,4 @@
-"""Instructions counted by class, by opcode, and by the line of the user's that they stem from."""
+"""Instruction counts by class, opcode and source line."""
 
 from compiler.instructions.instruction_mix import instruction_mix
 from compiler.instructions.opcode_classes import CLASSES

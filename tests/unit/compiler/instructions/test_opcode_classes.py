@@ -1,4 +1,4 @@
-"""Each opcode has one class, and what no table knows is `other`."""
+"""Each opcode has one class; unlisted opcodes are `other`."""
 
 import pytest
 

@@ -78,7 +78,7 @@ def test_an_inlined_call_is_followed_where_only_a_comment_tells_it() -> None:
 
 
 def test_inline_assembly_has_the_line_that_it_was_written_for() -> None:
-    # LLVM counts on inside of it: line 12 is none of the load's
+    # LLVM counts lines inside the assembly: line 12 is not the load's
     assert places(PTX, "ld.global") == (Place(USER, 11),)
     assert places(PTX, "mbarrier.init") == (Place(USER, 11),)
     assert places(PTX, "add.s32", 1) == (Place(USER, 11),)
@@ -167,7 +167,7 @@ def test_only_instructions_of_sass_are_operations() -> None:
 
 
 def disassembled(ptx_line: int, instruction: str) -> str:
-    """What `nvdisasm -gp` says of one instruction."""
+    """Return the output of `nvdisasm -gp` for one instruction."""
     comment = f'	//## File ".nv_debug_ptx_txt", line {ptx_line}'
     return f"{comment}\n        /*0000*/                   {instruction} ;\n"
 

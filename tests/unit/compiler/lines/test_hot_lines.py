@@ -1,4 +1,4 @@
-"""What a profiler counted at instructions, folded to the lines that they stem from."""
+"""A profiler's counts per instruction, summed by source line."""
 
 from compiler.lines import hot_lines
 from compiler.lines.hot_lines import CountedInstruction, counters_json, read_counters

@@ -1,4 +1,4 @@
-"""The table of lines that is answered."""
+"""The line table of an answer."""
 
 from __future__ import annotations
 

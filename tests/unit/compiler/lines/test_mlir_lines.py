@@ -62,7 +62,7 @@ def test_the_head_of_a_loop_has_the_location_behind_its_end() -> None:
 
 
 def test_a_constant_without_a_place_stands_where_it_is_first_used() -> None:
-    # above the loop that counts with it
+    # above the loop that increments it
     assert lines_of(TTIR)[number("arith.constant")] == [15]
 
 

@@ -1,4 +1,4 @@
-"""Instructions that LLVM gave no line get that of the next read of what they write."""
+"""Instructions without a line get the line of the next instruction that reads their result."""
 
 from __future__ import annotations
 

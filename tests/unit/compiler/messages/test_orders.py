@@ -1,4 +1,4 @@
-"""An order reaches its task as it was given, and a header that is none is refused by name."""
+"""Orders reach their task unchanged; errors name a malformed header."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = [kind for kind in KINDS if issubclass(kind, orders.Order) and kind is no
 
 
 def received(order: orders.Order, **more: Any) -> Any:
-    """Return what a child's task is given of an order."""
+    """Return what a child's task receives of an order."""
     found: list[orders.Order] = []
 
     def run(taken: orders.Order, body: bytes, send: object) -> None:

@@ -1,4 +1,4 @@
-"""The outcome of a posted body: a job, or a refusal."""
+"""The outcome of a posted body: a job or a refusal."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ MANY = 100_000
 
 
 def outcome(body: bytes) -> CompileJob | RequestRejected | ProblemRaised:
-    """Return the outcome of a body; anything but these three is raised."""
+    """Return the outcome of a body; other exceptions propagate."""
     try:
         request = parse_body(body, CompileRequest)
         limits.check(request, limits.RequestLimits())

@@ -1,4 +1,4 @@
-"""The shape of a request: field names, types and bounds, each refused with its place."""
+"""Compile requests: field names, types and bounds, with the location of each error."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Too many members or items of any part are one error, found before any of them is read."""
+"""An object or list with too many members is one error, found before its members are read."""
 
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ MANY = 100_000
 
 
 class Part(BaseModel):
-    """A part of a request, with one field whose name is a keyword of Python."""
+    """A part of a request, with one field whose name is a Python keyword."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -91,13 +91,13 @@ def test_what_is_not_too_much_is_left_to_the_model(data: Any):
 
 
 class Loose(BaseModel):
-    """A list that may have any length."""
+    """A list of any length."""
 
     names: list[str] = []
 
 
 class TwoWays(BaseModel):
-    """Two kinds of objects in one place, of which one would be counted."""
+    """A union of two kinds of objects, one of which has a limit."""
 
     part: Part | Whole
 

@@ -1,4 +1,4 @@
-"""What pydantic refuses is told as errors: where they are, and what was meant there."""
+"""Errors of pydantic become field errors, with locations and suggestions."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from compiler.request.field_errors import field_errors
 
 
 class Part(BaseModel):
-    """A part of a request, with a field whose name is a keyword of Python."""
+    """A part of a request, with a field whose name is a Python keyword."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Whatever is posted ends as a job or as a refusal, and never as an accident."""
+"""Any posted body becomes a job or a refusal, never a crash."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ from tests.unit.compiler.vector_add import VECTOR_ADD
 
 
 def check(body: bytes) -> None:
-    """Check that a body becomes a job that can be queued, or an answer of bounded size."""
+    """Check that a body becomes a job that the queue takes, or an answer of bounded size."""
     match outcome(body):
         case CompileJob() as job:
             assert CompileJob.model_validate_json(job.model_dump_json()) == job

@@ -1,4 +1,4 @@
-"""Requests that hold IR: their jobs, their keys, and what may not stand beside IR."""
+"""Requests with IR: jobs, keys, and members that IR excludes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Options: a whitelist with types and ranges."""
+"""Options: an allowlist with types and ranges."""
 
 from typing import Any
 

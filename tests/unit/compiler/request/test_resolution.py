@@ -1,4 +1,4 @@
-"""A request against a toolchain: one job, or every reason why not."""
+"""A request resolves to one job, or to all reasons for its refusal."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Hints and constants of the items of tuples, by path."""
+"""Hints and constants of tuple items, by path."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What inspection reads beyond plain kernels: configurations in code, helpers in further files."""
+"""Inspections of more than plain kernels: configs made by code, helpers in other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slice: what a kernel reaches stays where it stands, everything else becomes an empty line."""
+"""A slice keeps what a kernel reaches at its line; every other line becomes empty."""
 
 from __future__ import annotations
 

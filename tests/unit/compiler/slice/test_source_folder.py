@@ -1,4 +1,4 @@
-"""Where a source stands among the further files, as its relative imports tell."""
+"""The folder of a source among the posted files, inferred from its relative imports."""
 
 from __future__ import annotations
 

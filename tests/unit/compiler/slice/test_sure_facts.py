@@ -1,4 +1,4 @@
-"""Facts are sure only where nothing but the text decides what Triton sees in the parameters."""
+"""Facts are certain only if the text alone decides what Triton sees in the parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy is as quiet here as a launch makes it."""
+"""NumPy warns as little here as in a launch."""
 
 from __future__ import annotations
 

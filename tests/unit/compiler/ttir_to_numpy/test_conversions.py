@@ -1,4 +1,4 @@
-"""Numbers as another type, as PTX says."""
+"""Conversions between number types follow PTX."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INF, NAN = np.inf, np.nan
         (np.float32, np.uint64, [NAN, INF, -1], [2**63, 2**64 - 1, 0]),
         (np.float64, np.int32, [NAN, 1e300], [-(2**31), 2**31 - 1]),
         (np.float64, np.int16, [NAN, 40000], [-(2**15), 2**15 - 1]),
-        # there is no conversion to 8 bits: to 16, of which the lower half is kept
+        # PTX converts to 16 bits at least; the lower half is the result.
         (np.float32, np.int8, [NAN, 127.9, 300, -300, 1e6], [0, 127, 44, -44, -1]),
         (np.float32, np.uint8, [NAN, 255.9, 300, -3, 1e6], [0, 255, 44, 0, 255]),
         (np.float16, np.int64, [NAN, 3.5], [-(2**63), 3]),
@@ -53,7 +53,7 @@ def test_fp8e4b15_has_no_infinity() -> None:
     assert kept.dtype == np.int8
     back = conversions.from_e4b15(kept)
     np.testing.assert_array_equal(back, np.float16([0, 1, -0.3125, 1.75, 1.75, 1.75, -1.75]))
-    every = np.arange(127, dtype=np.int8)  # but for the largest, which no conversion gives
+    every = np.arange(127, dtype=np.int8)  # except the largest, which no conversion gives
     np.testing.assert_array_equal(conversions.to_e4b15(conversions.from_e4b15(every)), every)
 
 
@@ -89,7 +89,7 @@ def test_a_remainder_of_floats_is_computed_as_on_a_gpu() -> None:
 
     found = number_ops.float_remainder(a, b)
 
-    # 1e9 / 3 is rounded up in fp32, so that the remainder is negative
+    # fp32 rounds 1e9 / 3 up, so the remainder is negative.
     np.testing.assert_array_equal(found, np.float32([1.5, -1.5, -32, 1, NAN, NAN]))
 
 

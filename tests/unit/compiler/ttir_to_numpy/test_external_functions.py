@@ -1,4 +1,4 @@
-"""All of libdevice that Triton names can be told."""
+"""NumPy code exists for all of libdevice that Triton names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ for _module in (number_ops, conversions, rounding, special_functions, integer_op
 
 
 def named_by_triton(maker: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The symbols of the installed Triton's libdevice for a maker, with the types of arguments."""
+    """Return the libdevice symbols of the installed Triton for a vendor, with argument types."""
     found = importlib.util.find_spec("triton")
     assert found is not None
     assert found.origin is not None

@@ -1,6 +1,6 @@
-"""The larger and the smaller of two floats as PTX orders them: -0 is below +0, NaN as it is asked.
+"""Minimum and maximum of floats as PTX orders them: -0 below +0, NaN as requested.
 
-The oracle compares one pair at a time, by the sign and the size of each number.
+The oracle compares one pair at a time, by sign and magnitude.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ IS_LARGER = {"maxnum": True, "maximum": True, "minnum": False, "minimum": False}
 
 
 def wanted(function: str, a: float, b: float) -> float:
-    """What PTX says of `max`, `max.NaN`, `min` and `min.NaN`."""
+    """Return the results of `max`, `max.NaN`, `min` and `min.NaN` by the PTX manual."""
     if math.isnan(a) or math.isnan(b):
         other = b if math.isnan(a) else a
         return other if function.endswith("num") else math.nan

@@ -1,4 +1,4 @@
-"""`a * b + c` rounded once, beside exact fractions; two roundings often give another number."""
+"""`a * b + c` with one rounding equals exact fractions; two roundings often do not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NARROW = (np.float16, ml_dtypes.bfloat16, np.float32)
 
 
 def rounded(exact: Fraction, dtype: Any) -> float:
-    """The nearest float of a type, the even one of two: by its grid, in whole numbers alone."""
+    """Return the nearest float of a type, ties to even, by integer arithmetic on its grid."""
     limits = ml_dtypes.finfo(dtype)
     if exact == 0:
         return 0.0
@@ -61,7 +61,7 @@ def test_sums_near_the_middle_of_two_floats_are_rounded_once(dtype: Any) -> None
 @pytest.mark.parametrize("dtype", NARROW, ids=lambda dtype: dtype.__name__)
 def test_a_tie_that_a_small_rest_decides(dtype: Any) -> None:
     bits = ml_dtypes.finfo(dtype).nmant + 1
-    half = 2.0**-bits  # of the distance between 1 and what follows it
+    half = 2.0**-bits  # in units of the distance between 1 and its successor
     tiny = float(ml_dtypes.finfo(dtype).tiny)
     a = np.array([half, half, half, -half], dtype)
     b = np.array([1 + 2 * half, 1 - half, 1, 1 - half], dtype)
@@ -71,7 +71,8 @@ def test_a_tie_that_a_small_rest_decides(dtype: Any) -> None:
 
 def test_a_scalar_is_rounded_as_an_array_is_and_stays_one() -> None:
     half = np.float32(2.0**-24)
-    for a, wanted in ((half, 1.0), (half * np.float32(1.5), 1 + 2.0**-23)):  # a tie, and above it
+    # a tie, and a little above
+    for a, wanted in ((half, 1.0), (half * np.float32(1.5), 1 + 2.0**-23)):
         found = rounding.fused(a, np.float32(1), np.float32(1))
         assert np.shape(found) == ()
         assert found == np.float32(wanted)

@@ -1,4 +1,4 @@
-"""Functions of integers, beside Python's."""
+"""Integer functions, compared with Python's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OTHER = RANDOM.integers(-(2**63), 2**63 - 1, 200)
 
 
 def wrapped(value: int, bits: int = 32) -> int:
-    """The signed integer with the lowest bits of `value`."""
+    """Return the signed integer with the lowest bits of `value`."""
     return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
 

@@ -1,4 +1,4 @@
-"""What the user called a loop's number: only the readable form of IR says so."""
+"""The user's name of a loop variable: only the readable form of IR has it."""
 
 from __future__ import annotations
 

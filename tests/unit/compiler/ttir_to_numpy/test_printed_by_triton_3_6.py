@@ -24,17 +24,17 @@ from tests.unit.launch.cpu.array_memory import ArrayMemory
 
 FOLDER = Path(__file__).parent / "printed"
 PRINTED = (FOLDER / "block_pointers_triton_3.6.mlir").read_text()
-"""Adds 1 to the first 16 rows of a tensor, block after block, checked against its edges."""
+"""Adds 1 to the first 16 rows of a tensor, block by block, with boundary checks."""
 BLOCK_POINTERS = TranslatedKernel("block_pointers", "source", ("x", "y", "M", "N"))
 ROWS, COLUMNS = 11, 40
 TABLES = (FOLDER / "pointer_tables_triton_3.6.mlir").read_text()
-"""Puts pointers into a table, loads them from there, and what is at them, in several ways."""
+"""Stores pointers in a table, loads them and dereferences them, in several ways."""
 POINTER_TABLES = TranslatedKernel("pointer_tables", "source", ("rows", "x", "y", "n"))
 B, SOME = 16, 5
 
 
 def wanted(x: np.ndarray) -> np.ndarray:
-    """What the kernel makes of `x`, whose rows are fewer than a block has."""
+    """Return the kernel's result for `x`, which has fewer rows than a block."""
     return x + 1
 
 
@@ -68,7 +68,7 @@ def test_the_run_form_reads_and_writes_blocks() -> None:
 
 
 def check_tables(x: np.ndarray, y: np.ndarray, before: np.ndarray) -> None:
-    """Compare what the kernel of `TABLES` left with what is at the pointers."""
+    """Compare the output of the kernel in `TABLES` with the values at the pointers."""
     lanes = np.arange(B)
     first, second = before[3 * B :], before[B : 2 * B]
     rows = np.where(lanes % 2 == 0, first, second)
@@ -109,7 +109,7 @@ def test_the_run_form_loads_pointers_from_tables() -> None:
 
 
 def test_reading_what_was_damaged_ends() -> None:
-    """Pieces left out, doubled and moved: it is read, or refused by name."""
+    """Missing, doubled and moved pieces: the reader accepts the IR or names the error."""
     chooser = random.Random(5)
     read = 0
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""Floats rounded in every direction, beside exact fractions."""
+"""Floats rounded in every direction, compared with exact fractions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WAYS = ("rn", "rd", "ru", "rz")
 
 
 def nearest(exact: Fraction, dtype: Any, way: str) -> Any:
-    """The float that `exact` is rounded to."""
+    """Return the float that `exact` rounds to."""
     near = dtype(float(exact))
     around = [np.nextafter(near, dtype(-np.inf)), near, np.nextafter(near, dtype(np.inf))]
     below = max(value for value in around if Fraction(float(value)) <= exact)
@@ -71,8 +71,8 @@ def test_a_fused_product_of_halves_is_rounded_once(dtype: Any) -> None:
 
 
 def test_fp64_and_integers_become_bf16_in_one_step() -> None:
-    above_a_tie = 1 + 2.0**-8 + 2.0**-40  # by way of fp32 this would be a tie, and go down to 1
-    long = np.int64((1 << 62) + (1 << 54) + 1)  # the same of an integer
+    above_a_tie = 1 + 2.0**-8 + 2.0**-40  # through fp32 this would be a tie and round down to 1
+    long = np.int64((1 << 62) + (1 << 54) + 1)  # the same for an integer
 
     assert float(rounding.once(np.float64(above_a_tie), ml_dtypes.bfloat16)) == 1 + 2.0**-7
     assert float(rounding.once(long, ml_dtypes.bfloat16)) == 2.0**62 + 2.0**55

@@ -1,4 +1,4 @@
-"""Functions that NumPy lacks, beside known values."""
+"""Functions that NumPy lacks, compared with known values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a run form are forgotten after their last use, and no sooner."""
+"""Batched code deletes values after their last use, and not before."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from compiler.ttir_to_numpy.scope import Line
 
 
 def deleted(text: str) -> list[str]:
-    """The lines with deletions in them."""
+    """Return the lines that delete values."""
     lines = [
         Line((len(line) - len(line.lstrip())) // 4, line.strip()) for line in text.splitlines()
     ]

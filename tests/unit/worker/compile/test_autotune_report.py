@@ -1,4 +1,4 @@
-"""What a child that ran user code reports of an autotuner is believed as far as it is bounded."""
+"""The worker bounds what a child that ran user code reports about an autotuner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compilation that ran out of time says in which stage."""
+"""A compilation that timed out names its stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a child that ran user code says becomes file names: it is checked."""
+"""The worker checks names from a child that ran user code before they become file names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record keeps of messages is bounded, and says what is missing, once."""
+"""A record keeps a bounded amount of messages, and says once how much is missing."""
 
 from __future__ import annotations
 

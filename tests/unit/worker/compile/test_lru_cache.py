@@ -1,4 +1,4 @@
-"""What a worker keeps of the last kernels, within a size."""
+"""A worker's cache of recent kernels, within a size."""
 
 from worker.compile.lru_cache import LRUCache
 

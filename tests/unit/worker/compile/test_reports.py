@@ -1,4 +1,4 @@
-"""Whatever the worker reads of a report, a child sends: both name the same members."""
+"""The worker reads exactly the members of a report that children send."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.messages import reports as sent
 from worker.compile import reports as read
 
 BY_THE_WORKER = {"warnings"}
-"""Members of a report that are not the child's."""
+"""Members that the worker adds to a report."""
 PAIRS = [
     (name, getattr(sent, name), getattr(read, name)) for name in vars(sent) if hasattr(read, name)
 ]

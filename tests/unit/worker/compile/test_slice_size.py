@@ -1,4 +1,4 @@
-"""A slice that is remembered counts at least what it takes, whatever its source says."""
+"""A cached slice counts at least the memory it takes, for any source."""
 
 import dataclasses
 import gc

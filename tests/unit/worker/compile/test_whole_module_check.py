@@ -1,4 +1,4 @@
-"""Which of two executions is the answer."""
+"""The choice between the results of two executions."""
 
 from __future__ import annotations
 

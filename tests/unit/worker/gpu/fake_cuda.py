@@ -1,7 +1,7 @@
-"""A stand-in for cuda.bindings on a machine without a GPU: its "GPU memory" is the host's.
+"""A fake of cuda.bindings for machines without a GPU: its "GPU memory" is host memory.
 
-Work is done when it is queued, kernels are functions of Python, and every access is checked against
-what is mapped, and how. It says nothing of times, and nothing of what a real driver would do.
+It does work when it is queued. Kernels are Python functions, and it checks every access against the
+mappings and their permissions. It models neither times nor the behaviour of a real driver.
 """
 # ruff: noqa: N802, N815 - the names are the driver's
 
@@ -29,7 +29,7 @@ PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", 
         "output_memory", "iteration_selection", "run_comparison_ptx", "timed_iteration",
         "memory_checks_ptx", "register_clearing_ptx", "program_order", "op_fault"}  # fmt: skip
 PAGE = 1 << 16
-"""A GPU has pages of 2 MiB; these are filled faster."""
+"""GPUs have pages of 2 MiB; smaller ones fill faster."""
 
 
 class CUresult(IntEnum):
@@ -65,7 +65,7 @@ class Anything:
 
 
 class FakeDriver(ModuleType):
-    """The driver's calls, as far as launchers make them. `kernels` are by entry name."""
+    """The driver calls that launchers make. `kernels` are by entry name."""
 
     def __init__(self, kernels, free_bytes=1 << 30):
         super().__init__("driver")
@@ -92,7 +92,7 @@ class FakeDriver(ModuleType):
             return 0
         return Anything() if name.endswith(("_flags", "Type", "attribute", "ID")) else Anything
 
-    # the mappings by address
+    # mappings by address
 
     def cuMemCreate(self, size, _prop, _flags):
         if size > self.free_bytes:
@@ -116,7 +116,7 @@ class FakeDriver(ModuleType):
         return OK
 
     def cuMemMap(self, start, size, _offset, _handle, _flags):
-        if start in self._mapped_before:  # new memory is zero already
+        if start in self._mapped_before:  # new memory is already zero
             ctypes.memset(start, 0, size)
         self._mapped_before.add(start)
         return OK
@@ -222,7 +222,7 @@ class FakeDriver(ModuleType):
         return OK
 
     def memory(self, start, size, *, write=False):
-        """Return bytes of the GPU for a kernel. Raises MemoryError where there are none."""
+        """Return GPU memory for a kernel, or raise MemoryError if it is not mapped."""
         if not self._may(self.writable if write else self.readable, start, size):
             raise MemoryError
         return np.frombuffer((ctypes.c_uint8 * size).from_address(start), np.uint8)
@@ -260,7 +260,7 @@ class NvmlError(Exception):
 
 
 def install(monkeypatch, kernels, **settings):
-    """Put the stand-in where launchers import CUDA from; return it."""
+    """Install the fake where launchers import CUDA from, and return it."""
     driver = FakeDriver(kernels, **settings)
     driver.CUresult = CUresult
     driver.cuuint64_t = driver.cuuint32_t = driver.CUstream = int
@@ -278,7 +278,7 @@ def install(monkeypatch, kernels, **settings):
         "programs.gpu.",
     )
     for name in [name for name in sys.modules if name.startswith(packages)]:
-        if name.rpartition(".")[2] not in PURE:  # it has, or imports, the driver before this one
+        if name.rpartition(".")[2] not in PURE:  # a module that imported the driver before
             monkeypatch.delitem(sys.modules, name)
     bindings = ModuleType("cuda.bindings")
     bindings.driver, bindings.nvml = driver, nvml

@@ -1,4 +1,4 @@
-"""The kernels of launchers themselves, as functions of Python on the stand-in for CUDA."""
+"""Our own GPU kernels as Python functions on the fake CUDA."""
 
 import ctypes
 
@@ -13,7 +13,7 @@ def pointer(pointers, index, kind=ctypes.c_uint64):
 
 
 def check_memory(gpu, pointers, grid):
-    """Answer as the kernel of memory_checks.py does, 16 bytes after another."""
+    """Answer like the kernel of memory_checks.py, 16 bytes at a time."""
     table = gpu.memory(pointer(pointers, 0), 56 * grid[1], write=True).view(np.uint64)
     gpu.calls.append(("check", pointer(pointers, 0), int(table.any())))
     for row in table.reshape(-1, 7):
@@ -23,12 +23,12 @@ def check_memory(gpu, pointers, grid):
 
 
 def clear_registers(gpu, *_):
-    """Note that it was asked to."""
+    """Note that it ran."""
     gpu.calls.append(("cleared", 0, 0))
 
 
 def compare_runs(gpu, pointers, _grid):
-    """Count as the kernel of run_comparison_ptx.py does, and keep the worst."""
+    """Count like the kernel of run_comparison_ptx.py, and keep the worst element."""
     table, tally = pointer(pointers, 0), pointer(pointers, 1)
     counts = gpu.memory(tally, 56, write=True).view(np.uint64)
     rows = []
@@ -54,7 +54,7 @@ def compare_runs(gpu, pointers, _grid):
 
 
 def draw_uniform(gpu, pointers, _grid):
-    """Draw as the kernel of uniform_values_ptx.py does: from the generator's key alone."""
+    """Draw like the kernel of uniform_values_ptx.py, from the generator's key alone."""
     row = gpu.memory(pointer(pointers, 0), 56).view(np.uint64)
     to, count, *_, item = map(int, row)
     low, width = row[4:6].view(np.float64).tolist()

@@ -1,4 +1,4 @@
-"""What buffers hold before and after a run, on the host."""
+"""Host copies of buffers before and after a run."""
 
 import numpy as np
 import pytest

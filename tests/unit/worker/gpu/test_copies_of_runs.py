@@ -1,6 +1,6 @@
-"""What timed runs are compared with lies in the same memory as they: it is looked after, too.
+"""The reference copy of timed runs lies in GPU memory too, so the launcher guards it.
 
-On a stand-in for CUDA, whose kernels find these copies where a real one would have to guess.
+Kernels of the fake CUDA find the copy; a real kernel would have to guess its address.
 """
 
 import pytest
@@ -12,7 +12,7 @@ __all__ = ["gpu", "run"]  # fixtures
 
 
 def forges(gpu, pointers, grid):
-    """Do the work once; then make the copy equal to outputs that nobody writes any more."""
+    """Do the work once; then make the copy equal to outputs that are never written again."""
     runs = of_module(gpu)
     if runs[0] == 0:
         double(gpu, pointers, grid)

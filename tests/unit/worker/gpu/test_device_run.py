@@ -1,4 +1,4 @@
-"""One launch from its job to its result, on a stand-in for CUDA: what is made, read and told."""
+"""A launch from its job to its result, on the fake CUDA: allocations, reads and reports."""
 
 import ctypes
 from types import SimpleNamespace
@@ -67,7 +67,7 @@ def gpu(monkeypatch):
 
 @pytest.fixture
 def launcher(gpu):
-    """Return a function that runs jobs in one launcher; gives result and outputs of the last."""
+    """Return a function that runs jobs in one launcher and gives the last result and outputs."""
     from worker.gpu.launcher.device import GpuDevice
     from worker.gpu.launcher.kept_inputs import KeptBudget
     from worker.gpu.launcher.launcher_context import LauncherContext
@@ -173,7 +173,7 @@ def test_the_longest_unused_is_given_up_for_what_is_new(launcher, gpu):
 
     launcher(made[0])
 
-    assert len(launcher.context.inputs._on_gpu) == 8  # of a page each
+    assert len(launcher.context.inputs._on_gpu) == 8  # a page each
     assert len(uploads_of_inputs(gpu)) == 1
 
 
@@ -183,7 +183,7 @@ def test_the_inputs_of_one_job_take_no_more_than_the_budget(launcher):
 
     found = launcher(job(timing=timed()), job("zero_x", timing=timed()))
 
-    assert len(launcher.context.inputs._on_gpu) == 1  # of a page
+    assert len(launcher.context.inputs._on_gpu) == 1  # a page
     assert found.outputs["output"] == expected()
     assert found.modified_inputs == ["x_ptr"]
 
@@ -287,7 +287,7 @@ def test_fresh_inputs_have_sets_of_their_own(launcher):
 def test_memory_is_found_by_giving_up_what_is_kept(launcher, gpu):
     launcher(*[job(y={"kind": "normal", "seed": seed}) for seed in range(4)])
     gpu.free_bytes = 2 * fake_cuda.PAGE
-    count = fake_cuda.PAGE // 2  # of four bytes: two pages
+    count = fake_cuda.PAGE // 2  # four bytes: two pages
 
     found = launcher(job(count=count))
 

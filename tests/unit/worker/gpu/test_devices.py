@@ -1,4 +1,4 @@
-"""What is said of a machine whose GPUs cannot be counted."""
+"""Errors on a machine whose GPUs cannot be counted."""
 
 import sys
 

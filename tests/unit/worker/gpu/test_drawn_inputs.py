@@ -1,6 +1,6 @@
-"""Launchers have uniform inputs drawn on the GPU, unless that is not what NumPy makes here.
+"""Launchers draw uniform inputs on the GPU, unless this machine's NumPy makes others.
 
-On a stand-in for CUDA, whose kernel draws from the generator's key alone.
+The fake CUDA's kernel draws from the generator's key alone.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ BYTES = 4 * COUNT
 
 
 def draws_too_much(gpu, pointers, grid):
-    """Draw as the GPU of a machine whose NumPy was compiled to fused sums would seem to."""
+    """Draw what a NumPy with fused sums would seem to draw."""
     fake_cuda.draw_uniform(gpu, pointers, grid)
     row = gpu.memory(fake_cuda.pointer(pointers, 0), 56).view(np.uint64)
     gpu.memory(int(row[0]), 1, write=True)[:] ^= 1
@@ -59,7 +59,7 @@ def order():
 
 
 def started(context, order):
-    """Return what the two allocations of the order start with, from the GPU's memory."""
+    """Return the initial contents of the order's two allocations, from GPU memory."""
     from worker.gpu.launcher.contents import Contents
 
     contents = Contents(order)

@@ -1,6 +1,6 @@
-"""Kernels that do their work in some runs only, on a stand-in for CUDA: each is seen.
+"""On the fake CUDA, a launcher catches kernels that do their work in some runs only.
 
-State lives in Python here; what a real kernel keeps it in is tried on GPUs.
+They keep state in Python; tests/gpu tries the places where a real kernel can keep it.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ def double(gpu, pointers, _grid):
 
 
 def of_module(gpu):
-    """Return a counter of the module that is loaded: it starts with zero in each."""
+    """Return a counter that starts at zero in each loaded module."""
     return gpu.memory(gpu.variables[b"runs"][0], 4, write=True).view(np.uint32)
 
 
@@ -46,12 +46,12 @@ def skips(first, last):
 
 
 def every_tenth(gpu, pointers, grid):
-    if gpu.runs % 10 == 1:  # as %gridid counts, whatever module is loaded
+    if gpu.runs % 10 == 1:  # like %gridid, which counts across modules
         double(gpu, pointers, grid)
 
 
 def replays(gpu, pointers, grid):
-    """Compute in a module's first run; afterwards return what the very first one computed."""
+    """Compute in a module's first run; then return the results of the very first run."""
     runs = of_module(gpu)
     if runs[0] == 0:
         double(gpu, pointers, grid)
@@ -62,7 +62,7 @@ def replays(gpu, pointers, grid):
 
 
 def half_right(gpu, pointers, grid):
-    """Be wrong for the inputs that nobody posted: no state, only other values."""
+    """Be wrong for inputs that were not posted: no state, only other values."""
     double(gpu, pointers, grid)
     if floats(gpu, pointers, 0)[0] != seeded(1)[0]:
         floats(gpu, pointers, 1, write=True)[7] = 0
@@ -88,14 +88,14 @@ def spoils_later(gpu, pointers, grid):
 
 
 def leaves_marks(gpu, pointers, grid):
-    """Keep the mark in memory that outlives the module, as shared memory does."""
+    """Keep the mark in memory that outlives the module, like shared memory."""
     gpu.marks = gpu.__dict__.get("marks", 0) + 1
     if gpu.marks <= 13:
         double(gpu, pointers, grid)
 
 
 def looks_behind(gpu, *_):
-    """Note what was queued right before."""
+    """Record what was queued right before."""
     gpu.__dict__.setdefault("before", []).append(gpu.calls[-1])
 
 
@@ -135,7 +135,7 @@ def gpu(monkeypatch):
 
 @pytest.fixture
 def run(gpu):
-    """Return a function that times a kernel; gives the result, and the outputs by stage."""
+    """Return a function that times a kernel and gives the result and the outputs by stage."""
     from worker.gpu.launcher.device import GpuDevice
     from worker.gpu.launcher.device_run import DeviceRun
     from worker.gpu.launcher.kept_inputs import KeptBudget

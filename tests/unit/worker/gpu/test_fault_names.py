@@ -1,4 +1,4 @@
-"""CUDA's errors under the names of verdicts."""
+"""CUDA errors, named as verdicts name them."""
 
 import pytest
 
@@ -33,4 +33,4 @@ def test_only_what_never_ran_or_was_found_afterwards_leaves_the_context():
 
 
 def test_every_fault_of_the_driver_has_words():
-    assert set(GpuFault) - set(MESSAGES) == {GpuFault.OUT_OF_BOUNDS}  # a finding, which has its own
+    assert set(GpuFault) - set(MESSAGES) == {GpuFault.OUT_OF_BOUNDS}  # a finding of another name

@@ -1,4 +1,4 @@
-"""Which timed runs are compared with the reference."""
+"""Timed iterations that the worker compares with the reference."""
 
 from collections import Counter
 from random import Random

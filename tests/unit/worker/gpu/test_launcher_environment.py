@@ -1,4 +1,4 @@
-"""Launchers get a few variables of the worker by name, and none that may be secret."""
+"""Launchers inherit a few variables of the worker by name, and none that may be secret."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a launcher says of one job, and what that makes of it."""
+"""A launcher's messages about one job, and the outcome that they give."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def last(**header):
 
 
 def brings(received, shared=None):
-    """Return a frame as a channel hands it on, with its own body or shared memory."""
+    """Return a frame as a channel delivers it, with its body or shared memory."""
     return Received(received, received.body if shared is None else SharedBytes([shared]))
 
 

@@ -1,4 +1,4 @@
-"""What was not written, told by two runs over two poisons."""
+"""Unwritten elements, found by two runs over different poisons."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def contents(count, dtype="i8", init=None):
 
 
 def run(dtype, written, *, other=False):
-    """The outputs of a run over a poison that writes `written`; None: nothing is written there."""
+    """Return the outputs of a run that writes `written` over a poison; None is unwritten."""
     poison = np.full(stored(dtype).itemsize, poison_of(stored(dtype), other=other), np.uint8)
     poisoned = poison.view(stored(dtype))[0]
     elements = [poisoned if one is None else one for one in written]

@@ -1,4 +1,4 @@
-"""The block of parameters that the driver reads."""
+"""The parameter block that the driver reads."""
 
 import ctypes
 

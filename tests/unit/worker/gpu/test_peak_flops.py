@@ -1,4 +1,4 @@
-"""What GPUs are specified to calculate, from the table."""
+"""Peak operations per second of GPUs, from the table."""
 
 import pytest
 

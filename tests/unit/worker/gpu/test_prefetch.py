@@ -1,4 +1,4 @@
-"""Orders are read while another one is done, and what their buffers start with is made then."""
+"""A launcher reads the next order, and prepares its buffers, while it runs one."""
 
 import os
 
@@ -21,7 +21,7 @@ class Inputs:
 
 @pytest.fixture
 def orders(monkeypatch):
-    """Return orders, what they prepare, and where they are written to."""
+    """Return orders, the inputs that they prepare, and the pipe to write orders to."""
     fake_cuda.install(monkeypatch, {})
     from worker.gpu.launcher.prefetch import OrderPrefetch
 

@@ -1,4 +1,4 @@
-"""What ncu's raw page says, and what is made of it."""
+"""Reports of ncu's raw page, parsed."""
 
 import pytest
 

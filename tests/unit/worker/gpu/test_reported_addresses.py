@@ -1,7 +1,7 @@
-"""What a kernel of a user's gets to know of addresses and secrets, on a stand-in for CUDA.
+"""Addresses and secrets that a user's kernel can see, on the fake CUDA.
 
-A kernel reads behind its own parameters what launches before it had there, and addresses of its
-arguments it can hand to the kernels after it. Neither may lead to what judges them.
+A kernel can read past its parameters, where earlier launches left theirs, and can pass the
+addresses of its arguments on to later kernels. Neither may lead to the memory that judges it.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from worker.gpu.launcher import memory_checks_ptx
 from worker.gpu.timing_integrity import ceilings_ptx, register_clearing_ptx, run_comparison_ptx
 
 LEAST_PARAMETER_BYTES = 16
-"""Of every kernel: two pointers that Triton appends."""
+"""Bytes of every kernel's parameters: two pointers that Triton appends."""
 SIZE = 1000
 PARAMETER_BYTES = {"u64": 8, "u32": 4}
 OUR_KERNELS = [
@@ -30,7 +30,7 @@ ENTRY = re.compile(rb"\.entry\s+(\w+)\s*\(([^)]*)\)")
 
 @pytest.fixture
 def seen():
-    """What a user's kernel finds of the key of digests in all memory: how often, for each run."""
+    """Count, for each run, how often a user's kernel finds the digest key in all memory."""
     return []
 
 
@@ -111,7 +111,7 @@ def test_what_judges_never_lies_where_an_argument_was(context):
 
 
 def test_addresses_of_memory_are_drawn_by_chance(context, monkeypatch):
-    """Else the distance between two pieces would be the same in each launch."""
+    """Otherwise two allocations would have the same distance in each launch."""
     from worker.gpu.launcher import guarded_memory
 
     asked_for, reserve = [], guarded_memory.cu.cuMemAddressReserve

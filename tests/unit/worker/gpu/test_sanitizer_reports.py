@@ -1,4 +1,4 @@
-"""What compute-sanitizer 2025.3 printed on an H200, and what is made of it."""
+"""Output of compute-sanitizer 2025.3 on an H200, parsed."""
 
 from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""Scratch memory: as much as all programs need, zeroed; none where the kernel wants none."""
+"""Scratch memory: sized for all programs and zeroed, or absent if the kernel needs none."""
 
 from compiler.abi import abi_of
 from compiler.target import Target
@@ -7,7 +7,7 @@ from worker.gpu.launcher.launcher_order import LauncherOrder
 
 
 def scratch(global_bytes, grid=(3, 2, 1), cluster=1):
-    """Return the scratch of a job, and what was taken and filled for it."""
+    """Return the scratch of a job, and the allocations and fills for it."""
     metadata = {"name": "k", "num_warps": 4, "num_ctas": cluster, "shared": 0,
                 "global_scratch_size": global_bytes, "global_scratch_align": 128}  # fmt: skip
     abi = abi_of(Target("cuda", 90, 32), [], metadata)

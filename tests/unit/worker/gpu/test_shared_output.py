@@ -1,4 +1,4 @@
-"""Outputs in sealed memory: whoever gets the descriptor reads the same bytes, and nobody writes."""
+"""Outputs in sealed memory: every reader sees the same bytes, and no one can write."""
 
 import ctypes
 import fcntl

@@ -1,4 +1,4 @@
-"""What ncu's source page says of each instruction, and what is made of it."""
+"""ncu's counters per instruction, parsed from its source page."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from worker.gpu.tools.profile_report import NoProfile
 from worker.gpu.tools.source_counters import read
 
 REPORT = (Path(__file__).parent / "reports" / "source_page.csv").read_text()
-"""The first instructions of a softmax, as ncu 2025.3.1 wrote them on an H200."""
+"""The first instructions of a softmax, as ncu 2025.3.1 printed them on an H200."""
 HEADER = '"Address","Source","# Samples","Instructions Executed","stall_lg","stall_lg (Not Issued)"'
 
 

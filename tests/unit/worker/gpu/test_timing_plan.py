@@ -1,4 +1,4 @@
-"""How often a kernel is run: as often as was asked, then until its median is known."""
+"""Iterations of a timing: the requested number, then until the median is known."""
 
 import pytest
 
@@ -9,7 +9,7 @@ LONG_MS = 1e6
 
 
 def counts(order, sample, *, most=16, span_ms=0.5):
-    """Return how many runs a plan queues, batch by batch, each timed before the next."""
+    """Return how many runs a plan queues, batch by batch; it times each before the next."""
     plan, queued = Plan(order), []
     plan.begin(most)
     while (count := plan.next_count()) > 0:
@@ -60,7 +60,7 @@ def test_the_first_run_can_use_up_the_share_for_warming_up(monkeypatch):
     plan.begin(most=16)
 
     assert not plan.is_warming_up
-    assert plan.next_count() == 3  # 300 ms are left, and a repeat took 200
+    assert plan.next_count() == 3  # 300 ms are left, and an iteration took 200
 
 
 def test_what_is_paused_is_not_spent(monkeypatch):

@@ -1,4 +1,4 @@
-"""Where tools are looked for, and how they are started."""
+"""Search paths and start of tools."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which first contents a GPU draws itself, and of what."""
+"""Initial contents that the GPU draws itself."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How a run on the CPU ended that did not end in time: what took so long is said."""
+"""CPU runs that time out name the step that took so long."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What of a compilation's options changes how the CPU device runs a kernel."""
+"""Compile options that change how the CPU device runs a kernel."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from worker.launch.kernel_ir import fuses
 
 
 class Job:
-    """Stands in for a compile job: its options alone."""
+    """Fakes a compile job: only its options."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.options = options

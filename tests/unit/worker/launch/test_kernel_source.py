@@ -1,4 +1,4 @@
-"""What a source says of its kernel is read once for all specializations that cannot change it."""
+"""Facts of a kernel's source are read once for all specializations that share them."""
 
 from __future__ import annotations
 

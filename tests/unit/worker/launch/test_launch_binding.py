@@ -1,4 +1,4 @@
-"""From arguments, facts and a specialization to one run: constants, types, grid, uploads."""
+"""Arguments, facts and a specialization make one run: constants, types, grid, uploads."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Findings of all cases of a launch are bound_findings together; each case keeps its first."""
+"""One limit bounds the findings of all cases of a launch; each case keeps its first."""
 
 from __future__ import annotations
 

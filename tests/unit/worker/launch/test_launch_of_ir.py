@@ -1,4 +1,4 @@
-"""Launches of posted IR: there is no source to slice."""
+"""Launches of posted IR have no source to slice."""
 
 from typing import Any, cast
 

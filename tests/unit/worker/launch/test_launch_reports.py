@@ -1,4 +1,4 @@
-"""What the children of launches may report: bounded, complete, and of its shape."""
+"""Reports of a launch's children: bounded, complete and well-formed."""
 
 from dataclasses import asdict
 from typing import Any

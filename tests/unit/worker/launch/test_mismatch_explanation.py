@@ -1,4 +1,4 @@
-"""Differences that are as small as rounding are said to be that, and others are not."""
+"""Mismatches as small as rounding are explained as rounding, others are not."""
 
 from types import SimpleNamespace
 from typing import Any

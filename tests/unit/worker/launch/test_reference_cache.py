@@ -1,4 +1,4 @@
-"""Expected outputs in a worker's memory: per caller, within bytes, for as long as in the store."""
+"""Cached expected outputs: per caller, within bytes, for as long as the store keeps them."""
 
 from launch.messages import ReferenceReport
 from worker.launch.reference_cache import (
@@ -18,7 +18,7 @@ def answer(size_bytes=KIB):
 
 
 def memory_for(answers, size_bytes=KIB, **how):
-    """Return a memory whose every caller has room for so many answers, and all for twice that."""
+    """Return a cache with room for this many answers per caller, and twice as many in all."""
     return ReferenceCache(2 * answers * (size_bytes + OVERHEAD_BYTES), **how)
 
 
@@ -92,7 +92,7 @@ async def test_what_one_launch_calculates_is_waited_for_by_others_of_its_caller(
         over = memory.awaited("ada", "key")
         assert over is not None
         assert memory.awaited("bob", "key") is None
-        with memory.calculating("ada", "key"):  # one that did not want to wait
+        with memory.calculating("ada", "key"):  # one that did not wait
             pass
         assert not over.is_set()
 

@@ -1,4 +1,4 @@
-"""What a child says is taken in one order only, and its end has exactly one name."""
+"""A child's messages are accepted in one order only, and each way to end has one name."""
 
 import pytest
 

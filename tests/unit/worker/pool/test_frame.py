@@ -1,4 +1,4 @@
-"""Frames survive the trip whole; anything that is not one is named, before it costs memory."""
+"""Frames round-trip; malformed ones are named before they cost memory."""
 
 import struct
 

@@ -1,6 +1,6 @@
-"""The filter program decides every call as its profile says, on both machines.
+"""The filter program decides every system call as its profile says, on both architectures.
 
-Run here by a small interpreter.
+A small BPF interpreter runs it here.
 """
 
 import errno
@@ -19,7 +19,7 @@ PID = 4711
 
 
 def decide(built, arch, number, *arguments):
-    """Run the program on one call; return ALLOWED, KILLED, or the errno it answers."""
+    """Run the program on one call; return ALLOWED, KILLED, or its errno."""
     packed = bytearray(built.program)
     struct.pack_into("=I", packed, built.own_pid_offset, PID)
     data = struct.pack("=iIQ6Q", number, arch, 0, *arguments, *[0] * (6 - len(arguments)))

@@ -1,4 +1,4 @@
-"""The policy has a digest, so that two workers can tell whether they run the same one."""
+"""The policy has a digest, so two workers can tell whether they run the same one."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What advice recommends is really there, and a suggestion is a slip of the fingers away."""
+"""Advice recommends only names that exist, and suggestions correct typing errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's and Python's messages in words."""
+"""Messages of Triton and Python, reworded."""
 
 from __future__ import annotations
 

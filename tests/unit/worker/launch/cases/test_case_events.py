@@ -1,4 +1,4 @@
-"""The events of a launch's cases: all of them, in order, and few commands."""
+"""Events of a launch's cases: complete, in order, and with few commands to the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from worker.launch.cases.case_events import CaseEvents
 
 
 class Written:
-    """Stands for the store: which cases each command told of."""
+    """Fakes the store: records the cases of each command."""
 
     def __init__(self) -> None:
         self.commands: list[list[int]] = []

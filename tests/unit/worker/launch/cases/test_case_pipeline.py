@@ -1,4 +1,4 @@
-"""Cases of one launch overlap; what is told, and when a launch ends, is as if they did not."""
+"""Cases of a launch overlap, but events and the end look sequential."""
 
 import asyncio
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from worker.launch.cases.cases import Cases as OfLaunch
 
 
 class Cases:
-    """Cases that end when the test says so."""
+    """Cases that end when a test says so."""
 
     def __init__(self, count, failing=()):
         self.begun, self.reported, self.cancelled = [], [], []
@@ -92,7 +92,7 @@ async def test_an_error_of_one_ends_all():
 async def test_no_case_runs_that_those_before_it_could_still_forbid():
     order = CaseOrder(limit=2)
     await order.may_run(0)
-    await order.may_run(1)  # one failure before it would not be the second
+    await order.may_run(1)  # a failure before it would make this the first
     waiting = asyncio.create_task(order.may_run(2))
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -115,7 +115,7 @@ async def test_a_step_is_taken_in_order_and_a_case_that_ended_keeps_nobody():
 
     later = [asyncio.create_task(take(index)) for index in (3, 2)]
     await asyncio.sleep(0)
-    step.leave(1)  # ended before it came to this step
+    step.leave(1)  # it ended before this step
     await asyncio.sleep(0)
     assert taken == []
 
@@ -125,7 +125,7 @@ async def test_a_step_is_taken_in_order_and_a_case_that_ended_keeps_nobody():
 
 
 class TwoThatPass(OfLaunch):
-    """Two cases that pass as they are, where one failure ends the launch."""
+    """Two cases that pass; a single failure would end the launch."""
 
     def __init__(self):
         self._order = CaseOrder(limit=1)

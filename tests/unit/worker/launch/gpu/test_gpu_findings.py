@@ -1,4 +1,4 @@
-"""What is made of a launcher's outcome, of checks, and of a rerun under memcheck."""
+"""Findings from a launcher's outcome, checks, and a rerun under memcheck."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,7 +40,7 @@ def launched(**changes: Any) -> LaunchJob:
 
 @dataclass
 class FakeLaunchers:
-    """Answers examinations from a list; a fake, the real one needs a GPU."""
+    """Returns sanitizer runs from a list; the real one needs a GPU."""
 
     answers: dict[str, SanitizerReport]
     asked: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class FakeLaunchers:
 
 
 class FakeAmendments:
-    """Takes notes of launches whose amendment is expected; a fake."""
+    """Records launches that expect an amendment."""
 
     def __init__(self) -> None:
         self.expected: list[str] = []

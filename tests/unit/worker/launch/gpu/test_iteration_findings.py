@@ -1,4 +1,4 @@
-"""What is said of timed runs that go wrong, and of what a module keeps between runs."""
+"""Findings about wrong timed iterations, and about state that a module keeps between runs."""
 
 from typing import Any
 

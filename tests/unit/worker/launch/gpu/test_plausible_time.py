@@ -1,4 +1,4 @@
-"""What a device's ceilings add to a timing."""
+"""Findings from comparing a timing with the device's peak."""
 
 from launch.checks.roofline import Ceilings
 from launch.request.bound_arguments import BoundArguments

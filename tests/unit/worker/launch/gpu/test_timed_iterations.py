@@ -1,4 +1,4 @@
-"""Repeats that a launcher sent: each is compared with the reference on inputs of its own."""
+"""Timed iterations from a launcher: each is compared with the reference on its own inputs."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ def sent(repeat: int, left: bytes = RIGHT, **changes: object) -> SentIteration:
 
 
 async def compare(actual: Actual, expected: Expected) -> Compared:
-    """Compare as the child does, but whole texts: a stand-in."""
+    """Compare whole texts; the child compares elements."""
     matches = actual.outputs == expected.outputs
     comparison = Comparison(
         matches=matches, max_abs_error=0.0, max_rel_error=0.0, compared=5,
@@ -86,7 +86,7 @@ async def test_without_a_reference_only_what_was_left_out_is_reported() -> None:
 
 
 async def test_a_kernel_whose_values_decide_what_it_writes_is_not_accused() -> None:
-    """Its rerun on the same inputs leaves out the same."""
+    """Its rerun on the same inputs leaves out the same elements."""
     assert (await judged(sent(4, left_bytes=8))).findings == []
 
 
