@@ -1,6 +1,6 @@
-"""`python -m tests.programs.generated [--programs 1000] [--seed 1] [--only SEED]`: with a table.
+"""`python -m tests.programs.generated [--programs 1000] [--seed 1] [--only SEED]`: print a table.
 
-Goes on after a disagreement, and ends with 1 if there was one. `--only` makes one program again.
+Continues after a disagreement, and exits with 1 if there was one. `--only` generates one program.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def table(counts: Counter[tuple[str, str]]) -> str:
-    """Return how many programs of each theme had which verdict."""
+    """Return how many programs of each theme had each verdict."""
     words = sorted({word for _, word in counts})
     rows = [f"| of {counts.total()} programs | all | {' | '.join(words)} |"]
     rows.append("|---" * (len(words) + 2) + "|")

@@ -1,4 +1,4 @@
-"""Holds recordings and replays of generated programs against torch: what agrees, and what not."""
+"""Compares recordings and replays of generated programs with torch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.programs.with_torch.replaying import Replayed, replayed
 
 AGREES, ROUNDED, BOTH_FAIL, DISAGREES = "agrees", "agrees, rounded", "both fail", "DISAGREES"
 FAULTS = frozenset({"program_error", "no_entry", "bad_inputs", "missing_package"})
-"""Reasons for which a program is not recorded that no generated program has."""
+"""Reasons to refuse a program that no generated program should give."""
 TOLERANCES = {
     torch.float16: 2e-2, torch.bfloat16: 1e-1, torch.float32: 2e-4, torch.float64: 1e-9,
 }  # fmt: skip
@@ -34,18 +34,18 @@ TOLERANCES = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """One of the above, or `refused: <reason>`, and what to say of it."""
+    """A kind from above, or `refused: <reason>`, with details."""
 
     word: str
     detail: str = ""
 
 
 class _Disagreement(Exception):
-    """The differences from torch."""
+    """The replay differs from torch."""
 
 
 def compared(recorder: RecordingProcess, program: Program) -> Verdict:
-    """Record and replay a program, and compare that with what torch makes of it."""
+    """Record and replay a program, and compare the result with torch's."""
     eager = run_eagerly(program.source, program.entry)
     answer = recorder.record(program.source, program.entry)
     try:
@@ -59,7 +59,7 @@ def compared(recorder: RecordingProcess, program: Program) -> Verdict:
 
 
 def reported(program: Program, verdict: Verdict) -> str:
-    """Return all that is needed to look into a disagreement."""
+    """Return everything needed to debug a disagreement."""
     return (
         f"seed {program.seed} ({program.theme}): {verdict.word}: {verdict.detail}\n"
         f"entry {program.entry}\n{program.source}\n"
@@ -108,7 +108,7 @@ def _compared_findings(found: Replayed, eager: EagerRun) -> Verdict:
     first = found.report.findings[0]
     if eager.error is None:
         raise _Disagreement(f"torch runs it; the replay finds {first}")
-    in_kernel = first.kind == "out_of_bounds"  # reported at the kernel's line, not at its launch's
+    in_kernel = first.kind == "out_of_bounds"  # reported at the kernel's line, not at the launch's
     if first.line != eager.line and not in_kernel:
         raise _Disagreement(f"torch raises {_error(eager)}; the replay finds {first}")
     return Verdict(BOTH_FAIL, first.message)
@@ -163,7 +163,7 @@ def _compared_tensor(what: str, tape: Tape, id_: int, call: Call, path: str, dat
 
 
 def _steps(shape: Any, strides: Any) -> list[int]:
-    """Return the strides that matter: none without elements."""
+    """Return the strides that matter: none if there are no elements."""
     return (
         [] if 0 in shape else [step for size, step in zip(shape, strides, strict=True) if size > 1]
     )
@@ -193,7 +193,7 @@ def _octets(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _compare_aliases(where: str, tape: Tape, ids: list[int], tensors: list[torch.Tensor]) -> None:
-    """Compare which of these share memory, and where in it each begins."""
+    """Compare which of these share memory, and at which offset."""
     ours = _groups([tape.tensors[id_].storage for id_ in ids])
     theirs = _groups([one.untyped_storage()._cdata for one in tensors])
     if ours != theirs:

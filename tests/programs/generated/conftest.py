@@ -1,4 +1,4 @@
-"""Generated programs need torch: collected in the environment of `make test-torch` only."""
+"""Generated programs need torch: collected only in the environment of `make test-torch`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ collect_ignore_glob = [] if os.environ.get("TRITOND_TEST_TORCH") else ["test_*.p
 
 @pytest.fixture(scope="module")
 def recorder() -> Iterator[RecordingProcess]:
-    """A process that records programs."""
+    """Yield a process that records programs."""
     from tests.programs.with_torch.recording_process import RecordingProcess
 
     process = RecordingProcess()

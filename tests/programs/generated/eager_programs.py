@@ -1,4 +1,4 @@
-"""Runs generated programs as torch itself does: eagerly on the CPU, from the seeds of a replay."""
+"""Runs generated programs eagerly with torch on the CPU, from the seeds of a replay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILE = "<generated program>"
 
 @dataclass
 class Call:
-    """The inputs and outputs of one call: values by path, each tensor with its copy."""
+    """The inputs and outputs of one call: values by path, each tensor copied."""
 
     outputs: dict[str, Any] = field(default_factory=dict)
     copies: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Call:
 
 @dataclass
 class EagerRun:
-    """The calls of a program, or the error and the line that ended it."""
+    """The calls of a program, or its error and the line of it."""
 
     calls: list[Call] = field(default_factory=list)
     error: Exception | None = None
@@ -40,21 +40,21 @@ class EagerRun:
 
 
 def on_the_cpu(text: str) -> str:
-    """Return a program that makes its tensors on the CPU."""
+    """Return the program with its tensors on the CPU."""
     return text.replace("'cuda'", "'cpu'")
 
 
 @contextmanager
 def _strides_of_cuda() -> Iterator[None]:
-    """Let batch norm of a matrix return the strides of CUDA: the CPU's result is contiguous.
+    """Give batch norm of a matrix the strides of CUDA; the CPU's result is contiguous.
 
-    CUDA's own kernel returns `empty_like(x)`. cuDNN takes no matrices.
+    CUDA's own kernel returns `empty_like(x)`. cuDNN accepts no matrices.
     """
     real = torch.batch_norm
 
     def batch_norm(x: torch.Tensor, *more: Any) -> torch.Tensor:
         made = real(x, *more)
-        # `where` takes the strides of its first argument
+        # `where` keeps the strides of its first argument.
         return (
             torch.where(torch.ones_like(x, dtype=torch.bool), made, made) if x.ndim == 2 else made
         )
@@ -96,7 +96,7 @@ def _calls(source: str, entry: dict[str, Any]) -> Iterator[Call]:
     inputs = [scope["get_inputs"](), scope["get_inputs"]()]
     for number, given in enumerate(inputs):
         torch.manual_seed(SEED + number)
-        # the final state of an input is reported in its original shape
+        # The replay reports the final state of an input in its original shape.
         call = Call(inputs=[one.detach() for one in given], before=[one.clone() for one in given])
         with torch.set_grad_enabled(entry["kind"] == "function"):
             result = called(*given)
@@ -104,7 +104,7 @@ def _calls(source: str, entry: dict[str, Any]) -> Iterator[Call]:
 
 
 def _taken(call: Call, result: Any) -> Call:
-    """Save the results of a call before the next one can change them."""
+    """Copy the results of a call before the next call can change them."""
     call.outputs = dict(_by_path(result, ""))
     call.copies = {
         path: one.detach().clone(memory_format=torch.contiguous_format)

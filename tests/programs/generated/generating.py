@@ -1,7 +1,7 @@
-"""Generates programs from seeds: source text, drawn statement by statement while it is run.
+"""Generates programs from seeds, one statement at a time.
 
-Each statement is tried on the tensors that those before it left. One that raises is mostly left
-out; now and then it stays, and is the program's last, so that errors are compared as well.
+The generator runs each statement on the tensors of the statements before it. It usually drops a
+statement that raises. Sometimes it keeps one as the program's last, to compare errors as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DTYPES = "float32 float32 float32 float64 float16 bfloat16 int32 int64 int8 uint
 SCALARS = ("0", "1", "2", "-3", "0.5", "-1.25", "1e3", "True", "3.0", "float('inf')", "7")
 MOST_ELEMENTS = 2048
 KEPT_ERRORS = 0.04
-"""The share of raising statements that are kept."""
+"""The share of raising statements that stay."""
 MAY_HANG = re.compile(r"\{(\w+)(\.[^}]*)?\}")
 
 
@@ -46,7 +46,7 @@ class _NothingFits(Exception):
 
 
 def generated(seed: int) -> Program:
-    """Return the program of a seed, always the same."""
+    """Return the program of a seed; the same seed gives the same program."""
     with warnings.catch_warnings(), torch.random.fork_rng():
         warnings.simplefilter("ignore")
         return _Generator(seed).program()
@@ -58,7 +58,7 @@ class _Generator:
         self._kind = self._random.choice(("function", "function", "model", "script"))
         self._scope: dict[str, Any] = {}
         self._names: list[str] = []
-        """The tensors that statements may use."""
+        """Tensors that statements may use."""
         self._made = 0
         self._modules: list[str] = []
 
@@ -99,7 +99,7 @@ class _Generator:
                     return [*body, statement]
                 continue
             if self._too_large():
-                return body  # nothing of it may stay, and the statement may have changed tensors
+                return body  # undo everything: the statement may have changed tensors
             self._modules += [module] if module else []
             body.append(statement)
             self._names += [one for one in names if one not in self._names]
@@ -134,7 +134,7 @@ class _Generator:
             return chosen[kind]
 
         try:
-            # a tensor that stands further right decides what axes and shapes fit
+            # the rightmost tensor decides which axes and shapes fit
             for kind in re.findall(r"\{(x2d|[xfiumyz])[.}]", template)[:1]:
                 chosen[kind] = self._named(kind, first)
                 first.append(chosen[kind])
@@ -310,7 +310,7 @@ def _broadcast(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _on_device(module: str) -> str:
-    """Return what makes a module where the program draws, and without derivatives."""
+    """Return a module made on the program's device, in eval mode and without gradients."""
     name, _, made = module.partition(" = ")
     return f"with torch.device('cuda'):\n    {name} = {made}.requires_grad_(False)"
 

@@ -9,7 +9,7 @@ import torch
 
 
 class StandIn:
-    """Is launched as a kernel is, `name[grid](…)`, and runs its programs at once."""
+    """Launched like a kernel, `name[grid](…)`; runs all its programs at once."""
 
     def __init__(self, run: Callable[..., None]) -> None:
         self._run = run
@@ -23,7 +23,7 @@ class StandIn:
 
 
 def _at(tensor: torch.Tensor, sizes: tuple[int, ...], steps: tuple[int, ...]) -> torch.Tensor:
-    # `data`, as a kernel does not count in `_version` what it writes
+    # `data`, because a kernel's writes do not count in `_version`.
     return tensor.data.as_strided(sizes, steps)
 
 
@@ -36,7 +36,7 @@ def _scale(
     grid: int, _: int, x: Any, out: Any, n: int, x_step: int, out_step: int, by: float, BLOCK: int
 ) -> None:
     count = (min(n, grid * BLOCK),)
-    # Triton passes the factor as an fp32 or i32, which takes part in the type of the product
+    # Triton passes the factor as an fp32 or i32, which affects the product's type.
     factor = torch.tensor([by], dtype=torch.float32 if isinstance(by, float) else torch.int32)
     _at(out, count, (out_step,)).copy_(_at(x, count, (x_step,)) * factor)
 

@@ -1,4 +1,4 @@
-"""The TTIR of the fixed kernels, as Triton lowers them for the arguments of a recorded launch."""
+"""The TTIR of the fixed kernels, as Triton lowers it for a recorded launch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kernel = tuple[str, tuple[str, ...]]
 
 
 def kernels_of(tape: Mapping[str, Any]) -> tuple[dict[str, Kernel], list[str]]:
-    """Return the kernels that a tape launches by a name of each, and the name for each launch."""
+    """Return the kernels that a tape launches, by name, and the name for each launch."""
     texts: dict[str, Kernel] = {}
     launches = []
     for op in tape["ops"]:

@@ -1,4 +1,4 @@
-"""The fixed Triton kernels that generated programs launch; their text is put into each program."""
+"""The fixed Triton kernels that generated programs launch, copied into each program."""
 
 import triton
 import triton.language as tl

@@ -1,12 +1,11 @@
-"""The statements that programs are generated from, by group.
+"""Statement templates for generated programs, by group.
 
-Placeholders: `{x}` any tensor, `{f}` of floats, `{i}` of integers, `{u}` of any
-numbers, `{x2d}` a matrix of those that kernels add, `{m}` of floats with two axes or
-more, `{y}` one that the first broadcasts with, `{z}` one of the first's shape; `{d}`, `{e}` axes of
-the first, `{k}` an integer, `{p}` a positive one, `{s}` a number, `{t}` a type, `{r}` a shape of as
-many elements, `{n}` any shape, `{ix}` an index of the first, `{at}` what `as_strided` takes, `{o}`,
-`{o2}` names to assign to, `{w}` a name for a module. What does not fit raises, and is mostly left
-out again.
+Placeholders: `{x}` any tensor, `{f}` of floats, `{i}` of integers, `{u}` of any numbers, `{x2d}` a
+matrix that kernels add, `{m}` of floats with at least two axes, `{y}` one that broadcasts with the
+first, `{z}` one of the first's shape; `{d}`, `{e}` axes of the first, `{k}` an integer, `{p}` a
+positive one, `{s}` a number, `{t}` a type, `{r}` a shape with as many elements, `{n}` any shape,
+`{ix}` an index of the first, `{at}` arguments of `as_strided`, `{o}`, `{o2}` names to assign to,
+`{w}` a name for a module. Statements that do not fit raise, and the generator usually drops them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 NN_LINES = "\x00"
-"""Stands between a module that is made beforehand, and the statement that calls it."""
+"""Separates a module's construction from the statement that calls it."""
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "creation": (

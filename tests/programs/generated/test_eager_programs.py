@@ -1,4 +1,4 @@
-"""Eager programs run on the CPU as they run on CUDA."""
+"""Eager programs run on the CPU as on CUDA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated programs: what is recorded and replayed is what torch itself makes of them."""
+"""Recorded and replayed programs give torch's own results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.programs.with_torch.recording_process import RecordingProcess
 
 PROGRAMS = int(os.environ.get("TRITOND_FUZZ_PROGRAMS", "20"))
 SEED = int(os.environ.get("TRITOND_FUZZ_SEED", "1"))
-"""`make fuzz` has another one each time, which a failure names."""
+"""`make fuzz` sets a new seed each time; a failure names it."""
 
 
 @pytest.mark.timeout(0)

@@ -1,4 +1,4 @@
-"""Stand-ins of the fixed kernels compute as Triton's kernels do."""
+"""Torch versions of the fixed kernels compute the same as Triton's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator finds faults: each is planted in the replay, and a program shows it."""
+"""The generator finds faults: for each fault in the replay, some program disagrees."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.programs.generated.generating import Program, generated
 from tests.programs.with_torch.recording_process import RecordingProcess
 
 WITHIN = 300
-"""Seeds, of which a theme has one in thirteen."""
+"""Number of seeds; a theme has one in thirteen."""
 
 
 class Planted:
-    """A fault in the replay, and what the generator makes of it."""
+    """A fault in the replay, and the verdict that shows it."""
 
     def __init__(self, recorder: RecordingProcess, patch: pytest.MonkeyPatch) -> None:
         self._recorder, self._patch = recorder, patch
@@ -27,7 +27,7 @@ class Planted:
         self._patch.setattr(target, name, value)
 
     def is_found(self, theme: str) -> bool:
-        """Whether a program of a theme disagrees that agrees without the fault."""
+        """Return whether some program of a theme disagrees only because of the fault."""
         for program in map(generated, range(1, WITHIN)):
             if program.theme == theme and self._disagrees(program):
                 self._patch.undo()

@@ -1,4 +1,4 @@
-"""The embedded Valkey of the integration tests, for those of programs."""
+"""The embedded Valkey of the integration tests, for programs."""
 
 from tests.integration.conftest import blocking, redis, valkey
 

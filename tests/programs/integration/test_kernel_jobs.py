@@ -1,4 +1,4 @@
-"""What a recorded program's launches have compiled is what Triton's JIT would make of them."""
+"""Compile jobs for a recorded program's launches match what Triton's JIT compiles."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ async def pool():
 
 @pytest.fixture
 def uses(pool):
-    """Return a function: how a tape of the kernel uses it."""
+    """Return a function that gives the launches of the kernel on a tape."""
 
     async def find(
         tape,
@@ -139,7 +139,7 @@ async def test_launches_that_are_alike_share_a_job_and_one_call_s_are_counted(us
 
 
 def with_numbers(numbers, **changes):
-    """A tape that launches the kernel once with each of these as `n`."""
+    """Return a tape that launches the kernel once with each of these as `n`."""
     tape = vector_add()
     launch = tape["ops"][1] | changes
     more = [launch | {"args": launch["args"] | {"n": number}} for number in numbers]
@@ -282,7 +282,7 @@ async def test_more_ways_to_compile_than_there_may_be_are_refused(uses, monkeypa
 
 
 def with_variants(launches):
-    """A tape of a kernel that is in no file, with all that one launch may have."""
+    """Return a tape of a posted kernel with the most variants that one launch may have."""
     tape = vector_add()
     names = [f"p{number}" for number in range(500)]
     parameters = [{"name": name, "constexpr": False} for name in names]

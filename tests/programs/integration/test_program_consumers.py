@@ -1,6 +1,6 @@
-"""A worker's start: it tries whether it records, and whether programs run on its GPUs.
+"""At its start a worker tests whether it can record, and run programs on its GPUs.
 
-Launchers are fakes, and what tries the recorder says at once that it works: torch is not there.
+Launchers are fakes, and so is the recorder's self-test: torch is not installed here.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ async def blocking(valkey):
 
 @pytest.fixture
 def recorder_says(monkeypatch):
-    """Return a function that sets what trying the recorder comes to; at first it works."""
+    """Return a function that sets the result of the recorder's self-test; it succeeds at first."""
 
     def say(fault):
         async def tried(_):
@@ -47,12 +47,12 @@ def recorder_says(monkeypatch):
 
 
 async def nothing():
-    """In the place of what starts and ends recorders."""
+    """Replaces the start and end of recorders."""
 
 
 @contextlib.asynccontextmanager
 async def worker_beside(redis, blocking, gpus):
-    """Run the part of a worker that does programs."""
+    """Run the programs part of a worker."""
     toolchain = SimpleNamespace(id=TOOLCHAIN, triton="3.9.0")
     context = SimpleNamespace(
         name="worker",
@@ -74,7 +74,7 @@ async def worker_beside(redis, blocking, gpus):
 
 @contextlib.asynccontextmanager
 async def a_gpu(programs):
-    """Yield GPUs of which one has launchers, those of programs started by this command."""
+    """Yield GPUs, one of them with launchers; this command starts the program launchers."""
     launchers, gpus = Launchers([0], COMMAND, programs=programs), SharedGpus(1 << 20)
     try:
         await launchers.start()
@@ -113,7 +113,7 @@ async def test_a_machine_without_a_gpu_tries_none(redis, blocking):
     gpus = SharedGpus(1 << 20)
     async with worker_beside(redis, blocking, gpus) as worker:
         await asyncio.sleep(0)
-        assert not worker.offered  # not before it is known that there is none
+        assert not worker.offered  # not before the worker knows that there is none
 
         gpus.have_none()
         await comes_true(lambda: worker.offered)

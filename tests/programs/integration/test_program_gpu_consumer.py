@@ -1,6 +1,6 @@
-"""The consumer of a GPU's programs with the real store; fake launchers do what a tape says.
+"""The consumer of a GPU's programs with the real store and fake launchers.
 
-What else becomes of a program is left out: its record is how its launcher ended.
+A program's record shows only how its launcher ended.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ async def replay_alone(attempt, gpu):
 
 @pytest.fixture(autouse=True)
 def bare_programs(monkeypatch):
-    """Take programs that only name what the fake launcher is to do."""
+    """Programs that only name what the fake launcher does."""
     monkeypatch.setattr(program_gpu_consumer, "PROGRAM", kind_of_entries("programs"))
 
 
@@ -84,7 +84,7 @@ async def test_programs_of_a_cordoned_gpu_are_done_by_another(redis, blocking, t
     async with consumer("sick", redis, blocking, **{SICK: str(sick)}) as running:
         await submit(redis, LANE, *entries)
         async with asyncio.timeout(20):
-            await running  # it has stopped by itself
+            await running  # it has stopped on its own
         async with consumer("well", redis, blocking):
             assert await results(redis, *entries) == [b"fault", *[b"ok"] * 3]
 
@@ -100,7 +100,9 @@ async def test_programs_are_offered_as_long_as_their_consumer_runs(redis, blocki
 async def test_programs_of_a_toolchain_that_an_upgrade_replaced_are_done_by_the_new_one(
     redis, blocking, monkeypatch
 ):
-    """As `tritond up` goes on: the old one's programs are in the data folder, on its GPU's lane."""
+    """As after an upgrade by `tritond up`: the old programs are in the data folder, on the lane of
+    the GPU.
+    """
     monkeypatch.setattr(worker_consumer, "HEARTBEAT_S", 0.1)
     workers, toolchains, jobs = Workers(redis), Toolchains(redis), JobProducer(redis)
     for name in ("old", TOOLCHAIN):

@@ -1,4 +1,4 @@
-"""Timed repeats of a program held against its reference, by the child that compares."""
+"""The comparing child checks timed iterations of a program against its reference."""
 
 import struct
 import sys

@@ -1,4 +1,4 @@
-"""The worker's hold on launchers of programs: fakes, which share a GPU's turns with launches."""
+"""The worker's pool of program launchers, with fakes that share a GPU's queue with launches."""
 
 import asyncio
 import time
@@ -68,7 +68,7 @@ async def test_a_caller_with_a_launcher_does_not_wait_for_that_of_others_to_star
         starting = await comes_true(lambda: children() - before)  # the next spare
 
         assert await program_pid(launchers) == own
-        assert starting <= children()  # it still is
+        assert starting <= children()  # still held
         slow.unlink()
 
 
@@ -219,7 +219,7 @@ async def test_where_programs_do_not_start_launches_go_on(command):
     async with launchers_of(command, programs) as launchers:
         with pytest.raises(DeviceCordoned, match="this torch has no CUDA"):
             await launchers.try_programs(0)
-        launchers.warm_programs(0, "ada")  # says nothing
+        launchers.warm_programs(0, "ada")  # sends nothing
         with pytest.raises(DeviceCordoned, match="this torch has no CUDA"):
             await replay(launchers)
 

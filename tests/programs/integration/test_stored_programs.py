@@ -1,4 +1,4 @@
-"""Programs: each its caller's own, with the places of its tapes, for a day."""
+"""Stored programs: private to their caller, with their tapes' blobs, for a day."""
 
 from programs.stored_programs import Programs
 from store import keys

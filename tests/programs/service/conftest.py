@@ -1,4 +1,4 @@
-"""A service whose programs a script of these tests ends, instead of a worker with torch."""
+"""A service whose programs are ended by a script of these tests instead of a worker with torch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.integration.service.running import Deployment
 
 PROGRAMS = "/v1/programs"
 GPU = "cuda:90 NVIDIA H200 of a test"
-"""A class of GPUs that does not exist."""
+"""A GPU class that does not exist."""
 WITHIN_S = 60
 QUOTAS = {"TRITOND_MAX_QUEUED_PER_CALLER": "3", "TRITOND_MAX_BODY_BYTES": "20000"}
 
@@ -70,10 +70,10 @@ TIMED: dict[str, Any] = {
 
 
 class ScriptedRecorder:
-    """In the place of a worker with torch: it claims programs and ends them as it is told.
+    """Replaces a worker with torch: claims programs and ends them as a test says.
 
-    It records nothing, and has no GPU, whatever `device` it says that it has ("<target> <model>").
-    What really becomes of programs is for tests/programs/with_torch.
+    It records nothing and has no GPU, whatever its `device` ("<target> <model>") claims.
+    tests/programs/with_torch covers real programs.
     """
 
     def __init__(self, redis_url: str, device: str | None = None) -> None:
@@ -119,7 +119,7 @@ class ScriptedRecorder:
             asyncio.run(report(is_there=False))
 
     def claim(self) -> tuple[Claim, ProgramJob]:
-        """Take the next program, which may be on its way."""
+        """Claim the next program; wait for it if necessary."""
         return asyncio.run(self._claim())
 
     async def _claim(self) -> tuple[Claim, ProgramJob]:
@@ -143,7 +143,7 @@ class ScriptedRecorder:
             )
 
     def do(self, **found: Any) -> Program:
-        """Take the next program and end it, `completed` unless it says otherwise."""
+        """Take the next program and end it, `completed` by default."""
         claim, job = self.claim()
         program = new_program(job, "completed").model_copy(update=found)
         self.finish(claim, program)
@@ -157,7 +157,7 @@ class ScriptedRecorder:
         return job
 
     def drain(self) -> None:
-        """End the jobs that a test left in the queue, so that no other test claims them."""
+        """End the jobs that a test left in the queue, before another test claims them."""
 
         async def end_all() -> None:
             async with connect(self.redis_url) as redis, connect_blocking(self.redis_url) as other:
@@ -168,7 +168,7 @@ class ScriptedRecorder:
         asyncio.run(end_all())
 
     def keep_tapes(self, program_id: str, tapes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-        """Keep tapes as a worker does; return where."""
+        """Store tapes like a worker; return their blobs."""
         return asyncio.run(self._keep_tapes(program_id, tapes))
 
     async def _keep_tapes(self, program_id: str, tapes: Mapping[str, Any]) -> dict[str, str]:
@@ -180,7 +180,7 @@ class ScriptedRecorder:
         return digests
 
     def evict(self, digest: str) -> None:
-        """Have the cache lose a blob."""
+        """Evict a blob from the cache."""
 
         async def delete() -> None:
             async with connect(self.redis_url) as redis:
@@ -189,7 +189,7 @@ class ScriptedRecorder:
         asyncio.run(delete())
 
     def report(self, claim: Claim, kind: str, data: dict[str, Any]) -> None:
-        """Append an event as a worker does."""
+        """Append an event like a worker."""
 
         async def append() -> None:
             async with connect(self.redis_url) as redis:
@@ -200,7 +200,7 @@ class ScriptedRecorder:
 
 @pytest.fixture(scope="session")
 def recording(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A service with API keys, and no worker."""
+    """Yield a service with API keys and without a worker."""
     folder = tmp_path_factory.mktemp("programs")
     with without_worker(system, folder, **QUOTAS) as deployment:
         yield deployment
@@ -219,7 +219,7 @@ def recorder(offered: ScriptedRecorder) -> Iterator[ScriptedRecorder]:
 
 @pytest.fixture
 def gpu_recorder(recording: Deployment) -> Iterator[ScriptedRecorder]:
-    """A script that claims to run programs on a GPU; removed afterwards."""
+    """Yield a script that claims to run programs on a GPU."""
     scripted = ScriptedRecorder(recording.redis_url, GPU)
     yield scripted
     scripted.drain()
@@ -251,7 +251,7 @@ def secrets_of_programs(recording: Deployment) -> dict[str, str]:
 def asking(
     recording: Deployment, recorder: ScriptedRecorder, secrets_of_programs: dict[str, str]
 ) -> Iterator[Callable[[str], httpx.Client]]:
-    """A client by the name of its key; what they left in the queue is cancelled afterwards."""
+    """Yield clients by the name of their key; then cancel what they left in the queue."""
     with ExitStack() as stack:
         clients = {
             name: stack.enter_context(recording.client(authorization=f"Bearer {secret}"))

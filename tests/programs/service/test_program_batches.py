@@ -1,4 +1,7 @@
-"""Batches of programs, each as if it had come alone. A script ends them; nothing is recorded."""
+"""Programs in batches behave as if posted alone.
+
+A script ends them; nothing is recorded.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The bundle of what a program launches: who gets one, and when there is none.
+"""Bundles of a program's compilations: access, and reasons for a missing bundle.
 
-What is in one is for tests/evaluators, where programs are recorded.
+tests/evaluators, where programs are recorded, checks the contents.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BROKEN = ProgramKernel(
 
 
 def warmed(client: httpx.Client, recorder: ScriptedRecorder, **found: Any) -> str:
-    """Post a program that stops after its kernels, and end it; its URL."""
+    """Post a program that stops after its kernels, end it, and return its URL."""
     url = client.post(PROGRAMS, json=WARMED).json()["url"]
     recorder.do(**({"reward": Reward(compiled=True, correct=False)} | found))
     return f"{url}/bundle"

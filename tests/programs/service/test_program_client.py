@@ -1,4 +1,7 @@
-"""Programs from Python. A script ends them here; nothing is recorded."""
+"""Programs from Python.
+
+A script ends them here; nothing is recorded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Programs from a shell. A script ends them here; nothing is recorded."""
+"""Programs from a shell.
+
+A script ends them here; nothing is recorded.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +52,14 @@ def tritonc(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[..., Ran]:
-    """The command, run in the folder by this process."""
+    """Return the command, run in the folder by this process."""
     monkeypatch.chdir(folder)
     environment = {"TRITOND_URL": recording.url, "TRITOND_API_KEY": secrets_of_programs["alice"]}
 
     def run(*words: str) -> Ran:
         try:
             code = main(words, environment=environment)
-        except SystemExit as wrong:  # argparse's own
+        except SystemExit as wrong:  # argparse exits
             code = int(str(wrong.code))
         return Ran(code, *capsys.readouterr())
 

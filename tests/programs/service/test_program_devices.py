@@ -1,6 +1,6 @@
-"""Where programs run: the device that is asked for, and the worker that gets them.
+"""The device of a program and the worker that gets it.
 
-The worker with a GPU is a script that says that it has one; nothing runs on a GPU here.
+The worker with a GPU is a script; nothing runs on a GPU here.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_what_its_device_cannot_do_is_refused(
 def beside_a_worker_that_is(
     trying: str, alice: httpx.Client, recording: Deployment, body: dict[str, Any]
 ) -> httpx.Response:
-    """Post while a worker that only says so is trying something."""
+    """Post while a worker only claims to be testing something."""
     report = {"recording": {"offered": False, "reason": "being tried", trying: True}}
     worker = Worker("trying", "compile", None, None, "none", 1, 0, sandbox_report=report)
 
@@ -183,7 +183,7 @@ def test_an_evaluators_client_gets_runtimes_of_a_gpu(
 def test_a_deployment_says_on_which_gpus_programs_run_now(
     asking, recording: Deployment, gpu_recorder: ScriptedRecorder
 ) -> None:
-    """The other worker ran programs a moment ago, and does not any more."""
+    """The other worker ran programs a moment ago, and no longer does."""
     other = "cuda:90 NVIDIA H100 of a test"
     offers = [(GPU, [gpu_recorder.toolchain_id]), (other, [gpu_recorder.toolchain_id]), (other, [])]
 

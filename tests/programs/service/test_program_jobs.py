@@ -1,4 +1,4 @@
-"""What becomes of a posted program between its caller and whoever records it."""
+"""The states of a program between its caller and its recorder."""
 
 from __future__ import annotations
 

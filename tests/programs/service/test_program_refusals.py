@@ -1,4 +1,4 @@
-"""Programs that are refused before anybody records them: each with its place and what to do."""
+"""Refused programs: each error has a location and a remedy."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_deployment_that_records_no_programs_says_where_they_are(http: httpx.C
 def test_a_worker_that_has_just_started_is_to_be_asked_again(
     http: httpx.Client, system: Deployment
 ) -> None:
-    """The one that is trying whether it records only says so."""
+    """The worker that is testing its recorder is a script."""
     report = {"recording": {"offered": False, "reason": "being tried", "is_being_tried": True}}
     trying = Worker("trying", "compile", None, None, "none", 1, 0, sandbox_report=report)
 

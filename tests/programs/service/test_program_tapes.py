@@ -1,4 +1,7 @@
-"""The tapes of programs over HTTP. Here a script keeps them; nothing is recorded."""
+"""The tapes of programs over HTTP.
+
+A script stores them here; nothing is recorded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs as the service queues them, of a request that tests write."""
+"""Programs in the queue, as the service writes them for a test's request."""
 
 from collections.abc import Mapping
 from typing import Any

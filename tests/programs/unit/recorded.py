@@ -1,4 +1,4 @@
-"""A small tape as a recorder sends it, for tests to look at and to spoil: `add(x, y)` in Triton."""
+"""A small tape as a recorder sends it, for tests to read and corrupt: `add(x, y)` in Triton."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tapes written by hand, op by op, as a recorder writes them: vectors of 64 fp32 on "cuda"."""
+"""Hand-written tapes, op by op, as a recorder writes them: vectors of 64 fp32 on "cuda"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ READS_A_WRITES_OUT = {"k0": KernelEffects(frozenset({"a"}), frozenset({"out"}))}
 
 
 class TapeMaker:
-    """`phase` and `order` are those of the next ops; `line` grows by one with each."""
+    """`phase` and `order` apply to the next ops; each op adds one to `line`."""
 
     def __init__(self) -> None:
         self.tensors: list[Any] = []
@@ -26,7 +26,7 @@ class TapeMaker:
         self.line = 10
 
     def tensor(self, size: int = 64, of: int | None = None) -> int:
-        """Return a new tensor, in a new storage or that `of` another."""
+        """Return a new tensor, in a new storage or in that of the tensor `of`."""
         if of is None:
             self.storages.append(4 * size)
             storage = len(self.storages) - 1
@@ -38,7 +38,7 @@ class TapeMaker:
     def op(
         self, name: str, *args: Any, into: int | None = None, size: int = 64, **named: Any
     ) -> int:
-        """Call an overload; tensors among its arguments are given as `t(id)`."""
+        """Call an overload; `t(id)` gives a tensor among its arguments."""
         output = self.tensor(size) if into is None else into
         is_new = name in ("empty.memory_format", "zeros.default", "randn.default")
         kwargs = {"device": {"device": "cuda"}} if is_new else named
@@ -94,7 +94,7 @@ class TapeMaker:
         inputs2: list[int] | None = None,
         outputs2: list[int] | None = None,
     ) -> Tape:
-        """Return what `read_tape` makes of it: each of these tapes is a valid one."""
+        """Return the tape as `read_tape` reads it: each of these tapes is valid."""
         made = self.json(inputs, outputs, inputs2 or [], outputs2 or [])
         return read_tape(json.dumps(made).encode())
 

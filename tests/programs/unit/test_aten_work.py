@@ -1,4 +1,4 @@
-"""How much work ops of ATen are, by their shapes alone."""
+"""The work of ATen ops, from their shapes alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.unit
 
 
 def work(name: str, shapes: list[tuple[int, ...]], made: tuple[int, ...], *more: Value) -> float:
-    """The work of an op that takes tensors of these shapes, and `more` behind them."""
+    """Return the work of an op on tensors of these shapes, followed by `more` arguments."""
     tensors = [
         TensorMeta("fp32", "cuda", shape, (1,) * len(shape), 0, at)
         for at, shape in enumerate([*shapes, made])
@@ -123,7 +123,7 @@ def test_a_pool_looks_at_its_windows(window: tuple[int, ...]) -> None:
 
 
 def test_whatever_computes_is_work_by_its_largest_tensor(subtests: pytest.Subtests) -> None:
-    """Also with arguments that make no sense: a tape is read, and only its replay tries them."""
+    """Even for arguments that make no sense: only a replay tries them."""
     shapes = [(4, 8, 16, 16)] * 3
     free = {"uninitialized", "constant", "random", "view", "metadata"}
     for overload, allowed in ALLOWED.items():

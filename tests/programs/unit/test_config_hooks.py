@@ -1,4 +1,4 @@
-"""Hooks of an autotuner's configurations: alike only where they are sure to do the same."""
+"""Hooks of autotuner configs are equal only if they certainly do the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Hook = Any
 
 
 class Filling:
-    """Fills an argument with a number of its own."""
+    """Fills an argument with its own number."""
 
     def __init__(self, number: int) -> None:
         self._number = number

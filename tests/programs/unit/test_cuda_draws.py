@@ -1,4 +1,4 @@
-"""The warning that outputs depend on what a program draws on CUDA."""
+"""The warning that outputs depend on a program's random numbers on CUDA."""
 
 from __future__ import annotations
 

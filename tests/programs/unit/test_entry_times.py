@@ -1,4 +1,4 @@
-"""How the time of a call is told apart into its ops'."""
+"""The time of a call, divided among its ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs that are the same in both calls, by what makes them."""
+"""Inputs that are equal in both calls, judged by the ops that make them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of programs that no worker finished."""
+"""Programs that no worker finished."""
 
 import orjson
 

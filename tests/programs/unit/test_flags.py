@@ -1,4 +1,4 @@
-"""How programs cheat, as their tapes show it; and honest programs, which show nothing."""
+"""Cheats as tapes show them, and honest programs without flags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Call = Callable[[TapeMaker, int], int]
 
 
 def called_twice(call: Call, second: Call | None = None, make: TapeMaker | None = None) -> Tape:
-    """The tape of a program that gets one vector and returns what `call` returns."""
+    """Return the tape of a program that gets one vector and returns what `call` returns."""
     maker = make or TapeMaker()
     x, x2 = maker.tensor(), maker.tensor()
     maker.phase = "run"
@@ -172,7 +172,7 @@ def test_a_result_that_is_kept_in_a_buffer_is_shown() -> None:
 
 
 def test_running_statistics_are_no_cheat() -> None:
-    """Training, a batch normalization writes them and reads its batch."""
+    """In training, a batch normalization writes them and reads its batch."""
     maker = TapeMaker()
     maker.phase = "init"
     mean, var = (maker.op("zeros.default", {"list": [64]}) for _ in range(2))
@@ -285,7 +285,7 @@ def test_matrix_products_left_to_torch_are_named_with_their_line() -> None:
 
 
 def test_a_kernel_of_which_nothing_is_known_may_do_anything() -> None:
-    """Then no launch is called dead for what its text hides."""
+    """No launch is called dead if its text hides its effect."""
     assert flags_of(called_twice(honest), {}) == ()
 
 

@@ -1,4 +1,4 @@
-"""Flags of programs that take or return no tensors, as scripts do."""
+"""Flags of programs that take or return no tensors, such as scripts."""
 
 from __future__ import annotations
 

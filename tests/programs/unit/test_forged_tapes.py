@@ -1,4 +1,4 @@
-"""Tapes whose fields are of the right types, and which no program could have made."""
+"""Tapes with fields of the right types that no program could have produced."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def op(name: str, args: list[Any], outputs: list[Any], phase: str = "run", **kwa
 
 
 def with_op(entry: Json, *tensors: list[Any]) -> Callable[[Any], None]:
-    """Insert an op before the others; tensors 6, 7, ... are these, on storages 6, 7, ..."""
+    """Insert an op before the others; its tensors and storages are numbered 6, 7, ..."""
 
     def change(tape: Any) -> None:
         tape["tensors"].extend(tensors)
@@ -103,7 +103,7 @@ def test_no_tensor_is_made_twice() -> None:
 
 
 def test_new_memory_is_nobody_s_storage() -> None:
-    """Else a launch could write an input that the tape shows as an output's own memory."""
+    """Otherwise a launch could write an input that the tape shows as an output's own memory."""
 
     def change(tape: Any) -> None:
         tape["tensors"][2][5] = 0

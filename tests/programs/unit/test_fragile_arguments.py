@@ -1,4 +1,4 @@
-"""Arguments that would end the replay's process: each of these did, before it was refused."""
+"""Arguments that would crash the replay's process: each of them did before it was refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.unit
 
 
 def with_shapes(name: str, shapes: list[list[int]], *args: Any) -> tuple[TapeMaker, int]:
-    """A tape with one op: its tensors have these shapes, and are named by `t(0)`, `t(1)`, ..."""
+    """Return a tape with one op; `t(0)`, `t(1)`, ... name tensors of its shapes."""
     maker = TapeMaker()
     for shape in [*shapes, [1]]:
         made = maker.tensor(4096)
@@ -124,7 +124,7 @@ def test_arguments_are_not_hidden_by_their_names() -> None:
 
 
 def test_norms_that_share_memory_are_refused() -> None:
-    """torch makes as much memory as they take, and writes one behind the other."""
+    """torch allocates what they need together, and writes one after the other."""
     maker, output = with_shapes("_weight_norm_interface.default", [[4, 3], [4, 1]], t(0), t(1))
     maker.tensors[1][3] = [0, 1]
     with pytest.raises(InvalidTape, match="one behind the other"):

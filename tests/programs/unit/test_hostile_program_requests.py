@@ -1,4 +1,4 @@
-"""Whatever is posted as a program ends as a job or as a refusal, and never as an accident."""
+"""Any posted body becomes a program job or a refusal, never a crash."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ MANY = 100_000
 
 
 def outcome(body: bytes) -> ProgramJob | RequestRejected | ProblemRaised:
-    """Return what becomes of a body; anything but these three is raised."""
+    """Return the outcome of a body; other exceptions propagate."""
     try:
         request = parse_body(body, ProgramRequest)
         check_program(request, RequestLimits())
@@ -31,7 +31,7 @@ def outcome(body: bytes) -> ProgramJob | RequestRejected | ProblemRaised:
 
 
 def check(body: bytes) -> None:
-    """Check that a body becomes a job that can be queued, or an answer of bounded size."""
+    """Check that a body becomes a job that the queue takes, or an answer of bounded size."""
     match outcome(body):
         case ProgramJob() as job:
             assert PROGRAM.read(PROGRAM.written(job)) == job

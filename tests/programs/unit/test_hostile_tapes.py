@@ -1,4 +1,4 @@
-"""Generated tapes: each is read or refused by name, and what is read keeps its rules."""
+"""Generated tapes: the reader names an error, or returns a tape that keeps its rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EVERY = settings(
 
 
 def rich() -> dict[str, Any]:
-    """A tape with views, an op in place, allocations, a launch, two calls."""
+    """Return a tape with views, an op in place, allocations, a launch, two calls."""
     maker = TapeMaker()
     maker.phase = "init"
     weight = maker.op("randn.default", {"list": [64]})
@@ -90,7 +90,7 @@ PLACES = [places_of(start) for start in STARTS]
 
 @st.composite
 def spoiled(draw: st.DrawFn) -> bytes:
-    """A good tape with one to three of its values replaced, left out, doubled or swapped."""
+    """Draw a good tape with one to three values replaced, removed, doubled or swapped."""
     which = draw(st.integers(0, len(STARTS) - 1))
     tape = copy.deepcopy(STARTS[which])
     for _ in range(draw(st.integers(1, 3))):
@@ -109,13 +109,13 @@ def spoiled(draw: st.DrawFn) -> bytes:
             else:
                 at[path[-1]] = draw(values)
         except (KeyError, IndexError, TypeError):
-            continue  # an earlier change took the place away
+            continue  # an earlier change removed it
     return json.dumps(tape).encode()
 
 
 @st.composite
 def composed(draw: st.DrawFn) -> bytes:
-    """A good tape with ops of any overload, on any tensors, among the others."""
+    """Draw a good tape with additional ops of any overload on any tensors."""
     tape = copy.deepcopy(STARTS[1])
     for _ in range(draw(st.integers(1, 4))):
         rank = draw(st.integers(0, 3))
@@ -139,7 +139,7 @@ def composed(draw: st.DrawFn) -> bytes:
 
 
 def check_invariants(tape: Tape) -> None:
-    """What everybody who holds a tape relies on."""
+    """Check what every reader of a tape relies on."""
     for tensor in tape.tensors:
         assert len(tensor.shape) == len(tensor.strides)
         if 0 not in tensor.shape:

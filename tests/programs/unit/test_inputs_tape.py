@@ -1,4 +1,4 @@
-"""What makes a program's inputs, cut out of the tape of its reference."""
+"""The ops that make a program's inputs, extracted from the tape of its reference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def randn(maker: TapeMaker) -> int:
 
 
 def reference(*, weighted: bool = False) -> tuple[TapeMaker, Json]:
-    """A reference with a weight that draws its inputs, `weighted`: multiplied by that weight."""
+    """Return a reference that draws its inputs; `weighted` multiplies them by a weight."""
     maker = TapeMaker()
     maker.phase = "init"
     weight = randn(maker)

@@ -1,4 +1,4 @@
-"""Memory that a program keeps from call to call: what is left in it of the first, and what not."""
+"""Buffers that a program reuses between calls: stale contents from the first call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Facts = dict[str, dict[str, Any]]
 
 
 def with_a_buffer(call: Callable[[TapeMaker, int, int], int], second: Any = None) -> Tape:
-    """The tape of calls that are given a buffer, which the first call makes and keeps."""
+    """Return the tape of calls with a buffer that the first call makes and the program keeps."""
     kept: list[int] = []
 
     def first_or_both(maker: TapeMaker, x: int) -> int:
@@ -121,7 +121,7 @@ def test_a_launch_may_be_told_something_else_where_no_buffer_is_kept() -> None:
 
 
 def with_launches(tape: Tape, first: Facts, second: Facts) -> Tape:
-    """The same tape, its launches told more in the first and in the second call."""
+    """Return the tape with these additional launches in the first and the second call."""
 
     def facts(op: Any) -> Any:
         if not isinstance(op, TapeLaunch):

@@ -1,4 +1,4 @@
-"""TTIR as Triton prints it, in lines as long as it prints them."""
+"""Effects of kernels from TTIR, in lines as long as Triton prints them."""
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def test_a_store_through_arithmetic_writes_its_pointer() -> None:
 
 
 def test_what_was_loaded_is_no_pointer_of_where_it_came_from() -> None:
-    """A scatter: the offset is loaded from `y`, which is not written."""
+    """A scatter: the offset comes from `y`, which the kernel does not write."""
     found = kernel_effects(
         kernel(
             """

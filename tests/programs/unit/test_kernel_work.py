@@ -1,4 +1,4 @@
-"""What launches take, by TTIR as Triton prints it: operations from which stored values follow."""
+"""The work of launches, from TTIR as Triton prints it: operations that stored values use."""
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def operations(body: str, grid: int = 1, rest: str = "", **numbers: int) -> int 
 
 
 def loop(bounds: str, body: str) -> str:
-    """A loop that carries `%s`, whose result `%y` is stored."""
+    """Return a loop that carries `%s` and whose result `%y` is stored."""
     return (
         "%c0 = arith.constant 0 : i32\n%c1 = arith.constant 1 : i32\n%c4 = arith.constant 4 : i32\n"
         f"{LOAD}%y = scf.for %i = {bounds} iter_args(%s = %v) -> ({ROW})  : i32 {{\n"
@@ -135,7 +135,7 @@ tt.store %out, %y#0, %m : {POINTERS}
 
 
 def test_a_loop_with_a_condition_that_counts_is_counted() -> None:
-    """With its counter: what such a loop carries may become any of its results."""
+    """Its counter counts too: what such a loop carries may become any of its results."""
     assert operations(counting(), n=10) == (3 + 1) * 128 + 3 * 2
     assert operations(counting("sle, %k_1, %n"), n=8) == (3 + 1) * 128 + 3 * 2
     assert operations(counting(grows="%c4, %k_1"), n=10) == (3 + 1) * 128 + 3 * 2

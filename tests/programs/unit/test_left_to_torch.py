@@ -1,4 +1,4 @@
-"""Tapes on which torch does too much, by the work of ops and launches; and those where it may."""
+"""Tapes on which torch does too much of the work, and tapes on which it may."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Body = Callable[[TapeMaker, int], int]
 
 
 def returns(body: Body) -> Tape:
-    """The tape of a program that gets one vector of 64."""
+    """Return the tape of a program that gets one vector of 64."""
     maker = TapeMaker()
     x = maker.tensor()
     return maker.tape([x], [body(maker, x)])
@@ -42,7 +42,7 @@ def behind(first: Body, then: Body = launched) -> Body:
 
 
 def left(program: Body, reference: Body | None, operations: int | None = 64) -> list[TapeFlag]:
-    """The flags of this kind of a program each of whose launches does so many operations."""
+    """Return the flags of this kind for a program whose launches each do this much work."""
     tape = returns(program)
     launches = {at: operations for at, op in enumerate(tape.ops) if isinstance(op, TapeLaunch)}
     beside = None if reference is None else returns(reference)
@@ -79,7 +79,7 @@ def test_a_kernel_earns_no_more_than_the_reference_s_work_less_torch_s() -> None
 
 
 def test_less_work_than_the_reference_s_is_compared_with_the_kernels_own() -> None:
-    """A better algorithm, all of it torch's: it is little beside the reference's work."""
+    """A better algorithm, all of it torch's: little work compared with the reference's."""
     assert left(behind(pointwise(4)), pointwise(100), 64) != []
     assert left(behind(pointwise(4)), pointwise(100), 20 * 64) == []
 

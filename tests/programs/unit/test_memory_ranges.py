@@ -1,4 +1,4 @@
-"""What is overwritten before a run of a program's call."""
+"""Memory that the replay overwrites before each run of a program's call."""
 
 from programs.gpu.memory_ranges import MemoryRange, to_overwrite
 

@@ -1,4 +1,4 @@
-"""Flat paths of what a program returns."""
+"""Flat paths of a program's returned values."""
 
 from __future__ import annotations
 

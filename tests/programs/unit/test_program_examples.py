@@ -1,4 +1,4 @@
-"""What the API's documentation shows of programs is what could be posted and answered."""
+"""Examples of programs in the API's documentation are valid requests and answers."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def test_the_tape_is_one_and_as_its_schema_says():
         ("application/json;q=0.5, text/plain;q=0.8", True),
         ("application/json, text/plain;q=0.9, */*", False),
         ("text/plain;q=0", False),
-        ("text/plain;q=2", True),  # no weight at all: as if there were none
+        ("text/plain;q=2", True),  # a weight of zero counts as absent
         (";;q=,,", False),
     ],
 )

@@ -1,4 +1,4 @@
-"""A queued program: all of it is there again when it is read, and a store cannot slip in more."""
+"""A program job survives its round trip through the store, and a store cannot add members."""
 
 import json
 from collections.abc import Callable

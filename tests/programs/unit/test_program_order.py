@@ -1,4 +1,4 @@
-"""Programs on their way to a program launcher."""
+"""Orders for a program launcher."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A program request: its shape, its contradictions, and what its JSON alone shows to be wrong."""
+"""Program requests: shape, contradictions, and errors that the JSON alone shows."""
 
 from typing import Any
 

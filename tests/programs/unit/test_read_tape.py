@@ -26,7 +26,7 @@ def test_a_recorded_tape_is_read_as_typed_records() -> None:
 
 
 def replaced(path: str, value: Any) -> Json:
-    """The tape with one value replaced, or one added, by a JSON pointer."""
+    """Return the tape with one value replaced or added at a JSON pointer."""
     tape: Any = vector_add()
     *parents, last = path.strip("/").split("/")
     at = tape

@@ -1,4 +1,4 @@
-"""Which step on a tape is the least precise that an output follows from."""
+"""The least precise step that each output of a tape depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ops of several streams may use without an order, as a tape says it, true or forged."""
+"""Races between ops on several streams, from true and forged tapes."""
 
 from __future__ import annotations
 

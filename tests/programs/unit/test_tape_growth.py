@@ -1,4 +1,4 @@
-"""Tapes whose author wants the reader's time or memory: what is read costs what its bytes do."""
+"""Tapes designed to exhaust the reader: its time and memory stay proportional to the bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refused(tape: dict[str, Any]) -> str:
 
 
 def of_dictionaries(name: str, value: dict[str, Any]) -> dict[str, Any]:
-    """A structure as deep as they may be: the path of its value has all the names."""
+    """Return a structure of the maximal depth: the path of its value has all the names."""
     for _ in range(14):
         value = {"dict": {name: value}}
     return value

@@ -1,4 +1,4 @@
-"""From when to when a tape's storages are needed, and what they take at one time."""
+"""Lifetimes of a tape's storages, and their peak memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tape(
     storages: tuple[int, ...] | None = None,
     inputs: tuple[int, ...] = (),
 ) -> Tape:
-    """Tensors of a KiB each, one in each storage unless `storages` says where each lies."""
+    """Return a tape of 1 KiB tensors, each in its own storage unless `storages` says otherwise."""
     lies = storages or tuple(range(8))
     meta = [TensorMeta("fp32", "cuda", (256,), (1,), 0, one) for one in lies]
     given = tuple(TensorRef(one) for one in inputs)

@@ -1,6 +1,6 @@
-"""Programs recorded and replayed with torch: these run in the environment of `make test-torch`.
+"""Programs recorded and replayed with torch, in the environment of `make test-torch`.
 
-Collected only there, since nothing else needs torch.
+They are collected only there, since no other test needs torch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ collect_ignore_glob = [] if os.environ.get("TRITOND_TEST_TORCH") else ["test_*.p
 
 @pytest.fixture(scope="session")
 def recording_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A deployment that records programs."""
+    """Yield a deployment that records programs."""
     deployment = Deployment(tmp_path_factory.mktemp("programs"))
     deployment.start_store()
     deployment.start_service()
@@ -41,14 +41,14 @@ def recording_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
 
 @pytest.fixture(scope="session")
 def programs(recording_deployment: Deployment) -> Iterator[httpx.Client]:
-    """A client of a deployment that records programs."""
+    """Yield a client of a deployment that records programs."""
     with recording_deployment.client() as client:
         yield client
 
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
-    """Replays programs in this process as on a GPU."""
+    """Yield a GPU that replays programs in this process."""
     from tests.programs.with_torch.stand_in_program_gpu import Gpu
 
     return Gpu(monkeypatch)

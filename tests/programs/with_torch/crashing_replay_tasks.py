@@ -1,4 +1,4 @@
-"""The tasks of replaying where one op of ATen ends the process, as a fault in it would."""
+"""Replay tasks in which one ATen op kills the process, like a bug in it would."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def _deadly(name: str, device: Any) -> Any:
 
 
 def warm_up() -> None:
-    """Prepare as ever, and put the fault in."""
+    """Prepare as usual, and install the crash."""
     replay_tasks.warm_up()
     operators._callable = _deadly  # type: ignore[assignment]

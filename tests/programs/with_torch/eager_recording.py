@@ -1,4 +1,4 @@
-"""A tape of what torch really does on the CPU: programs run eagerly, every op of ATen written down.
+"""Tapes of what torch does on the CPU: programs run eagerly, and every ATen op is recorded.
 
 Tests compare the result of a replay with the program's own, bit by bit.
 """
@@ -24,7 +24,7 @@ SEED = 42
 
 
 class EagerRecording(TorchDispatchMode):
-    """Writes down every op. On the tape all is on `cuda`."""
+    """Records every op. On the tape, everything is on `cuda`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class EagerRecording(TorchDispatchMode):
             yield
 
     def index_of(self, tensor: torch.Tensor) -> int:
-        """The index of a tensor; one that no op made is a constant."""
+        """Return the index of a tensor; one that no op made is a constant."""
         known = self._by_object.get(id(tensor), self._by_place.get(_place(tensor)))
         if known is not None:
             return known
@@ -89,7 +89,7 @@ class EagerRecording(TorchDispatchMode):
         return index
 
     def reported(self, value: Any) -> Any:
-        """A value as a tape has it."""
+        """Return a value as a tape has it."""
         match value:
             case torch.Tensor():
                 return {"t": self.index_of(value)}
@@ -108,7 +108,7 @@ class EagerRecording(TorchDispatchMode):
         return value
 
     def tape(self, **members: Any) -> dict[str, Any]:
-        """The tape so far."""
+        """Return the tape so far."""
         base = {
             "tape": 1, "torch": torch.__version__, "tensors": self.tensors,
             "storages": self.storages, "kernels": {}, "constants": self.constants, "seed": SEED,
@@ -125,7 +125,7 @@ def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Eager:
-    """A program that ran eagerly: its tape, and what its two calls gave."""
+    """A program that ran eagerly: its tape, and the results of its two calls."""
 
     tape: dict[str, Any]
     outputs: list[list[torch.Tensor]]
@@ -136,7 +136,7 @@ def recorded(
     program: Callable[..., Any],
     init: Callable[[], Any] | None = None,
 ) -> Eager:
-    """Record two calls of a program on inputs that `make` makes, and what `init` makes first."""
+    """Record two calls of a program on inputs from `make`, after the values from `init`."""
     recording = EagerRecording()
     results, outputs = [], []
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Programs posted to a service, and waited for."""
+"""Posts programs to a service and waits for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Answer = dict[str, Any]
 
 
 def until_programs_are_offered(client: httpx.Client) -> None:
-    """Wait until a worker has shown itself that it can record. Fails with its reason."""
+    """Wait until a worker has tested that it can record; fail with its reason."""
     end = time.monotonic() + WITHIN_S
     while time.monotonic() < end:
         toolchains = client.get("/v1/targets").json()["toolchains"]
@@ -26,7 +26,7 @@ def until_programs_are_offered(client: httpx.Client) -> None:
 def evaluate(
     client: httpx.Client, source: str, reference: str | None = None, **more: Any
 ) -> Answer:
-    """Return a program that is over; `more` are further members of the request."""
+    """Return a finished program; `more` adds members to the request."""
     body: dict[str, Any] = {"source": source, **more}
     if reference is not None:
         body["reference"] = {"source": reference}

@@ -1,6 +1,6 @@
-"""A process that records programs, each in a child that it forks, as a worker's zygote does.
+"""A process that records programs, each in a forked child, like a worker's zygote.
 
-Tests use a separate one, since preparing to record changes torch permanently.
+Tests use a separate process, since preparing to record changes torch permanently.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from programs.worker.program_children import ENVIRONMENT
 
 
 class RecordingProcess:
-    """Records programs; to be closed."""
+    """Records programs; close it after use."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -44,20 +44,20 @@ class RecordingProcess:
         return json.loads(self._process.stdout.readline())
 
     def tape(self, source: str, *entries: Any, **order: Any) -> Tape:
-        """Return the tape of a program that is recorded."""
+        """Return the tape of a program, which must be recordable."""
         answer = self.record(source, *entries, **order)
         assert "ops" in answer, answer
         return read_tape(json.dumps(answer).encode())
 
     def refusal(self, source: str, *entries: Any, **order: Any) -> dict[str, Any]:
-        """Return why a program is not recorded."""
+        """Return the reason for refusing a program."""
         answer = self.record(source, *entries, **order)
         assert "not_recordable" in answer, answer
         found: dict[str, Any] = answer["not_recordable"]
         return found
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
@@ -89,7 +89,7 @@ def _serve() -> None:
         view = memoryview(text + b"\n")
         while view:
             view = view[os.write(answers, view) :]
-    os._exit(0)  # Triton's library has much to say of how it is unloaded
+    os._exit(0)  # Triton's library prints warnings while it is unloaded
 
 
 def _record(order: dict[str, Any], writing: int) -> None:

@@ -1,4 +1,4 @@
-"""Programs as a driver has them, given to walled-in children to replay and to compare."""
+"""Replays and compares programs in sandboxed children, as a driver does."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def rows() -> Sequence[torch.Tensor]:
 def to_replay(
     tape: dict[str, Any], of: dict[str, Any] | None = None, role: str = "candidate"
 ) -> ProgramToReplay:
-    """A program as a driver has it; `of` is the tape that makes its inputs."""
+    """Return a program as a driver has it; the tape `of` makes its inputs."""
     if of is not None:
         tape = tape | {"ops": [op for op in tape["ops"] if op["phase"] != "inputs"]}
     text = json.dumps(tape).encode()
@@ -71,7 +71,7 @@ async def both(
     reference: Callable[..., Any],
     tolerance: ToleranceRequest | None = None,
 ) -> tuple[str, ComparedProgram]:
-    """The verdict on a candidate beside its reference, and the comparison."""
+    """Return the verdict on a candidate with its reference, and the comparison."""
     of = recorded(rows, reference).tape
     theirs = await replayed(replays, to_replay(of, role="reference"))
     ours = await replayed(replays, to_replay(recorded(rows, candidate).tape, of))

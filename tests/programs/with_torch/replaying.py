@@ -1,4 +1,4 @@
-"""Replays tapes in this process, as the child does, and keeps what it sends."""
+"""Replays tapes in this process like the child, and keeps what it sends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Replayed:
-    """A replay's report, and what was sent by name."""
+    """A replay's report, and everything that it sent, by name."""
 
     tape: Mapping[str, Any]
     report: ReplayReport
@@ -29,11 +29,11 @@ class Replayed:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of its findings."""
+        """Return the kinds of its findings."""
         return [found.kind for found in self.report.findings]
 
     def outputs(self, call: int) -> list[torch.Tensor]:
-        """The results of a call, as tensors."""
+        """Return the results of a call as tensors."""
         structure = self.tape["outputs2" if call else "outputs"]["tuple"]
         found = []
         for position, item in enumerate(structure):
@@ -51,7 +51,7 @@ def replayed(
     inputs_tape: Mapping[str, Any] | None = None,
     **asked: Any,
 ) -> Replayed:
-    """Replay a tape; `kernels` are TTIR and the names of what it takes, by the name of each."""
+    """Replay a tape; `kernels` maps a name to its TTIR and the names of its parameters."""
     parts = [json.dumps(tape).encode()]
     parts += [] if inputs_tape is None else [json.dumps(inputs_tape).encode()]
     texts = {}

@@ -1,6 +1,6 @@
-"""Runs orders of programs as on a GPU, with torch on the CPU and a stand-in for CUDA.
+"""Runs orders of programs as on a GPU, with torch on the CPU and a fake CUDA.
 
-Kernels are functions of Python that get their parameters' addresses; "the GPU's memory" is torch's.
+Kernels are Python functions that get their parameters' addresses. "GPU memory" is torch's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Sent = dict[str, bytes]
 
 
 def kernel(name: str, **types: str) -> DeviceKernel:
-    """A kernel of these parameters, by the stand-in's function of its name."""
+    """Return a kernel with these parameters; the fake's function has its name."""
     parameters = [
         Parameter(name=one, type=kind, role="runtime", hints=[], value=None)
         for one, kind in types.items()
@@ -60,7 +60,7 @@ class Gpu:
         self.sent: Sent = {}
 
     def kernel(self, name: str, function: Callable[[Any], None]) -> None:
-        """Have a kernel: the function gets the addresses of its parameters."""
+        """Register a kernel: the function gets the addresses of its parameters."""
         self.driver.kernels[name.encode()] = lambda _gpu, pointers, _grid: function(pointers)
 
     def run(self, order: ProgramOrder) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _bytes(tensor: torch.Tensor) -> bytes:
 
 
 def scaling(**types: str) -> Callable[[Any, list[int]], list[int]]:
-    """A call that launches `scale(x, out, by)` and returns what it wrote, and its input."""
+    """Return a call that launches `scale(x, out, by)` and returns `out`, and its input."""
 
     def call(tape: Any, inputs: list[int]) -> list[int]:
         out = tape.empty([COUNT])

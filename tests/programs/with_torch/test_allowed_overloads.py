@@ -1,4 +1,4 @@
-"""The list of allowed overloads beside what torch itself says of each."""
+"""The list of allowed overloads agrees with torch's own schemas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from programs.tape.allowed_overloads import ALLOWED
 
 VALUE_DEPENDENT = {"aten.index.Tensor"}
-"""Its shape follows from a mask's values where it has one: the replay refuses that."""
+"""For a mask, its shape depends on values: the replay refuses that."""
 ALIASES_THOUGH_UNSAID = {"aten._unsafe_view.default", "aten.lift_fresh.default"}
 WRITES_STATISTICS = {"aten._native_batch_norm_legit.default"}
 

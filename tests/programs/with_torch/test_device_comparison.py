@@ -1,4 +1,4 @@
-"""Outputs compared on a device come to what the comparing child says of the same elements."""
+"""Comparing outputs on a device gives the result of the comparing child."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FLOATS = ["fp16", "bf16", "fp32", "fp64", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b
 INTEGERS = ["i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 SHAPES = [(), (0,), (1,), (7,), (40, 50), (3, 70, 9)]
 LARGEST_SUMMED = 1e300
-"""Sums of larger numbers overflow or not, as they are cut."""
+"""The sum of larger numbers may or may not overflow, depending on the pieces."""
 Bits = tuple[torch.Tensor | None, torch.Tensor | None]
 
 
 def by_the_child(
     actual: torch.Tensor, expected: torch.Tensor, dtype: str, tolerance: Tolerance, bits: Bits
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the child says of the same elements."""
+    """Return the child's result for the same elements."""
     ours, theirs = (_array(one, dtype) for one in (actual, expected))
     missing = Unwritten(*(None if one is None else one.numpy() for one in bits))
     with np.errstate(all="ignore"):

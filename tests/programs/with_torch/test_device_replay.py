@@ -1,4 +1,4 @@
-"""Programs replayed as on a GPU: what comes back of outputs, inputs and kernels."""
+"""Programs replayed as on a GPU: outputs, inputs and kernels in the reports."""
 
 from __future__ import annotations
 

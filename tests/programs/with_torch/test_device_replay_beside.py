@@ -1,4 +1,4 @@
-"""Programs beside their references, replayed as on a GPU and compared where their outputs are."""
+"""Programs and their references, replayed as on a GPU and compared on it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from worker.gpu.launcher.launcher_order import BESIDE
 
 
 class WaitingDevice(StandInDevice):
-    """One that each call waits for, so that no graph can hold it."""
+    """A device that waits in each call, so no graph can capture it."""
 
     @contextmanager
     def no_waiting(self) -> Iterator[None]:
@@ -100,7 +100,7 @@ def test_the_outputs_of_a_timed_program_are_compared_too(gpu: Gpu) -> None:
 def test_what_is_compared_is_held_against_what_was_checked_and_timed(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch, works_in: tuple[str, ...]
 ) -> None:
-    """A kernel that counts its runs could work in that alone which is compared."""
+    """A kernel that counts its runs could do its work only in the compared run."""
     monkeypatch.setattr(stand_in_program_gpu, "StandInDevice", WaitingDevice)
 
     def working(pointers: Any) -> None:

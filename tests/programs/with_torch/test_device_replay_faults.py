@@ -1,4 +1,4 @@
-"""What ends a replay on a GPU, and which op is named for it."""
+"""Faults that end a replay on a GPU, and the op that the report names."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_a_fault_ends_the_replay_with_the_op_that_was_under_way(gpu: Gpu) -> Non
     from programs.gpu.op_fault import OpFault
 
     def illegal(_: Any) -> None:
-        raise MemoryError  # the stand-in's illegal access
+        raise MemoryError  # the fake's illegal access
 
     gpu.kernel("scale", illegal)
 
     with pytest.raises(OpFault) as raised:
         gpu.run(program(scaling(), [[COUNT]]))
 
-    assert raised.value.index == 3  # after two inputs and the memory of the output
+    assert raised.value.index == 3  # after two inputs and the output's allocation
     assert raised.value.fault.fault == "illegal_access"
     assert raised.value.fault.error == "CUDA_ERROR_ILLEGAL_ADDRESS"
     assert not raised.value.leaves_context

@@ -1,4 +1,4 @@
-"""A program that pretends, from POST to flags: its kernel's writes are told from real TTIR."""
+"""A cheating program from POST to flags; its kernel's writes come from real TTIR."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""torch has a generator for tensors of the CPU and one for those of CUDA: neither moves the other.
+"""torch has a generator for the CPU and one for CUDA; neither advances the other.
 
-What a replay draws on the CPU is held against eager torch without the draws on CUDA, bit by bit.
+Tests compare a replay's CPU draws with eager torch without the CUDA draws, bit by bit.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ STATEMENTS = st.lists(
 def test_each_device_draws_what_it_would_draw_alone(
     recorder: RecordingProcess, statements: list[tuple[str, str]]
 ) -> None:
-    """`torch.default_generator` is seeded where the statement is one of the CPU's alone."""
+    """`torch.default_generator` is seeded if the statement belongs to the CPU alone."""
     lines: list[str] = []
     alone: dict[str, list[str]] = {"cpu": [], "cuda": []}
     for number, (text, device) in enumerate(statements):
@@ -164,7 +164,7 @@ def test_the_ops_that_draw_are_those_that_torch_says() -> None:
         _, packet, overload = name.split(".")
         op = getattr(getattr(torch.ops.aten, packet), overload)
         says = torch.Tag.nondeterministic_seeded in op.tags
-        half = tuple([0.5] * 8)  # whatever says how much is dropped
+        half = tuple([0.5] * 8)  # whichever argument gives the probability
         assert draws(AtenOp(name, half, {}, (), "run", None)) is says, name
 
 

@@ -1,4 +1,4 @@
-"""Inputs that are another plain value, or of another shape, in each call."""
+"""Inputs whose plain value or shape differs between calls."""
 
 from __future__ import annotations
 

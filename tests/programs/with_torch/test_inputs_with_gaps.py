@@ -1,4 +1,4 @@
-"""Inputs that are views: a program is called with the memory that the reference makes."""
+"""Inputs that are views: a program gets the memory that the reference makes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CHANGING = """        for number, x in enumerate(xs):
 
 
 def view(chance: random.Random) -> str:
-    """Return views of shape (4, 16) of one random tensor, as an expression that has a list."""
+    """Return views of shape (4, 16) of one random tensor, as an expression of a list."""
     kind = chance.choice(
         ["unbind", "chunk", "split", "slice", "expand", "as_strided", "t", "halves"]
     )

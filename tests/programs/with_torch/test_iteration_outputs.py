@@ -1,4 +1,4 @@
-"""Outputs of timed runs are told from checked ones, and some of them are sent."""
+"""The launcher compares outputs of timed runs with checked ones, and sends some of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.programs.with_torch.timed_programs import SentTensors, digests
 
 @dataclass
 class Watched:
-    """Repeats that are watched, and what they send."""
+    """Watched iterations, and the outputs that they send."""
 
     outputs: IterationOutputs
     sent: SentTensors
 
     def report(self) -> dict[str, Any]:
-        """Return what is said of all; nothing is held then."""
+        """Return the report on all; afterwards nothing is held."""
         reported = self.outputs.report()
         self.outputs.close()
         assert not self.sent.held
@@ -32,7 +32,7 @@ class Watched:
 
 
 def watched(checked: Mapping[int, Sequence[torch.Tensor]], chance: int = 1) -> Watched:
-    """Watch repeats that are to leave what was checked."""
+    """Watch iterations that should repeat the checked output."""
     sent = SentTensors()
     known = {call: digests(one) for call, one in checked.items()}
     return Watched(IterationOutputs(known, Random(chance), digests, sent.hold), sent)

@@ -1,4 +1,4 @@
-"""Kernels that are attributes: of classes, of objects, and beside others of the same name."""
+"""Kernels as attributes of classes and objects, and several kernels of one name."""
 
 from __future__ import annotations
 

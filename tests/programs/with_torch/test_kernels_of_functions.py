@@ -1,4 +1,4 @@
-"""Kernels that one function makes, each with what it captured: never taken for each other."""
+"""Kernels made by one function, each with its captured values, are never confused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a launch may be given: the recorder against the binder of Triton's JIT, value by value."""
+"""The recorder accepts the launch arguments that the binder of Triton's JIT accepts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def recorder() -> Iterator[RecordingProcess]:
 
 
 def bound_by_triton(parameter: str, value: str, *, do_not_specialize: bool = False) -> str | None:
-    """Return what Triton's binder raises for this argument of a kernel, None for nothing."""
+    """Return what Triton's binder raises for this argument of a kernel, or None."""
     scope: dict[str, Any] = {}
     exec(TYPES, scope)
     function = eval(f"lambda {parameter.partition(':')[0]}: None")
@@ -99,7 +99,7 @@ def test_a_launch_takes_what_triton_takes_and_refuses_the_rest_in_its_words(
         found = recorder.record(TYPES + KERNEL.format(options="", parameter=parameter, value=value))
         refusal = found.get("not_recordable")
         if expected is None and parameter.endswith(("float32", "'u1'")):
-            continue  # the launcher's conversion decides, which needs a GPU
+            continue  # the launcher converts it, which needs a GPU
         if (expected is None) != (refusal is None) or (
             expected is not None and expected not in refusal["detail"]
         ):

@@ -1,7 +1,7 @@
-"""Preparing for recording and for replaying asks no driver whether there is a GPU.
+"""Preparing to record or replay does not ask the driver whether there is a GPU.
 
-A build of torch for CUDA starts the driver with that question, and the driver starts a thread: no
-zygote could fork then. Builds for CPUs cannot ask; here the question is one that fails.
+In a CUDA build of torch that question starts the driver, which starts a thread, and then no zygote
+can fork. CPU builds cannot ask, so here the question raises.
 """
 
 from __future__ import annotations

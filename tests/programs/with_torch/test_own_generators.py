@@ -1,4 +1,4 @@
-"""Programs that draw from a `torch.Generator` of their own: as eager torch draws from one."""
+"""Programs that draw from their own `torch.Generator` get eager torch's numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class {name}(torch.nn.Module):
 
 
 def expected(values: torch.Tensor) -> str:
-    """The text of a reference that returns these values, whatever it is given."""
+    """Return the text of a reference that returns these values for any input."""
     return model("Model", f"return x * torch.tensor({values.tolist()}, device='cuda')") + INPUTS
 
 

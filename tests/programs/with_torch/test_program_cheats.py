@@ -1,7 +1,6 @@
-"""Programs that only look as if their kernels did the work: each is flagged, refused, or fails.
+"""Programs whose kernels only seem to do the work are flagged, refused, or fail.
 
-The answers are those that whoever trains on verdicts gets: an honest program among them has neither
-flags nor findings.
+An honest program among them has neither flags nor findings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a program does to its caller's tensors is held against what its reference does to them."""
+"""A program's changes to its inputs are compared with the reference's changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOUBLING = REFERENCE.replace("return x + y", "x.mul_(2)\n        return x + y")
 
 
 def first(line: str) -> str:
-    """The program with a line before what it does."""
+    """Return the program with an additional first line."""
     return SOURCE.replace(BEFORE, f"        {line}\n{BEFORE}", 1)
 
 

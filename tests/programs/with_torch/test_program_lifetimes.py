@@ -1,4 +1,4 @@
-"""Programs that are cancelled, and those whose worker dies: nothing is lost, nothing goes on."""
+"""Cancelled programs, and programs whose worker dies: nothing is lost, nothing keeps running."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WITHIN_S = 60
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """One whose jobs are given to others soon."""
+    """Return a deployment with short leases."""
     deployment = Deployment(tmp_path_factory.mktemp("lifetimes"), TRITOND_LEASE_S="2")
     deployment.start_store()
     deployment.start_service()

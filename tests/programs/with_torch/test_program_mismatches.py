@@ -1,4 +1,4 @@
-"""What a mismatch is told beside: precision that was lost, and parameters with other values."""
+"""Explanations with a mismatch: lost precision, and parameters with other values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that are right only because their programs run one after the other here."""
+"""Racy kernels that are right only because the CPU device runs instances in sequence."""
 
 from __future__ import annotations
 

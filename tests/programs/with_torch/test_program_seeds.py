@@ -1,4 +1,4 @@
-"""No program can know what it will be called with: whatever it draws itself is something else."""
+"""A program cannot predict its inputs: its own draws differ from them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How calls of programs are timed: what is put back, what is compared, and whose time it is.
+"""Timed calls of programs: restored memory, compared outputs, and attributed time.
 
-On the CPU in place of a GPU, so nothing here says how long anything takes.
+They run on the CPU instead of a GPU, so nothing here shows how long anything takes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class Timed:
-    """What came of timing a program, and what was sent."""
+    """The result of timing a program, and what was sent."""
 
     result: dict[str, Any]
     sent: dict[str, torch.Tensor]
@@ -39,13 +39,13 @@ class Timed:
 
     @property
     def timing(self) -> dict[str, Any]:
-        """The times of the whole call."""
+        """Return the times of the whole call."""
         found: dict[str, Any] = self.result["timing"]
         return found
 
 
 def time_program(program: TimedProgram, *, captures: bool = True) -> Timed:
-    """Time a program on a stand-in."""
+    """Time a program on a fake device."""
     sent = SentTensors()
     device = StandInDevice(captures=captures)
     result = timed(program, QUICK, sent.hold, device)
@@ -162,8 +162,10 @@ def test_a_call_that_no_graph_can_hold_is_timed_op_by_op_and_says_so() -> None:
 
 
 class WaitingCall:
-    """A kernel's launch that takes the host 100 us and waits for the device, by a clock of its own;
-    and the device, which is at work as long as its head starts say."""
+    """A launch that takes the host 100 us, on its own clock, and a device that lags behind it.
+
+    The device is busy for as long as its head starts say.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_us, self._free_us = 0.0, 0.0
@@ -199,13 +201,13 @@ def test_what_a_run_made_is_overwritten_before_the_next() -> None:
 
 
 class FirstRunsOnly:
-    """A kernel that fills its output in so many runs, and then does nothing."""
+    """A kernel that fills its output in its first runs, and then does nothing."""
 
     def __init__(self, works: int, device: StandInDevice) -> None:
         self._left, self._device = works, device
 
     def launch(self, index: int, tensors: LiveTensors) -> None:
-        """Run, or be captured to be run."""
+        """Run, or be captured."""
         op = LAUNCHING.ops[index]
         assert isinstance(op, TapeLaunch)
         out = tensors.get(*tensors_of(op.args["out"]))
@@ -221,7 +223,7 @@ class FirstRunsOnly:
 
 
 def launching() -> dict[str, Any]:
-    """A tape of calls that launch `copy_kernel(a, out)`."""
+    """Return a tape of calls that launch `copy_kernel(a, out)`."""
     maker = TapeMaker()
     maker.phase = "inputs"
     taken = [maker.op("randn.default", {"list": [64]}) for _ in range(2)]
@@ -237,7 +239,7 @@ LAUNCHING = read_tape(json.dumps(launching()).encode())
 
 
 def of_first_runs_only(works: int, device: StandInDevice) -> dict[str, Any]:
-    """Time a kernel that works in so many runs."""
+    """Time a kernel that works only in its first runs."""
     program = prepared(launching(), CPU, FirstRunsOnly(works, device))
     return timed(program, QUICK, SentTensors().hold, device)
 

@@ -1,4 +1,4 @@
-"""How far outputs may be from a reference that computes in halves and returns fp32."""
+"""Tolerances for a reference that computes in half precision and returns fp32."""
 
 from __future__ import annotations
 

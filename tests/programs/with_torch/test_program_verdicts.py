@@ -1,4 +1,4 @@
-"""From POST to verdict: programs in all their forms, right and wrong, by way of a real worker."""
+"""From POST to verdict with a real worker: right and wrong programs in all forms."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_each_case_has_a_verdict_of_its_own(programs: httpx.Client) -> None:
 
 
 def test_a_program_that_is_right_for_few_values_fails_a_later_trial(programs: httpx.Client) -> None:
-    """Inputs of the seed 39 are below 1, those of its second trial beyond."""
+    """Inputs of seed 39 are below 1; those of its second trial are not."""
     inputs = "def get_inputs():\n    return [torch.randn(1, device='cuda'), torch.zeros(1)]\n"
     reference = "import torch\n\nclass Model(torch.nn.Module):\n    def forward(self, x, y):\n"
     reference += f"        return x + y.cuda()\n\n{inputs}"

@@ -1,4 +1,4 @@
-"""What docs/reference/programs.md and the API's documentation show of programs, posted for real."""
+"""Examples of programs in docs/reference/programs.md and the API's documentation work."""
 
 from __future__ import annotations
 

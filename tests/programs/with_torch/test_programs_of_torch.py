@@ -1,4 +1,4 @@
-"""Ordinary programs of torch alone, beside themselves: what eager torch computes has passed."""
+"""Torch programs compared with themselves pass."""
 
 from __future__ import annotations
 

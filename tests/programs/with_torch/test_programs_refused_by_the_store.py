@@ -1,4 +1,4 @@
-"""A store that refuses while a program is under way costs it time, and no verdict."""
+"""A store that refuses writes delays a running program, but does not change its verdict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OVER = {"completed", "failed", "cancelled"}
 
 @contextmanager
 def full_store(deployment: Deployment) -> Iterator[None]:
-    """A server without memory: it answers what is asked, and refuses what would take more."""
+    """Use a server without memory: it answers reads, and refuses writes that need memory."""
 
     async def allow(maxmemory: str) -> None:
         async with connect(deployment.redis_url) as redis:
@@ -39,7 +39,7 @@ def full_store(deployment: Deployment) -> Iterator[None]:
 
 
 def posted(client: httpx.Client, **more: Any) -> str:
-    """Return where a program is that takes seconds, with a kernel that no other test has."""
+    """Return the URL of a program that takes seconds, with a kernel that no other test has."""
     number = time.monotonic_ns()
     source = SLOW_TO_RECORD.replace("x + y, mask", f"x + y * ({number} - {number - 1}), mask")
     body = {"source": source, "reference": REFERENCE, **more}
@@ -50,7 +50,7 @@ def posted(client: httpx.Client, **more: Any) -> str:
 
 
 def over(client: httpx.Client, url: str) -> dict[str, Any]:
-    """Return a program once it is over."""
+    """Return a program once it is finished."""
 
     def ended() -> dict[str, Any] | None:
         program: dict[str, Any] = client.get(url, params={"wait": 5}).json()

@@ -1,4 +1,4 @@
-"""Triton changed while a program runs: kernels are compiled without that, so it is refused."""
+"""A program that changes Triton is refused, since its kernels compile without the change."""
 
 from __future__ import annotations
 

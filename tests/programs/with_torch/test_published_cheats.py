@@ -1,7 +1,7 @@
-"""Programs that public benchmarks of kernels believed, or had to be changed for.
+"""Cheats that public benchmarks of kernels believed, or changed their rules for.
 
-From pygpubench, KernelBench and its annotated runs, and gpu-mode/reference-kernels#162: what they
-do, in programs of our own.
+They come from pygpubench, KernelBench and its annotated runs, and gpu-mode/reference-kernels#162,
+rewritten as our own programs.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def of_task(programs: httpx.Client, asked: tuple[str, str], forward: str, **more
 
 
 def reported(program: Answer) -> tuple[str | None, set[str]]:
-    """The verdict, and the kinds of all flags."""
+    """Return the verdict and the kinds of all flags."""
     return program["verdict"], {flag["kind"] for flag in program["flags"]}
 
 

@@ -1,4 +1,4 @@
-"""Programs that pretend, recorded: what their tapes show of them."""
+"""Recorded cheats: the flags that their tapes give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What torch has, recorded and replayed, gives the values, types and strides of eager torch."""
+"""Recorded and replayed torch calls give the values, types and strides of eager torch."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def recorder() -> Iterator[RecordingProcess]:
 
 
 def eager(source: str) -> list[torch.Tensor]:
-    """Return what a program returns in its first call where nothing records it."""
+    """Return what a program's first call returns without a recorder."""
     module: dict[str, Any] = {"__name__": "user"}
     torch.manual_seed(SEED)
     exec(source, module)
@@ -214,7 +214,7 @@ def eager(source: str) -> list[torch.Tensor]:
 
 
 def assert_like_eager(recorder: RecordingProcess, source: str, rtol: float = 1e-5) -> None:
-    """Record a program, replay it, and hold its first call against what torch gives."""
+    """Record and replay a program, and compare its first call with torch's."""
     tape = recorder.record(source, {"kind": "model", "class": "Model"})
     assert "ops" in tape, tape
     returned = {call: {"tuple": tape[call]["list"]} for call in ("outputs", "outputs2")}

@@ -1,4 +1,4 @@
-"""Programs that are recorded, in the forms in which they are posted."""
+"""Programs in every posted form are recorded."""
 
 from __future__ import annotations
 

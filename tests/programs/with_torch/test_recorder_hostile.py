@@ -1,6 +1,6 @@
-"""Programs that attack their recorder: each gets a tape of its own doing or a named failure.
+"""Programs that attack their recorder get a named failure or a tape, and harm no other.
 
-What a tape may say is for `programs.tape` to check, and what a child may do for its sandbox.
+`programs.tape` checks the tape's contents; the sandbox limits the child.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def recorder() -> Iterator[RecordingProcess]:
 
 @pytest.fixture(autouse=True)
 def unharmed(recorder: RecordingProcess) -> Iterator[None]:
-    """Whatever a program does, the next one is recorded as ever."""
+    """After any program, the next one is recorded as usual."""
     yield
     assert [op["op"] for op in recorder.record(HONEST)["ops"]][-1] == "aten.relu.default"
 

@@ -1,4 +1,4 @@
-"""A kernel is compiled from the posted text, by its name: one that is another is refused."""
+"""A kernel is compiled from the posted text by its name; a kernel that differs is refused."""
 
 from __future__ import annotations
 

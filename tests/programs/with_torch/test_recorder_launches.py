@@ -1,4 +1,4 @@
-"""Launches of Triton kernels, and what stands between a program and its kernel."""
+"""Launches of Triton kernels, and wrappers between a program and its kernel."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ kernel[(1,)](d, out, 8, (x, 1), None, True, float("inf"), F=twice, T=tl.float16,
         ("kernel[(1,)](x, out, 8, B=8).n_regs", "unsupported_launch"),
         ("kernel[(1,)](object(), out, 8, B=8)", "program_error"),
         ("kernel[(1,)](x, out, 2**70, B=8)", "program_error"),
-        ("kernel[1](x, out, 8, B=8)", "program_error"),  # as Triton: an integer has no length
+        ("kernel[1](x, out, 8, B=8)", "program_error"),  # like Triton: an integer has no length
         ("kernel[(8 / 8,)](x, out, 8, B=8)", "program_error"),
         ("kernel[()](x, out, 8, B=8)", "program_error"),
         ("kernel[(-1,)](x, out, 8, B=8)", "unsupported_launch"),

@@ -1,4 +1,4 @@
-"""The program by which a worker sees that its record children work."""
+"""The program with which a worker tests its record children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDA's streams and events as a tape has them, and what of them no tape can hold."""
+"""CUDA streams and events on tapes, and uses of them that no tape can hold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def recorder() -> Iterator[RecordingProcess]:
 
 
 def orders(tape: Tape) -> list[tuple[int, tuple[int, ...]]]:
-    """The streams of a tape's ops, and what they waited for; views apart."""
+    """Return the stream of each op of a tape, and what it waited for; without views."""
     return [
         (op.stream, op.after)
         for op in tape.ops
@@ -170,13 +170,13 @@ def test_the_host_goes_on_beside_copies_that_do_not_block(
 def test_drawn_orders_are_those_of_a_graph_of_all_waits(
     recorder: RecordingProcess, seed: int
 ) -> None:
-    """Drawn programs of streams, events and the host, each op between two of four tensors."""
+    """Random programs of streams, events and host waits; each op joins two of four tensors."""
     drawn = random.Random(seed)
     lines = ["import torch", "n = [torch.zeros(4, device='cuda') for _ in range(4)]"]
     lines += ["torch.cuda.synchronize()", "e = [torch.cuda.Event() for _ in range(2)]"]
     lines += ["s = [torch.cuda.default_stream(), torch.cuda.Stream(), torch.cuda.Stream()]"]
     after: dict[int, set[int]] = {}
-    """By op, all that is over before it, found by following the waits one by one."""
+    """By op, all ops that finish before it, found by following the waits one by one."""
     streams: list[set[int]] = [set(), set(), set()]
     host: set[int] = set()
     events: list[set[int]] = [set(), set()]

@@ -1,4 +1,4 @@
-"""What torch does around a program's ops, and what the tape makes of it."""
+"""Effects of torch around a program's ops, and their tape."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def test_a_custom_op_is_recorded_as_what_its_python_does(recorder: RecordingProc
 
 
 def test_a_program_finds_the_main_module_of_its_process(recorder: RecordingProcess) -> None:
-    """`inspect.getmodule` asks for it, and `torch.library.triton_op` asks that."""
+    """`torch.library.triton_op` calls `inspect.getmodule`, which looks for it."""
     source = (
         "import inspect, sys\nassert '__main__' in sys.modules\n"
         "assert inspect.getmodule(eval('lambda: 0')) is not None\nx = torch.rand(3)\n"

@@ -1,4 +1,4 @@
-"""What a program can find out of the machine from inside of the child that records it."""
+"""Limits of a program's view of the machine from inside its record child."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs replayed in walled-in children, and held against their references by another one."""
+"""Programs replayed in sandboxed children; another child compares them with their references."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ async def test_tensors_that_do_not_fit_are_the_verdict(replays: Pool, comparing:
 
 
 async def test_memory_that_an_op_wants_for_itself_is_bounded(replays: Pool) -> None:
-    """Tensors are counted before; what ATen takes beside them ends in its own refusal."""
+    """The child counts tensors in advance; ATen refuses its own workspace beyond the limit."""
 
     def program(x: torch.Tensor) -> torch.Tensor:
         return x[:1, :1].expand(1 << 15, 1 << 14).sum(0, dtype=torch.float64)[:2].sum()

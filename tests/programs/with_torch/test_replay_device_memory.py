@@ -1,4 +1,4 @@
-"""What a replay on a GPU knows of its memory, here by the same ops on the CPU."""
+"""A GPU replay's view of its memory, tested with the same ops on the CPU."""
 
 from __future__ import annotations
 

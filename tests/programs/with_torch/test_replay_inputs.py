@@ -1,4 +1,4 @@
-"""Whose values a replay calculates with: those that the reference's ops make, and no others."""
+"""A replay computes with the values that the reference's ops make, and no others."""
 
 from __future__ import annotations
 
@@ -100,5 +100,5 @@ def test_running_statistics_that_a_call_is_given_are_reported_as_it_leaves_them(
 
 
 def _without_values(tape: Tape) -> Tape:
-    """A tape as of a program that is given its inputs."""
+    """Return a tape like that of a program that is given its inputs."""
     return tape | {"ops": [op for op in tape["ops"] if op["phase"] != "inputs"]}

@@ -19,7 +19,7 @@ AT_LOAD, AT_STORE = 'loc("/kernel/user.py":12:8)', 'loc("/kernel/user.py":13:4)'
 
 
 def doubling(*, mask: bool = True, extra: str = "", step: str = "%size") -> str:
-    """TTIR of z = 2 x, a block of it in each program; `step` is from one program to the next."""
+    """Return TTIR of z = 2 x, a block per program; `step` is the distance between blocks."""
     masked = ", %mask" if mask else ""
     return f"""module {{
   tt.func public @double(%x_ptr: !tt.ptr<f32>, %z_ptr: !tt.ptr<f32>, %n: i32) {{
@@ -54,10 +54,10 @@ KERNEL = {"file": "user.py", "name": "double", "line": 9, "parameters": [
 
 
 class LaunchingProgram(EagerRecording):
-    """A program that is written down by hand where it launches."""
+    """A hand-written program with launches."""
 
     def launch(self, grid: int, x: torch.Tensor, z: torch.Tensor, n: int, **more: Any) -> None:
-        """Write down a launch."""
+        """Append a launch."""
         args = {"x_ptr": self.reported(x), "z_ptr": self.reported(z), "n": n}
         self.ops.append({
             "op": "launch", "kernel": "k0", "grid": [grid, 1, 1], "args": args, "constexprs": {},
@@ -253,7 +253,7 @@ def test_what_a_kernel_prints_is_printed(
 
 
 def test_a_kernel_in_place_begins_again_from_what_was_there(program: LaunchingProgram) -> None:
-    """Programs run at once until one meets another: then memory is as it was before."""
+    """Batched programs run until two conflict; then the memory is restored and they run again."""
     with program:
         x = torch.ones(33)
         rest = x[1:]

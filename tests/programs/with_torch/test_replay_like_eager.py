@@ -1,4 +1,4 @@
-"""A replay gives what torch gave, bit by bit: whole networks, and chains of ops that are drawn."""
+"""A replay gives torch's results bit by bit: whole networks, and random chains of ops."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ BINARY: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 
 @st.composite
 def chains(draw: st.DrawFn) -> list[tuple[str, int, int]]:
-    """Ops by name, each with the numbers of the values that it takes."""
+    """Draw ops by name, each with the indices of its arguments."""
     steps = []
     for number in range(draw(st.integers(1, 8))):
         earlier = st.integers(0, number + 1)
@@ -192,7 +192,7 @@ def chains(draw: st.DrawFn) -> list[tuple[str, int, int]]:
 
 
 def run_chain(steps: Sequence[tuple[str, int, int]], x: torch.Tensor, y: torch.Tensor) -> Tensors:
-    """Run a chain; what has become too small for an op is taken as it is."""
+    """Run a chain; pass a value on unchanged if it is too small for an op."""
     values = [x, y]
     for name, first, second in steps:
         a, b = values[first], values[second]

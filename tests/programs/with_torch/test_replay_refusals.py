@@ -1,4 +1,4 @@
-"""Tapes that no recorder sends, programs that fail, and memory that is not there: each by name."""
+"""Invalid tapes, failing programs and missing memory each get a named refusal."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_forged_tape_is_refused(forge: Callable[[Tape], None]) -> None:
 
 
 def test_strides_of_another_device_are_kept() -> None:
-    """What was recorded for a GPU may lie otherwise than the CPU has it."""
+    """A tape recorded for a GPU may use other strides than the CPU would."""
     eager = a_network()
     tensor_of(eager.tape, "aten.mm.default")[3] = [1, 6]
 
@@ -235,7 +235,7 @@ def test_ops_that_read_what_nobody_wrote_are_found_where_asked_for() -> None:
 
     [finding, again] = failing(program, checks=("initcheck",)).report.findings
 
-    assert finding.kind == again.kind == "uninitialized"  # each call has lines of its own here
+    assert finding.kind == again.kind == "uninitialized"  # each call has other lines here
     assert "torch.empty" in finding.message
     assert failing(program).report.findings == []
 

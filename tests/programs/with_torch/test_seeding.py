@@ -1,4 +1,4 @@
-"""Seeds of a replay give the numbers that `torch.manual_seed` gives, and ask no other device."""
+"""Seeds of a replay give the numbers of `torch.manual_seed`, without asking another device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program launcher sends of outputs, and what it keeps of them: nothing."""
+"""A program launcher sends outputs and keeps none of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs whose CUDA streams do not wait for each other, and those whose do."""
+"""Programs whose CUDA streams race, and programs whose streams wait for each other."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Values that torch's kernels on the CPU take at their word are refused before they are written by.
+"""The replay refuses values that torch's CPU kernels trust without a check.
 
-Each of these wrote beyond its output: what is there belongs to another tensor, or to the process.
+Each of these wrote beyond its output, into another tensor or the process.
 """
 
 from __future__ import annotations

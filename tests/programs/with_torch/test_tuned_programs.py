@@ -1,5 +1,7 @@
-"""Autotuned kernels on the CPU device: the first call runs their first configuration, the second
-their last, so that one that is wrong shows."""
+"""Autotuned kernels on the CPU device: both calls run other configs, so a wrong one shows.
+
+The first call runs the first config, the second the last.
+"""
 
 from __future__ import annotations
 

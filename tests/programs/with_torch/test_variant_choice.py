@@ -1,4 +1,4 @@
-"""Which variant of an autotuned launch runs. On the CPU: kernels here are told to take time."""
+"""The variant that an autotuned launch runs, on the CPU with kernels of invented times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from worker.gpu.launcher.fault import GpuFault, KernelFault
 
 
 class Kernels:
-    """Variants of a launch that add to `out`: each takes so long, or does not fit."""
+    """Variants of a launch that add to `out`: each takes a given time, or does not fit."""
 
     def __init__(self, tensors: LiveTensors, out: int, takes_ms: list[float | None]) -> None:
         self._tensors, self._out, self._takes_ms = tensors, out, takes_ms
@@ -35,7 +35,7 @@ class Kernels:
 
 
 def a_launch(tuned: int = 1) -> tuple[Tape, list[TapeLaunch], LiveTensors, int]:
-    """Return a tape of so many launches that are alike, and what they write."""
+    """Return a tape of this many equal launches, and the tensor that they write."""
     maker = TapeMaker()
     x = maker.tensor()
     out = maker.op("zeros.default", {"list": [64]})

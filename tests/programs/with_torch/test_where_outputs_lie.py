@@ -1,4 +1,4 @@
-"""Outputs that lie on another device than the reference's, are empty, or are NaN beside NaN."""
+"""Outputs on another device than the reference's, empty outputs, and NaN next to NaN."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_output_on_another_device_does_not_match(
 
 
 def test_an_output_without_axes_may_be_on_either(programs: httpx.Client) -> None:
-    """As torch compares it."""
+    """torch compares it on either, too."""
     answer = evaluate(programs, candidate("x.sum().cpu()"), reference("x.sum()"))
     assert answer["verdict"] == "passed", answer
 

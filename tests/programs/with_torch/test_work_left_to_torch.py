@@ -1,7 +1,7 @@
-"""Who did the work: torch behind a kernel that only copies, whatever its ops are called.
+"""Programs whose kernel only copies while torch does the work, under any op name.
 
-Each program here computes what its reference computes, so each has passed; the flag and the
-coverage say which of them did so by kernels of their own.
+Each program computes what its reference computes, so each passes. The flag and the coverage show
+which ones did so with their own kernels.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ def test_a_reference_with_kernels_has_their_work(programs: httpx.Client) -> None
 
 
 def test_flags_need_no_run(programs: httpx.Client) -> None:
-    """As those of a program on a GPU, where nothing counts work either."""
+    """Like those of a program on a GPU, where nothing counts work either."""
     program = evaluated(
         programs, ROWS, "return torch.softmax(a, 1)", "return copy(torch.softmax(a, 1))",
         stop_after="kernels",

@@ -29,7 +29,7 @@ from tests.programs.with_torch.eager_recording import SEED
 
 
 class NoLaunches:
-    """The name for a tape without kernels."""
+    """Name of a tape without kernels."""
 
     def launch(self, index: int, tensors: LiveTensors) -> None:
         raise AssertionError(f"op {index} is a launch")
@@ -38,7 +38,7 @@ class NoLaunches:
 def prepared(
     tape: Mapping[str, Any], device: torch.device, launches: CallLaunches | None = None
 ) -> TimedProgram:
-    """Return a program at the start of its first call, and what its calls give when run once."""
+    """Return a program at the start of its first call, and the outputs of its calls run once."""
     read = read_tape(json.dumps(tape).encode())
     launches = launches or NoLaunches()
     tensors, needed = at_first_call(read, device), lifetimes(read)
@@ -52,7 +52,7 @@ def prepared(
 
 
 def at_first_call(tape: Tape, device: torch.device) -> LiveTensors:
-    """Return the tensors that are there when the first call begins."""
+    """Return the tensors that exist when the first call begins."""
     tensors = LiveTensors(tape, device)
     for id_, content in tape.constants.items():
         meta = tape.tensors[id_]
@@ -76,7 +76,7 @@ def outputs_of(tape: Tape, call: int) -> list[int]:
 
 
 class GraphOfCpuOps(TorchDispatchMode):
-    """Does the same ops of the CPU again, into the same memory, as a CUDA graph does on a GPU."""
+    """Repeats the same CPU ops into the same memory, like a CUDA graph on a GPU."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,11 +98,11 @@ class GraphOfCpuOps(TorchDispatchMode):
         return result
 
     def add(self, step: Callable[[], None]) -> None:
-        """Do this, too, in its place."""
+        """Add this op to the graph."""
         self._steps.append(step)
 
     def replay(self) -> None:
-        """Do all of it."""
+        """Run all ops."""
         for step in self._steps:
             step()
 
@@ -111,13 +111,13 @@ _NO_WORK = {torch.ops.aten.empty, torch.ops.aten.set_}
 
 
 def digests(outputs: Sequence[torch.Tensor]) -> list[int]:
-    """Return a number for each that only the same elements have in common."""
+    """Return a number for each that only equal elements share."""
     contents = [octets_of(one).numpy().tobytes() for one in outputs]
     return [int.from_bytes(blake2b(one, digest_size=8).digest()) for one in contents]
 
 
 class SentTensors(dict[str, torch.Tensor]):
-    """The sent tensors that were held, by stage."""
+    """Sent tensors that are held, by stage."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class HostMarks:
 
 
 class StandInDevice:
-    """The CPU of this machine in place of a GPU: it proves nothing about times of a GPU."""
+    """The CPU of this machine instead of a GPU: it proves nothing about a GPU's times."""
 
     def __init__(self, *, captures: bool = True) -> None:
         self.captures = captures

@@ -1,4 +1,4 @@
-"""The share of a program's work that its kernels do, where nothing is timed."""
+"""Coverage by work: the share of a program's work that its kernels do, without timings."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ LOOPS = SCALES.replace(
 
 
 class Job:
-    """In the place of a compile job: its key is all that is asked of it here."""
+    """Fakes a compile job: only its key matters here."""
 
     key = "key"
 
 
 def kernels(torch_ops: int, launches: bool, ttir: str = SCALES) -> ProgramKernels:
-    """A program of so many ops on a vector of 64, and a launch behind them."""
+    """Return a program with this many ops on a vector of 64, followed by a launch."""
     maker = TapeMaker()
     x = result = maker.tensor()
     for _ in range(torch_ops):

@@ -1,4 +1,4 @@
-"""What came of a program on a GPU, from what its launcher said: `add(x, y)` of 1,024 elements."""
+"""Outcomes of a program on a GPU from its launcher's report: `add(x, y)` of 1,024 elements."""
 
 import struct
 from dataclasses import asdict

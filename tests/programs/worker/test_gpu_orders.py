@@ -1,4 +1,4 @@
-"""What a launcher is told of a program: its kernels, and which of them each variant runs."""
+"""Orders of a program to its launcher: kernels, and the kernel of each variant."""
 
 from dataclasses import replace
 
@@ -32,14 +32,14 @@ TUNED = [{"BLOCK": 256}, {"BLOCK": 128}, {"BLOCK": 1024}]
 
 
 class Job:
-    """In the place of a compile job: its key is all that is asked of it here."""
+    """Fakes a compile job: only its key matters here."""
 
     def __init__(self, key):
         self.key = key
 
 
 class Compiled:
-    """In the place of a compilation that succeeded: what a launch of it needs."""
+    """Fakes a succeeded compilation: only what a launch needs."""
 
     def __init__(self, key, *parameters):
         self.key, self.parameters, self.diagnostics = key, parameters, []
@@ -48,7 +48,7 @@ class Compiled:
 
 
 def tuned_tape():
-    """Return the tape of `add(x, y)` whose kernel has three configurations."""
+    """Return the tape of `add(x, y)` whose kernel has three configs."""
     tape = vector_add()
     for op in tape["ops"]:
         if op["op"] == "launch":

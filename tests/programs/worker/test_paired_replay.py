@@ -1,4 +1,4 @@
-"""A program and its reference that were compared on the GPU: what that is, and what comes of it."""
+"""Results of a program and its reference that the GPU compared."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ TIMING = {
 
 
 def tape(elements=1024, dtype="fp32"):
-    """Return the tape of `add(x, y)` on so many elements."""
+    """Return the tape of `add(x, y)` on this many elements."""
     reported = vector_add()
     size = elements * {"fp32": 4, "fp16": 2}[dtype]
     reported["tensors"] = [[dtype, "cuda", [elements], [1], 0, storage] for storage in range(6)]
@@ -164,7 +164,7 @@ FAULT = {"kind": "illegal_access", "message": "m", "op": 1}
 
 
 def ended(ending, stages=BEGUN, **more):
-    """Return what comes of both where an order ended like this."""
+    """Return the results of both after an order that ended like this."""
     return both_of(LaunchOutcome(ending, stages=stages, **more), tape(), tape(), 60.0)
 
 

@@ -1,4 +1,4 @@
-"""The record of a program with cases: what all of them have is said once, and within bounds."""
+"""The record of a program with cases: common members appear once, within bounds."""
 
 from __future__ import annotations
 

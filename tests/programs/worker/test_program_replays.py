@@ -1,4 +1,4 @@
-"""In which order a program and its reference are on the GPU, and when the reference is not."""
+"""The order in which a program and its reference use the GPU, and skipped references."""
 
 import asyncio
 import struct
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.unit
 
 TAPE = read_tape(sent(vector_add()))
 LARGE = replace(TAPE, tensors=[replace(one, shape=(1 << 26,)) for one in TAPE.tensors])
-"""What it returns does not leave a GPU."""
+"""Its outputs are too large to leave a GPU."""
 USE = KernelUse("k0", None)
 KERNELS = ProgramKernels(TAPE, [USE], {}, {1: USE, 3: USE}, {1: [USE], 3: [USE]})
 ONES = struct.pack("<1024f", *[1.0] * 1024)
@@ -43,9 +43,9 @@ FAULT = LaunchOutcome(LaunchEnding.FAULT, fault={"kind": "illegal_access", "mess
 
 
 class OrderedLaunchers:
-    """In the place of launchers: it says how each program ends, and remembers what it was given.
+    """Fakes launchers: it ends each program as a test says, and records its orders.
 
-    A list is how a program ends each time.
+    A list gives the ends of successive runs.
     """
 
     def __init__(self, **endings):

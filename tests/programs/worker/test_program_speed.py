@@ -1,4 +1,4 @@
-"""What the record of a program says of its times, and of its reference's."""
+"""Times of a program and of its reference in the record."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a launcher's times of a program come to: entries, coverage, and how much faster it is."""
+"""Entries, coverage and speedup from a launcher's times of a program."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_the_speedup_of_a_program_beside_itself_has_one_in_its_interval_in_19_of
 
 
 def sample(chance: Random) -> ProgramTimes:
-    """Times of one program: medians of runs differ by what intervals allow for."""
+    """Return times of one program: medians of runs that differ within their intervals."""
     centre = 100.0 * (1 + chance.gauss(0, 0.035 / 1.96 / math.sqrt(2)))
     drawn = [chance.gauss(centre, 2.0) for _ in range(40)]
     assert median(drawn) > 0

@@ -1,4 +1,4 @@
-"""References that ran on a GPU are remembered for a while, each for all that its run hangs on."""
+"""Cached GPU runs of references, keyed by everything that a run depends on."""
 
 import sys
 from dataclasses import replace
@@ -30,7 +30,7 @@ def returned(**more):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return a clock that goes on when it is told to: a list with the time in it."""
+    """Return a clock that a test advances: a list with the time in it."""
     now = [1000.0]
     monkeypatch.setattr(reference_replay_cache.time, "monotonic", lambda: now[0])
     return now
@@ -118,7 +118,7 @@ def test_what_is_told_of_a_reference_beside_its_outputs_takes_its_room(reported)
 
 
 def taken_bytes(reported):
-    """What lists and dicts take in memory, all that is in them counted once."""
+    """Return the bytes of lists, dicts and all that they contain, each counted once."""
     if isinstance(reported, dict):
         return sys.getsizeof(reported) + sum(
             map(taken_bytes, (*reported.keys(), *reported.values()))

@@ -1,4 +1,4 @@
-"""What a record says that a program's kernels may do to their parameters."""
+"""A record's account of what a program's kernels may do to their parameters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LONG = KernelEffects(frozenset({"x" * 5000}), frozenset({"out"}))
 
 
 class Job:
-    """In the place of a compile job: its key is all that is asked of it here."""
+    """Fakes a compile job: only its key matters here."""
 
     def __init__(self, key: str) -> None:
         self.key = key
 
 
 def kernels(*effects: KernelEffects | None) -> ProgramKernels:
-    """Return a kernel of a tape, compiled in as many ways as there are effects."""
+    """Return a kernel of a tape, compiled once for each effect."""
     tape = read_tape(sent(vector_add()))
     uses = [KernelUse("k0", Job(str(number))) for number in range(len(effects))]
     built = {

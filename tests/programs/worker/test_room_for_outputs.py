@@ -1,4 +1,4 @@
-"""What a program and its reference send of a GPU has room in a worker before they are replayed."""
+"""A worker reserves memory for outputs from a GPU before a program and its reference run."""
 
 import asyncio
 from dataclasses import replace
@@ -20,7 +20,7 @@ ROOM_BYTES = 1 << 30
 
 
 def returning(elements):
-    """Return a tape whose calls return so many numbers of 4 bytes each."""
+    """Return a tape whose calls return this many 4-byte numbers."""
     return replace(TAPE, tensors=[replace(one, shape=(elements,)) for one in TAPE.tensors])
 
 
@@ -30,7 +30,7 @@ TOO_MUCH = returning(MOST_OUTPUT_BYTES)
 
 
 async def has_room_beside(size_bytes, candidate, reference):
-    """Whether so much has room while a program is replayed with its reference."""
+    """Return whether this much fits while a program is replayed with its reference."""
     gpu = ProgramGpu(Launchers([]), 0, BytesInFlight(ROOM_BYTES))
     async with gpu.room_for(candidate, reference, "ada", Deadline(60.0)):
         other = asyncio.create_task(gpu.in_flight.take(size_bytes, "bob"))
