@@ -1,6 +1,6 @@
-"""Compiles a module here and directly, and says how the two answers stand to each other.
+"""Compiles a module here and directly, and compares the two results.
 
-Here means what a worker does with a slice, a front end and a whole module, without its sandbox.
+"Here" is a worker's path of slice, front end and whole module, without its sandbox.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ class Answers:
     """Both results for one module."""
 
     verdict: str
-    """equal, both_refuse, refused_here, told, launches (which no process without a GPU can do
-    directly, and which does nothing here), lacks_module (imports one that is not installed, which
-    is left out here), accepted (Python fails, and here a kernel is made without a word), or SILENT:
-    another kernel without a word."""
+    """One of the verdicts below.
+
+    equal; both_refuse; refused_here; told: a warning names the difference; launches: no process
+    without a GPU can do that directly, and it does nothing here; lacks_module: imports a package
+    that is left out here; accepted: Python fails, and a kernel is made here without a warning;
+    SILENT: another kernel without a warning.
+    """
 
     detail: str
     whole: bool
@@ -34,7 +37,7 @@ class Answers:
 
 
 class Comparison:
-    """Two warmed processes, for a test session; `packages` are imported in the direct one."""
+    """Two warmed processes, for a test session; the direct one imports `packages`."""
 
     def __init__(self, *, packages: Sequence[str] = ()) -> None:
         self.children = Children()
@@ -50,7 +53,7 @@ class Comparison:
     ) -> Answers:
         """Compile `user.py` of `files` both ways.
 
-        `installed` are packages that only the direct way has, as a user's machine has torch.
+        Only the direct way has the packages `installed`, as a user's machine has torch.
         """
         request: dict[str, Any] = {"kernel": kernel, "signature": SIGNATURE, "constexprs": {}}
         theirs = self.direct.compile({**files, **(installed or {})}, arch=90, **request)

@@ -1,8 +1,8 @@
-"""Compiles modules as Python and Triton do: real files in a folder /kernel of their own, imported.
+"""Compiles modules as Python and Triton do: imports real files in a private folder /kernel.
 
-Started as a program, it makes that folder in a private mount, reads one JSON job per line and
-answers one JSON line: the stages `source` and `ttir`, or what was raised. It imports the packages
-that its arguments name before it forks. `Direct` is its client.
+Started as a program, it mounts that folder, reads one JSON job per line and answers with one JSON
+line: the stages `source` and `ttir`, or the exception. It imports the packages that its arguments
+name before it forks. `Direct` is its client.
 """
 
 from __future__ import annotations

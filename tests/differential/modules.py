@@ -1,6 +1,7 @@
-"""Generates modules of every kind of statement around one kernel, from hypothesis' choices.
+"""Generates modules with every kind of statement around one kernel, from hypothesis' choices.
 
-Names are few, so that statements meet: what one binds, others alias, change, hide and delete.
+There are few names, so that statements interact: what one binds, others alias, change, hide and
+delete.
 """
 
 from __future__ import annotations
@@ -186,9 +187,9 @@ def _indented(text: str) -> str:
 
 @st.composite
 def modules(draw: st.DrawFn, *, torch: bool = False) -> dict[str, str]:
-    """Draw the files of one module: `user.py`, whose kernel is `k`, and those beside it.
+    """Draw the files of one module: `user.py` with the kernel `k`, and those beside it.
 
-    `torch`: its statements use torch, too.
+    With `torch`, its statements use torch, too.
     """
     before = draw(st.lists(_statement(torch=torch), min_size=1, max_size=6))
     after = draw(st.lists(_statement(torch=torch), max_size=3))

@@ -1,4 +1,4 @@
-"""Modules that decide by a package that is not here: refused, or what Python makes with it there.
+"""Modules that branch on a package that is missing here: refused, or equal to Python's result.
 
 Direct compilation has a torch and a `flash_attn` that answer; here nothing answers.
 """
@@ -160,7 +160,7 @@ REFUSED = {
     "a branch": "L = [2.0]\nif hasattr(torch, 'nothing'):\n    L[0] = 3.0\nB = tl.constexpr(L[0])\n",
     "a file": "c = 2.0\ntry:\n    c = float(open('/kernel/none').read())\nexcept OSError:\n    pass\nB = tl.constexpr(c)\n",
     "arithmetic of NumPy's": "import numpy as np\nc = 2.0\ntry:\n    c = float(np.float32(1) + 1)\nexcept Exception:\n    pass\nB = tl.constexpr(c)\n",
-    "a decorator of its own": "V = [1.0]\ndef deco(f):\n    try:\n        V[0] = float(torch.randn(3))\n    except Exception:\n        pass\n    return f\n@deco\ndef g(): pass\nB = tl.constexpr(V[0])\n",
+    "a decorator in the module": "V = [1.0]\ndef deco(f):\n    try:\n        V[0] = float(torch.randn(3))\n    except Exception:\n        pass\n    return f\n@deco\ndef g(): pass\nB = tl.constexpr(V[0])\n",
     "a function that its decorator calls": "c = min(2.0, torch.inf)\ndef now(f):\n    f()\n@now\ndef setup():\n    global c\n    c = 5.0 if hasattr(torch, 'nothing') else 6.0\nB = tl.constexpr(c)\n",
     "a method that its decorator calls": "c = min(2.0, torch.inf)\ndef now(f):\n    f()\nclass C:\n    @now\n    def setup():\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nB = tl.constexpr(c)\n",
     "a method that its base calls": "c = min(2.0, torch.inf)\nclass A:\n    w = 1.0\n    def __init_subclass__(cls):\n        cls.setup()\nclass C(A):\n    @staticmethod\n    def setup():\n        global c\n        c = 5.0 if hasattr(torch, 'nothing') else 6.0\nB = tl.constexpr(c + C.w)\n",

@@ -1,4 +1,4 @@
-"""Generated modules that use torch: here it is not installed, the direct way has the real one."""
+"""Generated modules that use torch, which is missing here and real in the direct way."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def test_a_module_that_uses_torch_never_becomes_another_kernel_in_silence(
     answers = comparison.compare(files)
 
     event(answers.verdict)
-    # what cannot be executed without torch may fail with it
+    # code that needs torch may fail with a refusal
     wrong = answers.verdict == "SILENT" or "compiler_crashed" in answers.detail
     assert not wrong, f"seed {SEED}: {answers.detail}\n{files['user.py']}"

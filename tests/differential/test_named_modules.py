@@ -1,4 +1,4 @@
-"""Modules that once became another kernel, or a loud but wrong answer: one class of effect each."""
+"""Modules that once gave another kernel or a wrong error: one for each class of effect."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ OF_MODULES = {
     "the class of the loader": "float(hasattr(__loader__, 'get_data'))",
     "all names": "float(len(dir()))",
 }
-"""Expressions that ask what Python sets on a module."""
+"""Expressions that read what Python sets on a module."""
 LINENO = (
     "def lineno():\n    try:\n        raise ValueError\n"
     "    except ValueError as error:\n        return error.__traceback__.tb_lineno\n"
@@ -136,7 +136,7 @@ FILES: dict[str, dict[str, str]] = {
     "a byte order mark": {"user.py": HEAD + "from marked import b\nB = tl.constexpr(b)\n" + KERNEL, "marked.py": "\ufeffb = 2.0\n"},
     "another encoding": {"user.py": HEAD + "from latin import b\nB = tl.constexpr(b)\n" + KERNEL,
                          "latin.py": "# -*- coding: latin-1 -*-\nb = float(len('\u00e9'))\n"},
-    "another encoding of its own": {"user.py": "# -*- coding: latin-1 -*-\n" + HEAD + "B = tl.constexpr(float(len('\u00e9')))\n" + KERNEL},
+    "a file with another encoding": {"user.py": "# -*- coding: latin-1 -*-\n" + HEAD + "B = tl.constexpr(float(len('\u00e9')))\n" + KERNEL},
     "another encoding on the second line": {"user.py": "#!python\n# coding: koi8-r\n" + HEAD + "B = tl.constexpr(float(ord('\u044f')))\n" + KERNEL},
     "a mark and a coding line": {"user.py": "\ufeff# coding: utf-8\n" + HEAD + "B = tl.constexpr(float(len('\u00e9')))\n" + KERNEL},
     "what a module says of itself": {"user.py": HEAD + "from pkg.sub import b\nB = tl.constexpr(b)\n" + KERNEL,
@@ -170,7 +170,7 @@ REFUSED = {
     "an assert": "assert tl is None\nB = tl.constexpr(1.0)\n",
     "a raise": "B = tl.constexpr(1.0)\nraise RuntimeError('no')\n",
     "an exit": "import sys\nB = tl.constexpr(1.0)\nsys.exit(3)\n",
-    "a name that nobody binds": "B = tl.constexpr(1.0)\nz = y + 1\n",
+    "an unbound name": "B = tl.constexpr(1.0)\nz = y + 1\n",
     "what only Python's compiler refuses": "def f():\n    from math import *\nB = tl.constexpr(1.0)\n",
     "a default of a dataclass": "from dataclasses import dataclass\n@dataclass\nclass C:\n    value: float = 2.0\n"
     "B = C()\n",

@@ -94,7 +94,7 @@ def vector_add(build="add", elements=ELEMENTS, **asked) -> LauncherOrder:
 
 
 def vector_add_expected(elements=ELEMENTS):
-    """Return what it must come to, exactly."""
+    """Return the exact expected result."""
     import numpy as np
 
     x = np.random.Generator(np.random.Philox(1)).uniform(0, 1, elements).astype(np.float32)

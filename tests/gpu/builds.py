@@ -1,4 +1,4 @@
-"""The cubins that the GPU tests need, which `make_cubins.py` makes."""
+"""The cubins that the GPU tests use; `make_cubins.py` makes them."""
 
 import json
 import os
@@ -23,7 +23,7 @@ _MATMUL_BY_16 = {name: ["divisible_by_16"] for name in _MATMUL}
 
 @dataclass(frozen=True)
 class Build:
-    """One kernel compiled in one way."""
+    """One kernel compiled with one specialization."""
 
     name: str
     kernel: str
@@ -91,7 +91,7 @@ BUILDS = [
 
 
 class NoCubins(Exception):
-    """The cubins were not made, or not carried to this machine."""
+    """The cubins are missing or were not copied to this machine."""
 
 
 def read_build(name: str) -> tuple[bytes, Abi]:

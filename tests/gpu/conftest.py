@@ -1,6 +1,6 @@
-"""Tests of this folder need an NVIDIA GPU and the cubins of make_cubins.py; else they are skipped.
+"""Tests in this folder skip without an NVIDIA GPU and the cubins of make_cubins.py.
 
-With `--require-gpu` a missing GPU is a failure, so that a run on a GPU machine cannot pass by
+`--require-gpu` turns a missing GPU into a failure, so that a run on a GPU machine cannot pass by
 skipping everything.
 """
 
@@ -24,14 +24,14 @@ def pytest_addoption(parser):
 
 
 def a_command(**changes) -> LauncherCommand:
-    """Return how launchers are started; modules may come from a PYTHONPATH of the caller's."""
+    """Return the command that starts launchers; the caller's PYTHONPATH may provide modules."""
     path = os.environ.get("PYTHONPATH")
     return LauncherCommand(environment={"PYTHONPATH": path} if path else {}, **changes)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def gpus(request):
-    """Return the facts of the GPUs of this machine."""
+    """Return the properties of this machine's GPUs."""
     try:
         read_build("add")
         found = asyncio.run(find_devices(a_command()))
@@ -45,9 +45,9 @@ def gpus(request):
 
 @pytest.fixture
 def launch(figure):
-    """Return a function that runs jobs one after the other for one caller; gives the last outcome.
+    """Return a function that runs jobs in turn for one caller and gives the last outcome.
 
-    After all of them a vector add must still come out right.
+    Afterwards a vector add must still give the right result.
     """
 
     def run(*jobs, deadline_s=DEADLINE_S, after=True, **changes):
@@ -58,7 +58,7 @@ def launch(figure):
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory):
-    """Return a client of a tritond that runs programs on the GPU; needs torch with CUDA."""
+    """Yield a client of a tritond that runs programs on the GPU; needs torch with CUDA."""
     from tests.gpu.programs_on_gpu import programs_on_gpu
 
     with programs_on_gpu(tmp_path_factory.mktemp("programs")) as client:
@@ -85,7 +85,7 @@ async def _run(jobs, deadline_s, after, command):
 
 @pytest.fixture
 def counters():
-    """Hold the GPU's performance counters: ncu loses some, or all, where another one runs."""
+    """Lock the GPU's performance counters: concurrent runs of ncu lose counts."""
     with (Path(tempfile.gettempdir()) / "tritond-test-counters").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -93,13 +93,13 @@ def counters():
 
 @pytest.fixture
 def figure(record_property):
-    """Return a function that notes a number of this test for the report of a run."""
+    """Return a function that records a number of this test for the report of the run."""
     return lambda text: record_property("figure", text)
 
 
 @pytest.fixture(scope="module")
 def launcher():
-    """Return a program launcher, which is started when a first program comes."""
+    """Yield a program launcher, which starts with the first program."""
     from tests.gpu.program_launching import Launcher
 
     launcher = Launcher()

@@ -1,4 +1,4 @@
-"""Runs the programs of make_exports.py on a GPU machine, and the Python exports, in one go.
+"""Runs the programs of make_exports.py and the Python exports on a GPU machine.
 
 `python3 tests/gpu/exports_visit.py`: every program launches an exported kernel and checks all of
 its results. Needs the driver, and for the Python exports numpy and cuda-bindings.
@@ -18,7 +18,7 @@ LIMIT_S = 60
 
 
 def main() -> None:
-    """Print a line for every export; the exit status says whether all were right."""
+    """Print a line for every export; the exit status is 0 if all were right."""
     if len(sys.argv) > 1:
         run_python(Path(sys.argv[1]))
         return
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def all_exports() -> Iterator[tuple[str, str, int]]:
-    """Yield name, last words and exit status of every program."""
+    """Yield name, last output and exit status of every program."""
     for folder in sorted(path for path in FOLDER.iterdir() if path.is_dir()):
         for program in PROGRAMS:
             if (folder / program).exists():
@@ -42,7 +42,7 @@ def all_exports() -> Iterator[tuple[str, str, int]]:
 
 
 def ended(command: list[str]) -> tuple[str, int]:
-    """Return the last output of a program, and its exit status."""
+    """Return the last output of a program and its exit status."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=os.environ

@@ -1,6 +1,6 @@
-"""Compiles the kernels of the GPU tests, without a GPU: cubins and their ABIs, into .artifacts.
+"""Compiles the kernels of the GPU tests to cubins and ABIs in .artifacts, without a GPU.
 
-Run it where Triton is: `python tests/gpu/make_cubins.py`. The tests then need Triton nowhere.
+Run it where Triton is installed: `python tests/gpu/make_cubins.py`. The tests then need no Triton.
 """
 # ruff: noqa: T201 - a script that reports
 
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def make(children: Children, build: Build) -> bool:
-    """Compile one build and write its cubin and ABI; say why when it does not compile."""
+    """Compile one build and write its cubin and ABI; print the error if it does not compile."""
     request = {
         "kernel": build.kernel,
         "signature": build.signature,
@@ -50,7 +50,7 @@ def make(children: Children, build: Build) -> bool:
 
 
 def abi_of_build(build: Build, metadata: dict[str, Any]) -> Abi:
-    """Return the ABI, its tensor maps with what encoding them takes."""
+    """Return the ABI, with everything needed to encode its tensor maps."""
     parameters = [
         Parameter(name=name, type=kind, role="runtime", hints=[], value=None)
         for name, kind in build.signature.items()

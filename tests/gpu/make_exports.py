@@ -1,4 +1,4 @@
-"""Exports kernels and builds programs around them, without a GPU, into .artifacts/exports.
+"""Exports kernels and builds programs with them in .artifacts/exports, without a GPU.
 
 Run it where Triton, gcc, nvcc and rustc are: `python tests/gpu/make_exports.py`. Then
 exports_visit.py needs none of them on the GPU machine.
@@ -29,7 +29,7 @@ PROGRAMS = Path(__file__).parent / "exports"
 TARGET = FOLDER.parent / "exports"
 VARIANTS = ("add", "add_cluster", "add_cooperative", "add_pdl", "matmul_much_shared")
 INLINE = ("add", "matmul_much_shared")
-"""Clusters and launch attributes are the caller's business there."""
+"""Callers of inline assembly set clusters and launch attributes themselves."""
 
 
 def main() -> None:
@@ -80,7 +80,7 @@ def make(children: Children, build: Build) -> None:
 
 
 def exported(build: Build, compiled: Compiled) -> Exported:
-    """Return the kernel's record, as the service would answer it."""
+    """Return the kernel's record as the service would answer it."""
     assert compiled.back is not None
     parameters = [
         Parameter(name=name, type=kind, role="runtime", hints=build.hints.get(name, []), value=None)

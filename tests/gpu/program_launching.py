@@ -15,7 +15,7 @@ COUNT = 98_432
 
 
 class Launcher:
-    """One program launcher, started again where it has ended."""
+    """A program launcher that restarts after it ended."""
 
     def __init__(self) -> None:
         path = os.environ.get("PYTHONPATH")

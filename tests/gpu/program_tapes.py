@@ -1,6 +1,6 @@
-"""Programs for the tests of program launchers: tapes written op by op, with cubins of these tests.
+"""Programs for the tests of program launchers: hand-written tapes with these tests' cubins.
 
-Inputs are drawn by the tape's own ops; both calls do the same.
+The tape's own ops draw the inputs; both calls do the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TapeOnGpu:
         self.returned: dict[str, list[int]] = {"run": [], "run2": []}
 
     def made(self, name: str, shape: list[int], *args: Any, of: str = "fp32", **more: Any) -> int:
-        """Call an overload that makes a tensor of a type; tensors among its arguments are `t`."""
+        """Call an overload that makes a tensor of a type; `t` marks tensors among its arguments."""
         count = 1
         strides: list[int] = []
         for extent in reversed(shape):
@@ -111,8 +111,7 @@ def t(tensor: int) -> dict[str, int]:
 
 
 def program(call: Any, shapes: list[list[int]], **asked: Any) -> ProgramOrder:
-    """Return the order of a program that is given random numbers; `call(tape, inputs)` returns
-    what it returns."""
+    """Return the order of a program with random inputs; `call(tape, inputs)` gives its result."""
     tape = TapeOnGpu()
     for phase in ("run", "run2"):
         tape.given[phase] = [tape.randn(shape) for shape in shapes]

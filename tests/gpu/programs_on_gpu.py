@@ -1,4 +1,4 @@
-"""A tritond whose programs run on a GPU, for the tests that post some, and what they post."""
+"""A tritond whose programs run on a GPU, and programs for the tests to post."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class {name}(torch.nn.Module):
 
 
 class ProgramsOnGpu(httpx.Client):
-    """A client whose programs run on a GPU where they do not say otherwise."""
+    """A client whose programs run on a GPU unless they name a device."""
 
     def post(self, url: Any, **more: Any) -> httpx.Response:
-        """Post; a program that is to run gets a device."""
+        """Post a program; one that runs gets a device."""
         body = more.get("json", {})
         if str(url).startswith("/v1/programs") and "stop_after" not in body:
             more["json"] = {"device": GPU, **body}
@@ -72,30 +72,30 @@ def _wait(client: httpx.Client, log: Path) -> None:
 
 
 def program(forward: str, made: str = "pass", kernels: str = "", name: str = "ModelNew") -> str:
-    """Return a module with kernels and a model whose `forward(self, x)` is this."""
+    """Return a module with kernels and a model with this `forward(self, x)`."""
     indented = {"made": made, "forward": forward}
     indented = {part: textwrap.indent(text, " " * 8) for part, text in indented.items()}
     return KERNELS + kernels + MODEL.format(name=name, **indented)
 
 
 def reference(forward: str, x: str, made: str = "pass", kernels: str = "") -> str:
-    """Return what it is held against, which makes `x` by an expression."""
+    """Return its reference, which makes `x` by an expression."""
     makes = f"\ndef get_inputs():\n    return [{x}]\n\ndef get_init_inputs():\n    return []\n"
     return program(forward, made, kernels, name="Model") + makes
 
 
 def inputs(x: str) -> dict[str, str]:
-    """Return inputs that neither program says."""
+    """Return inputs whose text neither program contains."""
     return {"source": f"import torch\n\ndef get_inputs():\n    return [{x}]\n"}
 
 
 def line_of(source: str, words: str) -> int:
-    """Return the first line that has these words."""
+    """Return the first line with these words."""
     return next(at for at, line in enumerate(source.split("\n"), 1) if words in line)
 
 
 def reported(answer: dict[str, Any]) -> str:
-    """Return an answer in the few words that a report of a run has room for."""
+    """Return an answer, shortened for the report of a run."""
     findings = [(one["kind"], one["line"], one["message"][:80]) for one in answer["findings"] or []]
     flags = [flag["kind"] for flag in answer["flags"]]
     timing = answer["timing"] or {}

@@ -1,6 +1,6 @@
-"""The puzzles, and a notebook's matmul, as launches on a GPU: `python tests/gpu/puzzles.py`.
+"""Runs the puzzles, and a notebook's matmul, on a GPU: `python tests/gpu/puzzles.py`.
 
-Starts its own `tritond up` and prints each verdict and the expected one.
+Starts its own `tritond up`, and prints each verdict with the expected one.
 """
 # ruff: noqa: T201 - a script that reports
 

@@ -1,4 +1,4 @@
-"""A whole tritond on the GPU machine, for the tests that ask over HTTP."""
+"""A whole tritond on the GPU machine, for tests over HTTP."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ SOURCE = (Path(__file__).parent / "kernels.py").read_text()
 
 @contextmanager
 def running(data: Path) -> Iterator[httpx.Client]:
-    """Yield a client of a `tritond up` whose GPU takes launches; stop it afterwards."""
+    """Yield a client of a `tritond up` whose GPU runs launches; then stop it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -48,9 +48,10 @@ def _wait(client: httpx.Client, tritond: "subprocess.Popen[bytes]", log: Path) -
 
 
 def launch_body(kernel: str, arguments: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return a launch of a kernel of kernels.py; `constexprs` and `options` go where they belong.
+    """Return a launch of a kernel of kernels.py; `constexprs` and `options` belong to its
+    compilation.
 
-    The rest of `more` are fields of the launch.
+    The other members of `more` are fields of the launch.
     """
     compilation: dict[str, Any] = {"source": SOURCE, "kernel": kernel, "target": "cuda:90"}
     for name in ("constexprs", "options"):
@@ -62,11 +63,11 @@ def launch_body(kernel: str, arguments: dict[str, Any], **more: Any) -> dict[str
 
 
 def given(*shape: int, kind: str = "ones", dtype: str = "fp32", **more: Any) -> dict[str, Any]:
-    """Return a buffer that starts with something."""
+    """Return a buffer with initial contents."""
     init = {"kind": kind, **more}
     return {"shape": list(shape), "dtype": dtype, "init": init}
 
 
 def out(*shape: int, dtype: str = "fp32") -> dict[str, Any]:
-    """Return a buffer that the kernel is to write."""
+    """Return a buffer for the kernel to write."""
     return {"shape": list(shape), "dtype": dtype, "output": True}

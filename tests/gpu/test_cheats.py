@@ -1,4 +1,4 @@
-"""Every cheat gets its answer on a GPU; beside it, what the naive evaluator says."""
+"""A GPU catches every cheat; a naive evaluator's result is recorded for comparison."""
 
 import importlib.util
 
@@ -20,7 +20,7 @@ def http(tmp_path_factory):
 
 @pytest.fixture
 def launch(http, figure):
-    """Return a function that launches a cheat and notes how it came out."""
+    """Return a function that launches a cheat and records the result."""
 
     def post(cheat):
         answer = http.post("/v1/launches?wait=60", json=cheat.body(GPU))

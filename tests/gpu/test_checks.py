@@ -1,4 +1,4 @@
-"""Runs under compute-sanitizer and ncu: what they find has an argument, an element and a line."""
+"""Findings of compute-sanitizer and ncu have an argument, an element and a line."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ LIMIT_S = 60.0
 
 @pytest.fixture
 def examine(figure):
-    """Return a function that has a tool watch a job; afterwards the GPU must be healthy."""
+    """Return a function that runs a job under a tool; afterwards the GPU must be healthy."""
 
     def run(job, tool, limit_s=LIMIT_S, environment=None):
         async def examined():
@@ -112,7 +112,7 @@ def test_racecheck_tells_what_races_in_shared_memory(examine):
     begin = line_of("race_in_shared", "inline_asm")
     end = line_of("race_in_shared", "dtype=tl.int32")
     assert (found["kind"], found["access"]) == ("race", "write")
-    assert begin <= found["line"] <= end  # where in the assembly is the compiler's business
+    assert begin <= found["line"] <= end  # the compiler decides where in the assembly
     assert "the read in line" in found["message"]
 
 
@@ -174,7 +174,7 @@ def test_an_endless_kernel_is_ended_with_its_tool(examine):
 
 
 def has(environ, mark):
-    """Whether a process is there and was started with `mark` in its environment."""
+    """Return whether a process exists and has `mark` in its environment."""
     try:
         return mark.encode() in environ.read_bytes()
     except OSError:

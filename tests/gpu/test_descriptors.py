@@ -1,4 +1,4 @@
-"""Tensor descriptors: maps made on the host, and those that kernels make themselves."""
+"""Tensor descriptors: made on the host, and made by kernels."""
 
 import ml_dtypes
 import numpy as np

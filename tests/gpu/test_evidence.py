@@ -1,4 +1,4 @@
-"""That every run did its work, and that its time can be: on a GPU, through the service."""
+"""Timed runs did their work in a plausible time: on a GPU, through the service."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ def http(tmp_path_factory):
 
 @pytest.fixture
 def launch(http, figure):
-    """Return a function that adds vectors, and gives the launch as it came out."""
+    """Return a function that adds vectors and returns the launch's answer."""
 
     def post(elements=N, **more):
         arguments = {

@@ -1,4 +1,4 @@
-"""Kernels that are wrong: every fault has its name, comes at once, and does not touch the next."""
+"""Faulty kernels: every fault has a name, is found at once, and does not affect the next launch."""
 
 import time
 

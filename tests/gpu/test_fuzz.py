@@ -1,4 +1,4 @@
-"""The check `fuzz` on a GPU: what is wrong elsewhere is found there, and right kernels pass."""
+"""The check `fuzz` on a GPU: it finds faults at other inputs, and correct kernels pass."""
 
 import time
 
@@ -9,7 +9,7 @@ from tests.integration.service.launches.fuzzed import WRONG, fuzzed
 from tests.integration.service.launches.fuzzed_right import RIGHT
 
 FAULTS = {"out_of_bounds", "illegal_access"}
-"""What a GPU calls an access behind a buffer depends on how far behind it is."""
+"""A GPU's name for an access past a buffer depends on the distance."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A launcher belongs to one caller, and only while it is clean; bad ends cost nobody else."""
+"""A launcher serves one caller, and only while it is clean; crashes affect no other caller."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What a launcher gives up, tried from inside of one: each attempt must fail."""
+"""A launcher's sandbox, tested from inside: each attempt must fail."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ bench.warm_up()
 
 @pytest.fixture(scope="module")
 def inside():
-    """Return what a process behind a launcher's walls got through to."""
+    """Return everything that a process in a launcher's sandbox could reach."""
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
         [sys.executable, "-s", "-P", "-c", attempts(OPEN_A_GPU), root],

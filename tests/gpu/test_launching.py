@@ -1,4 +1,4 @@
-"""Kernels that are right: every kind of argument and of launch arrives as Triton would send it."""
+"""Correct kernels get every kind of argument and launch as Triton would send it."""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""The kernel that tells what became of memory answers as NumPy does, at every size and place."""
+"""The kernel that checks memory agrees with NumPy at every size and alignment."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What program launchers pass to kernels: numbers, items of tuples, descriptors, scratch."""
+"""Program launchers pass numbers, tuple items, descriptors and scratch to kernels."""
 
 from __future__ import annotations
 

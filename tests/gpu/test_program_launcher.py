@@ -1,4 +1,4 @@
-"""Program launchers on a GPU: programs replayed by cubins and ATen, and what they do wrong."""
+"""Program launchers on a GPU: replays with cubins and ATen, and faults."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_gigabytes_are_compared_on_the_gpu(launcher):
 
 
 def test_a_reference_has_the_memory_that_its_program_had(launcher):
-    shape = [6 << 30]  # 24 GiB each: the inputs of both calls, and what is made of one
+    shape = [6 << 30]  # 24 GiB each: the inputs of both calls, and a result
 
     def doubled(tape, inputs):
         large = tape.made("mul.Scalar", shape, t(inputs[0]), 2.0)

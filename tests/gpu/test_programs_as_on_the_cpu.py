@@ -1,4 +1,4 @@
-"""Tests of programs on the CPU device, asked of a real GPU: verdicts and flags are the same."""
+"""Programs get the same verdicts and flags on a real GPU as on the CPU device."""
 # ruff: noqa: F401 - what is imported is collected here, with the client of this folder
 
 from tests.programs.with_torch.test_program_cheats import (

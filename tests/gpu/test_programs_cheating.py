@@ -1,6 +1,6 @@
-"""Programs whose kernels cheat with what only a GPU has: state that outlives a run, and memory.
+"""Programs whose kernels cheat with what only a GPU has: memory and state that outlive a run.
 
-The kernels are those of `tests/kernels/cheats`, which launches are tried with.
+The kernels are those of `tests/kernels/cheats`, which the tests of launches use, too.
 """
 
 import pytest
@@ -31,9 +31,9 @@ class ModelNew(torch.nn.Module):
 GAINS_NOTHING = {
     "keeps_an_output_that_looks_right", "begins_before_its_turn", "fetches_the_next_inputs",
 }  # fmt: skip
-"""What comes of them is right in every repeat, and they take their time for it."""
+"""Their result is right in every iteration, and they take their time for it."""
 MARKS = {"keeps_a_mark_in_local_memory", "keeps_a_mark_in_shared_memory"}
-"""Where the GPU loses the mark between two runs, the kernel does all of its work."""
+"""If the GPU loses the mark between two runs, the kernel does all of its work."""
 MOST_SPEEDUP_OF_ALL_WORK = 1.1
 STATE = sorted(path.stem for path in (FILES / "state").glob("*.py"))
 MEMORY = ("copies_what_lies_before", "scans_for_the_answer", "reads_what_others_left",
@@ -49,7 +49,7 @@ def reads_all_kernel(x_ptr, output_ptr, n, BLOCK: tl.constexpr):
 
 @pytest.fixture
 def run(programs, figure):
-    """Return a function that evaluates a program on the GPU and notes how it came out."""
+    """Return a function that evaluates a program on the GPU and records the answer."""
 
     def post(source, beside=REFERENCE, **more):
         answer = evaluate(programs, source, beside, **more)
@@ -109,7 +109,7 @@ def test_what_a_program_left_in_memory_is_not_there_for_the_next(run):
 
 
 def test_the_same_program_is_as_fast_as_itself(run):
-    """Neither of the two has an advantage by its place."""
+    """Neither of the two gains from its position."""
     answer = run(REFERENCE.replace("class Model", "class ModelNew"))
 
     assert answer["verdict"] == "passed", answer

@@ -1,4 +1,4 @@
-"""Programs on a real GPU: right, wrong and faulty ones, beside their references."""
+"""Programs on a real GPU: right, wrong and faulty ones, with their references."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def endless_kernel(x_ptr, output_ptr):
 
 @pytest.fixture
 def run(programs, figure):
-    """Return a function that evaluates a program on the GPU and notes how it came out."""
+    """Return a function that evaluates a program on the GPU and records the answer."""
 
     def post(source, beside=None, **more):
         answer = evaluate(programs, source, beside, **more)

@@ -1,4 +1,4 @@
-"""Times of programs on a real GPU: of the whole, of each entry, of each configuration."""
+"""Times of programs on a real GPU: of the call, of each entry, of each config."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A kernel that uses registers before it writes them finds nothing of what ran there before it."""
+"""A kernel that reads uninitialized registers finds no values of earlier kernels."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ END:
     {" ".join(STORED)}
     ret;
 }}"""
-"""A loop that is never gone through has all numbers, which nobody wrote, in registers at once."""
+"""Registers hold all values of a loop that never runs, uninitialized, at once."""
 PROGRAM = """
 import ctypes, json, sys
 sys.path.insert(0, sys.argv[1])
@@ -92,5 +92,5 @@ def test_addresses_of_comparisons_are_in_no_register(figure):
     uncleared, *cleared = json.loads(done.stdout)
     figure(f"uncleared {uncleared}")
 
-    assert any(uncleared)  # else this test sees nothing
+    assert any(uncleared)  # otherwise this test checks nothing
     assert not any(map(any, cleared))

@@ -1,4 +1,4 @@
-"""Over HTTP, on a GPU: what lines take the time, and where precision is lost."""
+"""Hot lines and precision loss, over HTTP on a GPU."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def http(tmp_path_factory):
 
 @pytest.fixture
 def launch(http, figure):
-    """Return a function that posts a launch and returns how it came out."""
+    """Return a function that posts a launch and returns its answer."""
 
     def post(body):
         answer = http.post("/v1/launches?wait=100", json=body)

@@ -1,6 +1,6 @@
-"""Every verdict that a launch on a GPU can have, earned by a kernel, asked for over HTTP.
+"""Kernels that earn every verdict of a launch on a GPU, over HTTP.
 
-`out_of_memory` is earned in test_faults: a request may not ask for that much.
+test_faults earns `out_of_memory`: a request may not ask for that much.
 """
 
 import json
@@ -24,7 +24,7 @@ def http(tmp_path_factory):
 
 @pytest.fixture
 def launch(http, figure):
-    """Return a function that posts a launch and returns how it came out."""
+    """Return a function that posts a launch and returns its answer."""
 
     def post(body, wait=60):
         answer = http.post(f"/v1/launches?wait={wait}", json=body)

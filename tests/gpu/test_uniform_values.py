@@ -1,4 +1,4 @@
-"""Uniform numbers that the GPU draws are NumPy's, bit for bit, of every type, size and range."""
+"""Uniform numbers drawn on the GPU equal NumPy's bit by bit, for every type, size and range."""
 
 import json
 import subprocess

@@ -1,8 +1,8 @@
-"""Runs everything that needs a GPU in one go, for a machine that is there for a few minutes only.
+"""Runs everything that needs a GPU in one short visit to a GPU machine.
 
-`python tests/gpu/visit.py` on the GPU machine, with the cubins of make_cubins.py beside it, or
-`... visit.py tests/gpu/test_checks.py` for some of it. Files run beside each other, those that
-measure alone and last; nothing stops at a failure. Needs pytest and what a worker needs.
+`python tests/gpu/visit.py` with the cubins of make_cubins.py, or `... visit.py
+tests/gpu/test_checks.py` for a part. Test files run concurrently; those that measure run alone and
+last. A failure stops nothing. Needs pytest and a worker's packages.
 """
 # ruff: noqa: T201 - a script that reports
 
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def ended(command: list[str], limit_s: float) -> str:
-    """Return the output of a program, or why it failed."""
+    """Return the output of a program, or its error."""
     try:
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False
@@ -58,7 +58,7 @@ def ended(command: list[str], limit_s: float) -> str:
 
 
 def tested(file: Path) -> str:
-    """Run the tests of one file in a process; return a line for it, its figures and failures."""
+    """Run the tests of one file in a process; return its line, figures and failures."""
     with tempfile.TemporaryDirectory() as folder:
         xml = Path(folder) / "junit.xml"
         said = ended(

@@ -1,5 +1,3 @@
-"""Fixtures of other folders."""
-
 from tests.integration.compiler.conftest import children
 from tests.integration.conftest import redis, valkey
 from tests.integration.service.launches.conftest import launch

@@ -1,4 +1,4 @@
-"""Whoever has twice the lines compared costs twice the time, however alike or unlike they are."""
+"""A diff of twice as many lines takes twice the time, however similar they are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compiler.diff.stage_diff import stage_diff
 
 FIRST, DOUBLINGS = 3_000, 2
 MOST_GROWTH = 3.3
-"""Of one doubling, where 2 is linear and 4 quadratic."""
+"""Growth per doubling: 2 is linear, 4 quadratic."""
 TOO_SHORT_TO_MEASURE_S = 0.02
 
 
@@ -63,7 +63,7 @@ def _spent_s(name: str, lines: int, times: int) -> float:
 
     def once() -> float:
         gc.collect()
-        gc.disable()  # what else this process holds is none of the diff's doing
+        gc.disable()  # other objects of this process are not the diff's
         started = time.process_time()
         stage_diff("ttir", a, b)
         spent_s = time.process_time() - started
@@ -79,4 +79,4 @@ def test_twice_the_lines_take_twice_the_time(name: str) -> None:
         before_s, after_s = (_spent_s(name, n, times) for n in (FIRST, FIRST << DOUBLINGS))
         return after_s > before_s * MOST_GROWTH**DOUBLINGS
 
-    assert not (has_grown(1) and has_grown(5))  # once more where something else took time
+    assert not (has_grown(1) and has_grown(5))  # repeat: something else took time

@@ -1,4 +1,4 @@
-"""The check `fuzz` finds what is wrong in a kernel, and nothing in a right one."""
+"""The check `fuzz` finds faults in wrong kernels, and none in right ones."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.integration.service.launches.fuzzed_right import RIGHT
 RIGHT_HERE = (
     "puzzle 7 long softmax", "layer norm fp16", "matmul fp16", "top k",
 )  # fmt: skip
-"""The rest is tried by benchmarks/fuzz.py, with many seeds."""
+"""benchmarks/fuzz.py tries the rest with many seeds."""
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -1,4 +1,4 @@
-"""Random kernels: every form of the CPU device makes of them what a plain oracle does."""
+"""Every form of the CPU device runs random kernels like a plain oracle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def tried(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What `make fuzz-kernels` says, in another process: it loads Triton's front end."""
+    """Return the output of `make fuzz-kernels` in another process: it loads Triton's front end."""
     command = [sys.executable, "-m", "tests.differential.kernels", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 

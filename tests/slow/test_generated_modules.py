@@ -1,4 +1,4 @@
-"""Generated modules: what is made of them here is what Python and Triton make of them, or said."""
+"""Generated modules compile here as in Python and Triton, or a warning names the difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.differential.modules import modules
 
 EXAMPLES = int(os.environ.get("TRITOND_FUZZ_MODULES", "120"))
 SEED = int(os.environ.get("TRITOND_FUZZ_SEED", "1"))
-"""`make fuzz` has another one each time, which a failure names; `SEED=…` makes the same modules."""
+"""`make fuzz` sets a new seed each time, which a failure names; `SEED=…` repeats one."""
 
 
 @pytest.fixture(scope="module")

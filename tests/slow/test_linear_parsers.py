@@ -1,7 +1,7 @@
-"""Whoever sends twice as much text costs twice as much time: no parser of ours is slower than that.
+"""Parsing twice as much text takes at most twice the time.
 
-Each is given texts that backtracking and repeated scans are slow on, in doubling sizes. What counts
-is how the time grows, not how long it is.
+Each parser gets texts of doubling sizes that are slow for backtracking and repeated scans. The
+tests measure the growth of the time, not the time.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from worker.gpu.tools import profile_report
 from worker.pool import frame
 
 FIRST, LAST = 1 << 11, 1 << 14
-"""Characters: enough to tell cubic and quadratic from linear, after a few doublings."""
+"""Characters: after a few doublings, cubic and quadratic differ from linear."""
 SOON_S = 0.001
-"""Of the first: even what is cubic is done with the last half a second later."""
+"""Seconds for the first text: then even cubic time ends half a second later."""
 MOST_GROWTH = 3.3
-"""Of one doubling, where 2 is linear and 4 quadratic."""
+"""Growth per doubling: 2 is linear, 4 quadratic."""
 TOO_SHORT_TO_MEASURE_S = 0.004
 REFUSALS = (
     RequestRejected,
@@ -52,7 +52,7 @@ REFUSALS = (
 )
 PARSERS = OF_COMPILERS | SENT
 FOREIGN = frozenset({"cuda", "torch"})
-"""What modules need that only GPU workers, or references in torch, have."""
+"""Packages that only modules of GPU workers, or references in torch, import."""
 UNITS = (
     " ",
     "\t",
@@ -74,7 +74,7 @@ UNITS = (
 
 
 def _texts(units: tuple[str, ...]) -> Iterator[Callable[[int], str]]:
-    """Yield makers of texts of about so many characters: a unit again and again, behind another."""
+    """Yield makers of texts of about this many characters: a prefix and a repeated unit."""
     for unit in (*units, *UNITS):
         yield lambda size, unit=unit: unit * (size // len(unit))
     for head, unit in itertools.product(units, (*units, *UNITS)):
@@ -96,11 +96,11 @@ def _growth(parse: Callable[[str], object], make: Callable[[int], str]) -> str |
     """Describe the doubling that takes more than twice the time, if there is one."""
     size, before_s = FIRST, _spent_s(parse, make(FIRST))
     if before_s <= SOON_S and _spent_s(parse, make(LAST)) <= TOO_SHORT_TO_MEASURE_S * MOST_GROWTH:
-        return None  # and what is between them takes no longer
+        return None  # sizes in between take no longer
     while size < LAST:
         size *= 2
         spent_s = _spent_s(parse, make(size))
-        for times in (3, 5, 9):  # again where something else took time
+        for times in (3, 5, 9):  # repeat: something else took time
             if spent_s <= max(before_s, TOO_SHORT_TO_MEASURE_S) * MOST_GROWTH:
                 break
             before_s, spent_s = (_spent_s(parse, make(s), times) for s in (size // 2, size))
@@ -113,7 +113,7 @@ def _growth(parse: Callable[[str], object], make: Callable[[int], str]) -> str |
 
 @pytest.fixture(autouse=True)
 def without_the_collector_of_garbage() -> Iterator[None]:
-    """It looks at all that lives again and again, which is no doing of a parser."""
+    """Garbage collection scans all live objects, which is not the parser's fault."""
     gc.disable()
     yield
     gc.enable()

@@ -1,4 +1,4 @@
-"""A tape of twice as many ops, tensors or keys takes twice the time, in each of its readers."""
+"""Each reader takes twice the time for a tape of twice as many ops, tensors or keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from programs.tape.tape_bounds import MAX_STREAMS
 from tests.programs.unit.tape_maker import TapeMaker, t
 
 FACTOR, MOST_GROWTH = 8, 24
-"""So much more text takes so much more time at most: 8 is linear, 64 quadratic."""
+"""Most growth of the time for this much more text: 8 is linear, 64 quadratic."""
 
 
 def spent_s(call: Any) -> float:
@@ -57,7 +57,7 @@ def test_flags_of_many_outputs_take_no_longer_for_each() -> None:
 
 
 def of_one_wide_op(width: int) -> bytes:
-    """One op in place that is given a tensor so often, and returns it as often."""
+    """Return one op in place that gets and returns a tensor this many times."""
     maker = TapeMaker()
     x = maker.tensor()
     maker.op("neg_.default", {"list": [t(x)] * width}, into=x)
@@ -66,7 +66,7 @@ def of_one_wide_op(width: int) -> bytes:
 
 
 def of_restored_tuples(width: int) -> bytes:
-    """A launch with a tuple of so many tensors, which its autotuner puts back by many names."""
+    """Return a launch with a tuple of tensors that its autotuner restores by many names."""
     maker = TapeMaker()
     x = maker.tensor()
     maker.launch(x, x)
@@ -83,7 +83,7 @@ def test_a_wide_op_takes_no_longer_for_each_of_its_tensors(tape: Any) -> None:
 
 
 def test_the_time_to_read_ttir_grows_with_its_length() -> None:
-    """A chain of values through nested loops: each is looked at once."""
+    """A chain of values through nested loops: the reader visits each value once."""
 
     def seconds(loops: int) -> float:
         lines = ["tt.func public @k(%x: !tt.ptr<f32>) {"]

@@ -1,4 +1,4 @@
-"""Refusing twice as much of what is out of bounds takes twice the time."""
+"""Refusing twice as many out-of-bounds items takes twice the time."""
 
 import gc
 import json
@@ -31,9 +31,9 @@ TOO_MANY: dict[str, Callable[[int], bytes]] = {
     "long target": lambda many: varied("target", "cuda:" + "9" * many),
 }
 MOST_GROWTH = 3.3
-"""Of one doubling, where 2 is linear and 4 quadratic."""
+"""Growth per doubling: 2 is linear, 4 quadratic."""
 TOO_SHORT_TO_MEASURE_S = 0.01
-"""Below it caches and page faults count for more than what was posted."""
+"""Below it, caches and page faults dominate."""
 TRIES = 3
 
 
@@ -43,14 +43,14 @@ def spent_s(body: bytes) -> float:
         outcome(body)
         return time.process_time() - started
 
-    gc.disable()  # it looks at all that lives, which is no doing of this request
+    gc.disable()  # garbage collection scans all live objects, which is not the request's fault
     spent_s = min(once(), once(), once())
     gc.enable()
     return spent_s
 
 
 def growth(make: Callable[[int], bytes]) -> float:
-    """Return how many times longer four times as much takes."""
+    """Return the growth of the time for four times as much."""
     times = [max(spent_s(make(many)), TOO_SHORT_TO_MEASURE_S) for many in (MANY // 4, MANY)]
     return times[1] / times[0]
 

@@ -1,4 +1,4 @@
-"""A source of twice as many statements takes twice as long to slice, whatever they are."""
+"""Slicing a source of twice as many statements takes twice the time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINES = {
 }
 FIRST, DOUBLINGS = 400, 2
 MOST_GROWTH = 3.2
-"""Of one doubling, where 2 is linear and 4 quadratic."""
+"""Growth per doubling: 2 is linear, 4 quadratic."""
 
 
 def seconds(line: str, count: int, times: int) -> float:
@@ -36,7 +36,7 @@ def seconds(line: str, count: int, times: int) -> float:
 
     def once() -> float:
         gc.collect()
-        gc.disable()  # what else this process holds is not the slicer's
+        gc.disable()  # other objects of this process are not the slicer's
         started = time.process_time()
         slice_kernel(SliceOrder(kernel="k"), text)
         spent_s = time.process_time() - started
@@ -52,4 +52,4 @@ def test_twice_the_statements_take_twice_the_time(line: str) -> None:
         first_s, last_s = (seconds(line, count, times) for count in (FIRST, FIRST << DOUBLINGS))
         return last_s > first_s * MOST_GROWTH**DOUBLINGS
 
-    assert not (has_grown(1) and has_grown(5))  # once more where something else took time
+    assert not (has_grown(1) and has_grown(5))  # repeat: something else took time

@@ -1,4 +1,4 @@
-"""`tritond up`: one tree of processes on one data folder, which ends together however it ends."""
+"""`tritond up`: one tree of processes on one data folder, which always ends together."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Start = Callable[..., Up]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where all of them have their data, one after the other, so that one tries the targets."""
+    """A data folder that tests use in turn, so only one of them tries the targets."""
     return tmp_path_factory.mktemp("up")
 
 
 @pytest.fixture(scope="module")
 def started() -> Iterator[list[Up]]:
-    """What was started; what still runs in the end is ended."""
+    """Yield the started processes; end those that still run."""
     started: list[Up] = []
     yield started
     for up in started:
@@ -55,7 +55,7 @@ def started() -> Iterator[list[Up]]:
 
 @pytest.fixture
 def start(folder: Path, started: list[Up]) -> Start:
-    """Starts `tritond up`; what runs on its data already is ended before."""
+    """Start `tritond up`; first end the process that uses its data."""
 
     def start(name: str, port: int | None = None, *, alone: bool = True, **settings: str) -> Up:
         for up in started:
@@ -69,7 +69,7 @@ def start(folder: Path, started: list[Up]) -> Start:
 
 @pytest.fixture
 def up(start: Start, started: list[Up]) -> Up:
-    """One that is ready: that of the test before, if it still runs."""
+    """Return a ready one: that of the previous test if it still runs."""
     running = [each for each in started if each.still_runs()]
     up = running[0] if running else start("up")
     up.wait_until_ready()
@@ -85,7 +85,7 @@ def compile_something(url: str) -> str:
 
 
 async def written(redis_url: str) -> None:
-    """Return when all that the store has is in its append-only file, as it is every second."""
+    """Return once the store has synced its append-only file, as it does every second."""
     async with connect(redis_url, max_connections=1) as redis:
         await redis.set(keys.PROBE, b"", ex=1)
 

@@ -1,4 +1,4 @@
-"""Without one of their features, service and worker start, compile and launch."""
+"""Service and worker start, compile and launch without any one of their features."""
 
 from __future__ import annotations
 

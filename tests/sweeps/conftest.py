@@ -1,4 +1,4 @@
-"""Deployments and terminals for tests of sweeps: the shared one, and one with API keys."""
+"""Deployments and terminals for tests of sweeps: a shared one, and one with API keys."""
 
 from tests.integration.service.conftest import on_terminal, teams
 

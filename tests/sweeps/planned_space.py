@@ -1,4 +1,4 @@
-"""Spaces over a compilation and a launch, expanded: what they come to, and why they are refused."""
+"""Expands spaces over a compilation and a launch, and returns variants or errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def refusals(*arguments: Any, **named: Any) -> list[tuple[str, str]]:
 
 
 def pointers(space: Any, *where: str, base: dict[str, Any]) -> list[str]:
-    """Return the place of a refusal; without one, all bodies must match the base."""
+    """Return the pointer of an error; without one, all bodies must match the base."""
     try:
         found = plan(space, *where, base=base)
     except RequestRejected as rejected:

@@ -1,4 +1,4 @@
-"""Bases that nothing can be merged into, and axes that contradict their base."""
+"""Bases that accept no merge, and axes that contradict their base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a launch has its verdict, in one line of a sweep's table."""
+"""The reason for a launch's verdict, in one line of a sweep's table."""
 
 from __future__ import annotations
 

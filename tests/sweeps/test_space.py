@@ -1,4 +1,4 @@
-"""Spaces: which variants a request's product and lists come to."""
+"""Spaces: the variants of a request's product and lists."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_an_argument_that_sizes_say_is_no_axis_besides(space: Any, at: str) -> N
 
 
 def test_more_variants_than_allowed_are_counted_and_never_listed() -> None:
-    """To list them would take hours."""
+    """A list would take hours."""
     thousand = list(range(1000))
     space = {"constexprs.A": thousand, "constexprs.B": thousand, "constexprs.C": thousand}
 

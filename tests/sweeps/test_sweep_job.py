@@ -1,4 +1,4 @@
-"""A queued sweep: a store cannot slip in variants of values that there are not."""
+"""A sweep job from a hostile store cannot add variants of values that do not exist."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The table of a sweep: what a query leaves of it, its order, and what a spreadsheet reads."""
+"""The table of a sweep: filters, order, and CSV for spreadsheets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions: which variants of a space stay, what is known to them, and what they cannot be."""
+"""Conditions: the variants that they keep, the names that they know, and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_variant_stays_where_the_condition_is_true(condition: str, kept: Any) 
 
 
 def defaults(target: str | None, triton: str | None) -> dict[str, Any]:
-    """What options are where nothing says them, by target and Triton."""
+    """Return default options by target and Triton version."""
     return {"options.num_stages": 2 if target == "hip:gfx942" else 3, "options.maxnreg": None}
 
 

@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def pythons() -> dict[str, str]:
-    """The interpreters by the version of Triton that they have, the oldest first."""
+    """Return the interpreters by their version of Triton, oldest first."""
     found = {}
     for python in NAMED.split(":"):
         [metadata] = Path(python).parents[1].glob("lib/python3*/site-packages/triton-*.dist-info")
@@ -53,7 +53,5 @@ def client(deployment: Deployment, pythons: dict[str, str]) -> Iterator[httpx.Cl
         def all_offered() -> bool:
             return len(client.get("/v1/targets").json()["toolchains"]) > len(pythons)
 
-        wait_until(
-            all_offered, "all toolchains are offered"
-        )  # services read them again now and then
+        wait_until(all_offered, "all toolchains are offered")  # services reread them at intervals
         yield client

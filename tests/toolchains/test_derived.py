@@ -1,4 +1,4 @@
-"""What is derived from compilations of every installed version of Triton."""
+"""Artifacts derived from compilations of every installed version of Triton."""
 
 from __future__ import annotations
 

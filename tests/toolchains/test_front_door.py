@@ -1,4 +1,4 @@
-"""What is posted, in every version: IR of the others, what JIT hooks print, Gluon, what is gone."""
+"""Requests in every version: IR of other versions, JIT hooks, Gluon, removed features."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_gluon_compiles(client: httpx.Client, version: str, target: str) -> None
 
 
 def hooked(source: str, python: str, cache: Path) -> dict[str, Any]:
-    """Return what the JIT of the environment of `python` tells its hooks, and the PTX it makes."""
+    """Return what the JIT of the environment of `python` passes to its hooks, and its PTX."""
     done = subprocess.run(
         [python, KERNELS.parent / "integration" / "compiler" / "hooked.py"],
         input=json.dumps({"source": source}), capture_output=True, text=True, check=False,

@@ -1,6 +1,6 @@
-"""`tritonc gate` over several Tritons: what another one makes of a kernel is caught at its line.
+"""`tritonc gate` over several Tritons catches another version's regression at its line.
 
-The kernels are those of examples/gate and benchmarks/kernels; docs/how-to/gate.md tells of them.
+The kernels are those of examples/gate and benchmarks/kernels; docs/how-to/gate.md uses them.
 """
 
 from __future__ import annotations

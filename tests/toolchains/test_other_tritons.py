@@ -1,4 +1,4 @@
-"""Every installed version of Triton, behind one worker: what it makes equals its own compiles."""
+"""One worker serves every installed version of Triton, and makes what each compiles itself."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The same launches on the CPU device and on a GPU, and how far both agree."""
+"""Runs the same launches on the CPU device and on a GPU, and compares the results."""

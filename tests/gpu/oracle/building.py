@@ -1,4 +1,4 @@
-"""Turns a candidate into a case: compiled, translated to NumPy, with a determined launch."""
+"""Builds a case from a candidate: compiled, translated to NumPy, with a deterministic launch."""
 
 import json
 import re
@@ -24,20 +24,20 @@ ARCH = 90
 COMPILER_S, RUN_S, SEARCH_S = 40, 2.0, 15.0
 ATTEMPTS, GUESSES = 18, 3
 ENOUGH = 64
-"""Elements that a launch has to change for the search to end."""
+"""Changed elements that end the search for a launch."""
 MOST_BYTES = 1 << 18
-"""Changed by a launch at most: what a GPU makes of it travels."""
+"""Most bytes that a launch may change: the GPU's results travel over the network."""
 
 
 class Compilers(Children):
-    """Children with a limit of CPU time."""
+    """Child processes with a limit of CPU time."""
 
     def run(self, header: dict[str, Any], body: bytes) -> Ended:
         return super().run(header | {"most_cpu_s": COMPILER_S}, body)
 
 
 class NoCase(Exception):
-    """Nothing to compare; the message says why."""
+    """There is nothing to compare; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _Found:
 
 
 def built(children: Compilers, candidate: Candidate, folder: Path) -> dict[str, Any]:
-    """Write the case of a candidate to a new folder below `folder`; return its description.
+    """Write a candidate's case to a new folder below `folder`; return its description.
 
     Raises NoCase.
     """
@@ -72,7 +72,7 @@ def built(children: Compilers, candidate: Candidate, folder: Path) -> dict[str, 
         }
         ended = children.run(order, compiled.stages["source"])
         if "numpy" not in ended.stages and candidate.launch is not None:
-            # its accesses are known to be right: what a GPU makes of it is worth knowing
+            # its accesses are known to be right, so the GPU's result is worth knowing
             launch = launch_of(guess, candidate.launch)
             found = _Found(guess, "", launch, Watched([], [], {"not told"}), 0.0)
             break
@@ -133,7 +133,7 @@ def _searched(
 
 
 def _score(made: Watched) -> float:
-    """Return the value of a launch as a test: 1 and above is enough, 0 is nothing."""
+    """Return the value of a launch as a test: 1 is enough, 0 is worthless."""
     changed = finite = size = 0
     different = False
     for before, after in zip(made.before, made.after, strict=True):
@@ -158,7 +158,7 @@ def _score(made: Watched) -> float:
 
 
 def launch_of(guess: Guess, guessed: GuessedLaunch) -> dict[str, Any]:
-    """Return grid, allocations and arguments as bound ones are written in JSON."""
+    """Return grid, allocations and bound arguments as JSON."""
     allocations: list[dict[str, Any]] = []
     arguments: dict[str, Any] = {}
     for name, kind in guess.signature.items():

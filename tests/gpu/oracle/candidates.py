@@ -1,7 +1,7 @@
-"""Kernels to be launched on both: those of the benchmarks, of our tests, and of packages on PyPI.
+"""Candidate kernels from the benchmarks, our tests, and packages on PyPI.
 
-A candidate has no launch yet; it says with which specializations it may be compiled. Packages are
-unpacked for the corpus of `benchmarks/corpus` and are not kept in the repository.
+A candidate has possible specializations, but no launch yet. `benchmarks/corpus` unpacks the
+packages; the repository does not contain them.
 """
 
 import ast
@@ -39,12 +39,12 @@ PACKAGES = (
     Package("jvp-flash-attention", "0.14.0", ("jvp_flash_attention",)),
 )
 _COMMON = 5
-"""The first guesses of the corpus, of the usual element types: which comes first, varies."""
+"""The corpus's first guesses, of common element types; their order varies."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A specialization: types without suffixes, hints by parameter; what equals 1 is a constant."""
+    """A specialization: types without suffixes, hints by parameter; a value of 1 is a constant."""
 
     signature: dict[str, str]
     constexprs: dict[str, Any]
@@ -64,17 +64,17 @@ class Candidate:
     launch: GuessedLaunch | None = None
     """The only sensible value, if known."""
     draw: int = 0
-    """Those of another draw have another seed."""
+    """Another draw has another seed."""
 
     @property
     def id(self) -> str:
-        """Name it in results, and its folder."""
+        """Name in results, and of its folder."""
         text = f"{self.source}{self.guesses[0]}".encode()
         return f"{self.origin}.{self.kernel}.{zlib.crc32(text):08x}"
 
     @property
     def seed(self) -> int:
-        """Guess its launches from this."""
+        """Seed of the guesses for its launches."""
         return zlib.crc32(f"{self.id}{self.draw or ''}".encode())
 
 
@@ -125,7 +125,7 @@ def of_the_tests() -> Iterator[Candidate]:
 
 
 def _ordered(signature: dict[str, str], source: str, kernel: str) -> dict[str, str]:
-    """Return the types in the order of the kernel's parameters, which its ABI has, too."""
+    """Return the types in the order of the kernel's parameters, as in its ABI."""
     (node,) = (
         one
         for one in ast.walk(ast.parse(source))
@@ -145,9 +145,9 @@ def _guessed(origin: str, path: Path) -> Iterator[Candidate]:
 def of_package(
     name: str, cache: Path, draw: int = 0, without: frozenset[str] = frozenset()
 ) -> Iterator[Candidate]:
-    """Yield the kernels of a package, in a random order that is always the same for a draw.
+    """Yield the kernels of a package, in a random order that depends only on the draw.
 
-    No kernel `without` names is among them, whichever package it was in.
+    It skips kernels named in `without`, whichever package they come from.
     """
     (package,) = (one for one in PACKAGES if one.name == name)
     root = unpacked(package, cache)
@@ -159,7 +159,7 @@ def of_package(
         try:
             files = needed_files(root, kernel.file, kernel.name)
         except (SyntaxError, RecursionError):
-            continue  # one of its modules is not Python
+            continue  # a module is not valid Python
         yield Candidate(name, kernel.name, text, files, _guesses(kernel, draw), draw=draw)
 
 

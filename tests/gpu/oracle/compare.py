@@ -1,7 +1,7 @@
-"""Compares a GPU's results for the cases with those of this machine, and prints the table.
+"""Compares a GPU's results for the cases with this machine's, and prints a table.
 
-`python -m tests.gpu.oracle.compare VISIT [--device artifact|cpu]... [ID...]`, with
-the folder that a visit filled. A line for each case and device is kept in `agreements.jsonl`.
+`python -m tests.gpu.oracle.compare VISIT [--device artifact|cpu]... [ID...]`, where VISIT is the
+folder of a visit's results. It writes a line for each case and device to `agreements.jsonl`.
 """
 # ruff: noqa: T201 - a program that reports
 
@@ -67,7 +67,7 @@ def _compared(what: tuple[str, GpuResult]) -> Agreement:
 
 
 def table(found: list[Agreement]) -> None:
-    """Print how many cases agree, by device and origin."""
+    """Print the number of agreeing cases by device and origin."""
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in found:
         for row in (one.id.split(".")[0], "all"):

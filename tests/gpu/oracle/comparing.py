@@ -38,7 +38,7 @@ class Agreement:
 
 
 def is_exact(ir: str) -> bool:
-    """Return True if nothing in a kernel contracts, approximates, or reorders sums."""
+    """Return True if no operation of a kernel contracts, approximates, or reorders sums."""
     if _APPROXIMATE.search(ir):
         return False
     if not _FLOAT_SUM.search(ir):

@@ -1,4 +1,4 @@
-"""Devices that run a case here: functions from a case and its folder to the final buffers."""
+"""Devices that run a case on this machine, from its folder to the final buffers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ Buffers = dict[str, np.ndarray]
 
 
 def artifact(case: dict[str, Any], folder: Path) -> Buffers:
-    """Run the artifact `numpy`, made anew of the stage `source`."""
+    """Run the artifact `numpy`, made again from the stage `source`."""
     from compiler.ttir_to_numpy.task import numpy
 
     source = json.loads((folder / "request.json").read_text())["source"]
@@ -31,9 +31,9 @@ def artifact(case: dict[str, Any], folder: Path) -> Buffers:
 
 
 def cpu(case: dict[str, Any], folder: Path, checks: Sequence[str] = (), **asked: Any) -> Buffers:
-    """Run the launch as the CPU device does, many programs at once.
+    """Run the launch like the CPU device, many programs at once.
 
-    Raises AssertionError with a finding, which no case should have.
+    Raises AssertionError for a finding, which no case should have.
     """
     from launch.checks.kernel_run import RunOptions
     from launch.cpu.argument_arena import OrderedMemory
@@ -56,12 +56,12 @@ def cpu(case: dict[str, Any], folder: Path, checks: Sequence[str] = (), **asked:
 
 
 def one_by_one(case: dict[str, Any], folder: Path) -> Buffers:
-    """Run the same, one program after the other."""
+    """Run it one program after the other."""
     return cpu(case, folder, batch_elements=1)
 
 
 def checked(case: dict[str, Any], folder: Path) -> Buffers:
-    """Run the same with all checks of accesses."""
+    """Run it with all access checks."""
     return cpu(case, folder, checks=("racecheck", "initcheck"))
 
 

@@ -25,7 +25,7 @@ class GpuResult:
 
 
 def results(visit: Path, cases: Path) -> Iterator[GpuResult]:
-    """Yield what ran, of the cases that are still there."""
+    """Yield the cases that ran and still exist."""
     archives = [zipfile.ZipFile(path) for path in sorted(visit.glob("changed-*.zip"))]
     where = {name: archive for archive in archives for name in archive.namelist()}
     for result in json.loads((visit / "results.json").read_text()):

@@ -1,6 +1,6 @@
-"""Guessed launches of kernels: grids, sizes, strides, buffers, from a seed.
+"""Guesses launches of kernels from a seed: grids, sizes, strides, buffers.
 
-Most do not fit their kernel; a launch is kept if the CPU device finds no error in it.
+Most do not fit their kernel. The oracle keeps a launch if the CPU device finds no error in it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BITS = {"i1": 1, "i8": 8, "u8": 8, "i16": 16, "u16": 16}
 
 @dataclass(frozen=True)
 class GuessedLaunch:
-    """A grid, and for each parameter that is one at run time a number or how its buffer starts."""
+    """A grid, and for each run-time parameter a number or the initial contents of its buffer."""
 
     grid: tuple[int, int, int]
     scalars: dict[str, float | int | bool]
@@ -42,7 +42,7 @@ class GuessedLaunch:
 
 
 def launches(guess: Guess, axes: set[int], seed: int, count: int) -> Iterator[GuessedLaunch]:
-    """Yield guesses for a kernel that asks for its number along `axes`."""
+    """Yield guesses for a kernel that reads its program id along `axes`."""
     for attempt in range(count):
         yield _Attempt(guess, axes, random.Random(seed * 1000 + attempt), attempt).launch()
 

@@ -1,9 +1,11 @@
-"""Makes the cases of the oracle on a machine without a GPU, into .artifacts/oracle/cases.
+"""Builds the oracle's cases in .artifacts/oracle/cases, without a GPU.
 
-`python -m tests.gpu.oracle.make [--most N] [--minutes M] [ORIGIN ...]`; a second call goes on where
-the first one ended. `outcomes.jsonl` says of every kernel tried what became of it. `--pack` only
-packs what is there for the visit. A held-out draw is `--draw 1 --without` the outcomes of earlier
-ones: other seeds, and no kernel with a name that was tried before.
+`python -m tests.gpu.oracle.make [--most N] [--minutes M] [ORIGIN ...]`; a second call continues
+where the first one ended. `outcomes.jsonl` has the outcome of every kernel tried. `--pack` only
+packs existing cases for the visit.
+
+`--draw 1 --without OUTCOMES` makes a held-out draw: other seeds, and no kernel with a name that
+earlier draws tried.
 """
 # ruff: noqa: T201 - a program that reports
 
@@ -61,7 +63,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Draw:
-    """The kernels to try: at most so many of each package, none of the names in `without`."""
+    """The kernels to try: a maximum for each package, and no names in `without`."""
 
     origins: tuple[str, ...]
     most: int
@@ -75,7 +77,7 @@ def _tried(outcomes: list[Path]) -> frozenset[str]:
 
 
 def candidates(draw: Draw) -> Iterator[Candidate]:
-    """Yield ours, then those of the packages in turn."""
+    """Yield our kernels, then those of the packages in turn."""
     origins = draw.origins
     if not origins or "tests" in origins:
         yield from of_the_mix()
@@ -119,7 +121,7 @@ def _work(number: int, processes: int, draw: Draw, end: float) -> None:
 
 
 def pack() -> str:
-    """Pack the parts of all cases that a GPU machine needs: cubins and launches."""
+    """Pack the files of all cases that a GPU machine needs: cubins and launches."""
     archive = FOLDER / "visit.tar.xz"
     folders = sorted(path.parent for path in (FOLDER / "cases").glob("*/case.json"))
     with tarfile.open(archive, "w:xz", preset=6) as tar:

@@ -1,6 +1,6 @@
-"""Candidates made for the corners of number types: every conversion and operation on odd values.
+"""Candidates for edge cases of number types: conversions and operations on odd values.
 
-They stand beside the real kernels and are not counted among them.
+They do not count among the real kernels.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Contents of buffers that meet the corners of types: limits, halves, subnormals, infinities."""
+"""Initial contents with edge cases of types: limits, ties, subnormals, infinities."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _EDGES = [
 
 
 def odd_values(name: str, kind: str, size: int) -> dict[str, Any]:
-    """Return the initial buffer `name`, one of x, y, w and z; each has its own order."""
+    """Return the initial contents of w, x, y or z; each has its own order."""
     if name == "z" and kind == "i1":
         return {"kind": "full", "value": 1}
     shift = {"x": 0, "y": 1, "z": 2, "w": 3}[name]
@@ -43,7 +43,7 @@ def odd_values(name: str, kind: str, size: int) -> dict[str, Any]:
 
 
 def plain_values(name: str, kind: str, _size: int) -> dict[str, Any]:
-    """Return contents of usual numbers."""
+    """Return ordinary numbers."""
     if kind in FLOATS:
         return {"kind": "normal", "seed": ord(name), "mean": 0.0, "std": 1.0}
     return {"kind": "randint", "seed": ord(name), "low": -100, "high": 100}

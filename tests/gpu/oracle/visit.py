@@ -1,9 +1,11 @@
-"""Launches every case on a GPU and brings back what changed in its buffers, for one short visit.
+"""Launches every case on a GPU and returns the changes of its buffers, in one short visit.
 
-`python3 -m tests.gpu.oracle.visit visit.tar.xz` on a GPU machine, with what `make` packed. Needs
-the driver, numpy, ml_dtypes and cuda-bindings. Into `$OUT`: `results.json`, and `changed-N.zip`
-with the exclusive or of the bytes before and after, by case and argument. A few processes share the
-cases; one that hangs or dies costs the case that it was at.
+`python3 -m tests.gpu.oracle.visit visit.tar.xz` on a GPU machine, with the archive that `make`
+packed. Needs the driver, numpy, ml_dtypes and cuda-bindings.
+
+It writes `results.json` and `changed-N.zip` to `$OUT`; the latter has the exclusive or of the bytes
+before and after, by case and argument. A few processes share the cases. A process that hangs or
+dies costs only its current case.
 """
 # ruff: noqa: T201 - a program that reports
 
@@ -28,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 PROCESSES = int(os.environ.get("ORACLE_PROCESSES", "8"))
 SILENCE_S = 25.0
-"""A case that takes longer is given up, with its process. The first one starts CUDA, too."""
+"""Kills the process of a case that takes longer. The first case starts CUDA, too."""
 HOPELESS = 24
-"""So many cases without one that ran are enough to see that something else is wrong."""
+"""This many failed cases without one success mean that something else is wrong."""
 ZIP_BYTES = 14 << 20
 ZIPS = 6
 
@@ -73,7 +75,7 @@ Case = tuple[dict[str, Any], bytes]
 
 
 class Crew:
-    """Processes that launch cases, each at one of them."""
+    """Processes that each launch one case at a time."""
 
     def __init__(self, cases: list[Case]) -> None:
         self._context = multiprocessing.get_context("fork")
@@ -82,7 +84,7 @@ class Crew:
         self.results: list[dict[str, Any]] = []
 
     def run(self, end: float) -> None:
-        """Launch all cases that there is time for."""
+        """Launch as many cases as time permits."""
         while (self._waiting or self._running) and time.monotonic() < end and not self._hopeless:
             while self._waiting and len(self._running) < PROCESSES:
                 self._start()
@@ -106,7 +108,7 @@ class Crew:
 
     def _give(self, connection: Connection, process: Any) -> None:
         case = self._waiting.pop()
-        with suppress(BrokenPipeError):  # it has died, which the next read reports
+        with suppress(BrokenPipeError):  # the process died; the next read reports it
             connection.send(case)
         self._running[connection] = process, case, time.monotonic()
 
@@ -134,7 +136,7 @@ class Crew:
 
 
 def serve(connection: Connection) -> None:
-    """Launch what comes, until a fault has spoilt the context."""
+    """Launch incoming cases until a fault breaks the context."""
     perform = performer()
     while True:
         try:
@@ -148,7 +150,7 @@ def serve(connection: Connection) -> None:
 
 
 def performer() -> Any:
-    """Return what launches a case on GPU 0 by the project's launcher."""
+    """Return a function that launches a case on GPU 0 with the project's launcher."""
     from compiler.abi import Abi
     from worker.gpu.launcher.contents import Contents
     from worker.gpu.launcher.device import open_device
@@ -193,14 +195,14 @@ def performer() -> Any:
 
 
 def changed(before: bytes, after: bytes) -> bytes:
-    """Return the exclusive or of two contents, deflated."""
+    """Return the exclusive or of two contents, compressed."""
     import numpy as np
 
     return zlib.compress((np.frombuffer(before, "u1") ^ np.frombuffer(after, "u1")).tobytes(), 6)
 
 
 def zipped(results: list[dict[str, Any]], out: Path) -> int:
-    """Write what changed to as many archives as may come back; return of how many cases."""
+    """Write the changes to at most the permitted number of archives; return the count of cases."""
     kept = number = 0
     buffer = io.BytesIO()
     archive = zipfile.ZipFile(buffer, "w")

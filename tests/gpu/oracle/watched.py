@@ -1,11 +1,12 @@
-"""A launch of a kernel's NumPy text in which every access is looked at: is its result determined?
+"""Runs a kernel's NumPy code with every access checked: is its result deterministic?
 
-Two runs: the second one takes the programs backwards, and what the compiler may make anything of is
-something else: lanes that a mask leaves without a value, quotients by zero, infinities (which are
-constants, mostly) converted to integers. What both make, without a race and without leaving a
-buffer, a GPU must make, too.
-A third one starts from fp32 and fp64 whose last bit is another: where that moves a result out of
-its tolerance, nobody can tell a wrong rounding from another one, which is noted.
+The second run executes the programs in reverse order. It also changes values that the compiler may
+choose freely: masked lanes without `other`, quotients by zero, and infinities converted to
+integers. If both runs agree, without a race or an access out of bounds, a GPU must give the same
+result.
+
+A third run flips the last bit of fp32 and fp64 inputs. If that moves a result out of its tolerance,
+a wrong rounding cannot be distinguished from a right one, and the case says so.
 """
 
 import itertools
@@ -21,7 +22,7 @@ from launch.buffers.allocation import leaves, materialise, view
 from launch.buffers.element_types import readable
 from launch.request.tolerance import default_tolerance
 
-NOBODY, SEVERAL = -1, -2
+NO_PROGRAM, SEVERAL = -1, -2
 _POISON = 77
 _SINGLE_BYTES = 4
 
@@ -42,7 +43,7 @@ class Watched:
 def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> Watched:
     """Run `launch`, grid and bound arguments as JSON, twice.
 
-    Raises Undetermined, and IndexError for an access outside of a buffer.
+    Raises Undetermined, and IndexError for an access outside a buffer.
     """
     made = _run(text, kernel, launch, limit_s, backwards=False)
     try:
@@ -62,7 +63,7 @@ def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> W
 
 
 def is_well_conditioned(text: str, kernel: str, launch: dict[str, Any], made: Watched) -> bool:
-    """Return True if the last bit of inputs leaves all results within their tolerance."""
+    """Return True if all results stay in tolerance when the inputs' last bits change."""
     module: dict[str, Any] = {"__name__": "told"}
     exec(compile(text, "told.py", "exec"), module)
     allocations, arguments = bound(module, kernel, launch)
@@ -98,7 +99,7 @@ def _within(dtype: str, one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def plain(text: str, kernel: str, launch: dict[str, Any]) -> list[np.ndarray]:
-    """Return the bytes of each allocation after a run with nothing looked at."""
+    """Return the bytes of each allocation after a run without checks."""
     module: dict[str, Any] = {"__name__": "told"}
     exec(compile(text, "told.py", "exec"), module)
     allocations, arguments = bound(module, kernel, launch)
@@ -109,7 +110,7 @@ def plain(text: str, kernel: str, launch: dict[str, Any]) -> list[np.ndarray]:
 def bound(
     module: dict[str, Any], kernel: str, launch: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the allocations of a launch, and the kernel's arguments, which are views of them."""
+    """Return a launch's allocations and the kernel's arguments, which are views of them."""
     allocations = materialise(launch["allocations"], launch["arguments"], b"")
     kinds = {n: k.strip("\"'") for n, k in module[kernel].__annotations__.items()}
     arguments = {}
@@ -177,7 +178,7 @@ def _run(
 
 
 def _poison_undefined(module: dict[str, Any]) -> None:
-    """Have quotients by zero and infinities as integers be something else than they are."""
+    """Replace quotients by zero and infinities as integers by other values."""
 
     def of_division(divide: Any) -> Any:
         def poisoned(a: Any, b: Any, *more: Any) -> Any:
@@ -233,7 +234,7 @@ class _Watch:
         size = self._arrays[which].size
         if not shadow:
             for name in ("written", "read", "atomic"):
-                shadow[name] = np.full(size, NOBODY, np.int32)
+                shadow[name] = np.full(size, NO_PROGRAM, np.int32)
         return shadow
 
     def _watched_places(self, pointer: Any, mask: Any, what: str) -> Iterator[Any]:
@@ -249,7 +250,7 @@ class _Watch:
                 self._conflict(shadow["written"][at], "a load and a store")
                 self._conflict(shadow["atomic"][at], "a load and an atomic")
                 if (shadow["written"][at] == self.program).any():
-                    self.notes.add("own")  # loaded after it was stored by the same program
+                    self.notes.add("own")  # loaded after the same program stored it
                 self._note(shadow["read"], at)
             yield array, index, lanes
 
@@ -263,23 +264,26 @@ class _Watch:
             self._conflict(shadow["read"][at], "a load and a store")
             self._conflict(shadow["atomic"][at], "an atomic and a store")
             written = shadow["written"][at]
-            others = (written != NOBODY) & (written != self.program)
+            others = (written != NO_PROGRAM) & (written != self.program)
             if others.any() and array[index][others].tobytes() != new[others].tobytes():
                 raise Undetermined("a race: two stores")
             if (shadow["read"][at] == self.program).any():
                 self.notes.add("in_place")
             own = written == self.program
             if own.any() and array[index][own].tobytes() != new[own].tobytes():
-                self.notes.add("overwrites")  # by another thread perhaps, with nothing between
+                # perhaps by another thread, without a barrier in between
+                self.notes.add("overwrites")
             array[index] = new
             if np.asarray(array[index]).tobytes() != new.tobytes():
                 raise Undetermined("a race: two lanes of a store")
             self._note(shadow["written"], at)
 
     def _conflict(self, known: Any, what: str) -> None:
-        if ((known != NOBODY) & (known != self.program)).any():
+        if ((known != NO_PROGRAM) & (known != self.program)).any():
             raise Undetermined(f"a race: {what}")
 
     def _note(self, shadow: Any, at: Any) -> None:
         known = shadow[at]
-        shadow[at] = np.where((known == NOBODY) | (known == self.program), self.program, SEVERAL)
+        shadow[at] = np.where(
+            (known == NO_PROGRAM) | (known == self.program), self.program, SEVERAL
+        )

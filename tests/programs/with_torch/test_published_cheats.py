@@ -145,7 +145,7 @@ LEFT = {"no_kernel", "heavy_aten_left"}
          "mismatch", {"precomputed"}),
         ("y = fused(x, self.weight)\nx.zero_()\nreturn y", "input_modified", set()),
     ],
-    ids=["memory of its own product", "one row for all", "a fallback", "a fallback of a bad call",
+    ids=["a cache of its own product", "one row for all", "a fallback", "a fallback of a bad call",
          "a branch never taken", "a product by another name", "a product by a private name",
          "torch.compile", "patched timers", "every other call", "inputs from a known seed",
          "inputs cleared"],
@@ -189,7 +189,7 @@ def test_a_subclass_of_an_own_copy_of_the_reference_is_torch_s_work(
          "            broken_kernel[(1,)](x, out)\n            return out\n"
          "        except Exception:\n            return torch.relu(x)\n", "compile_error", None),
     ],
-    ids=["the reference imported", "the reference in a module", "memory of nobody",
+    ids=["the reference imported", "the reference in a module", "unwritten memory",
          "results by address", "results by first value", "a known seed",
          "work after the return", "a lazy result", "a graph",
          "a fallback of a kernel that does not compile"],

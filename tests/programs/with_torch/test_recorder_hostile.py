@@ -34,7 +34,7 @@ REFUSED = {
     ),
     "exit": ("import sys\nsys.exit(0)\n", "program_error"),
     "an interrupt": ("raise KeyboardInterrupt\n", "program_error"),
-    "a refusal of its own": (
+    "a forged refusal": (
         "from programs.recorder.not_recordable import NotRecordable\n"
         "raise NotRecordable('clock', 'no time')\n",
         "clock",

@@ -19,7 +19,7 @@ JOB = queued()
 
 
 def flag(line: int) -> ProgramFlag:
-    return ProgramFlag(kind="dead_launch", message="nothing hangs on it", file="user.py", line=line)
+    return ProgramFlag(kind="dead_launch", message="no effect", file="user.py", line=line)
 
 
 def test_a_flag_of_each_case_is_one_of_the_program() -> None:

@@ -1,5 +1,7 @@
-"""The compilers of other languages. Where one is missing its tests are skipped, unless
-TRITOND_EXPORT_TOOLS=required says that they must run (`make test-exports`).
+"""The compilers of other languages.
+
+A missing one skips its tests, unless TRITOND_EXPORT_TOOLS=required says that they must run (`make
+test-exports`).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def tool() -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def cuda_python() -> str:
-    """A Python with cuda-python; TRITOND_CUDA_PYTHON names it."""
+    """Return a Python with cuda-python; TRITOND_CUDA_PYTHON names it."""
     path = os.environ.get("TRITOND_CUDA_PYTHON")
     if path is None and os.environ.get("TRITOND_EXPORT_TOOLS") == "required":
         pytest.fail("TRITOND_CUDA_PYTHON is not set")

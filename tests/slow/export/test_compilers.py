@@ -1,4 +1,4 @@
-"""Exported code is accepted by the compilers of its language, whatever the kernel needs."""
+"""The compilers of each language accept exported code, whatever the kernel needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_c_with_the_cuda_toolkit(build: Build) -> None:
     header = c_header(VARIANTS["all_at_once"], CUBIN)
     unit = "#include <cuda.h>\n" + UNIT
 
-    # nvcc knows where its own cuda.h is
+    # nvcc finds its own cuda.h
     build("nvcc", "-c", "-x", "cu", "unit.c", kernel__h=header, unit__c=unit)
 
 

@@ -27,7 +27,7 @@ def sine(x_ptr, y_ptr, BLOCK: tl.constexpr):
 
 
 def around(header: str, times: int = 1) -> str:
-    """A __global__ function that calls the exported one, with the parameters that it takes."""
+    """Return a __global__ function that calls the exported one with its own parameters."""
     match = re.search(r"__forceinline__ void (\w+)\(\n(.*?)\) \{", header, re.DOTALL)
     assert match is not None
     parameters = [item.strip() for item in match[2].split(",")]

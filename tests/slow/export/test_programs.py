@@ -1,6 +1,6 @@
-"""Programs around exported launchers tell the driver what Triton's own launcher would.
+"""Exported launchers make the same driver calls as Triton's own launcher.
 
-There is no GPU here: the driver is a library that says what it was asked.
+There is no GPU here: a library records the calls instead of the driver.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PARAMETERS = ["1000", "2000", "3000"]
 
 @pytest.fixture(params=["c", "rust"])
 def program(request: pytest.FixtureRequest, build: Build) -> object:
-    """Build the program around a kernel and run it; return what it asked of the driver."""
+    """Build the program around a kernel and run it; return its driver calls."""
 
     def run(name: str, status: int = 0, **environment: str) -> list[str]:
         library = ("-shared", "-fPIC", "-o", "libcuda.so", "driver.c")

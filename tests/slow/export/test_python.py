@@ -1,4 +1,4 @@
-"""The Python export with the real cuda-python, up to where it needs a GPU."""
+"""The Python export with the real cuda-python, up to the point where it needs a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The deployment whose parts these tests stop, kill and start again."""
+"""The deployment whose parts these tests stop, kill and restart."""
 
 from tests.integration.faults.conftest import (
     connect_to_service,

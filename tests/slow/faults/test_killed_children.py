@@ -1,4 +1,4 @@
-"""Children that something else kills, such as the kernel when memory runs out: tried again."""
+"""Jobs whose child was killed from outside, as by the OOM killer, run again."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ def cpu_ticks(pid):
 
 
 async def working_child(pool, known=()):
-    """The child that is at its job, which takes all the time that it gets."""
+    """Return the busy child, which takes all the CPU time it gets."""
     first = {}
 
     def at_work():

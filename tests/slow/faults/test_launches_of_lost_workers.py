@@ -1,4 +1,4 @@
-"""The launch of a worker that dies, stops or is busy."""
+"""Launches of a worker that dies, stops or is busy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def no_traceback(machine: Deployment, worker: Process) -> Iterator[None]:
 
 
 def busy_for(cpu_s: float, why: str) -> dict[str, Any]:
-    """A launch that takes so much of a processor's time; `why` keeps it out of all caches."""
+    """Return a launch that takes this much CPU time; `why` keeps it out of all caches."""
     return bodies.loading(
         f"import time\nend = time.process_time() + {cpu_s}\n"
         f"while time.process_time() < end:\n    pass  # {why}"
@@ -31,7 +31,7 @@ def busy_for(cpu_s: float, why: str) -> dict[str, Any]:
 
 
 def running(client: httpx.Client, body: dict[str, Any]) -> str:
-    """Post a launch; return its URL when a worker is at it."""
+    """Post a launch; return its URL once a worker runs it."""
     posted = client.post(PATH, json=body)
     assert posted.status_code == 202, posted.text
     url: str = posted.json()["url"]

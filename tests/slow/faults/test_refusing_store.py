@@ -1,4 +1,4 @@
-"""A whole deployment whose store refuses: it says so, loses nothing, and goes on by itself."""
+"""A deployment whose store refuses writes says so, loses nothing, and recovers by itself."""
 
 import asyncio
 import time
@@ -64,7 +64,7 @@ async def test_a_sweep_outlives_a_store_that_refuses_its_rows(machine, worker, o
 
 
 async def test_a_job_that_nobody_can_read_ends(machine, worker, operator, http):
-    """Another version wrote it: three tries, not any number of them."""
+    """Another version wrote it; it gets three tries."""
     toolchain_id = await Toolchains(operator).default()
     await JobProducer(operator).submit(
         KEY, lane=compile_lane(toolchain_id), priority=Priority.INTERACTIVE, payload=b'{"v": 99}',
@@ -86,7 +86,7 @@ async def test_a_job_that_the_store_lost_is_submitted_again_for_its_waiter(
     waiting = asyncio.create_task(http.post("/v1/compilations?wait=60", json=body))
     lost = await comes_true(lambda: operator.keys("tritond:job:*"))
 
-    # as after a failover to a replica that had not heard of it
+    # like a failover to a replica that lags behind
     key = lost[0].decode().removeprefix("tritond:job:")
     for name in (f"job:{key}", f"job-callers:{key}", f"events:{key}"):
         await operator.delete(f"tritond:{name}")

@@ -1,4 +1,4 @@
-"""What is told to stop leaves nobody without an answer, and no job undone."""
+"""A part that stops leaves no client without an answer, and no job undone."""
 
 import asyncio
 import signal
@@ -35,7 +35,7 @@ async def test_who_waits_when_the_service_stops_is_told_that_the_job_goes_on(
 
     async def both_wait():
         interests = await operator.hlen(keys.INTERESTS + url.rpartition("/")[2])
-        return interests == 3  # theirs, and the one that stands
+        return interests == 3  # theirs, and the one that holds
 
     await comes_true(both_wait)
     async with http.stream("GET", f"{url}/events") as following:

@@ -1,4 +1,4 @@
-"""What may be lost at any moment: a worker, the store, everything but the data folder."""
+"""A worker or the store may be lost at any moment, but not the data folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def client(machine: Deployment) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def started(client: httpx.Client) -> Started:
-    """Posts a compilation that takes a while and returns its URL when a worker is at it."""
+    """Post a slow compilation and return its URL once a worker runs it."""
 
     def started(body: dict[str, Any]) -> str:
         url: str = client.post("/v1/compilations", json=body).json()["url"]
@@ -105,7 +105,7 @@ def test_without_its_store_the_service_says_so_and_recovers(
 
 @pytest.fixture
 def edited(tmp_path: Path) -> Path:
-    """The same code but for a comment, which makes another toolchain of it."""
+    """Return the same code with another comment, which makes it another toolchain."""
     for package in ("compiler", "jobs", "launch", "programs", "store", "sweeps", "worker"):
         leave = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)

@@ -1,4 +1,4 @@
-"""The deployment of all searches, whose worker these tests kill and start again."""
+"""The deployment of all searches; tests kill and restart its worker."""
 
 from tests.sweeps.service.conftest import deployment, gpu
 

@@ -1,4 +1,4 @@
-"""Searches that do not come to their own end: budgets, cancellations, and drivers that die."""
+"""Searches that end early: budgets, cancellations, and drivers that die."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.waiting import wait_until
 def test_a_budget_ends_the_search_with_what_is_known(gpu: httpx.Client) -> None:
     whole = base(PROGRAMS_ALONE, grid=["PROGRAMS"])
     whole["compilation"] |= {"options": {"num_warps": 4}, "constexprs": {"BLOCK_SIZE": 512}}
-    space = {"constexprs": {"PROGRAMS": [2, 4, 7]}}  # the last hangs when it runs a third time
+    space = {"constexprs": {"PROGRAMS": [2, 4, 7]}}  # the last hangs in its third run
     post_sweep(gpu, base=whole, space=space)  # so that the budget is for launches alone
     sweep = post_sweep(gpu, base=whole, space=space, search=SHORT, budget_s=10).json()
     [winner] = sweep["winners"]
@@ -62,7 +62,7 @@ def test_a_search_that_is_cancelled_leaves_the_gpu(gpu: httpx.Client) -> None:
 
 
 def under_way(gpu: httpx.Client, **more: Any) -> dict[str, Any]:
-    """Return a long search of which a first variant was timed."""
+    """Return a long search that has timed a first variant."""
     space = {"product": BLOCKS | {"options.num_warps": [4]}}
     long = SHORT | {"passes": 8, "finalists": 5}
     posted = post_sweep(gpu, wait=0, base=base(), space=space, search=long, **more).json()
@@ -78,7 +78,7 @@ def under_way(gpu: httpx.Client, **more: Any) -> dict[str, Any]:
 
 
 def ended(deployment: Deployment, gpu: httpx.Client, sweep: dict[str, Any]) -> dict[str, Any]:
-    """Return the sweep when it has ended."""
+    """Return the sweep once it has ended."""
     wait_until(
         lambda: gpu.get(sweep["url"]).json()["state"] == "completed", "the end", deployment.said
     )
@@ -107,7 +107,7 @@ def test_a_driver_that_was_killed_is_followed_by_one_that_goes_on(
 
     assert after["winners"][0]["values"]["constexprs.BLOCK_SIZE"] == 256
     assert {row["state"] for row in after["rows"]} == {"completed"}
-    assert gpu.get(done).json() == launch  # it was not run again
+    assert gpu.get(done).json() == launch  # it did not run again
 
 
 def test_a_driver_that_comes_after_the_budget_answers_what_was_found_out_before(

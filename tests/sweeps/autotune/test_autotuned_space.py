@@ -1,4 +1,4 @@
-"""The space of an autotuned source: its configurations by context, and its heuristics as axes."""
+"""The space of an autotuned source: configs by context, and heuristics as axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heuristics of a variant: evaluated last, over what its request says."""
+"""Heuristics of a variant are evaluated last, over the values of its request."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An invented GPU: variants have given times, and launches report what they are given.
+"""An invented GPU: variants have given times, and launches report them.
 
-What is tested with it is the search alone; no kernel runs.
+It tests the search alone; no kernel runs.
 """
 
 import random
@@ -16,7 +16,7 @@ TARGET = "cuda:90"
 
 
 def variants(count, sizes=(None,)):
-    """Return candidates of that many configurations, each at every size, sizes the fastest axis."""
+    """Return this many configs, each at every size; sizes vary fastest."""
     found = []
     for block in range(count):
         for size in sizes:
@@ -27,9 +27,9 @@ def variants(count, sizes=(None,)):
 
 @dataclass
 class MadeUpGpu:
-    """Answers runs: `times_us` by variant; what differs from launch to launch by `noise`.
+    """Answers runs with `times_us` by variant; `noise` varies them between launches.
 
-    `clock` changes all times by the number of launches there were before.
+    `clock` scales all times by the number of earlier launches.
     """
 
     times_us: dict[int, float]
@@ -45,7 +45,7 @@ class MadeUpGpu:
         self.random = random.Random(self.seed)
 
     def run(self, run):
-        """Return the result of the run; its interval is what launchers allow between two runs."""
+        """Return the result of a run; its interval is what launchers allow between two runs."""
         self.ran.append(run)
         verdict = self.verdicts.get(run.index, Verdict.PASSED)
         time = self.times_us[run.index] * self.clock(len(self.ran))
@@ -69,7 +69,7 @@ def built(index, **more):
 
 
 def searched(candidates, gpu, *, builds=None, has_reference=True, most_runs=None, **asked):
-    """Return the search at its end, all variants built before anything is run."""
+    """Return the finished search; all variants were built before the first run."""
     search = VariantSearch(candidates, SearchRequest(**asked), has_reference=has_reference)
     for one in candidates:
         build = (builds or {}).get(one.index, built(one.index))

@@ -1,4 +1,4 @@
-"""Successive halving: who goes on, with how many repeats, and why the others do not."""
+"""Successive halving: the variants that advance, their iterations, and reasons for the others."""
 
 from sweeps.search.halving import MOST_ITERATIONS, final_cut, next_round
 from sweeps.search.measurement import MeasuredTime

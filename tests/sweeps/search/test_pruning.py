@@ -1,4 +1,4 @@
-"""Variants that are not run: what they need, what they spill, and who they are the same as."""
+"""Variants that a search skips: too many resources, spills, or a duplicate."""
 
 from compiler.compilation import Resources
 from launch.request.verdict import Verdict

@@ -1,4 +1,4 @@
-"""What a search may say, and what it may not, at which pointer."""
+"""Search requests: accepted members, and errors with their pointers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who wins a search: the fastest that was right at every size, by times taken side by side."""
+"""The fastest variant that is right at every size wins, by times taken side by side."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_a_clock_that_falls_all_the_while_favours_nobody():
     gpu = MadeUpGpu({0: 10.1, 1: 10.0, 2: 10.2}, clock=throttling)
     winner = only(searched(variants(3), gpu, passes=6))
 
-    assert gpu.ran[0].index == 0  # the first to be timed met the fastest clock
+    assert gpu.ran[0].index == 0  # the first variant ran at the fastest clock
     assert winner.variant == 1
 
 
@@ -258,7 +258,7 @@ def test_a_driver_that_takes_over_comes_to_the_same_end():
     whole = searched(variants(30), gpu)
 
     class Kept(MadeUpGpu):
-        """Answers what was measured before, and nothing else."""
+        """Answers with earlier measurements, and nothing else."""
 
         def run(self, run):
             self.ran.append(run)
@@ -268,7 +268,7 @@ def test_a_driver_that_takes_over_comes_to_the_same_end():
     repeated = MadeUpGpu({k: 30.0 + k % 11 for k in range(30)}, noise=0.02)
     kept.kept = {run: repeated.run(run) for run in gpu.ran}
     again = VariantSearch(variants(30), SearchRequest(), has_reference=True)
-    for one in reversed(variants(30)):  # compilations that are there come back in another order
+    for one in reversed(variants(30)):  # existing compilations return in another order
         again.built(one.index, built(one.index))
     drive(again, kept)
 

@@ -1,4 +1,4 @@
-"""One deployment with a stand-in for a GPU, for all searches."""
+"""One deployment with a fake GPU, for all searches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.sweeps.service.searching import started
 
 @pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """Its only worker, which tests may kill and start again, believes to have a GPU."""
+    """Its only worker claims to have a GPU; tests may kill and restart it."""
     deployment = started(tmp_path_factory.mktemp("search"), TRITOND_LEASE_S="2")
     yield deployment
     said = deployment.said()

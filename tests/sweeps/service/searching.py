@@ -1,8 +1,7 @@
-"""A GPU by its own account, and searches on it: a stand-in whose made-up times have a known best.
+"""Searches on a fake GPU whose invented times have a known best.
 
-Service, store, driver, compilations, references and comparisons are real; what a launch does, and
-how long it says that it took, hangs on its programs and the threads of each
-(benchmarks/gpu/stand_in_gpu.py).
+Service, store, driver, compilations, references and comparisons are real. Only a launch and its
+time are invented, from its number of programs and of threads (benchmarks/gpu/stand_in_gpu.py).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ SHORT = {"repeats": 20, "finalists": 3, "passes": 3}
 
 
 def started(folder: Path, **settings: str) -> Deployment:
-    """Return a deployment whose only worker believes to have a GPU."""
+    """Return a deployment whose only worker claims to have a GPU."""
     deployment = Deployment(
         folder, TRITOND_STAND_IN_BEHAVIOURS=json.dumps(BEHAVIOURS), TRITOND_DRAIN_S="0", **settings
     )

@@ -150,7 +150,7 @@ FORGED: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_a_source_reports_in_place_of_triton_is_bounded(
     http: httpx.Client, said: dict[str, Any], why: str
 ) -> None:
-    """The source writes its child's report itself: it can only harm its own sweep."""
+    """The source writes its child's report itself, and can harm only its own sweep."""
     heuristic = {"name": "EVEN", "line": 1, "expression": None, "why_not": None, "outside": False}
     report = {
         "kind": "result",

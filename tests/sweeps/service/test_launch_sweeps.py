@@ -1,4 +1,4 @@
-"""Sweeps over launches on the CPU device: each variant is a launch, judged as any."""
+"""Sweeps over launches on the CPU device: each variant is judged like any launch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BASE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def swept(http: httpx.Client) -> dict[str, Any]:
-    """Two sizes, one of which lies about its length, by two block sizes."""
+    """Two sizes, one with a wrong length, by two block sizes."""
     sizes = {
         "small": {"n": 10, "x_ptr": {"shape": [10]}, "out_ptr": {"shape": [10]}},
         "lying": {"n": 120},

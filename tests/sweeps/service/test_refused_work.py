@@ -69,7 +69,7 @@ async def test_work_that_raises_is_measured_too():
 
 
 async def test_of_many_sweeps_at_once_those_behind_a_costly_one_are_refused():
-    """A caller who sends a thousand before the first was refused pays for them as well."""
+    """A caller that sends a thousand before the first refusal pays for all of them."""
     refused, made = RefusedWork(), []
 
     def wrong():
@@ -101,7 +101,7 @@ async def test_others_do_not_wait_for_a_caller_s_turn():
 
 @pytest.mark.parametrize("has_room_for_one", [False, True])
 async def test_a_sweep_for_which_there_is_no_room_is_charged(monkeypatch, has_room_for_one):
-    """It was laid out before that is known."""
+    """The service expands it before it finds out."""
 
     async def job(*given):
         given[-1].cpu_s = 2 * AT_ONCE_S

@@ -1,4 +1,4 @@
-"""Searches on a stand-in for a GPU: who wins, who is out and why, what is not run at all."""
+"""Searches on a fake GPU: winners, losers with reasons, and skipped variants."""
 
 from __future__ import annotations
 

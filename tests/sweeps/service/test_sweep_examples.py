@@ -1,4 +1,4 @@
-"""What the API's documentation shows of sweeps is what is answered."""
+"""Examples of sweeps in the API's documentation are real answers."""
 
 import ast
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sweeps that end before their rows do: cancelled, or out of their budget."""
+"""Sweeps that end before their rows: cancelled, or over budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.waiting import wait_until
 
 
 def slow(comment: str, cpu_s: float = 0.4) -> dict[str, Any]:
-    """A kernel that takes so much time to make, whatever its block."""
+    """A kernel that takes this long to compile, with any block size."""
     body = bodies.busy(cpu_s, comment)
     return body | {"source": body["source"].replace("= SIZE", "")}
 
@@ -26,7 +26,7 @@ def blocks(count: int) -> dict[str, Any]:
 
 
 async def jobs_of(system: Deployment, sweep_id: str) -> list[str]:
-    """The jobs that rows of the sweep wait for."""
+    """Return the jobs that rows of the sweep wait for."""
     async with connect(system.redis_url) as redis:
         return [job.decode() for job in await redis.hvals(SWEEP_JOBS + sweep_id)]
 
@@ -78,7 +78,8 @@ def test_a_caller_has_only_so_many_sweeps_that_are_not_over(http: httpx.Client) 
 
 
 def test_what_is_not_begun_within_the_budget_is_pruned(http: httpx.Client) -> None:
-    post_sweep(http, base=slow("budget", 0.5), space=blocks(1))  # a hit, on however slow a machine
+    # a hit, however slow the machine is
+    post_sweep(http, base=slow("budget", 0.5), space=blocks(1))
 
     answer = post_sweep(http, base=slow("budget", 0.5), space=blocks(20), budget_s=3).json()
 

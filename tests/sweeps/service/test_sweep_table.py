@@ -1,4 +1,4 @@
-"""A sweep that is asked about: its page, its CSV, its events; whose it is."""
+"""Reading a sweep: its page, its CSV, its events, and its owner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUICK = {"stop_after": "ttir"}
 
 @pytest.fixture(scope="module")
 def sweep(http: httpx.Client) -> dict[str, Any]:
-    """Three variants that compile, one that is no valid request, one that fails."""
+    """Three variants that compile, one invalid request, and one that fails."""
     space = [
         {"constexprs": {"BLOCK_SIZE": 64}, "options": {"num_warps": 2}},
         {"constexprs": {"BLOCK_SIZE": 128}, "options": {"num_warps": 3}},

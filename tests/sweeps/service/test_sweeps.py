@@ -13,7 +13,7 @@ SWEEPS = "/v1/sweeps"
 
 
 def base(mark: str, **changes: Any) -> dict[str, Any]:
-    """A kernel that no other test compiles, without what the sweeps give it."""
+    """A kernel that no other test compiles, without the parameters that the sweeps set."""
     return bodies.vector_add(mark) | changes
 
 

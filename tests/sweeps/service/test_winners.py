@@ -1,6 +1,6 @@
-"""Winners of a search, taken away: what is pasted, and what Triton itself loads.
+"""A search's winners: Python to paste, and a cache that Triton itself loads.
 
-The times are those of a stand-in for a GPU (see searching.py); all else is real.
+Times come from a fake GPU (see searching.py); all else is real.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.integration.service.derived.test_triton_cache import jit
 from tests.sweeps.service.searching import SHORT, SIZE, TWICE_AS_LARGE, base
 from tests.sweeps.service.test_sweeps import post_sweep
 
-# without its host side, as there is no torch here to run it with
+# without its host side: there is no torch here to run it
 KERNEL = ADD[: ADD.index("def add(")].replace("import torch\n", "")
 PLAIN = KERNEL.replace('DEVICE = torch.device("cuda")\n', "")
 TUNED = PLAIN.replace(
@@ -224,7 +224,7 @@ def test_on_the_cpu_device_it_is_said_why_nothing_won(gpu: httpx.Client) -> None
 WRONG = {
     "another format": ("yaml", {}, 404, "there is json, triton-config, autotune-cache, bundle"),
     "all of another format": ("json", {"of": "all"}, 422, "`of=all` is for a bundle"),
-    "of nobody": ("bundle", {"of": "some"}, 422, ""),
+    "without a launch or program": ("bundle", {"of": "some"}, 422, ""),
 }
 
 

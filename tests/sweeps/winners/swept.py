@@ -1,4 +1,4 @@
-"""Sweeps over launches that are over, with their rows and winners, as the service has them."""
+"""Finished sweeps over launches, with rows and winners, as the service has them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIZES: list[Any] = [{"M": 64}, {"M": 4096}]
 
 
 def plan(**changes: Any) -> SweepPlan:
-    """Two block sizes by two numbers of warps, on two sizes; EVEN is a heuristic's."""
+    """Two block sizes by two numbers of warps, on two sizes; a heuristic sets EVEN."""
     axes = [
         SweptAxis(name="constexprs.BM", values=[16, 32]),
         SweptAxis(name="options.num_warps", values=[4, 8]),

@@ -1,4 +1,4 @@
-"""What a sweep measured, as Triton's autotuner would have measured it."""
+"""A sweep's measurements in the form of Triton's autotuner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_rivals_are_the_timed_variants_of_the_same_size() -> None:
     assert found.winner.options == {"num_stages": 2, "num_warps": 8}
     assert found.winner.us == (9.0, 8.75, 9.25)
     others = [(item.constexprs["BM"], item.options["num_warps"]) for item in found.others]
-    assert others == [(16, 4), (32, 4)]  # not those of the small size, nor what was not timed
+    assert others == [(16, 4), (32, 4)]  # without the small size, and without untimed variants
 
 
 def test_arguments_are_reported_as_a_call_passes_them() -> None:

@@ -1,4 +1,4 @@
-"""Which launches are the same to a GPU, beyond their machine code."""
+"""Launches that are equal to a GPU, beyond their machine code."""
 
 from compiler.specialization import Specialization
 from launch.request.launch_request import LaunchRequest
@@ -10,7 +10,7 @@ BUFFER = {"shape": [1000], "dtype": "fp32", "init": {"kind": "uniform", "seed": 
 
 
 def launched(grid, block=64, **arguments):
-    """Return how a kernel is launched that has a constexpr BLOCK."""
+    """Return the launch parameters of a kernel with a constexpr BLOCK."""
     arguments = {"x": BUFFER, "n": 1000} | arguments
     body = {"compilation_key": "0" * 64, "grid": grid, "arguments": arguments}
     [case] = resolve_launch(LaunchRequest.model_validate(body)).cases

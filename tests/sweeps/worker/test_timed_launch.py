@@ -1,4 +1,4 @@
-"""The launches of a search: the variant's own, but for id and timing."""
+"""A search's launches equal the variant's own, except for id and timing."""
 
 from launch.request.launch_job import LaunchJob
 from sweeps.search.candidate import TimedRun
