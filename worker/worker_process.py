@@ -5,9 +5,6 @@ Nothing is kept in this process that cannot be lost: a job whose worker dies is 
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -41,6 +38,7 @@ from worker.pool.sandbox_report import ToolchainContext
 from worker.settings import WorkerSettings
 from worker.slots import SWEEP_S, every, once_available
 from worker.worker_context import MemoryBudget, WorkerContext
+from worker.worker_name import new_name
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +57,7 @@ class WorkerProcess:
         features: Sequence[WorkerFeature],
         feature_children: ChildSettings,
     ) -> None:
-        self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self._name = new_name()
         self._settings = settings
         self._branches = branches
         self._children = children
