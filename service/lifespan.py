@@ -22,9 +22,10 @@ from service.caller import Callers, is_loopback
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.feature import Feature
 from service.launches.launch_submission import LAUNCHES
+from service.metrics import Metrics
 from service.owned_jobs import OwnedJobs
 from service.settings import ServiceSettings
-from service.state import Metrics, ServiceState
+from service.state import ServiceState
 from service.toolchains import ToolchainCache
 from store import keys, workers
 from store.api_keys import ApiKeys

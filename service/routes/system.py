@@ -13,11 +13,10 @@ from service import VERSION
 from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
 from service.launches.launch_device import WITHOUT_TOOLS
-from service.program_places import known_places
 from service.state import ServiceState, state_of
 from store.connection import probe
 from store.errors import StoreUnavailable
-from store.jobs.types import SWEEPS_LANE, compile_lane
+from store.jobs.types import LaneLoad, lanes_of, lanes_of_all
 from store.workers import OVERRULED
 
 WITHIN_S = 3.0
@@ -115,7 +114,9 @@ async def get_system(request: Request) -> dict[str, Any]:
         "default_toolchain": default.id if default else None,
         "store": {"reachable": True, "separate_cache": state.settings.cache_url is not None},
         "blobs": state.blobs.bucket.state() if state.blobs.bucket else None,
-        "queues": await _queue_lengths(state) if "admin" in caller.scopes else None,
+        "queues": {lane: load.queued for lane, load in (await _loads(state)).items()}
+        if "admin" in caller.scopes
+        else None,
         "workers": {
             kind: sum(worker.kind == kind for worker in workers) for kind in ("compile", "launch")
         },
@@ -123,12 +124,16 @@ async def get_system(request: Request) -> dict[str, Any]:
     }
 
 
-async def _queue_lengths(state: ServiceState) -> dict[str, int]:
-    toolchains = await state.toolchains.all()
-    lanes = [compile_lane(toolchain.id) for toolchain in toolchains]
-    lanes += [place.lane for place in await known_places(state)]
-    lanes.append(SWEEPS_LANE)
-    return {lane: await state.jobs.queued(lane) for lane in lanes}
+async def _loads(state: ServiceState) -> dict[str, LaneLoad]:
+    """Return what waits in every lane that a worker ever served, of toolchains still offered."""
+    on_gpus = await state.workers.known_program_devices()
+    lanes = [
+        lane
+        for toolchain in await state.toolchains.all()
+        for lane in lanes_of(toolchain.id, on_gpus.get(toolchain.id, ()))
+    ]
+    lanes += lanes_of_all(await state.workers.known_devices())
+    return await state.jobs.load(lanes)
 
 
 @router.get("/healthz", summary="Check that this process is alive")
@@ -187,8 +192,7 @@ async def get_metrics(request: Request) -> Response:
     """Answer counters of this process and gauges of the deployment."""
     state = state_of(request)
     await state.callers.identify(request, "admin")
-    for lane, length in (await _queue_lengths(state)).items():
-        state.metrics.queued.labels(lane).set(length)
+    state.metrics.show_lanes(await _loads(state))
     state.metrics.overruled.set(await state.counters.read(OVERRULED))
     workers = await state.workers.list()
     circuits = [worker.blobs["circuit"] for worker in workers if worker.blobs]

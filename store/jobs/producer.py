@@ -12,6 +12,7 @@ from store.jobs.types import (
     KEPT_S,
     Cancellation,
     JobStatus,
+    LaneLoad,
     Membership,
     Priority,
     QueueLimits,
@@ -38,6 +39,7 @@ class JobProducer:
         self._cancel = scripts.load(redis, "cancel", shared="lane")
         self._change_interest = scripts.load(redis, "change_interest", shared="lane")
         self._state = scripts.load(redis, "state", shared="lane")
+        self._lanes = scripts.load(redis, "lanes", shared="lane")
 
     async def submit(
         self,
@@ -192,6 +194,11 @@ class JobProducer:
     async def queued(self, lane: str) -> int:
         """Return how many jobs of `lane` wait for a worker."""
         return int(await self._redis.zcard(keys.QUEUED + lane))
+
+    async def load(self, lanes: Sequence[str]) -> dict[str, LaneLoad]:
+        """Return what waits in each of `lanes`, in one round trip."""
+        answers = await self._lanes(args=list(lanes))
+        return {lane: LaneLoad(*answer) for lane, answer in zip(lanes, answers, strict=True)}
 
     async def lanes_of_running(self) -> frozenset[str]:
         """Return the lanes of all jobs that run: of as many as the deployment has slots."""

@@ -162,6 +162,14 @@ class JobStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class LaneLoad:
+    """The jobs of a lane that wait for a worker; `oldest_wait_ms` is 0 where none does."""
+
+    queued: int
+    oldest_wait_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The end of a job: its record, and whether a submit may reuse it."""
 

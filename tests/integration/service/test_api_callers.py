@@ -185,3 +185,14 @@ def test_a_store_that_is_not_there_is_said_without_its_password(system: Deployme
 def test_queue_lengths_of_all_namespaces_are_for_admins(callers: dict[str, httpx.Client]) -> None:
     assert callers["admin"].get("/v1/system").json()["queues"]
     assert callers["eve"].get("/v1/system").json()["queues"] is None
+
+
+def test_metrics_show_every_lane_without_a_worker(callers: dict[str, httpx.Client]) -> None:
+    lanes = callers["admin"].get("/v1/system").json()["queues"]
+    post(callers["alice"], "in metrics")
+    text = callers["admin"].get("/metrics").text
+
+    [queued] = [lane for lane in lanes if f'tritond_queued_jobs{{lane="{lane}"}} 1.0' in text]
+    assert queued.startswith("compile:")
+    assert all(f'tritond_queue_oldest_wait_seconds{{lane="{lane}"}} ' in text for lane in lanes)
+    assert f'tritond_queue_oldest_wait_seconds{{lane="{queued}"}} 0.0\n' not in text

@@ -1,11 +1,14 @@
 """Shares: no caller, and no priority, keeps the others from being served."""
 
+import asyncio
+
 import pytest
 
 from store.errors import CallerQueueFull, QueueFull
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
-from store.jobs.types import Priority, QueueLimits, SubmitOutcome
+from store.jobs.types import LaneLoad, Priority, QueueLimits, SubmitOutcome
+from tests.integration.store.conftest import now_ms
 
 LANE = "compile:triton-3.9.0"
 
@@ -144,3 +147,34 @@ async def test_a_caller_who_filled_its_share_with_batch_work_may_ask_for_somethi
         assert (await submit(f"now-{n}", Priority.INTERACTIVE)).outcome == SubmitOutcome.MISS
     with pytest.raises(CallerQueueFull):
         await submit("now-3", Priority.INTERACTIVE)
+
+
+async def test_the_load_of_a_lane_is_its_queue_and_the_wait_of_its_oldest_job(
+    submit, worker, jobs, redis
+):
+    await submit("alice-old", priority=Priority.BATCH)
+    since_ms = await now_ms(redis)
+    for n in range(3):
+        await submit(f"alice-{n}", priority=Priority.BATCH)
+    await submit("bob-0", caller="bob")
+    given_back = await worker().claim([LANE])  # bob's
+    await worker().release(given_back.id, given_back.token)
+
+    least_ms = await now_ms(redis) - since_ms
+    loads = await jobs.load([LANE, "sweeps"])
+
+    assert loads["sweeps"] == LaneLoad(0, 0)
+    assert loads[LANE].queued == 5
+    assert loads[LANE].oldest_wait_ms >= int(least_ms)
+
+
+async def test_a_job_that_was_given_back_counts_from_when_it_was_submitted(
+    submit, worker, jobs, redis
+):
+    await submit("alice-0")
+    claim = await worker().claim([LANE])
+    await asyncio.sleep(0.05)
+    await submit("alice-1")
+    await worker().release(claim.id, claim.token)
+
+    assert (await jobs.load([LANE]))[LANE].oldest_wait_ms >= 50
