@@ -1,6 +1,6 @@
 """Waits for a condition: tests wait for a condition, never for a time.
 
-The limits are generous, as they only end what has failed.
+The limits are generous, since only failures reach them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 def wait_until(
     is_so: Callable[[], T], what: str, explain: Callable[[], str] = str, within_s: float = LIMIT_S
 ) -> T:
-    """Return what `is_so` returns once that is true; else fail with `what` and `explain()`."""
+    """Return the result of `is_so` once it is true; else fail with `what` and `explain()`."""
     started = time.monotonic()
     while not (found := is_so()):
         waited_s = time.monotonic() - started
@@ -32,7 +32,7 @@ def wait_until(
 
 
 async def comes_true(is_so: Callable[[], T | Awaitable[T]], within_s: float = LIMIT_S) -> T:
-    """Return what `is_so` returns, or what its coroutine does, once that is true."""
+    """Return the result of `is_so`, or of its coroutine, once it is true."""
     started = time.monotonic()
     async with asyncio.timeout(within_s):
         while not (found := await _value(is_so())):

@@ -1,4 +1,4 @@
-"""Assembly in Compiler Explorer's shape: what its filters leave, and where lines stem from."""
+"""Assembly in Compiler Explorer's shape: its filters, and source lines."""
 
 from adapters.compiler_explorer.compile_result import SourcePlace, assembly, sources_of
 

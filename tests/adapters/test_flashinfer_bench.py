@@ -59,7 +59,7 @@ def solution(
 
 
 class StandInTorch(ModuleType):
-    """Stands in for torch, of which the texts below use three names."""
+    """Fakes torch: has the three names that the texts below use."""
 
     float16 = "float16"
 
@@ -74,7 +74,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entry_of(source: str) -> Any:
-    """The function that stands at the end of a program."""
+    """Return the function at the end of a program."""
     names: dict[str, Any] = {}
     exec(source, names)
     return names["tritond_entry"]

@@ -1,4 +1,4 @@
-"""Adapters wait for programs by asking the service itself, as long as somebody wants the answer."""
+"""Adapters poll the service for programs as long as their client waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_WAIT_S = 60.0
 
 @dataclass
 class Evaluating:
-    """An application with one program, and a client who waits for it and may hang up."""
+    """An application with one program, and a client that waits for it and may hang up."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)

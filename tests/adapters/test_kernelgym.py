@@ -1,4 +1,4 @@
-"""KernelGYM's tasks and results: what of a task a program says, and how its answer is told."""
+"""KernelGYM's tasks become programs, and answers become its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def task(**changed: Any) -> KernelGymTask:
 
 
 def program(**changed: Any) -> dict[str, Any]:
-    """An answer of /v1/programs that passed, but for what is `changed`."""
+    """Return an answer of /v1/programs that passed, with these changes."""
     passed = {
         "id": "p1",
         "url": "/v1/programs/p1",
@@ -52,7 +52,7 @@ def rewarded(*flags: str, compiled: bool = True, correct: bool = False) -> dict[
 
 
 def timed(**changed: Any) -> dict[str, Any]:
-    """An answer of a program that passed on a GPU, twice as fast as its reference."""
+    """Return an answer of a program that passed on a GPU, twice as fast as its reference."""
     return program(
         device={"target": "cuda:90", "model": "NVIDIA H200", "interpreter": False},
         timing={"median_us": 16.688},

@@ -1,4 +1,4 @@
-"""The arguments that a plug-in of Compiler Explorer sends, and what they leave to the source."""
+"""Arguments from Compiler Explorer's plug-ins, and values that they leave to the source."""
 
 from typing import Any
 

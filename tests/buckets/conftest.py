@@ -1,6 +1,6 @@
-"""S3 servers of others, on sockets of this machine: rclone's over a folder, and moto's in memory.
+"""Third-party S3 servers on local sockets: rclone over a folder, and moto in memory.
 
-Collected by `make test-blobs` only, which installs them into an environment of their own.
+Collected by `make test-blobs` only, which installs them into a separate environment.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class S3Server:
-    """A server of S3 as a process; `url` is its endpoint, which stays over restarts."""
+    """A process that serves S3; its endpoint `url` stays the same over restarts."""
 
     def __init__(self, folder: Path, *command: str) -> None:
         self.port = free_port()
@@ -62,7 +62,7 @@ class S3Server:
         self._process.wait()
 
     def pause(self) -> None:
-        """Have it answer nothing more, on open connections and new ones."""
+        """Stop answering, on open connections and new ones."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
@@ -105,7 +105,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def proxy(rclone: S3Server) -> AsyncIterator[FaultyProxy]:
-    """What stands between us and rclone; it does no harm unless asked to."""
+    """Yield a proxy in front of rclone; it is harmless until a test sets a fault."""
     async with FaultyProxy(rclone.port) as proxy:
         yield proxy
 

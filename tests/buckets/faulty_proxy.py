@@ -1,4 +1,4 @@
-"""A proxy before an HTTP server that spoils answers, as networks, servers and disks do."""
+"""A proxy in front of an HTTP server that corrupts answers, like networks, servers and disks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BUSY = b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>later</Messa
 
 
 class FaultyProxy:
-    """Passes on what comes to `url`; `heads` are the heads of all requests. Set its `fault`."""
+    """Forwards requests to `url`; `heads` are the heads of all requests. Set its `fault`."""
 
     def __init__(self, port: int) -> None:
         self.fault: Fault = "none"
@@ -49,7 +49,7 @@ class FaultyProxy:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass on one request after the other, each on a connection of its own."""
+        """Forward one request after the other, each on a new connection."""
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             self.heads.append(head.decode())
@@ -57,7 +57,7 @@ class FaultyProxy:
             if fault == "refused":
                 return
             if fault == "silent":
-                await reader.read()  # until the client has had enough
+                await reader.read()  # until the client closes
                 return
             body = await reader.readexactly(_length(head))
             if fault == "503":

@@ -1,4 +1,4 @@
-"""A service and a worker whose bucket stops, dies and comes back: no wrong answer, nobody ends."""
+"""A service and a worker survive a bucket that stops and returns, with no wrong answer."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def compiled(http: httpx.Client, seed: int) -> dict[str, Any]:
 
 
 def hits_again(http: httpx.Client, seed: int) -> bool:
-    """Whether the bucket serves: what was compiled again meanwhile may be in the cache."""
+    """Return whether the bucket serves; repeated compilations may be in the cache meanwhile."""
     return compiled(http, seed)["cache"] == "hit"
 
 

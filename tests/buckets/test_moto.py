@@ -1,4 +1,4 @@
-"""Blobs on another S3 server, which can be made to forget and to forbid."""
+"""Blobs on another S3 server, which can lose objects and deny access."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Large bytes answered by a signed URL of the bucket, for clients that prefer that."""
+"""Clients that prefer it get large bytes by a signed URL of the bucket."""
 
 from __future__ import annotations
 

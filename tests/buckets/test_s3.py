@@ -1,4 +1,4 @@
-"""Blobs on S3: what they are there, and what becomes of them when servers and networks fail."""
+"""Blobs on S3: their objects, and failures of servers and networks."""
 
 import os
 
@@ -24,7 +24,7 @@ def blobs(cache, bucket):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Deadlines that are over soon, so that these tests are too."""
+    """Use short deadlines, to keep these tests short."""
     monkeypatch.setattr(buckets, "ANSWER_S", 0.3)
     monkeypatch.setattr(buckets, "OPEN_S", 0.3)
 

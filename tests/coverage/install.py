@@ -1,4 +1,4 @@
-"""Lets coverage.py find its plugin here, whatever folder and environment a process starts in."""
+"""Lets coverage.py find its plugin, in any folder and environment."""
 
 import sysconfig
 from pathlib import Path

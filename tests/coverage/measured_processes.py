@@ -1,10 +1,9 @@
-"""A coverage.py plugin for processes that neither get its settings nor can write files.
+"""A coverage.py plugin for processes that get no settings and cannot write files.
 
-A zygote starts with an empty environment: whoever starts it lends it the name of the configuration,
-which it takes out of its own environment again. A sandboxed child opens nothing: it writes what it
-ran into memory that it shares with the process it was forked from, each time before it says
-something and before it exits, and that process counts it as its own. Nothing of the product knows
-of this.
+A zygote starts with an empty environment. Its parent passes the name of the configuration, which
+the zygote removes from its environment again. A sandboxed child opens no file: it writes the lines
+that it ran into memory shared with its parent, before each message and before it exits, and the
+parent counts them as its own. The product does not know about this.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ START, LENT = "COVERAGE_PROCESS_START", "COVERAGE_LENT"
 ZYGOTES = ("worker.pool.zygote", "tests/integration/compiler/children.py")
 """Parts of the commands of processes that run our code in a separate environment."""
 NOT_OF_A_ZYGOTE = {"sqlite3", "_sqlite3"}
-"""Imports of coverage.py, which user code must not find because of it."""
+"""Imports of coverage.py that user code must not find because of it."""
 
 _HALF_BYTES = 2 << 20
-_HEAD = struct.Struct("<II")  # which half holds the last whole text, and its size
+_HEAD = struct.Struct("<II")  # the half with the last whole text, and its size
 
 
 class _Sources(coverage.CoveragePlugin):
-    """Measures this checkout from whatever folder a process runs in."""
+    """Measures this checkout from any working folder."""
 
     def configure(self, config: Any) -> None:
         folders = [str(ROOT / name) for name in config.get_option("run:source")]
@@ -54,7 +53,7 @@ class _Forks:
     def __init__(self) -> None:
         self._fork, self._exit, self._write = os.fork, os._exit, os.write
         self._memories: dict[int, mmap.mmap] = {}  # of living children, by pid
-        self._shared: mmap.mmap | None = None  # of this process, where it is such a child
+        self._shared: mmap.mmap | None = None  # of this process, if it is such a child
         self._half = 0
         self._count = 0
 
@@ -87,12 +86,12 @@ class _Forks:
         else:
             for memory in self._memories.values():
                 _hear(memory)
-            with contextlib.suppress(Exception):  # a launcher behind its walls writes no file
+            with contextlib.suppress(Exception):  # a sandboxed launcher writes no file
                 coverage.Coverage.current().save()
         self._exit(status)
 
     def _share(self) -> None:
-        """Write what this child has run so far into the half that does not hold the last of it."""
+        """Write the lines that this child ran into the half without its last report."""
         ran = {name: tuple(lines) for name, lines in _ran().items() if lines}
         count = sum(map(len, ran.values()))
         if self._shared is None or count == self._count:
@@ -126,20 +125,22 @@ def _hear(memory: mmap.mmap) -> None:
 
 
 def _ran() -> dict[str, set[int]]:
-    """Return what this process ran, as coverage.py's tracer keeps it: packed arcs by file."""
+    """Return the lines that this process ran, as coverage.py's tracer keeps them: packed arcs by
+    file.
+    """
     running = coverage.Coverage.current()
     return running._collector.data if running is not None else {}
 
 
 def _forget_paths() -> None:
-    """Empty what modules remember of files: user code shall find no real path in any module."""
+    """Clear the paths that modules cache: user code must find no real path in any module."""
     coverage.files.CANONICAL_FILENAME_CACHE.clear()
     inspect.modulesbyfile.clear()
 
 
 def _by_either_name(should_trace: Callable[..., Any]) -> Callable[..., Any]:
-    """Have code measured by its real name where it goes by that which user code is shown."""
-    root = str(ROOT)  # a local one: those of modules are hidden in children
+    """Measure code under its real name even if it runs under the name shown to user code."""
+    root = str(ROOT)  # a local import: children hide those of modules
     ours = tuple(f"{SHOWN}/{path.parent.name}/" for path in ROOT.glob("*/__init__.py"))
 
     def traced(self: InOrOut, filename: str, frame: Any = None) -> Any:
@@ -154,7 +155,7 @@ def _by_either_name(should_trace: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _lend(start: Callable[..., None]) -> Callable[..., None]:
-    """Have Pythons that are started with an environment of their own measured too."""
+    """Also measure Python processes that start with a separate environment."""
 
     def lending(self: object, args: Any, *others: Any, **named: Any) -> None:
         environment = named.get("env")

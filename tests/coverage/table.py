@@ -1,4 +1,4 @@
-"""Prints what share of statements and branches was run, by folder, as a table of Markdown."""
+"""Prints the covered share of statements and branches by folder, as a Markdown table."""
 
 import json
 import tempfile

@@ -1,8 +1,8 @@
-"""Runs a composite action of GitHub's as a runner does: its steps in their order, in one folder.
+"""Runs a composite GitHub Action like a runner: its steps in order, in one folder.
 
-The job's environment has the folder on `PYTHONPATH`, as jobs have that test what they check out.
-Of the runner's language only what `action.yml` uses is there: inputs, outputs of steps, `==`, `!=`,
-`&&` and `always()`. Steps of other people's actions are left out.
+The job's environment has the folder on `PYTHONPATH`, like jobs that test their checkout. It
+implements only what `action.yml` uses of the runner's language: inputs, outputs of steps, `==`,
+`!=`, `&&` and `always()`. It skips steps of other people's actions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 
 @dataclass
 class ActionRun:
-    """One use of the action: its exit code, what its steps wrote, and the outputs of its steps."""
+    """One use of the action: its exit code, output, and outputs of its steps."""
 
     workspace: Path
     temporary: Path
@@ -38,7 +38,7 @@ class ActionRun:
         return (self.temporary / "summary").read_text()
 
     def run(self) -> ActionRun:
-        """Run every step; after one that failed only those that are always run."""
+        """Run every step; after a failure only those that always run."""
         defaults = {name: str(i.get("default", "")) for name, i in ACTION["inputs"].items()}
         self.inputs = defaults | self.inputs
         (self.temporary / "summary").touch()

@@ -1,6 +1,6 @@
 """The packages that `make dist` built and installed.
 
-Collected only when TRITOND_TEST_DISTRIBUTIONS names the folder that it built into.
+Collected only when TRITOND_TEST_DISTRIBUTIONS names its output folder.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def built() -> Path:
-    """The folder with two sdists and two wheels."""
+    """Return the folder with two sdists and two wheels."""
     return Path(NAMED)
 
 
 @pytest.fixture(scope="session")
 def programs(built: Path) -> Path:
-    """The folder of the commands of an environment with nothing but the wheels and their needs."""
+    """Return the commands' folder in an environment with only the wheels and their dependencies."""
     return built / "environment" / "bin"

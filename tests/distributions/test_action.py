@@ -1,6 +1,6 @@
-"""The GitHub Action, its steps run in an empty environment: it installs, starts, judges, stops.
+"""The GitHub Action's steps in an empty environment: install, start, judge, stop.
 
-The checkout is an attacker's: it has modules with the names of those that Python and ours import.
+The checkout is an attacker's: its modules have the names of modules that Python and ours import.
 """
 
 from __future__ import annotations

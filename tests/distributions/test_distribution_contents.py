@@ -1,4 +1,4 @@
-"""Both distributions hold all that belongs to them, and nothing that lies about beside it."""
+"""Both distributions contain all of their files, and no others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ADDED = {"PKG-INFO"}
-"""By whoever builds an sdist."""
+"""Added by the build of an sdist."""
 
 
 def tracked(folder: Path) -> set[str]:
@@ -22,7 +22,7 @@ def tracked(folder: Path) -> set[str]:
 
 
 def built_page() -> set[str]:
-    """Return the files of the page that `make page` made in the checkout, which git ignores."""
+    """Return the page files that `make page` made in the checkout, which git ignores."""
     folder = ROOT / "service/page/built"
     return {f"service/page/built/{file.name}" for file in folder.iterdir()}
 
@@ -60,7 +60,7 @@ def test_the_wheel_of_the_client_is_its_package_and_its_command(built: Path):
 
 @pytest.mark.parametrize(("name", "folder"), [("tritond", ROOT), ("tritonc", ROOT / "client")])
 def test_an_sdist_is_the_checkout(built: Path, name: str, folder: Path):
-    of_git = {".gitignore"}  # hatchling takes the one that it obeys along, from wherever it lies
+    of_git = {".gitignore"}  # hatchling includes the .gitignore that it obeys, from any folder
 
     page = built_page() if folder == ROOT else set()
     assert in_sdist(built, name) - ADDED - of_git == (tracked(folder) | page) - of_git

@@ -1,4 +1,4 @@
-"""What was installed from the wheels works, without a checkout in sight."""
+"""The installed wheels work without a checkout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ for package in sys.argv[1:]:
 print(json.dumps({"absent": absent, "from": sys.modules[sys.argv[1]].__file__}))
 """
 NOT_NEEDED = {"cuda", "torch"}
-"""Of the extra `gpu`, and what an operator may have beside a worker."""
+"""Packages of the extra `gpu`, and optional ones beside a worker."""
 
 
 def run(program: Path, *arguments: str, cwd: Path) -> str:
@@ -42,7 +42,7 @@ def run(program: Path, *arguments: str, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def url(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of `tritond up`, as it was installed."""
+    """Yield the address of the installed `tritond up`."""
     folder, port = tmp_path_factory.mktemp("up"), str(free_port())
     command = [programs / "tritond", "up", "--port", port, "--data", str(folder / "data")]
     log = folder / "log"

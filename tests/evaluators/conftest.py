@@ -1,4 +1,4 @@
-"""A deployment whose worker evaluates programs, and what clients of other evaluators need.
+"""A deployment whose worker evaluates programs, and settings for clients of other evaluators.
 
 Collected by `make test-evaluators` only, in an environment with torch.
 """
@@ -76,5 +76,5 @@ def http(url: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def programs() -> dict[str, str]:
-    """The programs of examples/programs, by name."""
+    """Return the programs of examples/programs, by name."""
     return {path.stem: path.read_text() for path in (EXAMPLES / "programs").glob("*.py")}

@@ -1,6 +1,6 @@
-"""Solutions and traces by the published classes of flashinfer-bench 0.1.2, over its server's API.
+"""Solutions and traces of flashinfer-bench 0.1.2's published classes, over its server's API.
 
-The server is in its repository only, with no client of its own but requests of this shape.
+The server exists only in its repository, which has no client but requests of this shape.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def solution(name: str, *contents: str, in_place: bool = False, entry: str = "")
 
 
 def evaluated(http: httpx.Client, posted: Solution, prefix: str = "") -> list[Trace]:
-    """What its tests do: post, then wait for the task."""
+    """Post and wait for the task, like its own tests."""
     body = {"solution": posted.model_dump(mode="json")}
     answer = http.post(f"{prefix}/evaluate", json=body).raise_for_status().json()
     assert answer["normalized_solution_name"].startswith(f"{posted.name}_")

@@ -1,7 +1,7 @@
-"""KernelGYM's reward client, in its own requests: payload, order and looks at the answers.
+"""KernelGYM's reward client, by its requests: payload, order and fields that it reads.
 
-The client is on GitHub only (drkernel/kernel/rewards/reward_client.py, with ray and verl), so what
-it sends is written down here, not run.
+The client is on GitHub only (drkernel/kernel/rewards/reward_client.py, with ray and verl), so its
+requests are copied here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 
 def payload(task_id: str, reference: str, kernel: str) -> dict[str, Any]:
-    """What `KernelRewardClient.compute_batch_rewards` posts for a task, with its defaults."""
+    """Return the payload of `KernelRewardClient.compute_batch_rewards` for a task."""
     return {
         "task_id": task_id,
         "reference_code": reference,
@@ -34,7 +34,7 @@ def payload(task_id: str, reference: str, kernel: str) -> dict[str, Any]:
 
 
 def submit_and_poll(http: httpx.Client, task: dict[str, Any]) -> dict[str, Any]:
-    """What its worker does: post, ask for the status every second, fetch the result."""
+    """Post, ask for the status every second and fetch the result, like its worker."""
     posted = http.post("/evaluate", json=task)
     posted.raise_for_status()
     deadline = time.monotonic() + 100
@@ -50,7 +50,7 @@ def submit_and_poll(http: httpx.Client, task: dict[str, Any]) -> dict[str, Any]:
 
 
 def reward_speedup(result: dict[str, Any]) -> float:
-    """How `calculate_reward_speedup` reads a result, with weights of 1."""
+    """Read a result like `calculate_reward_speedup`, with weights of 1."""
     if result.get("status") != "completed" or result.get("decoy_kernel", False):
         return -1.0
     return result.get("correctness", False) + (result.get("speedup") or 0.0)

@@ -1,4 +1,4 @@
-"""The environment in examples/verifiers, loaded and scored by the published package of 0.4.0."""
+"""The environment in examples/verifiers, loaded and scored by the published package 0.4.0."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ print(json.dumps([asyncio.run(score(task, reply)) for reply in replies]))
 
 @pytest.fixture(scope="session")
 def scores(url: str, programs: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """What replies are worth, by what is in them."""
+    """Return the scores of replies."""
     names = ("rms_norm", "rms_norm_wrong", "rms_norm_cheat")
     replies = {name: f"Here it is.\n\n```python\n{programs[name]}```\n" for name in names}
     replies["broken"] = "```python\nclass ModelNew(\n```"

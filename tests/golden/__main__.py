@@ -1,7 +1,7 @@
 """`python -m tests.golden record FILE` or `compare FILE`: the answers of one deployment.
 
-Record before a change that should keep all answers, compare after it. What differs from run to run
-(ids, keys, digests, times) is replaced by a word for it; all else is kept, long texts as a digest.
+Record before a change that should keep all answers, compare after it. Placeholders replace what
+differs between runs (ids, keys, digests, times); long texts become a digest.
 """
 
 from __future__ import annotations

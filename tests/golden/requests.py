@@ -80,7 +80,7 @@ NPY_DIGEST = _digest(NPY)
 
 @dataclass(frozen=True)
 class Asked:
-    """One request; `{name}` in its path is replaced by the `url` in the answer to `name`."""
+    """One request; the `url` in the answer to `name` replaces `{name}` in its path."""
 
     name: str
     method: str

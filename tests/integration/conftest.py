@@ -34,5 +34,5 @@ async def blocking(valkey: EmbeddedValkey) -> AsyncIterator[StoreClient]:
 
 @pytest.fixture
 async def cache(redis: StoreClient) -> StoreClient:
-    """The same server, as in the default deployment."""
+    """Return the same server, as in the default deployment."""
     return redis

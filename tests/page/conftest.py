@@ -1,8 +1,7 @@
 """Starts `tritond up` on a free port, and opens its page in a real browser (`make test-page`).
 
-Collected only when TRITOND_TEST_CHROMIUM names the browser's program, and what needs a second
-Triton only when TRITOND_TEST_OTHER_TRITON names its Python. An error in a page's
-console fails the test that opened it.
+Collected only if TRITOND_TEST_CHROMIUM names the browser; tests that need a second Triton also need
+TRITOND_TEST_OTHER_TRITON, its Python. An error in a page's console fails the test that opened it.
 """
 
 from __future__ import annotations
@@ -110,5 +109,5 @@ def visit(up: Up, browser: Browser) -> Iterator[Visit]:
 
 
 def compiled(page: Page, state: str = "succeeded") -> None:
-    """Wait until the page says how compiling ended."""
+    """Wait until the page shows the result of compiling."""
     page.locator(f"#state.{state}").wait_for()

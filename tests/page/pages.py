@@ -31,7 +31,7 @@ def source_of(page: Page) -> str:
 
 
 def compile_now(page: Page) -> None:
-    """Press Ctrl+Enter in the editor, and wait until the page has begun to."""
+    """Press Ctrl+Enter in the editor, and wait until the page starts to compile."""
     page.evaluate("document.getElementById('state').className = 'waiting'")
     page.locator(SOURCE).focus()
     page.keyboard.press("Control+Enter")
@@ -50,7 +50,7 @@ def add_pane(page: Page, title: str) -> Locator:
 
 
 def text_of(page: Page, title: str) -> str:
-    """Return the lines that a pane shows now, once it shows some."""
+    """Return the lines that a pane shows, once it shows some."""
     lines = pane(page, title).locator(".cm-line")
     lines.first.wait_for()
     return "\n".join(lines.all_inner_texts())

@@ -45,7 +45,7 @@ def under(path: str, url: str) -> Iterator[str]:
         do_POST = do_PUT = do_GET  # noqa: N815  (the names that http.server looks for)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Right answers to the lessons, as the hints lead to them: bodies of the kernels."""
+"""Solutions of the lessons, as the hints suggest them: bodies of the kernels."""
 
 MASKED_ADD = """
     offsets = tl.program_id(0) * B0 + tl.arange(0, B0)

@@ -1,4 +1,4 @@
-"""Write a kernel, be told what is wrong with it, mend it: as a person does it."""
+"""A person writes a kernel, reads its errors, and fixes it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_is_typed_into_a_form_counts_after_an_edit_that_leaves_it_as_it_is(
     page = visit()
     with page.expect_response("**/v1/inspect*"):
         write(page, source_of(page).replace("x + y", "x - y"))
-    page.wait_for_timeout(200)  # until the form has followed
+    page.wait_for_timeout(200)  # until the form has updated
     page.get_by_label("BLOCK_SIZE", exact=True).fill("256")
     compile_now(page)
 

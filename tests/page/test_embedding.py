@@ -1,4 +1,4 @@
-"""What was shared, alone in a window or in a frame of another page: to read, and nothing else."""
+"""Shared results, read-only in a window or in a frame of another page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.page.test_everywhere import violations
 
 @contextmanager
 def page_with(html: str) -> Iterator[str]:
-    """Serve `html` on an origin of its own; yield its address."""
+    """Serve `html` on a separate origin; yield its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -32,7 +32,7 @@ def page_with(html: str) -> Iterator[str]:
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()
@@ -44,7 +44,7 @@ def page_with(html: str) -> Iterator[str]:
 
 
 def shared(page: Page) -> tuple[str, str]:
-    """Share what the page shows; return the read-only address and the HTML of the frame."""
+    """Share the page's contents; return the read-only address and the HTML of the frame."""
     page.get_by_role("button", name="Share").click()
     page.get_by_text("Read-only view and frame").click()
     address = page.get_by_label("Read-only")
@@ -117,7 +117,7 @@ def open_to_frames(tmp_path: Path) -> Iterator[Up]:
 
 def test_a_page_whose_origin_is_named_shows_it_in_a_frame(visit: Visit, open_to_frames: Up) -> None:
     _, html = shared(visit(open_to_frames.url))
-    # for the browser another site, not another port of the same
+    # To the browser this is another site, not another port of the same site.
     html = html.replace("127.0.0.1", "localhost", 1)
     with page_with(html) as notes:
         page = visit(notes, waits=False)

@@ -1,4 +1,4 @@
-"""For everybody: in the dark, by keyboard, read aloud, on a phone, behind keys and proxies."""
+"""The page works in dark mode, by keyboard, read aloud, on a phone, and behind keys and proxies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def answer_with(file: Path, route: Route) -> None:
 
 
 def violations(page: Page) -> list[str]:
-    """Return what axe-core finds, each with the elements it is about."""
+    """Return the violations that axe-core finds, each with its elements."""
     page.evaluate(AXE())
     found = page.evaluate("axe.run()")["violations"]
     return [f"{each['id']}: {[node['html'][:200] for node in each['nodes']]}" for each in found]

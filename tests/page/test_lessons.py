@@ -15,7 +15,7 @@ EMPTY = "    pass  # your turn; then “Run”"
 
 
 def run_with(page: Page, body: str) -> None:
-    """Write `body` into the kernel that is open and empty, and run it."""
+    """Write `body` into the open, empty kernel, and run it."""
     expect(page.locator(".left .editor")).to_contain_text("your turn")
     write(page, source_of(page).replace(EMPTY, body.strip("\n")))
     pane(page, "Run").get_by_role("button", name="Run", exact=True).click()
@@ -98,8 +98,8 @@ def test_whoever_is_faster_than_the_service_runs_the_lesson_that_is_open(visit: 
     page.route("**/v1/inspect*", hold)
     page.get_by_label("Lesson", exact=True).select_option(index=4)
     write(page, source_of(page).replace(EMPTY, SOLUTIONS["Puzzle 5"].strip("\n")))
-    expect(pane(page, "Run")).to_have_count(0)  # that of the lesson before is not there to press
-    page.unroute("**/v1/inspect*")  # lets go of those that were held
+    expect(pane(page, "Run")).to_have_count(0)  # the previous lesson's button is gone
+    page.unroute("**/v1/inspect*")  # releases held results
     assert held
     pane(page, "Run").get_by_role("button", name="Run", exact=True).click()
 

@@ -1,4 +1,4 @@
-"""What a newcomer with nothing but a browser does, from a wrong kernel to a link for a friend."""
+"""A newcomer's path with only a browser: from a wrong kernel to a shared link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a kernel, in any number of panes whose lines belong together."""
+"""A kernel's results in any number of panes with linked lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run found stands at the lines of the editor; cases have a verdict each."""
+"""A run's findings appear at lines of the editor; each case has a verdict."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ RECORDED: dict[str, Any] = {
         "sass": [], "sass_left_out": 0,
     },
 }  # fmt: skip
-"""Not made here, where there is no GPU: times and profile as docs/reference/launches-gpu.md has
-them of an H200, put into the answer of a launch on the CPU."""
+"""Times and profile of an H200, from docs/reference/launches-gpu.md.
+
+There is no GPU here, so the test puts them into the answer of a CPU launch.
+"""
 
 
 def notes(page: Page) -> Locator:
@@ -42,7 +44,7 @@ def notes(page: Page) -> Locator:
 
 
 def note_below(page: Page, text: str) -> Locator:
-    """Return the note beneath the line of the source that holds `text`."""
+    """Return the note below the source line that holds `text`."""
     line = page.locator(f"{SOURCE} .cm-line").filter(has_text=text)
     return line.locator("xpath=following-sibling::*[1][contains(@class, 'note')]")
 
@@ -153,7 +155,7 @@ def test_the_case_that_is_chosen_is_drawn_with_its_own_heat_map(visit: Visit) ->
     run.get_by_label("Grid").fill("cdiv(n_elements, BLOCK_SIZE)")
     start(run, "mismatch")
 
-    # the worst of them is what is looked at first
+    # the worst case is shown first
     expect(run.get_by_role("img", name=re.compile("Where output_ptr differs"))).to_be_visible()
     expect(see.get_by_role("status")).to_have_text("6 accesses.")
     run.get_by_role("button", name="as above").click()

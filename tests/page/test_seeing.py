@@ -1,4 +1,4 @@
-"""See a launch drawn, step by step."""
+"""A launch drawn step by step."""
 
 from __future__ import annotations
 

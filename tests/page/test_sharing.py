@@ -1,4 +1,4 @@
-"""A link to what somebody sees shows another the same; a reload loses nothing."""
+"""A shared link shows another person the same page; a reload loses nothing."""
 
 from __future__ import annotations
 
@@ -106,4 +106,4 @@ def test_the_request_can_be_taken_away_and_run(
     )
 
     assert done.returncode == 0, done.stderr
-    assert reported in done.stdout + done.stderr  # where tritonc says what it made
+    assert reported in done.stdout + done.stderr  # the place where tritonc names its artifacts

@@ -1,4 +1,4 @@
-"""Two versions of Triton: one is chosen, told of, and compared with the other.
+"""Two versions of Triton: selected, named, and compared with each other.
 
 `make test-page` installs a second one (200 MB, once) and names its Python in
 TRITOND_TEST_OTHER_TRITON; without that, nothing here is collected.
@@ -29,7 +29,7 @@ def with_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 @pytest.fixture(scope="module")
 def version() -> str:
-    """Of the other Triton."""
+    """Return the version of the other Triton."""
     [found] = Path(OTHER_TRITON).parents[1].glob("lib/python3*/site-packages/triton-*.dist-info")
     return found.name.removeprefix("triton-").removesuffix(".dist-info")
 
@@ -42,7 +42,7 @@ def page(visit: Visit, with_two: Up, version: str) -> Page:
     def is_offered() -> bool:
         if version in versions.get_by_role("option").all_inner_texts():
             return True
-        page.reload()  # a service reads now and then what its workers have
+        page.reload()  # a service rereads its workers' toolchains at intervals
         compiled(page)
         return False
 

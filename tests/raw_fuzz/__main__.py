@@ -1,7 +1,7 @@
 """`python -m tests.raw_fuzz [--requests 100000] [--seed N] [--only NUMBER]`: bytes to a service.
 
-No answer may be a 5xx but 501 to a method that nobody knows, the process must live and serve, its
-log must hold no traceback, and its memory must not grow. A seed and a number make a case again.
+No answer may be a 5xx except 501 to an unknown method. The process must keep serving, its log must
+hold no traceback, and its memory must not grow. A seed and a number reproduce a case.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SETTINGS = {"TRITOND_HEAD_TIMEOUT_S": "2", "TRITOND_BODY_TIMEOUT_S": "2"}
 
 
 def fuzz(deployment: Deployment, seed: int, numbers: range) -> list[str]:
-    """Return what was found to be wrong, in lines."""
+    """Return the errors, in lines."""
     assert deployment.service is not None
     port = int(deployment.url.rpartition(":")[2])
     warm = range(numbers.start, min(numbers.start + WARM_UP, numbers.stop))

@@ -1,6 +1,6 @@
-"""The cases: valid requests with random changes, most of them invalid in the end.
+"""Cases: valid requests with random changes, which make most of them invalid.
 
-A case follows from its seed and its number alone, so that one can be sent again.
+A case depends only on its seed and its number, so it can be sent again.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ from tests.raw_fuzz.cases import Case
 
 AT_ONCE = 24
 IDLE_S = 0.25
-"""After this long without an answer a case may be over: what it sent may be no whole request."""
+"""After this long without an answer a case ends: its bytes may be no whole request."""
 _PROBE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _PROBES_PER_WAIT = 2
-"""The number of our requests that the service must answer first: a slow service is not dead."""
+"""The number of our own requests that must be answered first: a slow service is not dead."""
 MOST_SHOWN = 600
 _PROBE_S = 60.0
 _T = TypeVar("_T")
@@ -36,7 +36,7 @@ class Answered:
     errors: dict[int, bytes] = field(default_factory=dict)
     """An answer with an error of the service, by the number of its case."""
     refused: int = 0
-    """Connections that were not taken."""
+    """Connections that the service did not accept."""
 
 
 class Probes:
@@ -104,7 +104,7 @@ async def _send(port: int, case: Case, answered: Answered, probes: Probes) -> No
         while data := await _before_silence(reader.read(1 << 16), probes):
             answer += data
     except (ConnectionError, TimeoutError):
-        pass  # both end a case; what was answered counts
+        pass  # both end a case; earlier answers count
     finally:
         writer.transport.abort()
     starts = list(_STATUS.finditer(answer))
@@ -117,7 +117,7 @@ async def _send(port: int, case: Case, answered: Answered, probes: Probes) -> No
 
 
 async def _before_silence(waited_for: Coroutine[Any, Any, _T], probes: Probes) -> _T:
-    """Return what `waited_for` comes to. Raises TimeoutError when the service is silent."""
+    """Return the result of `waited_for`. Raises TimeoutError when the service is silent."""
     task = asyncio.create_task(waited_for)
     try:
         await asyncio.wait({task}, timeout=IDLE_S)

@@ -1,6 +1,6 @@
-"""A deployment that schemathesis posts what it makes of our own OpenAPI document to.
+"""A deployment that schemathesis tests with requests from our OpenAPI document.
 
-Collected by `make test-schemathesis` only, which installs that program beside us.
+Collected by `make test-schemathesis` only, which installs that program.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    # a request may ask to wait for as long as it likes
+    # a request may ask for any waiting time
     deployment = Deployment(tmp_path_factory.mktemp("schemathesis"), TRITOND_MAX_WAIT_S="0.2")
     deployment.start_store()
     deployment.start_service()

@@ -1,4 +1,4 @@
-"""No request that our OpenAPI document allows, or just forbids, is answered with a server error."""
+"""No request that the OpenAPI document allows, or barely forbids, causes a server error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES = os.environ.get("TRITOND_SCHEMATHESIS_EXAMPLES", "30")
 SEED = "1"
 TIMEOUT_S = 3600
 ENDLESS = r"^/v1/[a-z]+/\{[a-z_]+\}/events$"
-"""Streams, which are answered for as long as their job goes on."""
+"""Event streams, which last as long as their job."""
 A_FILE = "put_tensor_v1_tensors__digest__put"
 """Takes .npy, which schemathesis cannot make."""
 

@@ -1,7 +1,7 @@
-"""One pool for all attacks: what one of them breaks, the next would notice.
+"""One pool for all attacks, so that damage by one shows in the next.
 
-Everything runs twice: with namespaces around the zygote where this machine permits them, and
-without, as in a container.
+Everything runs twice: with namespaces around the zygote if this machine permits them, and without,
+as in a container.
 """
 
 import importlib.util
@@ -44,7 +44,7 @@ def python(request, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def toolchain(python):
-    """Return a function that makes a tool chain of a tasks module."""
+    """Return a function that makes a toolchain of a tasks module."""
 
     def make(tasks_module="tests.security.hostile", **changes):
         return ZygoteToolchain(python, ROOT, tasks_module, **changes)
@@ -64,7 +64,7 @@ async def pool(toolchain):
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def attack(pool):
-    """Return a function that runs hostile source; after it the next job must be fine."""
+    """Return a function that runs hostile source; the next job must then succeed."""
     profiles = set()
 
     async def run(source, profile="front", deadline_s=60.0, stages=(), **header):

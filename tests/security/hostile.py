@@ -1,6 +1,6 @@
-"""The tasks module of these tests: runs the source it is given, behind the walls of its profile.
+"""The tasks module of these tests: runs a given source in its profile's sandbox.
 
-Imports beforehand what attacks use, because nothing can be imported where no file can be opened.
+It imports what attacks use in advance, since a sandboxed child cannot open files to import.
 """
 
 import array

@@ -12,7 +12,7 @@ NAMES = (
 
 
 def hostile_modules(folder: Path) -> Path:
-    """Write them into `folder`; return the file that is there once one of them was imported."""
+    """Write them into `folder`; return the file that appears once one of them is imported."""
     ran = folder.parent / f"{folder.name}.ran"
     probe = f"import os\nwith open({str(ran)!r}, 'a') as ran:\n"
     probe += "    print(__file__, os.environ.get('TRITOND_API_KEY'), file=ran)\n"

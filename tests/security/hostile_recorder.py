@@ -1,4 +1,4 @@
-"""A recorder that its program has taken over: the task runs the source as it stands.
+"""A recorder that its program controls: the task runs the source unchanged.
 
 It needs no torch: only the messages to the worker matter, not their sender.
 """

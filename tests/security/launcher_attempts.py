@@ -1,9 +1,9 @@
-"""A program that puts a launcher's walls around itself and tries what they are to refuse."""
+"""A program that enters a launcher's sandbox and tries what it must refuse."""
 
 import errno
 
 REFUSED = {errno.EPERM, errno.EACCES, errno.EFBIG}
-"""Each attempt must end with one of these; "OPEN" stands for one that got through."""
+"""Each attempt must end with one of these; "OPEN" means that it succeeded."""
 
 _BEFORE = """
 import ctypes, json, os, socket, sys, threading
@@ -63,6 +63,6 @@ os._exit(0)
 def attempts(between: str = "") -> str:
     """Return the program; `between` runs where a launcher opens its GPU.
 
-    Its argument is the source root. It prints JSON: the layers, and what each attempt got.
+    Its argument is the source root. It prints JSON: the layers, and the result of each attempt.
     """
     return _BEFORE + between + _AFTER

@@ -1,4 +1,4 @@
-"""One bound around all children of a worker: where the kernel gives one, and where it does not."""
+"""One limit for all children of a worker, with and without a cgroup."""
 
 import os
 from pathlib import Path
@@ -113,7 +113,7 @@ def test_what_workers_that_were_killed_left_behind_is_removed():
 
 
 class FakeKernel:
-    """Files as a kernel shows them, in a folder: a fake, since one kernel has one layout only."""
+    """A folder of files like a kernel's cgroup files: one real kernel has only one layout."""
 
     def __init__(self, root, own, mounts):
         self.root = root

@@ -1,4 +1,4 @@
-"""The real compiler works behind the walls, and what makes it crash crashes one child."""
+"""The real compiler works in the sandbox, and a crash ends only its own child."""
 
 import sys
 from pathlib import Path

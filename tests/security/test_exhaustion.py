@@ -1,7 +1,4 @@
-"""Whatever a child uses up is its own: memory, time, descriptors, output.
-
-It ends by name and on time.
-"""
+"""A child exhausts only its own memory, time, descriptors and output, with a named failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A wall that cannot be put up ends the child before its job, and says which one."""
+"""A sandbox layer that cannot be applied ends the child before its job, with the layer's name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""No child reads, writes, lists or sees a file that is not its tool chain's own."""
+"""No child reads, writes, lists or sees a file outside its toolchain."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A child may say what its job makes, each thing once and in numbers that make sense."""
+"""A child may report each result of its job once, in plausible numbers."""
 
 import pytest
 

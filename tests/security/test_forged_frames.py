@@ -1,4 +1,4 @@
-"""What a child writes instead of one whole answer of its own job is no answer."""
+"""Anything but one whole answer of the child's own job is no answer."""
 
 import pytest
 
@@ -92,10 +92,7 @@ async def test_a_broken_interpreter_is_a_named_ending(attack):
 
 
 async def test_a_forged_answer_is_only_the_answer_of_its_own_job(attack, pool):
-    """Code in the child can answer for it.
-
-    That is why nothing but the exact request may share the answer.
-    """
+    """Code in the child can answer for it, so only the exact request may share the answer."""
     forged = await attack(TOOLS + "os.write(4, forge(RESULT, job_nonce())); os._exit(0)")
     assert forged.ending is Ending.OK
     assert forged.result["forged"] is True
@@ -109,11 +106,11 @@ async def test_nothing_of_a_child_goes_on_after_its_answer(attack):
     outcome = await attack(TOOLS + source, deadline_s=30)
     assert (
         outcome.ending is Ending.OK
-    )  # `attack` then runs the next job; lifetimes are tested apart
+    )  # `attack` then runs the next job; lifetimes have their own tests
 
 
 async def test_a_task_runs_in_its_own_profile_only(pool):
-    """A back child may start programs, so user code must not get there whatever the header says."""
+    """A back child may start programs, so user code must not run there, for any header."""
     outcome = await pool.run("back", {"task": "front"}, b"", deadline_s=60)
     assert outcome.ending is Ending.SILENT
     assert b"no task 'front' in a 'back' child" in outcome.stderr

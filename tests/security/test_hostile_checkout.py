@@ -1,7 +1,7 @@
-"""The steps of the GitHub Action in a checkout whose every file is an attacker's.
+"""The GitHub Action's steps in a checkout whose every file is an attacker's.
 
-The scripts are the real ones, and so is what they start; only GitHub's own variables and folders
-are stand-ins. `tests/distributions` runs all of the action in such a checkout.
+The scripts and the programs that they start are real; only GitHub's variables and folders are
+fakes. `tests/distributions` runs the whole action in such a checkout.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ API_KEY = "KEY-5d0c3a"
 
 @dataclass(frozen=True)
 class HostileCheckout:
-    """A checkout with modules that tell `ran` that they were imported, and the runner's folders."""
+    """A checkout whose modules write to `ran` when imported, and the runner's folders."""
 
     workspace: Path
     temporary: Path
     ran: Path
 
     def step(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run a script as a step, with nothing in its environment but GitHub's and `variables`."""
+        """Run a script as a step; its environment has only GitHub's variables and `variables`."""
         runner = {
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
             "HOME": str(self.temporary),
@@ -51,7 +51,7 @@ class HostileCheckout:
         )
 
     def judged(self, file: str = "kernels.toml", **variables: str) -> str:
-        """Return what the step that judges shows, of a service that is not there."""
+        """Return the output of the judging step for a service that does not exist."""
         (self.temporary / "tritonc-gate").mkdir()
         (self.temporary / "tritonc-gate" / "environment").symlink_to(sys.prefix)
         given = {"GATE_ARGUMENTS": "", "GATE_FILE": file, "GATE_DIRECTORY": "."}
@@ -83,7 +83,7 @@ def test_installing_runs_nothing_of_the_checkout(hostile: HostileCheckout):
 
     done = hostile.step("install.sh", TRITOND_API_KEY=API_KEY, **given)
 
-    assert "Unable to create directory" in done.stdout  # says Python's own venv
+    assert "Unable to create directory" in done.stdout  # output of Python's own venv
     assert not hostile.ran.exists()
 
 

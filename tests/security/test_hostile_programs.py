@@ -1,4 +1,4 @@
-"""Whatever a program does to its recorder, the worker names it, and records the next one."""
+"""After any attack of a program on its recorder, the worker names it and records the next one."""
 
 import json
 
@@ -20,7 +20,7 @@ TAPE = f'send({{"kind": "stage", "stage": "tape", "ms": 1.0}}, {sent(vector_add(
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def recorder(toolchain):
-    """Children that are hostile programs; a tape may have 1 MiB."""
+    """Return children that are hostile programs; a tape may have 1 MiB."""
     caps = Caps(result_bytes=1 << 20, output_bytes=1 << 16)
     pool = Pool(toolchain("tests.security.hostile_recorder"), spares={"record": 1}, caps=caps)
     await pool.start()
@@ -36,7 +36,7 @@ async def recorded(pool, source, timeout_s=20.0, deadline_s=60.0):
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def refused(recorder):
-    """Return a function: the problem of a program; the one after it is recorded all the same."""
+    """Return a function that gives a program's problem and checks that the next one is recorded."""
 
     async def refuse(source, **limits):
         with pytest.raises(NotRecorded) as raised:

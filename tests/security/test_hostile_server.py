@@ -1,6 +1,6 @@
-"""A server whose every text drives a terminal: on a terminal it is shown, to a pipe it goes raw.
+"""Hostile texts of a server are escaped on a terminal, and unchanged in a pipe.
 
-The server is one on loopback, the terminal a real one (pty); the client is all of the client.
+The server listens on loopback, the terminal is a real pty, and the client is complete.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IN_JSON = SHOWN.replace(r"\x", r"\u00")
 BYTES = HOSTILE.replace("\ud800", "").encode() + b" \x9b2J\n"
 DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 KEPT = frozenset({"key", "url", "id", "state", "verdict", "kind", "media_type"})
-"""What the client looks at to know how to go on; all other texts are hostile."""
+"""Members that control the client; all other texts are hostile."""
 
 
 def hostile(document: Any) -> Any:
@@ -86,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
     do_DELETE = do_GET  # noqa: N815
 
     def log_message(self, *words: Any) -> None:
-        """Say nothing: pytest shows what a test prints."""
+        """Log nothing: pytest shows what a test prints."""
 
     def _send(self, status: int, content: bytes, kind: str) -> None:
         self.send_response(status)
@@ -115,7 +115,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on_terminal(url: str, words: list[str], monkeypatch: pytest.MonkeyPatch, **more: str) -> str:
-    """Run the command with a terminal for both of its streams; return what that was sent."""
+    """Run the command with a terminal for both of its streams; return what it wrote."""
     ours, theirs = pty.openpty()
     said = bytearray()
     reader = threading.Thread(target=_read_all, args=(ours, said))
@@ -134,7 +134,7 @@ def _read_all(descriptor: int, into: bytearray) -> None:
     try:
         while data := os.read(descriptor, 1 << 16):
             into += data
-    except OSError:  # what Linux says once nobody writes any more
+    except OSError:  # Linux reports this after the last writer has closed
         pass
 
 

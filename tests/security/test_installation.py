@@ -1,4 +1,4 @@
-"""Where this program, its Python and Triton lie is no business of a child that reads no file."""
+"""A child that reads no file cannot learn where this program, its Python and Triton lie."""
 
 import sys
 from pathlib import Path

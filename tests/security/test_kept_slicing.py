@@ -1,4 +1,4 @@
-"""Strangers' sources pass through one slicing process: none can break, slow or colour the next."""
+"""One process slices untrusted sources in turn: none can break, slow or affect the next."""
 
 import sys
 from pathlib import Path
@@ -64,14 +64,14 @@ async def sliced(pool, source, **more):
 
 
 def reported(outcome):
-    """Return all that a worker is told, but for what is measured."""
+    """Return everything that the worker receives, except measurements."""
     result = {k: v for k, v in (outcome.result or {}).items() if k not in ("ms", "usage")}
     return outcome.ending, result, outcome.failure, outcome.stdout, outcome.stderr
 
 
 @pytest.fixture
 def single_use(monkeypatch):
-    """Return a function that has every slice made in a new process from now on."""
+    """Return a function that makes every further slice run in a new process."""
     return lambda: monkeypatch.setattr(pools, "KEPT_TASKS", frozenset())
 
 
@@ -110,7 +110,7 @@ async def test_files_of_one_caller_are_not_those_of_the_next(pool):
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_process_that_was_given_much_holds_little_afterwards(pool):
-    """Memory is let go of, or the process is: what 50 large sources leave is not added up."""
+    """A process that holds much memory frees it or is replaced: 50 large sources do not add up."""
     large = "\n".join(f"very_long_name_{i}_{'x' * 200} = {i}" for i in range(1500))
     peaks = [(await sliced(pool, f"{PLAIN}{large}# {i}")).usage.max_rss_bytes for i in range(50)]
 

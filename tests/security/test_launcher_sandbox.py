@@ -1,4 +1,4 @@
-"""The walls around GPU launchers, which need no GPU to be tried."""
+"""The sandbox of GPU launchers, tested without a GPU."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from worker.gpu.supervisor.launcher_process import LauncherCommand
 
 @pytest.fixture(scope="module")
 def inside():
-    """Return what a process behind the walls got through to."""
+    """Return what a process in the sandbox could reach."""
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
         [sys.executable, "-s", "-P", "-c", attempts(), root],

@@ -1,7 +1,4 @@
-"""Who dies takes everything below along: child, zygote, worker.
-
-Nothing is left, and work goes on where it can.
-"""
+"""A dying child, zygote or worker takes its descendants along, and work continues where it can."""
 
 import asyncio
 import os
@@ -65,7 +62,7 @@ async def test_cancelling_the_caller_ends_child_and_assembler(pool, ptxas):
 
 
 async def test_an_orphan_does_not_hold_up_the_end_of_its_job(pool, ptxas):
-    """It has the result pipe open, so that the pipe never ends; the child's exit does."""
+    """It holds the result pipe open, so the pipe never ends; the child's exit does."""
     then = """
 os.set_inheritable(4, True)
 second = subprocess.Popen(command, close_fds=False, env={})

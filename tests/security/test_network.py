@@ -1,4 +1,4 @@
-"""No child opens a socket of any kind: it reaches neither the network nor a local service."""
+"""No child opens a socket: it reaches neither the network nor a local service."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An own user, an empty root, dying first: told from outside, of children that live."""
+"""Optional layers (own user, empty root, OOM priority), observed from outside on live children."""
 
 import os
 from pathlib import Path
@@ -30,12 +30,12 @@ def names_in_root(pid):
 def is_walled_in(pid):
     try:
         return field(pid, "Seccomp") == ["2"]
-    except (FileNotFoundError, ProcessLookupError, StopIteration):  # it ended just now
+    except (FileNotFoundError, ProcessLookupError, StopIteration):  # it has just ended
         return False
 
 
 async def children_of(pool):
-    """Wait until the spares are there; return their pids."""
+    """Wait until the spares are ready; return their pids."""
     zygotes = zygote_of(pool)
 
     def both_ready():
@@ -48,7 +48,7 @@ async def children_of(pool):
 
 @pytest.fixture
 async def waiting(toolchain):
-    """The pids of two children that wait for a job, in a pool of their own."""
+    """Yield the pids of two children that wait for a job in a separate pool."""
     pool = Pool(toolchain(), spares={"front": 2})
     await pool.start()
     yield pool, await children_of(pool)

@@ -1,7 +1,4 @@
-"""User code starts nothing and touches no other process.
-
-The back end starts its assembler and nothing else.
-"""
+"""User code starts and touches no process; the back end starts only its assembler."""
 
 import pytest
 

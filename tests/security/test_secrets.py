@@ -1,4 +1,4 @@
-"""There is nothing to steal: no child holds anything of the worker's, or of another job's."""
+"""No child holds data of the worker or of another job."""
 
 import os
 from pathlib import Path

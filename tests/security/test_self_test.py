@@ -1,4 +1,4 @@
-"""The self-test that workers publish finds the walls standing, as root and as anyone else."""
+"""The workers' self-test confirms the sandbox, as root and as any other user."""
 
 import json
 import os

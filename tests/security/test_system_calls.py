@@ -1,7 +1,4 @@
-"""The set of system calls that a child can make is exactly the one that its profile names.
-
-Tried one by one.
-"""
+"""A child can make exactly the system calls that its profile names; each is tried."""
 
 import platform
 
@@ -14,8 +11,8 @@ from worker.sandbox.profile import PROFILES
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NEVER_TRIED = {"exit", "exit_group", "rt_sigreturn", "vfork", "brk"}
-KERNEL_S_OWN = [335, 336]  # uretprobe and uprobe pass any filter, and end whoever calls them
-JUDGED_BY_ARGUMENTS = {"ioctl", "clone3"}  # answered with another error than EPERM
+KERNEL_S_OWN = [335, 336]  # uretprobe and uprobe pass any filter, and kill the caller
+JUDGED_BY_ARGUMENTS = {"ioctl", "clone3"}  # refused with an error other than EPERM
 
 TRY_ALL = """
 import ctypes, errno

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.waiting import wait_until
 
 DEATH_S = 45.0
-"""Less than the deadlines of the jobs that these tests run: what dies of those is not meant."""
+"""Less than the deadlines of these tests' jobs, which must not be the cause."""
 
 
 def _parents():

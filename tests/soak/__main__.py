@@ -1,9 +1,8 @@
 """`python -m tests.soak [--minutes 9] [--seed N]`: a deployment under load, and all its faults.
 
-At its end nothing may be wrong, lost or stuck, and every process that lives must work. Faults come
-one after the other, each kind once before any comes again. The seed decides what happens and what
-is asked, in their order; how much of it fits into the minutes is the machine's. However it ends, it
-prints what it counted.
+At its end nothing may be wrong, lost or stuck, and every living process must work. Faults come one
+after the other, each kind once before any repeats. The seed decides the order of faults and
+requests; the machine's speed decides how many fit. It always prints its counts.
 """
 
 import argparse
@@ -41,7 +40,7 @@ MOST_HEALTH_P99_MS = 250
 
 
 class Soak:
-    """One run on `deployment`; `found` is what was wrong, in lines."""
+    """One run on `deployment`; `found` has the errors, in lines."""
 
     def __init__(self, deployment: Deployment, seed: int) -> None:
         self.deployment = deployment
@@ -72,7 +71,7 @@ class Soak:
         self.found += asyncio.run(_left_over(self.deployment.redis_url))
 
     def report(self) -> None:
-        """Print what was counted so far."""
+        """Print the counts so far."""
         load = self._load
         print(f"happened: {dict(self._happened)}")
         print(f"answered: {dict(load.answered)}; asked again: {dict(load.retried)}")
@@ -93,7 +92,7 @@ class Soak:
         print(", ".join(f"{count} {name}" for name, count in counts.items()), flush=True)
 
     def _end_beside(self) -> dict[str, Any]:
-        """End the processes beside the load, once, and note what they found."""
+        """End the helper processes, once, and record their findings."""
         for name, process in self._beside.items():
             process.stop()
             try:
@@ -115,7 +114,7 @@ class Soak:
             self._start_what_died(name)
 
     def _start_what_died(self, fault: str) -> None:
-        """Note which processes ended by themselves, and start others."""
+        """Record which processes ended by themselves, and restart them."""
         for worker in [each for each in self.deployment.workers if not each.still_runs()]:
             self.found.append(f"died: a worker, status {worker.wait()}, at the fault {fault!r}")
             self.deployment.workers.remove(worker)
@@ -126,7 +125,7 @@ class Soak:
             self.deployment.start_service()
 
     def _idle_processes(self) -> None:
-        """Note which processes live without working: each worker must do a job alone."""
+        """Record processes that live but do not work: each worker must do a job alone."""
         url = self.deployment.url
         wait_until(lambda: httpx.get(f"{url}/readyz").is_success, "the service is ready")
         for worker in self.deployment.workers:
@@ -164,7 +163,7 @@ async def _left_over(redis_url: str) -> list[str]:
 
 
 def main() -> None:
-    """Soak, and say what was found; exit status 1 when that is anything."""
+    """Run the soak and print its findings; exit with 1 if there are any."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
@@ -181,7 +180,7 @@ def main() -> None:
             deployment.start_worker()
         deployment.wait_for_workers(WORKERS)
         soak.run(arguments.minutes)
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - what was counted is told
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the counts are printed in any case
         traceback.print_exc()
         soak.found.append(f"the soak itself ended: {error!r}")
     finally:

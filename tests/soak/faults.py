@@ -18,7 +18,7 @@ Fault = Callable[[Deployment, random.Random], None]
 
 
 def killed_worker(deployment: Deployment, chance: random.Random) -> None:
-    """A worker is killed, and started again."""
+    """Kill a worker, and start it again."""
     _replaced(deployment, chance, lambda worker: worker.kill())
 
 
@@ -35,7 +35,7 @@ def _replaced(deployment: Deployment, chance: random.Random, end: Callable[[Proc
 
 
 def killed_children(deployment: Deployment, chance: random.Random) -> None:
-    """Children and zygotes are killed, as the kernel does when memory runs out."""
+    """Kill children and zygotes, like the OOM killer."""
     worker = chance.choice(deployment.workers)
     children = sorted(descendants(worker.pid))  # empty for a worker that has just started
     for pid in chance.sample(children, min(2, len(children))):
@@ -51,7 +51,7 @@ def frozen_worker(deployment: Deployment, chance: random.Random) -> None:
 
 
 def killed_service(deployment: Deployment, chance: random.Random) -> None:
-    """The service is killed, and started again."""
+    """Kill the service, and start it again."""
     assert deployment.service is not None
     deployment.service.kill()
     deployment.start_service()
@@ -64,7 +64,7 @@ def stopped_service(deployment: Deployment, chance: random.Random) -> None:
 
 
 def killed_store(deployment: Deployment, chance: random.Random) -> None:
-    """The store is killed, and started again on its data."""
+    """Kill the store, and start it again on its data."""
     assert deployment.store.pid is not None
     os.kill(deployment.store.pid, signal.SIGKILL)
     deployment.stop_store()
@@ -72,7 +72,7 @@ def killed_store(deployment: Deployment, chance: random.Random) -> None:
 
 
 def frozen_store(deployment: Deployment, chance: random.Random) -> None:
-    """The store does not answer for a while."""
+    """Freeze the store for a while."""
     assert deployment.store.pid is not None
     os.kill(deployment.store.pid, signal.SIGSTOP)
     time.sleep(4)
@@ -80,7 +80,7 @@ def frozen_store(deployment: Deployment, chance: random.Random) -> None:
 
 
 def slow_clients(deployment: Deployment, chance: random.Random) -> None:
-    """Many connections send half a request and no more."""
+    """Open many connections that send half a request."""
     address = urlsplit(deployment.url)
     held = [socket.create_connection((address.hostname, address.port)) for _ in range(200)]
     for connection in held:

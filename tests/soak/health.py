@@ -1,7 +1,7 @@
-"""`python -m tests.soak.health URL`: how fast `/healthz` is answered, until SIGTERM.
+"""`python -m tests.soak.health URL`: times answers of `/healthz` until SIGTERM.
 
-A process of its own, so that the load's own work does not count. At its end it prints the times in
-milliseconds as one line of JSON. While no service listens there is no answer to time.
+It is a separate process, so the load's own work does not count. At its end it prints the times in
+milliseconds as one line of JSON. While no service listens there is no time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The load of a soak, and the checks of its answers.
 
-Everybody asks until there is an answer, as a patient client does: what is refused for now, or
-broken off, is asked again. A wrong answer, an error of the service, and work that it forgot are
-noted.
+Clients repeat a request until it is answered, like patient users do after a refusal or a lost
+connection. They record wrong answers, server errors, and forgotten work.
 """
 
 import asyncio
@@ -60,7 +59,7 @@ class Load:
     stopping: bool = False
 
     def __post_init__(self) -> None:
-        """Begin to count."""
+        """Start counting."""
         self._numbers = itertools.count(self.chance.randrange(1 << 20))
 
     async def run(self) -> None:
@@ -77,7 +76,7 @@ class Load:
             await self.ask_one(http)
 
     async def ask_one(self, http: httpx.AsyncClient) -> None:
-        """Ask something, and judge its answer."""
+        """Send a request, and judge its answer."""
         question = self._question()
         self.open += 1
         record = await self._settle(http, question)
@@ -87,7 +86,7 @@ class Load:
             self.wrong.append(f"{question.path}: {fault}: {str(record)[:1000]}")
 
     async def _settle(self, http: httpx.AsyncClient, question: Question) -> dict[str, Any]:
-        """Return the final answer, whatever has to be asked for that."""
+        """Return the final answer, by whatever requests that takes."""
         url = None
         while True:
             answer = await self._ask(http, question, url)
@@ -112,7 +111,7 @@ class Load:
     async def _ask(
         self, http: httpx.AsyncClient, question: Question, url: str | None
     ) -> httpx.Response | None:
-        """Return an answer, None when there is none for now."""
+        """Return an answer, or None if there is none for now."""
         try:
             if url is None:
                 answer = await http.post(question.path, json=question.body, params={"wait": WAIT_S})

@@ -1,7 +1,7 @@
-"""`python -m tests.soak.strangers URL SEED`: clients that want too much, until SIGTERM.
+"""`python -m tests.soak.strangers URL SEED`: greedy clients, until SIGTERM.
 
 Each must be refused or cut off, and cost others nothing. At its end it prints, as one line of JSON,
-what became of each kind, and what was wrong.
+the outcomes of each kind, and the errors.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ MAY_BE_TAKEN = {"many_in_a_row": "200", "objects_as_a_grid": "200"}
 
 
 class Strangers:
-    """Goes through all kinds again and again, in an order that `seed` decides."""
+    """Sends all kinds repeatedly, in an order that `seed` decides."""
 
     def __init__(self, url: str, seed: int) -> None:
         self._door, self._random = Door(url), random.Random(f"strangers {seed}")
@@ -187,13 +187,13 @@ class Strangers:
         try:
             async with asyncio.timeout(LONGEST_S):
                 return await kind(self._door)
-        except OSError:  # cut off, or the service is being started again
+        except OSError:  # cut off, or the service is restarting
             return "closed"
         except TimeoutError:
             return "stuck"
 
     def wrong(self) -> list[str]:
-        """Return what should not have become of them."""
+        """Return outcomes that should not occur."""
         return [
             f"{name}: {outcome}, {count} times"
             for name, outcomes in self.outcomes.items()

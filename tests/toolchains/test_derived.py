@@ -96,7 +96,7 @@ def test_block_pointers_are_reported_in_numpy(client: httpx.Client, version: str
     text = get(client, made, "artifacts/numpy").text
 
     module = types.ModuleType("told")
-    exec(compile(text, "told.py", "exec"), module.__dict__)
+    exec(compile(text, "translated.py", "exec"), module.__dict__)
     x, y = np.arange(11 * 40, dtype=np.float32).reshape(11, 40), np.zeros((11, 40), np.float32)
     module.launch(module.__dict__["add_one"], (1,), x, y, 11, 40)
     np.testing.assert_array_equal(y, x + 1)

@@ -1,6 +1,6 @@
-"""A deployment whose worker has torch: these tests run in the environment of `make test-torch`.
+"""A deployment whose worker has torch, in the environment of `make test-torch`.
 
-Collected only there, since nothing else needs torch.
+Collected only there, since no other test needs torch.
 """
 
 from __future__ import annotations

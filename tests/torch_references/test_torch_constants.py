@@ -1,4 +1,4 @@
-"""What stands in for torch where kernels are compiled is what torch has."""
+"""The compiler's replacement of torch has torch's constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References in torch: tensors of every type, read-only in effect, in a walled-in child."""
+"""References in torch: tensors of every type, effectively read-only, in a sandboxed child."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def in_torch(code: str) -> dict[str, str]:
 
 
 OF_AMD = {"fp8e4b8", "fp8e5b16"}
-"""Types that NVIDIA's GPUs do not have, so that Triton compiles no kernel with them for one."""
+"""Types that NVIDIA's GPUs lack, so Triton compiles no kernel with them for one."""
 
 
 def adding(code: str) -> dict[str, Any]:
-    """A vector add whose reference runs `code` before it adds."""
+    """Return a vector add whose reference runs `code` before it adds."""
     function = f"def reference(x_ptr, y_ptr, n_elements, BLOCK_SIZE):\n    {code}\n"
     return bodies.vector_add(reference=in_torch(function + "    return x_ptr + y_ptr\n"))
 
@@ -132,7 +132,7 @@ def test_a_kernel_does_not_see_torch(client: httpx.Client) -> None:
 
 
 def test_a_case_finds_torch_as_in_a_new_process(client: httpx.Client) -> None:
-    """One child serves all cases, and was told nothing by those before."""
+    """One child serves all cases, with no state from earlier ones."""
     text = """
 FIRST = torch.rand(2, generator=torch.Generator().manual_seed(torch.initial_seed()))
 

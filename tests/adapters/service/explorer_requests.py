@@ -15,7 +15,7 @@ JSON = {"accept": "application/json"}
 
 
 def plug_in_body(source: str, flags: str, compiler: str, **filters: bool) -> dict[str, Any]:
-    """A request of compiler-explorer.nvim; an empty table is an object in its JSON."""
+    """Return a request of compiler-explorer.nvim; its JSON encodes an empty table as an object."""
     usual = {
         "binary": False,
         "commentOnly": True,

@@ -1,4 +1,4 @@
-"""Compiler Explorer's API, asked as compiler-explorer.nvim asks it."""
+"""Compiler Explorer's API, with the requests of compiler-explorer.nvim."""
 
 from __future__ import annotations
 

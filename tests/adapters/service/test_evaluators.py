@@ -1,6 +1,6 @@
-"""KernelGYM's and flashinfer-bench's APIs where no worker evaluates programs: what is refused.
+"""Refusals of KernelGYM's and flashinfer-bench's APIs where no worker evaluates programs.
 
-What comes of tasks is tested where torch is (tests/evaluators).
+tests/evaluators, with torch, checks the results of tasks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORKLOADS = [
 
 
 def solution(content: str, **changed: Any) -> dict[str, Any]:
-    """A solution of one source, as flashinfer-bench's clients post it."""
+    """Return a solution of one source, as flashinfer-bench's clients post it."""
     spec = {
         "language": "python",
         "target_hardware": ["cuda"],
@@ -128,7 +128,7 @@ def test_a_solution_in_another_language_is_refused_by_its_field(http: httpx.Clie
 
 
 @pytest.mark.parametrize(
-    ("uuids", "why"), [(["nobody's"], "No workloads found"), (["w2"], "safetensors")]
+    ("uuids", "why"), [(["unknown"], "No workloads found"), (["w2"], "safetensors")]
 )
 def test_a_task_without_a_workload_to_evaluate_fails_and_says_why(
     http: httpx.Client, uuids: list[str], why: str

@@ -1,4 +1,4 @@
-"""The MCP endpoint, asked with the official client."""
+"""The MCP endpoint, used by the official client."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_pages_of_others_and_other_bodies_are_refused(http: httpx.Client) -> Non
 
 
 def test_the_library_is_not_loaded_before_it_is_asked() -> None:
-    """It takes as long as all else of a service that starts."""
+    """Loading it takes as long as the rest of the service's start."""
     asks = "import sys, service.application; sys.exit('mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asks], cwd=ROOT, timeout=60).returncode == 0
 

@@ -74,10 +74,10 @@ def built(children: Compilers, candidate: Candidate, folder: Path) -> dict[str, 
         if "numpy" not in ended.stages and candidate.launch is not None:
             # its accesses are known to be right, so the GPU's result is worth knowing
             launch = launch_of(guess, candidate.launch)
-            found = _Found(guess, "", launch, Watched([], [], {"not told"}), 0.0)
+            found = _Found(guess, "", launch, Watched([], [], {"not translated"}), 0.0)
             break
         if "numpy" not in ended.stages:
-            reasons[f"not told: {(ended.last or {}).get('message', 'died')}"[:160]] += 1
+            reasons[f"not translated: {(ended.last or {}).get('message', 'died')}"[:160]] += 1
             continue
         text = ended.stages["numpy"].decode()
         found = _searched(candidate, guess, text, reasons)

@@ -65,7 +65,7 @@ def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> W
 def is_well_conditioned(text: str, kernel: str, launch: dict[str, Any], made: Watched) -> bool:
     """Return True if all results stay in tolerance when the inputs' last bits change."""
     module: dict[str, Any] = {"__name__": "told"}
-    exec(compile(text, "told.py", "exec"), module)
+    exec(compile(text, "translated.py", "exec"), module)
     allocations, arguments = bound(module, kernel, launch)
     chance, inputs = np.random.default_rng(0), []
     for one in allocations:
@@ -101,7 +101,7 @@ def _within(dtype: str, one: np.ndarray, other: np.ndarray) -> bool:
 def plain(text: str, kernel: str, launch: dict[str, Any]) -> list[np.ndarray]:
     """Return the bytes of each allocation after a run without checks."""
     module: dict[str, Any] = {"__name__": "told"}
-    exec(compile(text, "told.py", "exec"), module)
+    exec(compile(text, "translated.py", "exec"), module)
     allocations, arguments = bound(module, kernel, launch)
     module["launch"](module[kernel], launch["grid"], **arguments)
     return [one.memory for one in allocations]
@@ -156,7 +156,7 @@ def _run(
     text: str, kernel: str, launch: dict[str, Any], limit_s: float, *, backwards: bool
 ) -> Watched:
     module: dict[str, Any] = {"__name__": "told"}
-    exec(compile(text, "told.py", "exec"), module)
+    exec(compile(text, "translated.py", "exec"), module)
     allocations, arguments = bound(module, kernel, launch)
     before = [one.memory.copy() for one in allocations]
     module["memory"].clear()

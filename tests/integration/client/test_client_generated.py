@@ -1,4 +1,4 @@
-"""The blocking client is what its generator makes of the client for asyncio."""
+"""The blocking client equals its generator's output for the asyncio client."""
 
 import subprocess
 import sys

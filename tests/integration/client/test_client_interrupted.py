@@ -1,4 +1,4 @@
-"""Ctrl-C in the first moment of the command, while it is still being imported."""
+"""Ctrl-C while the command is still being imported."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The scripts of the GitHub Action: bash reads them, and the runner sees no user's text."""
+"""The scripts of the GitHub Action: bash parses them, and the runner sees no user's text."""
 
 from __future__ import annotations
 

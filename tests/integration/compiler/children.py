@@ -1,7 +1,7 @@
-"""Runs tasks as a worker does, without its sandbox: a warmed process forks a child for each.
+"""Runs tasks like a worker, without its sandbox: a warmed process forks a child for each.
 
-Started as a program it reads one JSON job per line and answers one JSON line; `Children` is its
-client.
+Started as a program it reads one JSON job per line and answers with one JSON line; `Children` is
+its client.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[3]
 ENVELOPE = ("task", "most_cpu_s")
-"""The header fields that this module reads; the rest is the task's."""
+"""Header fields that this module reads; the rest is the task's."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""One warmed process for all tests of the making side."""
+"""One warmed process for all compiler tests."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Compiles kernels with `triton.compile`, each in a new process: the expected results.
 
-Reads a JSON request a line on stdin and prints the stages as a line of JSON; each is compiled in a
-fork of a process that has imported Triton and done nothing else. User code is loaded under its
-virtual path, and Triton's library functions are given their virtual path before anything is
-compiled.
+It reads a JSON request per line on stdin and prints the stages as a line of JSON. Each request runs
+in a fork of a process that has imported Triton and done nothing else. User code and Triton's
+library functions get their virtual paths before anything is compiled.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def give_virtual_paths(installed: str) -> None:
     for function in jit_functions():
         if hasattr(function, "file_name"):
             function.file_name = function.file_name.replace(installed, "/triton")
-        else:  # Triton 3.7 and earlier look at the code itself
+        else:  # Triton up to 3.7 looks at the code itself
             path = function.fn.__code__.co_filename.replace(installed, "/triton")
             function.fn.__code__ = function.fn.__code__.replace(co_filename=path)
 

@@ -1,7 +1,7 @@
 """Captures the data that Triton's JIT passes to its hooks for one launch, and its PTX.
 
-Reads {"source", "path"} on stdin; the source defines `launch(fn)`-less kernels `kernel`, and
-`ARGUMENTS` and `KEYWORDS` to call it with.
+It reads {"source", "path"} on stdin. The source defines a kernel `kernel` without launches, and
+`ARGUMENTS` and `KEYWORDS` for the call.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Reads the kernels under tests/kernels: comments say with what to compile, and what comes."""
+"""Reads the kernels under tests/kernels; comments have the request and the expected result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXPECT = re.compile(r"# expect: (?P<slug>\w+), line (?P<line>\d+|none), hint (?
 
 @dataclass(frozen=True)
 class Kernel:
-    """One file: its text, and the specialization its header asks for."""
+    """One file: its text, and the specialization in its header."""
 
     path: Path
     text: str
@@ -34,7 +34,7 @@ class Kernel:
 
     @property
     def says(self) -> str:
-        """Words of the message, empty where the file does not ask for any."""
+        """Words of the expected message; empty if the file gives none."""
         match = _SAYS.search(self.text)
         return match[1] if match else ""
 

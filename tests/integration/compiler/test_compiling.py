@@ -1,4 +1,4 @@
-"""Cut, front and back together, on kernels as people post them."""
+"""Slice, front and back together, on typical kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every stage equals what `triton.compile` makes of the same kernel in its own process."""
+"""Every stage equals the output of `triton.compile` in a separate process."""
 
 from __future__ import annotations
 

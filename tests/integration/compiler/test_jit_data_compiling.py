@@ -1,4 +1,4 @@
-"""What a JIT hook was told, posted as it is, compiles to what the JIT compiled."""
+"""Data from a JIT hook, posted unchanged, compiles to the JIT's own result."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_hook_data_compiles_to_the_ptx_of_the_jit(post: Post, tmp_path: Path) ->
 
 
 def without_paths(ptx: str) -> str:
-    """The JIT ran on the whole file; only the place of Triton's own library may differ."""
+    """Remove paths: the JIT ran on the whole file, so the path of Triton's library may differ."""
     return "\n".join(line for line in ptx.split("\n") if "/triton" not in line)
 
 

@@ -17,7 +17,7 @@ VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 @pytest.fixture(scope="module")
 def children_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
-    """Children whose interpreter, Triton and source all have other paths."""
+    """Return children whose interpreter, Triton and source have other paths."""
     folder = tmp_path_factory.mktemp("elsewhere")
     checkout = folder / "checkout"
     checkout.symlink_to(ROOT)

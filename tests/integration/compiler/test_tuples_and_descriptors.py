@@ -1,4 +1,4 @@
-"""Specializations with structure: constants and hints inside tuples, descriptors with layouts."""
+"""Structured specializations: constants and hints inside tuples, descriptors with layouts."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ DIRECT = Path(__file__).with_name("direct.py")
 
 
 class TritonCompile:
-    """A process of `direct.py`, in the environment of some Python. Use it with `with`."""
+    """A process of `direct.py` in the environment of a given Python; a context manager."""
 
     def __init__(self, python: str | Path = sys.executable) -> None:
         self._process = subprocess.Popen(
@@ -31,7 +31,7 @@ class TritonCompile:
             self._process.wait()
 
     def stages(self, request: dict[str, Any], cache: Path) -> dict[str, bytes]:
-        """Return the stages of a kernel; `cache` is an empty folder of Triton's."""
+        """Return the stages of a kernel; `cache` is an empty cache folder for Triton."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({**request, "cache": str(cache)}) + "\n")

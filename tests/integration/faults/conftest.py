@@ -1,4 +1,4 @@
-"""A separate deployment, whose parts these tests stop and whose store they make refuse."""
+"""A separate deployment whose parts these tests stop, and whose store they make refuse."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
 @pytest.fixture
 def worker(machine: Deployment, service: Process) -> Process:
-    """The one worker, started when the test before took it away."""
+    """Return the one worker; restart it if the previous test ended it."""
     machine.workers = [worker for worker in machine.workers if worker.still_runs()]
     if not machine.workers:
         machine.start_worker()
@@ -47,7 +47,7 @@ def worker(machine: Deployment, service: Process) -> Process:
 
 @pytest.fixture
 def service(machine: Deployment) -> Process:
-    """The service, started when the test before took it away."""
+    """Return the service; restart it if the previous test ended it."""
     if machine.service is None or not machine.service.still_runs():
         machine.start_service()
     assert machine.service is not None
@@ -56,7 +56,7 @@ def service(machine: Deployment) -> Process:
 
 @pytest.fixture
 async def operator(machine: Deployment) -> AsyncIterator[StoreClient]:
-    """The connection with which the store is made to refuse; no other command uses it."""
+    """Return the connection that makes the store refuse; no other command uses it."""
     client = connect(machine.redis_url, max_connections=1)
     yield client
     await client.aclose()
@@ -75,14 +75,14 @@ def is_registered(machine: Deployment, worker: Process) -> bool:
 
 @pytest.fixture
 async def connect_to_service(machine: Deployment, service: Process) -> AsyncIterator[Connect]:
-    """Opens bare connections to the service; all are closed afterwards."""
+    """Return a function that opens raw connections to the service, and close them afterwards."""
     async with connections_to(machine) as connect:
         yield connect
 
 
 @asynccontextmanager
 async def connections_to(deployment: Deployment) -> AsyncIterator[Connect]:
-    """Opens bare connections to a service; all are closed afterwards."""
+    """Return a function that opens raw connections to a service, and close them afterwards."""
     port, opened = int(deployment.url.rpartition(":")[2]), []
 
     async def connect() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -1,4 +1,4 @@
-"""A server that refuses, each time in another way, and takes commands again afterwards."""
+"""Makes a server refuse commands in one of several ways, and accept them again afterwards."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,7 +28,7 @@ async def busy(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None
         await redis.script_kill()
         await asyncio.gather(script, return_exceptions=True)
         await client.aclose()
-        # else a script of ours that the machine holds up for so long would be one to refuse for
+        # otherwise it would refuse for a script of ours that a slow machine holds up
         await redis.config_set("busy-reply-threshold", before)
 
 
@@ -71,7 +71,7 @@ async def is_accepted(command: Awaitable[object]) -> bool:
 
 @asynccontextmanager
 async def without_password(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
-    """Everybody is asked for a password: NOAUTH."""
+    """Every client needs a password: NOAUTH."""
     await redis.config_set("requirepass", "secret")
     await redis.execute_command("AUTH", "secret")
     await redis.client_kill_filter(skipme=True)
@@ -83,7 +83,7 @@ async def without_password(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncI
 
 @asynccontextmanager
 async def replica(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
-    """It is a replica now, whose primary is away: READONLY."""
+    """The server becomes a replica whose primary is away: READONLY."""
     await redis.execute_command("REPLICAOF", "127.0.0.1", "1")
     try:
         yield
@@ -93,7 +93,7 @@ async def replica(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[N
 
 @asynccontextmanager
 async def stale_replica(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
-    """It is a replica that does not even answer reads: MASTERDOWN."""
+    """The server becomes a replica that does not even answer reads: MASTERDOWN."""
     await redis.config_set("replica-serve-stale-data", "no")
     async with replica(valkey, redis):
         yield
@@ -122,7 +122,7 @@ async def full_memory(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterat
 
 @asynccontextmanager
 async def no_more_clients(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
-    """It takes no further client."""
+    """The server accepts no further client."""
     before = (await redis.config_get("maxclients"))["maxclients"]
     await redis.config_set("maxclients", "1")
     await redis.client_kill_filter(skipme=True)

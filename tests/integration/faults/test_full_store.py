@@ -1,4 +1,4 @@
-"""A store without memory: what would take more is refused at once, and what ends jobs goes on."""
+"""A full store refuses whatever needs memory at once, and still lets jobs end."""
 
 import os
 
@@ -26,7 +26,7 @@ WORKER = Worker(
 
 @pytest.fixture
 async def small(redis):
-    """The server may have 8 MiB more than it has."""
+    """Leave the server 8 MiB more than it uses."""
     used = (await redis.info("memory"))["used_memory"]
     await redis.config_set("maxmemory", used + 8 * MIB)
     yield redis
@@ -51,16 +51,16 @@ async def submit(jobs, job_id, payload=b"{}"):
 
 
 async def fill(redis):
-    """Leave nothing, so that even the smallest write is refused."""
+    """Leave no memory: even the smallest write is refused."""
     await redis.config_set("maxmemory", "1mb")
     with pytest.raises(StoreUnavailable):
         await redis.set("a", "b")
 
 
 async def use_up(redis, blobs):
-    """Leave no memory: the server may have a little less than it has, until it refuses a blob.
+    """Lower the server's limit to what it uses, until it refuses a blob.
 
-    What it has becomes less by itself, too: it lets go of the buffers of idle clients.
+    Its use falls on its own, too: it frees the buffers of idle clients.
     """
 
     async def is_refused():
@@ -76,7 +76,7 @@ async def use_up(redis, blobs):
 
 
 async def test_a_queue_does_not_grow_beyond_the_servers_memory(small, jobs):
-    """A result of before, which a submit deletes, must not make it look like a small change."""
+    """A submit deletes the previous result, which must not make it look like a small change."""
     for taken in range(100):
         await small.hset(keys.RESULT + f"job-{taken}", "record", "{}")
         try:
@@ -130,7 +130,7 @@ async def test_hits_are_answered_on_a_full_server(small):
 
 
 async def test_the_cache_gives_way_when_the_servers_memory_is_used_up(small):
-    """Though far within its budget by the books, and though uses cannot be noted."""
+    """Although the cache is far within its budget, and uses cannot be recorded."""
     budget = Budget(small, 1 << 30)
     blobs = Blobs(small, budget)
     for _ in range(24):
@@ -142,7 +142,7 @@ async def test_the_cache_gives_way_when_the_servers_memory_is_used_up(small):
 
     assert swept.evicted > 0
 
-    async def is_freed():  # large values are, beside the server's work
+    async def is_freed():  # large values are freed in the background
         info = await small.info("memory")
         return info["used_memory"] <= 0.9 * info["maxmemory"]
 

@@ -1,4 +1,4 @@
-"""Whatever the server refuses, who listens to it goes on when it does not refuse any more."""
+"""Listeners resume when the server stops refusing, whatever it refused."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -32,7 +32,7 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedValkey]
 
 @pytest.fixture
 async def operator(valkey: EmbeddedValkey) -> AsyncIterator[StoreClient]:
-    """The connection with which the server is made to refuse; no other command uses it."""
+    """Return the connection that makes the server refuse; no other command uses it."""
     client = connect(valkey.url, max_connections=1)
     await client.flushall()
     yield client
@@ -64,11 +64,12 @@ async def test_who_listens_and_waits_outlives_every_refusal(
     await comes_true(lambda: all(part.connected for part in parts))
 
     async def is_heard():
-        await invalidate(operator, "some key")  # not once: a late pong may break a connection again
+        # repeatedly: a late pong may break a connection again
+        await invalidate(operator, "some key")
         return set(heard) == {"some key"}
 
     await comes_true(is_heard)
-    await asyncio.gather(waiting, return_exceptions=True)  # nobody ever submitted it
+    await asyncio.gather(waiting, return_exceptions=True)  # it was never submitted
     await submit_and_finish(redis, blocking, "matmul")
     assert (await finished.wait("matmul", 60)).record == b"ok"
     for task in tasks:

@@ -1,4 +1,4 @@
-"""Requests that no client would send: nothing of them is kept, believed, or taken for another."""
+"""Malformed requests: the service keeps, believes and confuses none of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WAIT_S = 60
 
 
 async def everything(reader: asyncio.StreamReader) -> bytes:
-    """Return what is answered until the connection is closed."""
+    """Return the answer until the connection closes."""
     answered = b""
     async with asyncio.timeout(WAIT_S):
         try:
@@ -38,7 +38,7 @@ def statuses(answered: bytes) -> list[int]:
 
 
 async def flood(writer: asyncio.StreamWriter, piece: bytes, most_bytes: int) -> int:
-    """Send `piece` again and again until the connection is closed; return how many bytes went."""
+    """Send `piece` until the connection closes; return how many bytes went."""
     sent = 0
     try:
         async with asyncio.timeout(WAIT_S):
@@ -67,7 +67,7 @@ async def test_trailers_are_not_kept(service, connect_to_service, path, piece):
 
 
 async def test_a_trailer_is_no_header(service, connect_to_service):
-    """Neither the media type, nor a name of this service, nor a key stands behind a body."""
+    """A trailer sets neither the media type, nor a header of this service, nor a key."""
     trailers = b"Content-Type: application/json\r\nX-Request-ID: trailer\r\n\r\n"
     sent = POST + LOCAL + CHUNKED + b"2\r\n{}\r\n0\r\n" + trailers
 
@@ -81,7 +81,7 @@ async def test_a_trailer_is_no_header(service, connect_to_service):
 
 
 async def test_a_trailer_leaves_no_request_without_an_answer(service, connect_to_service):
-    """The parser reads nothing behind this one."""
+    """The parser reads nothing after this one."""
     sent = POST + LOCAL + CHUNKED + b"2\r\n{}\r\n0\r\nConnection: close\r\n\r\n"
 
     assert statuses(await answer_to(connect_to_service, sent + GET + LOCAL)) == [415]
@@ -168,7 +168,7 @@ async def test_empty_lines_are_no_way_to_hold_a_connection(service, connect_to_s
 
 
 async def test_what_is_answered_early_is_read_no_longer_than_a_body(service, connect_to_service):
-    """The rest of a body is dropped: its bytes and its time are bounded all the same."""
+    """The service drops the rest of a body, within the same limits of bytes and time."""
     _, writer = await connect_to_service()
     writer.write(b"POST /v1/nothing HTTP/1.1\r\n" + LOCAL + b"Content-Length: 9999999999\r\n\r\n")
 
@@ -188,7 +188,7 @@ async def test_a_connection_is_not_held_by_a_body_that_was_answered(service, con
 
 
 async def test_a_body_is_none_of_an_upgrade(service, connect_to_service):
-    """It would be read as the next request, which whoever stands between does not see."""
+    """A proxy in between would not see it, but the service would read it as the next request."""
     upgrade = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
     reader, writer = await connect_to_service()
     writer.write(POST + LOCAL + JSON + upgrade + b"Content-Length: 70\r\n\r\n")
@@ -207,7 +207,7 @@ async def test_an_upgrade_is_not_taken_and_costs_no_request_behind_it(service, c
 
 
 async def test_many_requests_at_once_are_not_all_kept(service, connect_to_service):
-    """Each costs far more memory than the bytes that it is made of."""
+    """Each costs far more memory than its bytes."""
     answered = await answer_to(connect_to_service, (GET + LOCAL + b"\r\n") * 1_000)
 
     assert 0 < len(statuses(answered)) < 20
@@ -270,7 +270,7 @@ async def test_a_client_of_too_large_a_body_can_send_it_all_and_reads_why(
 
 
 async def test_nothing_is_sent_behind_a_refusal(service, connect_to_service):
-    """Who expects 100 is not told to go on when what is there of the body was refused."""
+    """A client that expects 100 gets none after the service refused the beginning of its body."""
     sent = POST + LOCAL + JSON + b"Expect: 100-continue\r\n" + CHUNKED + b"no number\r\n"
 
     assert statuses(await answer_to(connect_to_service, sent)) == [400]

@@ -1,4 +1,4 @@
-"""Clients that send slowly, without end, or too many at once: others are served all the same."""
+"""Clients that send slowly, endlessly, or too many at once do not stop others."""
 
 import asyncio
 

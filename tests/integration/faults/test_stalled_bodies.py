@@ -1,4 +1,4 @@
-"""Bodies that stall: what is held of them is bounded, and others are served all the same."""
+"""Stalled bodies hold bounded memory, and other callers are still served."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = (
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A service with API keys and little room for bodies; no worker."""
+    """Yield a service with API keys and little room for bodies, without a worker."""
     deployment = Deployment(
         tmp_path_factory.mktemp("guarded"),
         TRITOND_ADMIN_KEY=ADMIN_KEY,
@@ -47,7 +47,7 @@ async def connect_to_guarded(guarded: Deployment) -> AsyncIterator[Connect]:
 
 
 async def stall(connect: Connect, key: str = ADMIN_KEY) -> asyncio.StreamReader:
-    """Send all of a batch but its last byte."""
+    """Send all of a batch except its last byte."""
     reader, writer = await connect()
     writer.write(HEAD + b"Authorization: Bearer " + key.encode() + b"\r\n\r\n")
     try:
@@ -60,7 +60,7 @@ async def stall(connect: Connect, key: str = ADMIN_KEY) -> asyncio.StreamReader:
 
 
 async def answer_of(reader: asyncio.StreamReader) -> bytes:
-    """Return what is answered before the connection ends; nothing where it was reset."""
+    """Return the answer before the connection ends; empty if it was reset."""
     try:
         return await asyncio.wait_for(reader.read(), 60)
     except ConnectionError:
@@ -113,7 +113,7 @@ async def test_what_is_held_counts_until_its_sender_leaves(guarded, connect_to_g
 
 
 def answers_to_guesses(deployment: Deployment) -> list[int]:
-    """Return what becomes of 60 wrong keys, each with an address of its own in a header."""
+    """Return the answers to 60 wrong keys, each with a different address in a header."""
     with deployment.client() as http:
         guesses = [
             {"authorization": f"Bearer wrong-{n}", "x-forwarded-for": f"192.0.2.{n}"}
@@ -123,7 +123,7 @@ def answers_to_guesses(deployment: Deployment) -> list[int]:
 
 
 def test_another_address_cannot_be_claimed(guarded: Deployment):
-    """Else who guesses keys would come from a new address each time."""
+    """Otherwise a guesser would claim a new address each time."""
     answers = answers_to_guesses(guarded)
 
     assert answers.count(401) < 55

@@ -1,4 +1,4 @@
-"""Writes bound arguments as the messages of a launch do, and runs them in real children."""
+"""Writes bound arguments like the messages of a launch, and runs them in real children."""
 
 import json
 from dataclasses import dataclass
@@ -168,14 +168,14 @@ def constexpr(value):
 
 @dataclass
 class CpuDevice:
-    """Children that compile, and those that run what was compiled."""
+    """Children that compile, and children that run compiled kernels."""
 
     pool: Pool
     compiling: Children
 
 
 async def run_kernel(device, source, kernel, arguments, *, grid=(1,), deadline_s=30, **more):
-    """Run a kernel of tests/kernels/launch/<source>, or of `source` itself if that is a text."""
+    """Run a kernel of tests/kernels/launch/<source>, or of `source` if that is a text."""
     text = source if "\n" in source else (KERNELS / source).read_text()
     bound = Bound(arguments)
     if (trace := more.pop("trace", None)) is not None:
@@ -231,7 +231,7 @@ def paths_of(path, argument):
 
 
 async def refer(pool, text, arguments, **more):
-    """Run a reference."""
+    """Call a reference."""
     bound = Bound(arguments)
     header = {
         "task": "reference",

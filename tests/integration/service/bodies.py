@@ -16,17 +16,17 @@ def kernel(x_ptr, BLOCK: tl.constexpr = SIZE):
 
 
 def good(name: str, **changes: Any) -> dict[str, Any]:
-    """The request that tests/kernels/good/<name>.py says of itself."""
+    """Return the request in the header of tests/kernels/good/<name>.py."""
     return _body("good", name, changes)
 
 
 def broken(name: str, **changes: Any) -> dict[str, Any]:
-    """The request that tests/kernels/broken/<name>.py says of itself."""
+    """Return the request in the header of tests/kernels/broken/<name>.py."""
     return _body("broken", name, changes)
 
 
 def running(code: str, **changes: Any) -> dict[str, Any]:
-    """A kernel whose making runs `code` in the front child."""
+    """Return a kernel whose compilation runs `code` in the front child."""
     lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
     source = f"{HEADER}\ndef size():\n{lines}    return 64\n\nSIZE = size()\n{KERNEL}"
     usual = {"source": source, "signature": {"x_ptr": "*fp32:16"}, "target": "cuda:90"}
@@ -34,23 +34,23 @@ def running(code: str, **changes: Any) -> dict[str, Any]:
 
 
 ENDLESS = "import threading; threading.Event().wait()"
-"""Code that ends never and takes no processor from other tests."""
+"""Code that never ends and takes no CPU time from other tests."""
 
 
 def slow(duration_s: float, comment: str, **changes: Any) -> dict[str, Any]:
-    """A kernel whose making takes at least so long, and no processor meanwhile."""
+    """Return a kernel whose compilation takes at least this long without CPU time."""
     wait = f"import threading\nthreading.Event().wait({duration_s})"
     return running(f"{wait}  # {comment}", **changes)
 
 
 def vector_add(comment: str = "", **changes: Any) -> dict[str, Any]:
-    """A vector add with its own key: `comment` is appended to the kernel."""
+    """Return a vector add with a separate key: `comment` is appended to the kernel."""
     body = good("vector_add", **changes)
     return body | {"source": f"{body['source']}\n# {comment}\n"}
 
 
 def large(seed: int) -> dict[str, Any]:
-    """A kernel whose IR has more than 16 KiB, compressed."""
+    """Return a kernel whose IR has more than 16 KiB, compressed."""
     numbers = random.Random(seed)
     stores = "\n".join(
         f"    tl.store(x_ptr + {7 * n} + tl.arange(0, BLOCK), x * {numbers.random()})"

@@ -1,4 +1,4 @@
-"""Deployments with API keys, one with a worker and one without, and what they are asked with."""
+"""Deployments with API keys, with and without a worker, and clients for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADMIN_KEY = "tritond_a-first-key-for-the-tests"
 
 @pytest.fixture(scope="session")
 def idle(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A service with API keys and a known toolchain, but no worker: jobs stay in its queue."""
+    """Yield a service with API keys and a known toolchain, but no worker: jobs stay queued."""
     folder = tmp_path_factory.mktemp("idle")
     quotas = {"TRITOND_MAX_QUEUE_LENGTH": "6", "TRITOND_MAX_QUEUED_PER_CALLER": "4"}
     with without_worker(system, folder, **quotas) as deployment:
@@ -33,7 +33,7 @@ def idle(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(scope="session")
 def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], httpx.Client]]:
-    """A service with API keys and a worker; ask it with the client of alice, bob or eve."""
+    """Yield a service with API keys and a worker, and clients for alice, bob and eve."""
     deployment = Deployment(tmp_path_factory.mktemp("teams"), TRITOND_ADMIN_KEY=ADMIN_KEY)
     deployment.start_store()
     deployment.start_service()
@@ -53,7 +53,7 @@ def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 
 @contextmanager
 def without_worker(system: Deployment, folder: Path, **settings: str) -> Iterator[Deployment]:
-    """A service with API keys that knows the toolchains of `system`, but has no worker."""
+    """Yield a service with API keys that knows the toolchains of `system`, but has no worker."""
     deployment = Deployment(folder, TRITOND_ADMIN_KEY=ADMIN_KEY, **settings)
     deployment.start_store()
     asyncio.run(copy_toolchains(system.redis_url, deployment.redis_url))
@@ -66,7 +66,7 @@ def without_worker(system: Deployment, folder: Path, **settings: str) -> Iterato
 
 @pytest.fixture(scope="session")
 def keys(idle: Deployment) -> dict[str, str]:
-    """Secrets by name: two that may compile, one of another namespace, one that may not."""
+    """Return secrets by name: two that may compile, one of another namespace, one that may not."""
     return asyncio.run(make_keys(idle.redis_url))
 
 
@@ -83,7 +83,7 @@ async def make_keys(redis_url: str) -> dict[str, str]:
 
 @pytest.fixture
 def callers(idle: Deployment, keys: dict[str, str]) -> Iterator[dict[str, httpx.Client]]:
-    """A client for each key; what they left in the queue is withdrawn afterwards."""
+    """Yield a client for each key; then withdraw what they left in the queue."""
     secrets = keys | {"admin": ADMIN_KEY}
     with ExitStack() as stack:
         clients = {
@@ -112,7 +112,7 @@ async def copy_toolchains(source_url: str, target_url: str) -> None:
 
 @pytest.fixture
 def on_terminal(system: Deployment, tmp_path: Path) -> Iterator[Callable[..., OnTerminal]]:
-    """Starts commands on terminals, in a folder of this test; all of them end with it."""
+    """Return a function that starts commands on terminals in a folder of this test."""
     started: list[OnTerminal] = []
 
     def start(*words: str, **environment: str) -> OnTerminal:

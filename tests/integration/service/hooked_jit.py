@@ -1,8 +1,8 @@
-"""Lets Triton's JIT compile a kernel of an application, with tritonc's hook in between.
+"""Compiles an application's kernel with Triton's JIT through tritonc's hook.
 
-Is given where the application is, its kernel, the URL of a service and one where nobody answers.
-Prints what became of versions of the kernel, and whether Triton's cache knew them: with the
-service, in a later process without it, and of versions that nobody has compiled.
+Its arguments are the application's folder, its kernel, the URL of a service and a URL without one.
+It prints the outcome and cache hits of versions of the kernel: with the service, later without it,
+and for versions that were never compiled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tritonc.jit_hook import JitHook
 
 
 class Driver:
-    """Stands for a GPU that is not there: compiling asks only which one it is."""
+    """Fakes a GPU: compiling needs only its name."""
 
     def get_current_target(self) -> Any:
         from triton.backends.compiler import GPUTarget
@@ -33,7 +33,7 @@ class Driver:
 
 
 def compiled(function: Any, url: str, blocks: list[int]) -> dict[str, Any]:
-    """Compile the function for some sizes of blocks, behind a hook that asks `url`."""
+    """Compile the function for some block sizes, with a hook that uses `url`."""
     import triton
 
     hits: list[bool] = []
@@ -48,7 +48,7 @@ def compiled(function: Any, url: str, blocks: list[int]) -> dict[str, Any]:
     return {"outcomes": hook.outcomes, "cache_hit": hits}
 
 
-def main(folder: str, kernel: str, service: str, nobody: str) -> None:
+def main(folder: str, kernel: str, service: str, absent: str) -> None:
     import triton
 
     logging.basicConfig()
@@ -58,8 +58,8 @@ def main(folder: str, kernel: str, service: str, nobody: str) -> None:
     function = getattr(importlib.import_module(module), name)
     reported = [
         compiled(function, service, [512]),
-        compiled(function, nobody, [512]),
-        compiled(function, nobody, [64, 128]),
+        compiled(function, absent, [512]),
+        compiled(function, absent, [64, 128]),
     ]
     json.dump(reported, sys.stdout)
 

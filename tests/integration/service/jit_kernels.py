@@ -1,5 +1,5 @@
 # ruff: noqa: N803
-"""Kernels as a user's module has them, with a module of the user's own that they use."""
+"""Kernels of a user's module, with another module of the user that they import."""
 
 import triton
 import triton.language as tl

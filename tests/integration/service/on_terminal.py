@@ -1,4 +1,4 @@
-"""The command `tritonc` while it runs: on a pseudo-terminal, or piped."""
+"""A running `tritonc` command on a pseudo-terminal or with pipes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OnTerminal:
         os.set_blocking(self._ours, False)
 
     def reads(self, words: str) -> bool:
-        """Return True if `words` have been written."""
+        """Return True once `words` have been written."""
         try:
             while data := os.read(self._ours, 1 << 16):
                 self.said += data.decode()
@@ -51,7 +51,7 @@ class OnTerminal:
 
 @contextmanager
 def piped(words: list[str], folder: Path, url: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the command with pipes for what it writes; it has ended when this is left."""
+    """Run the command with pipes for its output; it ends with the block."""
     process = subprocess.Popen(
         [*COMMAND, *words],
         stdout=subprocess.PIPE,

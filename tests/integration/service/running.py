@@ -1,4 +1,4 @@
-"""The real parts as processes: Valkey, the service, workers. All of them end with these tests."""
+"""The real parts as processes: Valkey, the service, workers. All end with these tests."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ROOT = Path(__file__).parents[3]
 _PORTS: list[socket.socket] = []
 """Sockets of `free_port`, held until these tests end."""
 _TRIED = ROOT / ".cache/tests/targets_tried.json"
-"""The targets that workers of this toolchain compiled for: trying them takes 3 s of CPU time.
+"""Targets that workers of this toolchain tested: testing takes 3 s of CPU time.
 
 A store keeps them for a day. Their names contain the digest of our code and of Triton.
 """
 
 
 class Process:
-    """A Python program of ours; what it says goes to `log`."""
+    """A Python program of ours; its output goes to `log`."""
 
     def __init__(self, log: Path, *arguments: str, cwd: Path = ROOT, **settings: str) -> None:
         inherited = {n: v for n, v in os.environ.items() if not n.startswith("TRITOND_")}
@@ -53,7 +53,7 @@ class Process:
 
     @property
     def resident_bytes(self) -> int:
-        """The memory that it holds."""
+        """Return the memory that it holds."""
         pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
         return int(pages) * resource.getpagesize()
 
@@ -61,7 +61,7 @@ class Process:
         self._process.send_signal(number)
 
     def wait(self, timeout_s: float = LIMIT_S) -> int:
-        """Return its status when it has ended; fail, and leave no process, if it does not."""
+        """Return its status when it has ended; fail, and kill it, if it does not end."""
         try:
             return self._process.wait(timeout_s)
         finally:
@@ -80,7 +80,7 @@ class Process:
 
 
 class Deployment:
-    """One store, one service, any number of workers, on a data folder and a port of their own."""
+    """One store, one service and any number of workers, with a separate data folder and port."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
@@ -127,7 +127,7 @@ class Deployment:
             service.stop()
 
     def start_worker(self, module: str = "worker", root: Path = ROOT) -> Process:
-        """Start a worker of the code in `root`; `wait_for_workers` says when it is there."""
+        """Start a worker of the code in `root`; `wait_for_workers` waits until it is ready."""
         worker = self._start(module, root, TRITOND_SLOTS="2")
         self.workers.append(worker)
         return worker
@@ -141,7 +141,7 @@ class Deployment:
             self.workers.pop().stop()
 
     def stop(self) -> None:
-        """Stop all of it, whichever part does not stop as it should."""
+        """Stop all parts, even if one does not stop as it should."""
         with ExitStack() as parts:
             parts.callback(self.stop_store)
             parts.callback(self.stop_service)
@@ -168,9 +168,9 @@ class Deployment:
 
 
 async def prepare(redis_url: str) -> None:
-    """Tell a new store what trials of this machine found, so that its workers begin sooner.
+    """Give a new store this machine's earlier test results, so that its workers start sooner.
 
-    It waits for no disk: many stores of tests share one, and none has to outlive the machine.
+    It does not wait for the disk: many stores of tests share one, and none outlives the machine.
     """
     async with connect(redis_url) as redis:
         await redis.config_set("appendfsync", "no")
@@ -193,8 +193,8 @@ async def note_tried(redis_url: str) -> None:
 def free_port() -> int:
     """Return a port that is free and stays reserved while these tests run.
 
-    A socket that is bound and does not listen holds it: a server of ours may listen there, now and
-    again after a stop, and who connects before that is refused.
+    A socket that is bound but does not listen reserves it. A server of ours may listen there
+    repeatedly; connections before that are refused.
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

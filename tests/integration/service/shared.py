@@ -1,4 +1,4 @@
-"""One running deployment for all tests that need nothing special of one, in whatever folder."""
+"""One running deployment for all tests, in any folder, that need nothing special."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Post(Protocol):
 
 @pytest.fixture(scope="session")
 def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """Store, service and one worker with two slots; whatever the tests do, none of them fails."""
+    """Yield store, service and one worker with two slots; tests must not break them."""
     deployment = Deployment(tmp_path_factory.mktemp("system"))
     deployment.start_store()
     deployment.start_service()

@@ -26,7 +26,7 @@ PROBLEM_FIELDS = {"type", "title", "status", "detail", "instance", "slug", "retr
 
 @pytest.fixture(scope="module")
 def made(post: Post) -> httpx.Response:
-    """A softmax: it takes shared memory, loops, and has every role a parameter can have."""
+    """Return a softmax: it uses shared memory, loops, and parameters of every role."""
     body = bodies.good("fused_softmax", include=["ttir", "cubin"])
     body["signature"]["output_row_stride"] = "i32:1"
     body["source"] += "\n# whose every field is looked at\n"

@@ -1,4 +1,4 @@
-"""Source that Triton cannot execute as it is: warnings with lines, errors, and whole modules."""
+"""Source that Triton cannot execute unchanged: warnings with lines, errors, and whole modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are wrong by themselves: a problem that names the place, and no job."""
+"""Invalid requests get a problem with a pointer, and no job."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_an_unknown_path(http: httpx.Client, path: str) -> None:
 
 
 def test_no_worker_is_bothered(post: Post, http: httpx.Client) -> None:
-    """The key of a request is that of its job, so the job of a good twin would be joined or hit."""
+    """A request's key is its job's, so an equal valid request's job would be joined or hit."""
 
     def queues() -> list[int]:
         return list(http.get("/v1/system").json()["queues"].values())

@@ -1,4 +1,4 @@
-"""Batches: many requests at once, each answered as if it had come alone."""
+"""Batches: many requests at once, each answered as if posted alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def post_batch(
 
 @pytest.fixture(scope="module")
 def mixed(http: httpx.Client) -> httpx.Response:
-    """A batch with two equal kernels, a broken one, one without a target, and no object at all."""
+    """Return a batch: two equal kernels, a broken one, one without a target, and a non-object."""
     add = bodies.vector_add("in a batch", **QUICK)
     return post_batch(
         http,
@@ -167,7 +167,7 @@ def test_a_body_that_is_no_batch_is_refused(
 def test_items_behind_very_many_faults_are_not_looked_at(
     http: httpx.Client, kind: str, wrong: dict[str, Any]
 ) -> None:
-    """Each fault takes time: of a thousand wrong items a batch tells the first ones' alone."""
+    """Each error takes time: of a thousand wrong items a batch reports only the first ones."""
     batch = post_batch(http, *[wrong] * 1000, kind=kind).json()
 
     problems = [item["problem"] for item in batch["items"]]

@@ -1,4 +1,4 @@
-"""A page of another site in the user's browser gets nothing from a service without keys."""
+"""Another site's page in the user's browser gets nothing from a service without keys."""
 
 from __future__ import annotations
 

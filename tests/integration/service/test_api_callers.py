@@ -1,4 +1,4 @@
-"""Who may ask what, how long a queue may grow, and what one caller's leaving does to another."""
+"""Permissions, queue limits, and the effects of one caller's disconnect on another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DELETE withdraws one caller's interest; the work stops when nobody is interested."""
+"""DELETE withdraws one caller's interest; the job stops when no interest is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels as people write them become every stage, and the very PTX that Triton itself makes."""
+"""Typical kernels compile to every stage, with exactly Triton's own PTX."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_ptx_of_a_matmul_is_that_of_triton_compile(
     post: Post, tmp_path: Path, arch: int
 ) -> None:
     body = bodies.good("matmul_notebook", target=f"cuda:{arch}", include=["ptx"])
-    # the way a launch says it: a stride of 1 is an i32 that Triton specializes
+    # as a launch gives it: a stride of 1 is an i32 that Triton specializes
     body["signature"] |= dict.fromkeys(UNIT_STRIDES, "i32:1")
     body["constexprs"] = {n: v for n, v in body["constexprs"].items() if n not in UNIT_STRIDES}
 
@@ -91,7 +91,7 @@ def test_posting_again_is_a_hit_that_no_worker_sees(post: Post, http: httpx.Clie
 
 
 def compile_directly(name: str, arch: int, tmp_path: Path) -> dict[str, bytes]:
-    """Compile with `triton.compile` in a process of its own, which has no torch to import."""
+    """Compile with `triton.compile` in a separate process, which has no torch to import."""
     kernel = read(KERNELS / "good" / f"{name}.py")
     request: dict[str, Any] = {
         "source": without_launches(kernel.text),
@@ -111,7 +111,7 @@ def jit_functions(text: str) -> list[ast.FunctionDef]:
 
 
 def without_launches(text: str) -> str:
-    """Blank all lines but the kernels and the imports of Triton, so that lines stay."""
+    """Blank all lines except kernels and imports of Triton, so that line numbers stay."""
     lines = text.split("\n")
     kept = {number for number, line in enumerate(lines) if line.startswith("import triton")}
     for node in jit_functions(text):

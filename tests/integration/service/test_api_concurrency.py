@@ -1,4 +1,4 @@
-"""Many callers at once: equal requests are one compile, others do not disturb each other."""
+"""Many callers at once: equal requests share a compilation, others do not affect each other."""
 
 from __future__ import annotations
 

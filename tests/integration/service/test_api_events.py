@@ -1,4 +1,4 @@
-"""What happens to a compilation, as server-sent events that can be taken up again."""
+"""Events of a compilation, as server-sent events that a client can resume."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_events_of_a_compilation(post: Post, http: httpx.Client) -> None:
 def test_events_are_followed_while_they_happen(post: Post, http: httpx.Client) -> None:
     posted = post(bodies.vector_add("followed", refresh=True), wait=0).json()
 
-    events = events_of(http, posted["url"])  # ends by itself, behind `finished`
+    events = events_of(http, posted["url"])  # it ends by itself after `finished`
 
     assert events[-1].kind == "finished"
     assert http.get(posted["url"]).json()["state"] == "succeeded"
@@ -72,7 +72,7 @@ def test_events_that_are_no_longer_kept_are_reported_by_their_end(
     reported = events_of(http, made["url"])
 
     assert [(event.kind, event.data) for event in reported] == [("finished", last.data)]
-    assert events_of(http, made["url"], after=last.id) == reported  # it never saw the end
+    assert events_of(http, made["url"], after=last.id) == reported  # it did not see the end
     assert events_of(http, made["url"], after=reported[0].id) == []
 
 

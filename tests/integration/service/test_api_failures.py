@@ -1,4 +1,4 @@
-"""Kernels that do not compile: what failed, where, how to mend it; and what of it is kept."""
+"""Kernels that do not compile: the cause, its line, a remedy, and what is cached."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BAD_SHAPE = {
     ],
 )
 def test_a_broken_kernel_is_explained_at_its_line(post: Post, name: str) -> None:
-    """What is expected stands at the head of tests/kernels/broken/<name>.py."""
+    """The header of tests/kernels/broken/<name>.py has the expected result."""
     kernel = read(KERNELS / "broken" / f"{name}.py")
     expected = kernel.expected
 

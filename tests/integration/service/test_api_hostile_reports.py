@@ -1,4 +1,4 @@
-"""What a child says of itself may be forged: it stays small, and nobody else notices."""
+"""A forged report of a child stays small and affects no other caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources that mean harm: each gets a failure by name, and the next job does not notice."""
+"""Malicious sources get a named failure, and do not affect the next job."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def assert_next_job_is_fine(post: Post) -> None:
 def test_harm_is_ended_by_name(post: Post, name: str) -> None:
     code, slug = ENDED[name]
 
-    # a timeout that others do not wait for is one that a slow machine does not reach
+    # a timeout longer than a slow machine takes, but short enough to wait for
     answer = post(bodies.running(code, timeout_s=1 if slug == "compile_timeout" else 30))
 
     assert answer.status_code == 200

@@ -1,4 +1,4 @@
-"""HTTP as its standards say it: methods, HEAD, queries, preferences, and what the document says."""
+"""HTTP by its standards: methods, HEAD, queries, preferences, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def url(post: Post) -> str:
 
 
 def raw(system: Deployment, request: bytes) -> httpx.Response:
-    """Send bytes that no client would, and return the answer."""
+    """Send malformed bytes, and return the answer."""
     host, port = system.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(request)

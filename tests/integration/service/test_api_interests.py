@@ -1,4 +1,4 @@
-"""Requests for one compilation do not get in each other's way: the most patient of all counts."""
+"""Requests for one compilation are independent: the longest deadline counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 
 def slow(comment: str, duration_s: float = 1.5) -> dict[str, Any]:
-    """A kernel whose making takes its time."""
+    """Return a kernel that takes long to compile."""
     return bodies.slow(duration_s, comment)
 
 
@@ -27,7 +27,7 @@ def is_running(http: httpx.Client, url: str) -> bool:
 
 
 def interests(system: Deployment, url: str) -> int:
-    """Return how many want the work: those who posted it, and each request that waits."""
+    """Return the number of interests in the job: its posters and each waiting request."""
 
     async def count() -> int:
         async with connect(system.redis_url) as redis:
@@ -90,7 +90,7 @@ def test_a_refresh_that_waits_gets_what_was_compiled_for_it(post: Post, http: ht
 def test_what_one_process_waits_for_another_one_cannot_cancel(
     system: Deployment, post: Post, http: httpx.Client, method: str
 ) -> None:
-    """Both have the same API key, here none."""
+    """Both use the same API key, here none."""
     body = slow(f"waited for with {method}")
     url = post(body, wait=0).json()["url"]
     path = "/v1/compilations" if method == "POST" else url

@@ -1,4 +1,4 @@
-"""A blob that is lost or damaged is made again."""
+"""Lost or damaged blobs are made again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def delete_blob(redis_url: str, digest: str) -> None:
 def test_a_lost_blob_is_made_again(
     system: Deployment, post: Post, http: httpx.Client, hits: int
 ) -> None:
-    """Also when the service has the answer in its memory: who is told to post again is served."""
+    """Even if the service still has the answer in memory."""
     body = bodies.vector_add(f"its blob is lost after {hits} hits")
     made = post(body).json()
     for _ in range(hits):

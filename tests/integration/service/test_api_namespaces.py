@@ -1,4 +1,4 @@
-"""Callers of one namespace share a cache; those of another learn nothing from it."""
+"""Callers of one namespace share a cache; other namespaces learn nothing from it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_team_shares_slices_and_ttir(teams: Teams, made_by_alice: dict[str, An
 def test_another_team_cannot_tell_what_was_compiled_before(
     teams: Teams, made_by_alice: dict[str, Any], comment: str
 ) -> None:
-    """Times are of the compile that made it, and so would tell of one that is not eve's."""
+    """A cached time would reveal that the compilation was not eve's."""
     for_eve = compiled(teams("eve"), comment, options={"num_warps": 4})
 
     assert for_eve["cache"] == "miss"
@@ -53,7 +53,7 @@ def test_another_team_cannot_tell_what_was_compiled_before(
     assert for_eve["artifacts"]["ttir"]["digest"] == made_by_alice["artifacts"]["ttir"]["digest"]
     eve_ms, alice_ms = for_eve["timings_ms"], made_by_alice["timings_ms"]
     assert eve_ms["frontend"] != alice_ms["frontend"]
-    # one of them alone may take as many microseconds again
+    # a single one may take as many microseconds again
     assert [eve_ms[stage] for stage in BACK_END] != [alice_ms[stage] for stage in BACK_END]
 
 

@@ -1,4 +1,4 @@
-"""A revoked key ends what it opened: waits, streams, uploads and downloads; others go on."""
+"""Revoking a key ends its open waits, streams, uploads and downloads; other keys' continue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.waiting import LIMIT_S, wait_until
 
 
 class Key:
-    """An API key of its own."""
+    """An API key for one test."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
@@ -39,7 +39,7 @@ class Key:
         return self.deployment.client(authorization=f"Bearer {self.secret}")
 
     def raw(self, request: bytes) -> socket.socket:
-        """Send a head and what follows; nothing is read of what is answered."""
+        """Send a head and a body; read nothing of the answer."""
         connection = socket.socket()
         self.opened.append(connection)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -61,7 +61,7 @@ class Key:
 
 @pytest.fixture(scope="module")
 def left(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A service of its own: what a revoked key queued stays in its queue."""
+    """Yield a separate service: jobs of a revoked key stay in its queue."""
     with without_worker(system, tmp_path_factory.mktemp("left")) as deployment:
         yield deployment
 
@@ -84,7 +84,7 @@ def other(left: Deployment) -> Iterator[Key]:
 
 @pytest.fixture
 def queued(key: Key) -> Iterator[str]:
-    """The path of a compilation that no worker takes."""
+    """Return the path of a compilation that no worker takes."""
     with key.client() as http:
         yield http.post("/v1/compilations", json=bodies.vector_add(key.id)).headers["location"]
 
@@ -165,7 +165,7 @@ def test_an_answer_that_only_the_kernel_holds_is_cut_off(key: Key, other: Key) -
         assert http.put(path, content=data).status_code == 201
     connection = key.raw(f"GET {path} HTTP/1.1\r\n\r\n".encode())
     assert connection.recv(12) == b"HTTP/1.1 200"
-    time.sleep(0.5)  # the service has handed all of it to the kernel, and another key asks
+    time.sleep(0.5)  # the service has sent all of it to the kernel, and another key asks
     connection.sendall(
         b"GET /v1/targets HTTP/1.1\r\nHost: localhost\r\n"
         + f"Authorization: Bearer {other.secret}\r\n\r\n".encode()

@@ -1,4 +1,4 @@
-"""One caller's long jobs do not keep another from being served."""
+"""One caller's long jobs do not block another caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled anew and what is shared: refresh, stop_after, equal TTIR, different options."""
+"""Shared and repeated work: refresh, stop_after, equal TTIR, different options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def back_end_ms(compilation: dict[str, Any]) -> list[float]:
 def test_refresh_compiles_again_and_replaces(post: Post) -> None:
     body = bodies.vector_add("refreshed")
     first = post(body).json()
-    post(body)  # now it is in the service's memory too
+    post(body)  # now it is in the service's memory, too
 
     fresh = post(body | {"refresh": True}).json()
 
@@ -47,7 +47,7 @@ def test_sources_with_one_ttir_share_the_back_end(post: Post) -> None:
     assert second["cache"] == "miss"
     assert second["key"] != first["key"]
     assert second["artifacts"]["ttir"]["digest"] == first["artifacts"]["ttir"]["digest"]
-    # times of the back end are of the compile that made it
+    # the back end's times are those of the first compile
     assert back_end_ms(second) == back_end_ms(first)
 
 
@@ -63,7 +63,7 @@ def test_different_options_or_targets_share_no_back_end(
     second = post(bodies.good("vector_add", **change)).json()
 
     assert second["key"] != first["key"]
-    # one of them alone may take as many microseconds again
+    # a single one may take as many microseconds again
     assert back_end_ms(second) != back_end_ms(first)
 
 
@@ -80,7 +80,7 @@ def test_options_that_only_the_back_end_reads_share_the_front_end(
     second = post(bodies.good("matmul", options=options, **source)).json()
 
     assert (second["state"], second["cache"]) == ("succeeded", "miss")
-    # the time of a front end is of the compile that ran it
+    # the front end's time is that of the first compile
     assert second["timings_ms"]["frontend"] == first["timings_ms"]["frontend"]
     assert back_end_ms(second) != back_end_ms(first)
 
@@ -130,7 +130,7 @@ def kernel(x_ptr):
 
     for warps in (4, 8, 2, 8):
         options = {"num_warps": warps}
-        # another key each time, so that what is shared is between front ends
+        # another key each time, so that only front ends share
         asking = body | {"options": options, "source": f"{source}\n# {warps}", "include": ["ttir"]}
         made = post(asking | {"timeout_s": 30 + warps}).json()
 
@@ -152,12 +152,12 @@ def test_shorter_requests_are_answered_from_a_longer_one(post: Post, target: str
     for answer, answer_afresh in zip(shorter, afresh, strict=True):
         assert (answer["cache"], answer_afresh["cache"]) == ("miss", "miss")
         times, times_afresh = answer.pop("timings_ms"), answer_afresh.pop("timings_ms")
-        # nothing but the slice was done again, and nothing else is said than by doing all of it
+        # only the slice ran again, and the answer is the same as from a full compile
         stages = times.keys() & STAGES_BACK
         assert [times[stage] for stage in stages] == [
             longer["timings_ms"][stage] for stage in stages
         ]
-        # one of them alone may take as many microseconds again
+        # a single one may take as many microseconds again
         assert len(stages) < 2 or any(times[stage] != times_afresh[stage] for stage in stages)
         assert times.keys() == times_afresh.keys()
         assert answer | {"created_at": ""} == answer_afresh | {"created_at": ""}

@@ -1,4 +1,4 @@
-"""Permalinks of the page: a state under its digest, checked before it is kept."""
+"""Permalinks of the page: the service checks a state and stores it under its digest."""
 
 from __future__ import annotations
 

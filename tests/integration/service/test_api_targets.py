@@ -1,4 +1,4 @@
-"""No target that this Triton has is missing."""
+"""Every target of this Triton is offered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OFFERED = {
     *(f"cuda:{capability}" for capability in (75, 80, 86, 87, 89, 90, 100, 103, 120, 121)),
     *(f"hip:{gfx}" for gfx in ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")),
 }
-"""Some that Triton compiles for since long, of each family."""
+"""Some long-supported targets of each family."""
 
 
 @pytest.fixture(scope="module")

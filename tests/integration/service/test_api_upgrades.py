@@ -1,4 +1,4 @@
-"""A deployment whose toolchains change: what is remembered does not outlive what made it."""
+"""Changing toolchains: cached facts do not outlive the toolchain that they came from."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def offer(url: str, toolchain: Toolchain) -> None:
 
 
 async def serve(url: str, name: str) -> None:
-    """Say that a worker has it, for as long as one heartbeat counts."""
+    """Register a worker with the toolchain, for one heartbeat."""
     async with connect(url) as redis:
         await Workers(redis).beat(Worker("its worker", "compile", name, None, "standard", 1, 0))
 
@@ -59,7 +59,7 @@ def ids(http: httpx.Client) -> list[str]:
 
 @pytest.fixture
 def other(system: Deployment, http: httpx.Client) -> Iterator[Toolchain]:
-    """A newer toolchain that no worker serves; it is gone again after the test."""
+    """Yield a newer toolchain that no worker serves; then remove it."""
     described = http.get("/v1/targets").json()["toolchains"][0]
     before = http.get("/v1/system").json()["default_toolchain"]
     toolchain = Toolchain.model_validate({**described, "id": "f" * 16, "triton": VERSION})
@@ -88,7 +88,7 @@ def test_another_default_answers_nothing_of_the_one_before(
 def test_a_version_that_comes_to_mean_another_toolchain_answers_nothing_of_the_one_before(
     system: Deployment, http: httpx.Client, post: Post, other: Toolchain
 ) -> None:
-    """The version in the request is not the default's, which stays what it is."""
+    """The request's version is not the default's, which stays unchanged."""
     served = http.get("/v1/system").json()["default_toolchain"]
     version = http.get("/v1/targets").json()["toolchains"][0]["triton"]
     asyncio.run(offer(system.redis_url, other))
@@ -112,7 +112,7 @@ def test_a_version_that_comes_to_mean_another_toolchain_answers_nothing_of_the_o
 
 @pytest.fixture
 def replaced(system: Deployment, http: httpx.Client) -> Iterator[Toolchain]:
-    """A toolchain with the Triton of the one that is served; it is gone again after the test."""
+    """Yield a toolchain with the Triton of the served one; then remove it."""
     described = http.get("/v1/targets").json()["toolchains"][0]
     toolchain = Toolchain.model_validate({**described, "id": "d" * 16})
     asyncio.run(offer(system.redis_url, toolchain))
@@ -122,7 +122,7 @@ def replaced(system: Deployment, http: httpx.Client) -> Iterator[Toolchain]:
 
 
 def queued_for(toolchain: Toolchain, made: Compilation) -> dict[str, Queued]:
-    """A job of every kind but compiling, by the lane of a toolchain that it waits in."""
+    """Return a job of every kind except compilations, by the toolchain lane that it waits in."""
     old = made.toolchain.model_copy(update={"id": toolchain.id})
     compilation = made.model_copy(update={"toolchain": old})
     source = bodies.vector_add("launched by a replaced toolchain")["source"]
@@ -153,7 +153,7 @@ def queued_for(toolchain: Toolchain, made: Compilation) -> dict[str, Queued]:
 
 
 async def done(url: str, jobs: dict[str, Queued]) -> list[dict[str, Any]]:
-    """What becomes of jobs that are submitted at once."""
+    """Return the results of jobs submitted together."""
     async with connect(url) as redis:
         producer, names = JobProducer(redis), []
         for lane, job in jobs.items():

@@ -1,4 +1,4 @@
-"""How long a request waits: `?wait=S`, `Prefer: wait=S`, or not at all."""
+"""Waiting: `?wait=S`, `Prefer: wait=S`, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A deployment with its large blobs in a bucket, here a folder: what users see when it fails."""
+"""A deployment with its large blobs in a bucket, here a folder: answers when it fails."""
 
 from __future__ import annotations
 

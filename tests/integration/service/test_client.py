@@ -123,8 +123,8 @@ async def test_url_and_key_come_from_the_environment(
         reported = client.system()
     async with tritonc.AsyncClient() as asynchronous:
         awaited = await asynchronous.system()
-    with tritonc.Client(api_key="") as nobody, pytest.raises(tritonc.ProblemError) as refused:
-        nobody.system()
+    with tritonc.Client(api_key="") as anonymous, pytest.raises(tritonc.ProblemError) as refused:
+        anonymous.system()
 
     assert reported["version"] == awaited["version"]
     assert refused.value.slug == "unauthorized"

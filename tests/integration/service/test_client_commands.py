@@ -1,4 +1,4 @@
-"""The command line as people use it, against the real service: files, targets, types, errors."""
+"""The command line against the real service: files, targets, types, errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def act(x):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a kernel that imports a module beside it."""
+    """Return a folder with a kernel that imports a module from the same folder."""
     (tmp_path / "relu.py").write_text(RELU)
     (tmp_path / "activations.py").write_text(ACTIVATIONS)
     return tmp_path

@@ -1,4 +1,4 @@
-"""`tritonc gate` against the real service: what an edit costs, and at which line."""
+"""`tritonc gate` against the real service: the effect of an edit, and its line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def gate(system: Deployment, folder: Path, *words: str) -> subprocess.CompletedP
 
 
 def broken(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the checks that do not hold, by target and metric."""
+    """Return the broken checks by target and metric."""
     assert done.returncode == 1, done.stderr
     checks = json.loads(done.stdout)["checks"]
     bad = [check for check in checks if check["state"] in {"broken", "failed"}]

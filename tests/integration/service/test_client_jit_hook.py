@@ -1,4 +1,4 @@
-"""The hook for Triton's JIT: kernels of an application come from the service."""
+"""The hook for Triton's JIT: an application gets its kernels from the service."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_jit_finds_what_the_service_compiled_and_compiles_what_it_cannot(
     for name, text in APPLICATION.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    nobody = f"http://127.0.0.1:{free_port()}"
+    absent = f"http://127.0.0.1:{free_port()}"
     environment = {"TRITON_CACHE_DIR": str(tmp_path / "cache"), "PYTHONWARNINGS": "ignore"}
 
     done = subprocess.run(
@@ -56,7 +56,7 @@ def test_the_jit_finds_what_the_service_compiled_and_compiles_what_it_cannot(
             tmp_path,
             "shop.kernels:double",
             system.url,
-            nobody,
+            absent,
         ],
         capture_output=True,
         text=True,

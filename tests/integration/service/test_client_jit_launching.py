@@ -1,4 +1,4 @@
-"""A jit function launched on the service as Triton's users write it, with arrays and a grid."""
+"""A jit function launched on the service like in Triton, with arrays and a grid."""
 
 from __future__ import annotations
 

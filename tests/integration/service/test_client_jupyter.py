@@ -1,4 +1,4 @@
-"""`%%tritonc` in a real IPython, asking a real service."""
+"""`%%tritonc` in a real IPython, with a real service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LAUNCH = (
 
 
 class Tags(HTMLParser):
-    """The tags of an HTML text, and what stands between them."""
+    """The tags of an HTML text, and the text between them."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Tags(HTMLParser):
 
 @pytest.fixture(scope="module")
 def ipython() -> Iterator[InteractiveShell]:
-    """A shell without a history, which leaves this process as it found it."""
+    """Yield a shell without a history, which leaves no trace in this process."""
     quiet = Config()
     quiet.HistoryManager.enabled = False
     main = sys.modules["__main__"]

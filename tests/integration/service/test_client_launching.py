@@ -1,4 +1,4 @@
-"""`tritonc` launching kernels on the real service: in Python, in a batch, and as a command."""
+"""`tritonc` launches kernels on the real service: in Python, in a batch, and as a command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUM = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"
 
 
 def adding(x: Any, elements: int = 100, **changes: Any) -> dict[str, Any]:
-    """A launch of the vector add on the CPU device."""
+    """Return a launch of the vector add on the CPU device."""
     usual = {
         "device": "cpu",
         "constexprs": {"BLOCK_SIZE": 64},
@@ -51,7 +51,7 @@ def test_an_array_goes_there_and_its_result_comes_back(system: Deployment) -> No
 
 
 class LosesTheFirstAnswer(httpx.HTTPTransport):
-    """A connection that breaks behind the service's first answer to a launch."""
+    """A connection that breaks after the service's first answer to a launch."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The command line on a terminal, interrupted, watching, and completed by shells."""
+"""The command line on a terminal: interrupted, watching, and completed by shells."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_errors_are_red_on_a_terminal(
 
 
 def save(path: Path, text: str) -> None:
-    """Replace a file at once, as editors do: nobody sees it half written."""
+    """Replace a file atomically, like an editor."""
     beside = path.with_suffix(".new")
     beside.write_text(text)
     beside.replace(path)
@@ -112,7 +112,7 @@ def test_watch_compiles_what_is_saved_and_says_what_changed(system: Deployment, 
 
 
 def completed(line: str, url: str, folder: Path) -> list[str]:
-    """The candidates that bash shows for a command line, asked for as its script does."""
+    """Return bash's completions of a command line, through the completion script."""
     answer = folder / "answer"
     variables = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9"}
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": "bash"}

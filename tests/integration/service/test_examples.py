@@ -1,4 +1,4 @@
-"""The examples run as they stand, and say what their texts promise."""
+"""The examples run unchanged, and print what their texts promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a source says of its kernels, over HTTP, with nothing of it executed."""
+"""Facts about a source's kernels over HTTP, without executing it."""
 
 from __future__ import annotations
 

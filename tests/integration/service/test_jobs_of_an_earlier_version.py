@@ -1,4 +1,4 @@
-"""Jobs that an earlier version queued: each is done, or fails with a sentence that says why."""
+"""Jobs queued by an earlier version succeed, or fail with a sentence that says why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 
 QUEUED = json.loads((Path(__file__).parent / "fixtures/queued_by_400521c.json").read_text())
-"""Entries of queued jobs, as the service of commit 400521c wrote them."""
+"""Queue entries that the service of commit 400521c wrote."""
 JOBS: dict[str, dict[str, Any]] = QUEUED["jobs"]
 CALLER = "anonymous"
 WITHIN_S = 60
@@ -30,7 +30,7 @@ WITHIN_S = 60
 
 @pytest.fixture(scope="module")
 def toolchain(system: Deployment, http: httpx.Client) -> Iterator[None]:
-    """The toolchain of those jobs: no worker serves it, but one of its Triton."""
+    """Return the toolchain of those jobs: no worker serves it, but one serves its Triton."""
     [served] = http.get("/v1/targets").json()["toolchains"]
     gone = Toolchain.model_validate({**served, "id": QUEUED["toolchain"]})
 
@@ -50,7 +50,7 @@ def toolchain(system: Deployment, http: httpx.Client) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def ended(system: Deployment, toolchain: None) -> dict[str, Any]:
-    """The records of all of them, which were in the queue at once."""
+    """Return the records of all of them, which were in the queue together."""
     return asyncio.run(_ended(system.redis_url))
 
 

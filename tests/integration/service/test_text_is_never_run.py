@@ -1,4 +1,4 @@
-"""The service neither runs nor unpickles what it is sent: no module that it loads could."""
+"""The service neither runs nor unpickles its input: none of its modules could."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ print(json.dumps([path for path in paths if path]))
 
 @pytest.fixture(scope="module")
 def loaded() -> dict[str, str]:
-    """Return the text of each file of ours that a service may load, by its path in the checkout.
+    """Return the text of each project file that a service may load, by its path.
 
-    What it starts with is asked of a process; files of its package that it loads later count, too.
+    A process reports the modules that it starts with. Files of its package that load later count,
+    too.
     """
     done = subprocess.run(
         [sys.executable, "-c", LOADED], cwd=ROOT, stdout=subprocess.PIPE, check=True
@@ -51,7 +52,7 @@ def test_no_module_of_a_service_runs_a_text(loaded):
 
 
 def test_formulas_and_headers_of_npy_are_all_that_a_service_parses(loaded):
-    """Both are bounded before Python's parser sees them, and neither is evaluated."""
+    """The service bounds both before Python's parser reads them, and evaluates neither."""
     assert [path for path, text in loaded.items() if PARSES_TEXT.search(text)] == [
         "launch/buffers/npy_header.py",
         "launch/formula.py",

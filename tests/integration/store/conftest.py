@@ -1,4 +1,4 @@
-"""Jobs on the real server, with leases short enough to be waited for."""
+"""Jobs on the real server, with short leases."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -44,7 +44,7 @@ def submit(jobs: JobProducer) -> Submit:
 
 @pytest.fixture
 def worker(redis: StoreClient, blocking: StoreClient) -> Callable[..., JobConsumer]:
-    """Makes attempts for a consumer of any name, with a lease of any length."""
+    """Return a function that claims jobs for a consumer of any name, with any lease."""
 
     def worker(name: str = "worker-1", lease_ms: int = LIMITS.lease_ms) -> JobConsumer:
         return JobConsumer(redis, blocking, name, QueueLimits(lease_ms=lease_ms))
@@ -68,7 +68,7 @@ async def now_ms(redis):
 
 @pytest.fixture
 def over(redis):
-    """Waits until the time that the store noted for a job, a lease or a deadline, has passed."""
+    """Return a function that waits until a lease or deadline in the store has passed."""
 
     async def over(which, job_id):
         end_ms = await redis.zscore(which, job_id)

@@ -1,4 +1,4 @@
-"""Batches on the real server: items are settled by the scripts that end their jobs."""
+"""Batches on the real server: the scripts that end jobs settle their items."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ def batches(redis):
 
 @pytest.fixture
 def start(batches, submit):
-    """Creates a batch of alice's whose items are the jobs of these names."""
+    """Return a function that creates alice's batch of the jobs with these names."""
 
     async def start(batch_id, *job_ids):
         plan = [PlannedItem(job_id) for job_id in job_ids]

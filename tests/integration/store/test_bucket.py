@@ -41,7 +41,7 @@ def blobs(cache, bucket):
 
 @pytest.fixture
 def gone(folder, bucket):
-    """Takes the bucket away: a file lies in its place."""
+    """Return a function that takes the bucket away, by a file in its place."""
 
     def gone():
         folder.rename(folder.with_name("elsewhere"))

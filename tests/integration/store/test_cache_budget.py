@@ -1,4 +1,4 @@
-"""The byte budget: least recently used first, uses in batches, books that add up."""
+"""The byte budget: eviction of least recently used records, batched uses, exact accounting."""
 
 import os
 
@@ -12,13 +12,13 @@ BLOB_BYTES = 10_000
 
 
 async def store_one(cache, budget, key):
-    """A compilation with one incompressible artifact of about 10 kB."""
+    """Store a compilation with one incompressible artifact of about 10 kB."""
     digest = await Blobs(cache, budget).put(os.urandom(BLOB_BYTES))
     await Compilations(Blobs(cache, budget)).write(key, b"{}", b"{}", {"cubin": digest})
 
 
 async def age(cache, key, used_s):
-    """Pretend that everything of the compilation was used last at `used_s`."""
+    """Pretend that everything of the compilation was last used at `used_s`."""
     blobs = (await cache.hget(f"tritond:compilation:{key}", "blobs")).decode().split()
     for member in (f"tritond:compilation:{key}", f"tritond:blob:{blobs[1]}"):
         await cache.zadd("tritond:cache-used", {member: used_s})

@@ -1,4 +1,4 @@
-"""Compilations and derived results: whole or a miss."""
+"""Compilations and derived results: complete, or a miss."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def compilations(cache):
 
 @pytest.fixture
 async def digests(cache, compilations):
-    """A stored compilation with three stages."""
+    """Store a compilation with three stages; return its digests."""
     parts = {"ttir": b"module {}", "ptx": b".version 8.8", "cubin": b"\x7fELF"}
     digests = dict(zip(parts, await Blobs(cache).put_many(list(parts.values())), strict=True))
     await compilations.write(KEY, RECORD, REQUEST, digests)
@@ -91,7 +91,7 @@ async def test_a_forgotten_compilation_is_a_miss(compilations, digests, cache):
 
 
 async def test_without_a_budget_everything_expires(cache, digests):
-    """A server with a volatile-* policy can evict only what expires."""
+    """A server with a volatile-* policy can evict only keys that expire."""
     assert [await cache.ttl(key) for key in await cache.keys("tritond:*")].count(-1) == 0
 
 

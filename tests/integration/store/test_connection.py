@@ -1,4 +1,4 @@
-"""Connections: one named error, whatever is wrong with the server."""
+"""Connections: one named error for every failure of the server."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from store.jobs.waiting import ResultWaiter
 
 
 async def test_a_server_that_is_not_there_is_one_named_error(tmp_path):
-    client = connect(f"unix://{tmp_path}/nobody.sock")
+    client = connect(f"unix://{tmp_path}/absent.sock")
     pipeline = client.pipeline()
     pipeline.get("key")
 
@@ -68,7 +68,7 @@ async def test_a_blocking_read_may_take_long(valkey, monkeypatch):
 
 @contextlib.contextmanager
 def hanging(valkey):
-    """The server takes connections and commands, and answers none."""
+    """Yield a server that takes connections and commands, and answers none."""
     os.kill(valkey.pid, signal.SIGSTOP)
     try:
         yield
@@ -77,7 +77,7 @@ def hanging(valkey):
 
 
 async def least_s(wait, most_s):
-    """How long it takes: anew, twice at most, where something else may have taken time as well."""
+    """Return the shorter time of two tries, since something else may take time as well."""
     for _ in range(3):
         waited_s = await wait()
         if waited_s < most_s:
@@ -88,7 +88,7 @@ async def least_s(wait, most_s):
 @pytest.mark.parametrize("is_connected", [True, False])
 @pytest.mark.parametrize("how", ["command", "pipeline", "script"])
 async def test_a_server_that_hangs_is_waited_for_once(valkey, monkeypatch, how, is_connected):
-    """Not once for each time that a command is sent, and again for each connection."""
+    """Not once for each command, and again for each connection."""
     monkeypatch.setattr(connection, "ANSWER_TIMEOUT_S", 0.5)
 
     async def waited_s():
@@ -129,9 +129,9 @@ async def test_who_waits_for_a_connection_to_a_server_that_hangs_waits_no_longer
 
 
 async def test_a_connection_is_given_up_in_time_though_a_cancellation_is_lost(valkey, monkeypatch):
-    """`asyncio.wait_for` of Python 3.11 loses one that comes when what it waits for has just ended.
+    """`asyncio.wait_for` of Python 3.11 loses a cancellation that comes just as its task ends.
 
-    redis-py sends by it. Each of its further attempts to connect would have a time of its own.
+    redis-py sends through it, and each further attempt to connect would start its own timeout.
     """
     send = UnixDomainSocketConnection.send_packed_command
 
@@ -157,7 +157,7 @@ async def test_a_connection_is_given_up_in_time_though_a_cancellation_is_lost(va
 
 
 async def test_waiters_outlive_an_unreachable_server(tmp_path):
-    url = f"unix://{tmp_path}/nobody.sock"
+    url = f"unix://{tmp_path}/absent.sock"
     redis, blocking = connect(url), connect_blocking(url)
     finished = ResultWaiter(redis, blocking)
     task = asyncio.create_task(finished.run())
@@ -180,7 +180,7 @@ async def test_scripts_are_loaded_again_after_the_server_forgot_them(redis, subm
 
 
 async def test_a_cancellation_that_redis_py_swallows_is_not_lost(redis, monkeypatch):
-    """As it does now and then while a connection is made: a loop over commands must end."""
+    """As happens while a connection is made: a loop over commands must end."""
     begun = asyncio.Event()
 
     async def swallow(self, *args, **options):

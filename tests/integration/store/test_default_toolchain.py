@@ -1,4 +1,4 @@
-"""After an upgrade, a deployment on one machine compiles with what its own worker has."""
+"""After an upgrade, a single-machine deployment compiles with its own worker's toolchain."""
 
 import pytest
 
@@ -101,7 +101,7 @@ async def queued(jobs, lane):
 
 @pytest.fixture
 async def upgraded(workers, toolchains, jobs):
-    """A worker with a GPU was upgraded, and the default is what it has now."""
+    """Return an upgraded worker with a GPU, whose toolchain is the default now."""
     await offered(toolchains, "old", "3.9.0")
     gpu = Worker("gpu", "launch", None, "cuda:90 H100", "launcher", 1, 0, programs=["old"])
     await workers.beat(gpu)
@@ -127,7 +127,7 @@ async def test_what_jobs_wait_for_is_known_until_they_are_done(workers, toolchai
 async def test_what_jobs_run_with_is_known_until_they_are_done(
     workers, toolchains, jobs, worker, lane
 ):
-    """Those of a worker that was killed come back when its lease is over, and a sweep posts on."""
+    """A killed worker's jobs return when their lease ends, and a sweep keeps posting."""
     await queued(jobs, lane)
     attempts = worker()
     claim = await attempts.claim([lane])

@@ -31,7 +31,7 @@ signal.pause()
 
 @pytest.fixture
 def parent(tmp_path):
-    """A process that has started a server of its own, and tells its pid and URL."""
+    """Start a process that starts a server and prints its pid and URL."""
     command = [sys.executable, "-c", PARENT, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         yield parent

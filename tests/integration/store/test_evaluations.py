@@ -1,4 +1,4 @@
-"""Tasks of other evaluators' clients, by the clients' own names."""
+"""Tasks of other evaluators' clients, stored under the clients' own names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of references: a caller's own, within its budget, the least recently used first to go."""
+"""Cached results of references: per caller, within a budget, least recently used go first."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Invalidations: every process hears of a refresh or purge, or of having missed some."""
+"""Invalidations: every process learns of a refresh or purge, or that it missed some."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What comes out of a job after its end: told to who follows it, and kept in its record."""
+"""Amendments after a job's end reach its followers, and stay in its record."""
 
 import asyncio
 

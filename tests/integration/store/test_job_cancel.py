@@ -1,4 +1,4 @@
-"""Cancelling: the job lives as long as anybody is interested, and its end is told to all."""
+"""Cancelling: a job lives as long as it has an interest, and all waiters learn of its end."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Events: what happens to a job, readable from any point, ending with `finished`."""
+"""Events of a job, readable from any point, ending with `finished`."""
 
 import asyncio
 

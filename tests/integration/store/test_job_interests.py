@@ -1,4 +1,4 @@
-"""Interests: every request that waits has its own, and the most patient of them counts."""
+"""Interests: each waiting request has one, and the longest deadline counts."""
 
 from store.jobs.types import Cancellation, Heartbeat, Waiting
 

@@ -1,4 +1,4 @@
-"""Any sequence of calls leaves the job protocol in order: nothing lost, doubled or left over."""
+"""Any sequence of calls keeps the job protocol's invariants: nothing lost, doubled or left over."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ SEQUENCES = int(os.environ.get("TRITOND_FUZZ_JOBS", "3"))
 
 
 def random_step(random: Random) -> tuple[str, tuple[object, ...]]:
-    """The name of a method of `Model` and its arguments; few ids, so that calls meet each other."""
+    """Return the name of a method of `Model` and its arguments; few ids, so that calls interact."""
     job_id = f"job-{random.randrange(5)}"
     caller = random.choice(CALLERS)
     recent = random.randrange(4)
@@ -44,7 +44,7 @@ def random_step(random: Random) -> tuple[str, tuple[object, ...]]:
 
 
 class Model:
-    """The protocol beside the little that must be true of it, whatever was called before."""
+    """The protocol, with the invariants that must hold after any calls."""
 
     def __init__(self, redis, blocking):
         self.redis = redis
@@ -72,7 +72,7 @@ class Model:
 
     def claimed(self, claim):
         assert claim.id not in self.valid, "claimed by two"
-        assert claim.id in self.interested, "claimed though nobody wants it"
+        assert claim.id in self.interested, "claimed without an interest"
         self.valid[claim.id] = claim.token
         self.claims.append(claim)
 
@@ -81,7 +81,7 @@ class Model:
         if claim:
             self.claimed(claim)
         else:
-            assert set(self.interested) == set(self.valid), "queued jobs that nobody can claim"
+            assert set(self.interested) == set(self.valid), "queued jobs that no worker can claim"
 
     def counts(self, claim):
         return self.valid.get(claim.id) == claim.token
@@ -140,7 +140,7 @@ class Model:
             self.claimed(claim)
 
     async def drain(self):
-        """Everything can be brought to an end, and nothing is left of it."""
+        """Check that all jobs can end, and leave nothing behind."""
         while claim := await self.attempts["worker-1"].claim(LANES):
             self.claimed(claim)
         assert set(self.valid) == set(self.interested)
@@ -167,7 +167,7 @@ class Model:
             assert await self.redis.hkeys(rounds) in ([], [b""])
 
     async def check(self):
-        """What is in Redis agrees with itself."""
+        """Check that the data in Redis are consistent."""
         alive = {
             key.decode().removeprefix(keys.JOB) for key in await self.redis.keys(keys.JOB + "*")
         }
@@ -183,7 +183,7 @@ class Model:
             await self.check_job(job_id, job_id in leases)
 
     async def check_wake_ups(self, queued):
-        """Nobody sleeps while there is work: a lane with queued jobs has its token."""
+        """Check that no worker sleeps while there is work: a lane with jobs has its token."""
         for lane in LANES:
             jobs = {
                 member.decode() for member in await self.redis.zrange(keys.QUEUED + lane, 0, -1)

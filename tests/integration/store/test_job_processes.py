@@ -1,4 +1,4 @@
-"""Jobs through real processes that die at any moment: each job ends once, and none is lost."""
+"""Jobs with real processes that die at any moment: each job ends once, and none is lost."""
 
 import asyncio
 import subprocess
@@ -35,7 +35,7 @@ asyncio.run(work(*sys.argv[1:]))
 
 @pytest.fixture
 def start_worker(valkey):
-    """Starts workers; those that still run end with the test."""
+    """Return a function that starts workers, which end with the test."""
     started = []
 
     def start_worker(name):

@@ -1,4 +1,4 @@
-"""What no worker brings to an end, the reaper does: what is poison, overdue, or unreadable."""
+"""The reaper ends jobs that no worker ends: poisonous, overdue, or unreadable ones."""
 
 from store import keys
 from tests.integration.store.conftest import LANE, claimed_ids, nobody_reaps
@@ -90,7 +90,7 @@ async def test_a_job_that_nobody_can_bring_to_an_end_ends_with_the_reaper(submit
 
 
 async def test_a_job_of_which_fields_are_missing_stops_nobody(redis, submit, worker):
-    """As another version may have written it, or a lost server left it."""
+    """Another version may have written it, or a lost server left it."""
     await submit("odd", caller="eve")
     await submit("vector-add")
     await redis.hdel("tritond:job:odd", "refresh", "submitted_ms", "payload", "priority")
@@ -106,7 +106,7 @@ async def test_a_job_of_which_fields_are_missing_stops_nobody(redis, submit, wor
 
 
 async def test_a_job_that_the_store_lost_gives_its_callers_turn_back(redis, submit, worker):
-    """As after a failover to a server that had not heard of all of it."""
+    """As after a failover to a replica that lags behind."""
     await submit("lost")
     await redis.delete(keys.JOB + "lost", keys.CALLERS + "lost", keys.EVENTS + "lost")
     await submit("lost")

@@ -1,4 +1,4 @@
-"""Shares: no caller, and no priority, keeps the others from being served."""
+"""Shares: no caller and no priority starves the others."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ LANE = "compile:triton-3.9.0"
 
 @pytest.fixture
 def impatient(redis, blocking):
-    """Attempts for which every batch job has waited for long."""
+    """Return attempts for which every batch job has waited for long."""
     return JobConsumer(redis, blocking, "worker-1", QueueLimits(aged_ms=0))
 
 

@@ -1,4 +1,4 @@
-"""Waiting: woken at once by a publication, within a second or two without it."""
+"""Waiting: a publication wakes at once; without it, waiting ends within a second or two."""
 
 import asyncio
 import time
@@ -10,12 +10,12 @@ from tests.waiting import comes_true
 
 LANE = "compile:triton-3.9.0"
 SOON_S = 30
-"""Less than any of them waits."""
+"""Seconds, less than any waiter waits."""
 
 
 @pytest.fixture
 def first_read(redis, finished):
-    """Waits until the result that is awaited was read once, in vain."""
+    """Return an event: the awaited result was read once, in vain."""
 
     async def was_read():
         commands = await redis.info("commandstats")
@@ -29,7 +29,7 @@ def first_read(redis, finished):
 
 @pytest.fixture
 async def redis(redis):
-    """With statistics of this test alone."""
+    """Yield a server with statistics of this test alone."""
     await redis.config_resetstat()
     return redis
 

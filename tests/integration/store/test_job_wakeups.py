@@ -8,7 +8,7 @@ from tests.integration.store.conftest import LANE
 from tests.waiting import comes_true
 
 SOON_S = 30
-"""Less than any of them waits."""
+"""Seconds, less than any worker waits."""
 
 
 async def test_waiting_ends_as_soon_as_there_is_work(redis, submit, worker):
@@ -42,12 +42,12 @@ async def test_waiting_ends_in_time_when_there_is_no_work(worker):
 
 
 async def idle_workers(redis, count):
-    """Whether so many connections wait for a token."""
+    """Return whether this many connections wait for a token."""
     return (await redis.info("clients"))["blocked_clients"] == count
 
 
 async def wait_idly(attempts):
-    """Wait as an idle worker does, and claim once woken."""
+    """Wait like an idle worker, and claim once woken."""
     assert await attempts.claim([LANE]) is None
     await attempts.wait_for_work(60)
     return await attempts.claim([LANE])
@@ -78,7 +78,7 @@ async def test_each_of_many_new_jobs_wakes_a_worker(redis, submit, worker):
 
 
 async def test_a_claim_that_leaves_jobs_behind_wakes_the_next_worker(redis, submit, worker):
-    """Two jobs of one caller: the second has its turn when the first is claimed."""
+    """Two jobs of one caller: the second gets its turn when the first is claimed."""
     idle = [asyncio.create_task(wait_idly(worker(f"idle-{n}"))) for n in range(2)]
     await comes_true(lambda: idle_workers(redis, 2))
 

@@ -1,4 +1,4 @@
-"""What the store keeps of one caller is bounded, equal records are kept once."""
+"""The store bounds what it keeps for one caller, and keeps equal records once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Launches, uploaded tensors and idempotency keys: each its caller's own, for a day."""
+"""Launches, uploaded tensors and idempotency keys: private to their caller, for a day."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""States of the page: a namespace's, held by their callers, each within a budget of its own."""
+"""States of the page: shared in a namespace, held by callers, each within a budget."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What is stored of sweeps: rows that only the attempt that counts may write."""
+"""Stored sweeps: only the valid attempt may write rows."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def events(redis):
 
 
 async def begun(sweeps, jobs, worker, sweep=SWEEP):
-    """A sweep of alice that an attempt drives."""
+    """Return alice's sweep and the attempt that drives it."""
     assert await sweeps.begin(sweep, "alice", most_living=2)
     await jobs.submit(
         sweep, lane=SWEEPS_LANE, priority=Priority.INTERACTIVE, payload=b"{}",

@@ -1,6 +1,6 @@
 """A launcher without a GPU: it speaks the protocol and follows the entry of each job.
 
-What the worker does with launchers is tested with it; what launchers do is tested on real GPUs.
+Tests of the worker use it; tests/gpu tests real launchers.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ SHARED = b"elements" * (1 << 13)
 SICK = "TRITOND_TEST_SICK"
 """Names a file in the launchers' environment; while it exists, health checks fail."""
 HOLD = "TRITOND_TEST_HOLD"
-"""The same for jobs that are "held": they go on when it is gone."""
+"""The same for jobs that are "held": they continue when the file is gone."""
 SLOW = "TRITOND_TEST_SLOW"
 """The same for launchers that start."""
 
@@ -77,7 +77,7 @@ def _perform(result: int, order: frame.Frame) -> None:
 
 
 def _entry(order: frame.Frame) -> str:
-    """Return what to do: a launch has it as the name of its kernel, a program as its tape."""
+    """Return the instructions: a launch has them as its kernel's name, a program as its tape."""
     if order.header["task"] == TASK:
         offset, size = order.header["tape"]
         return order.body[offset : offset + size].decode()

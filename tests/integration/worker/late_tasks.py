@@ -1,4 +1,4 @@
-"""Tasks that are warm only once a file exists, as on a busy machine."""
+"""Tasks that are warm only once a file exists, like on a busy machine."""
 
 import os
 import time

@@ -1,8 +1,8 @@
-"""A worker whose launcher is the real one on a stand-in for CUDA: its kernels are Python.
+"""A worker whose launcher is the real one on the fake CUDA, with Python kernels.
 
-What is compiled, compared and answered is real; what a kernel does is what the function of its name
-does here, on every launch of its binary. `python -m tests.integration.worker.launcher_on_fake_cuda`
-is a worker with such a GPU.
+Compiling, comparing and answering are real. A kernel does what the Python function of its name
+does, on every launch of its binary. `python -m tests.integration.worker.launcher_on_fake_cuda` is a
+worker with such a GPU.
 """
 
 import ctypes
@@ -62,7 +62,7 @@ def right_for_one_seed(gpu, pointers, grid):
 
 
 def nothing(_gpu, _pointers, _grid):
-    """Take no time: one of the kernels by which ceilings are measured."""
+    """Take no time: one of the kernels that measure the device's peak."""
 
 
 KERNELS = {
@@ -83,7 +83,7 @@ class _Patches:
 
 
 def launcher(arguments):
-    """Be a launcher on the stand-in."""
+    """Be a launcher on the fake CUDA."""
     gpu = fake_cuda.install(_Patches, KERNELS)
     from worker.gpu.launcher import launcher as real
     from worker.gpu.launcher.device import GpuDevice
@@ -104,7 +104,7 @@ def launcher(arguments):
 
 
 def _give_modules_state(gpu):
-    """Give each module that is loaded a word of its own, zero at first, under any name."""
+    """Give each loaded module a zero-initialized word, under any name."""
     loaded, load = [], gpu.cuModuleLoadData
 
     def load_with_state(cubin):
@@ -124,7 +124,7 @@ def _give_modules_state(gpu):
 
 
 def main():
-    """Be a worker that believes to have one GPU."""
+    """Be a worker that claims to have one GPU."""
 
     async def one_gpu():
         return [{"ordinal": 0, "target": TARGET, "model": MODEL}]

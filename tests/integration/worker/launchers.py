@@ -1,4 +1,4 @@
-"""Fake launchers of a worker, which follow the entries of their jobs, and such jobs."""
+"""A worker's fake launchers, which follow the entries of their jobs, and such jobs."""
 
 import contextlib
 import os

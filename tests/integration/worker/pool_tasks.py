@@ -6,7 +6,7 @@ import time
 
 
 class Refused(Exception):
-    """As a compiler would say that it cannot."""
+    """A compiler's refusal."""
 
     slug, stage, message = "compile_error", "ttir", "no such shape"
     diagnostics = ({"severity": "error", "line": 3},)
@@ -62,7 +62,7 @@ def prewarm(profile):
 
 
 def look(header, body, send):
-    """Report the body, whether it can be changed, and the open descriptors."""
+    """Report the body, whether it is writable, and the open descriptors."""
     try:
         body[0] = 1
         is_changed = True

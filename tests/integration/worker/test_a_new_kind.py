@@ -1,4 +1,4 @@
-"""A kind of job in one page, in a whole service with an embedded Valkey and a real consumer."""
+"""A new kind of job on one page, in a whole service with an embedded Valkey and a consumer."""
 
 import asyncio
 import contextlib
@@ -58,7 +58,7 @@ async def submit(state, request, caller, job_id, *, waiting=None, membership=Non
         queued_ms=int(request.deadline_s * 1000), membership=membership,
     )  # fmt: skip
     submitted = await state.client.submit(order, waiting=waiting)
-    await state.launches.create(job_id, caller.id)  # whose it is
+    await state.launches.create(job_id, caller.id)  # its owner
     return submitted
 
 

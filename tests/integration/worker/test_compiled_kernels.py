@@ -1,4 +1,4 @@
-"""What a worker remembers of kernels, with the real store: a purge makes it forget."""
+"""A worker's cache of kernels with the real store: a purge empties it."""
 
 import asyncio
 import contextlib
@@ -94,7 +94,8 @@ async def test_what_is_compiled_anew_takes_the_place_of_the_old(redis, blocking)
 
 async def test_nothing_is_kept_while_invalidations_may_be_missed(redis, blocking):
     digest = await compiled(redis)
-    kernels = CompiledKernels(Compilations(Blobs(redis)), Blobs(redis), blocking)  # nobody listens
+    # without a listener
+    kernels = CompiledKernels(Compilations(Blobs(redis)), Blobs(redis), blocking)
     assert (await kernels.find(KEY)).cubin == CUBIN
     await redis.delete(keys.BLOB + digest)
 

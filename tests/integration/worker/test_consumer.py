@@ -1,4 +1,4 @@
-"""What a consumer makes of handlers that fail, and of jobs that it cannot read."""
+"""A consumer's results for failing handlers and unreadable jobs."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The worker's hold on launchers, with a fake launcher in place of the one that needs a GPU."""
+"""The worker's pool of launchers, with a fake instead of the one that needs a GPU."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ def open_files():
 
 
 def is_running(pid):
-    """Whether a process is there that is no zombie, whoever has to reap it."""
+    """Return whether a process runs and is not a zombie."""
     stat = Path(f"/proc/{pid}/stat")
     return stat.exists() and stat.read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
 
@@ -117,7 +117,7 @@ async def test_what_a_kernel_prints_belongs_to_its_launch(command):
 
 async def test_one_job_at_a_time_has_the_gpu(command):
     async with launchers_of(command) as launchers:
-        await launch(launchers, caller="bob")  # whose launcher is ready from now on
+        await launch(launchers, caller="bob")  # its launcher is ready from now on
         long = asyncio.create_task(launch(launchers, "endless", deadline_s=SHORT_S))
         await comes_true(lambda: launchers.devices[0].busy)
         other = asyncio.create_task(launch(launchers, caller="bob"))

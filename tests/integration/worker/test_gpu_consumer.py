@@ -1,4 +1,4 @@
-"""A GPU's consumer with the real store and fake launchers; what a launch is made of is left out."""
+"""A GPU's consumer with the real store and fake launchers; a record has only the launcher's end."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ LANE = device_lane(FAKE["target"], FAKE["model"])
 
 @pytest.fixture(autouse=True)
 def bare_launches(monkeypatch):
-    """Do a launch with its launcher alone; its record is how that ended."""
+    """Run a launch with its launcher alone; its record is how that ended."""
 
     async def do_launch(attempt, desk):
         metadata = {"name": attempt.job.entry, "num_warps": 4, "shared": 0}

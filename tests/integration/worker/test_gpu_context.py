@@ -1,4 +1,4 @@
-"""What a launch has compiled for it goes on as long as somebody wants it, and no longer."""
+"""A launch's compilation continues while any launch waits for it, and no longer."""
 
 import asyncio
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ def jobs(redis):
 
 @pytest.fixture
 def wait(redis, blocking, jobs):
-    """Returns a task in which a launch waits for its kernel."""
+    """Return a task in which a launch waits for its kernel."""
     nothing = cast("Any", None)
     kernels = CompiledKernels(Compilations(Blobs(redis)), nothing, blocking)
     gpu = GpuContext(nothing, 0, JobClient(jobs, ResultWaiter(redis, blocking)), kernels)

@@ -1,4 +1,4 @@
-"""A worker finds out once which targets it compiles for, and remembers it in the store."""
+"""A worker tests its targets once, and stores the result."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ OPTIONS = {"cuda": {"num_warps": {"type": "int", "default": 4}}, "hip": {}}
 
 @dataclass
 class FakePool:
-    """Stands in for children: describes `triton`, and compiles for one target."""
+    """Fakes children: describes `triton`, and compiles for one target."""
 
     triton: str = "3.9.0"
     facts: dict[str, Any] = field(default_factory=lambda: {"policy": "walls", "pipeline": "code"})

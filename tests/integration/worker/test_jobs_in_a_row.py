@@ -1,4 +1,4 @@
-"""Jobs of one caller in a row: the next is with its launcher before its turn."""
+"""Successive jobs of one caller: the next reaches its launcher before its turn."""
 
 import asyncio
 
@@ -23,13 +23,13 @@ __all__ = ["command", "hold", "sick"]  # fixtures
 
 
 async def in_a_row(launchers, *entries, **how):
-    """Have jobs of one caller done that are there at the same time; return how each ended."""
+    """Run jobs that one caller submits together; return how each ended."""
     tasks = [asyncio.create_task(launch(launchers, entry, **how)) for entry in entries]
     return await asyncio.gather(*tasks)
 
 
 async def sent_ahead(launchers, first):
-    """Begin `first`, and have a job of the same caller sent to its launcher; return both."""
+    """Start `first`, and send a job of the same caller to its launcher; return both."""
     await pid(launchers)  # a launcher that has done nothing yet gets one job at a time
     begun = asyncio.create_task(launch(launchers, first, deadline_s=LONG_S))
     next_one = asyncio.create_task(launch(launchers))

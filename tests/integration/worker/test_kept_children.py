@@ -1,4 +1,4 @@
-"""Tasks that run nothing of the user's share a child, one job after the other."""
+"""Tasks that run no user code share a child, one job after the other."""
 
 import asyncio
 import sys

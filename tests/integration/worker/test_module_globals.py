@@ -1,4 +1,4 @@
-"""Which memory of a module outlives a run, read from cubins that ptxas made, and from bad bytes."""
+"""Memory of a module that outlives a run, read from ptxas' cubins and from malformed bytes."""
 
 import contextlib
 import importlib.util
@@ -61,7 +61,7 @@ HEAP = """
 
 
 def assembled(ptx: str, folder: Path, target: str = "sm_90") -> bytes:
-    """Return the cubin of `ptx`, by the ptxas that Triton comes with."""
+    """Return the cubin of `ptx`, by Triton's ptxas."""
     spec = importlib.util.find_spec("triton")
     assert spec is not None
     assert spec.origin is not None

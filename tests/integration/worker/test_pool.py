@@ -1,4 +1,4 @@
-"""A pool gives every job a child of its own, tells how it ended, and is ready for the next."""
+"""A pool gives every job a fresh child, reports how it ended, and is ready for the next."""
 
 import asyncio
 import os
@@ -126,7 +126,7 @@ async def test_a_job_that_begins_before_its_child_was_heard_to_have_prepared_kee
 
     def start_and_hear_late(child, *job, **how):
         start(child, *job, **how)
-        time.sleep(0.5)  # this process is slow, as on a busy machine
+        time.sleep(0.5)  # this process is slow, like on a busy machine
 
     await pool.start()
     monkeypatch.setattr(ChildProcess, "start", start_and_hear_late)
@@ -232,14 +232,15 @@ async def test_a_zygote_that_cannot_start_says_why(module, said):
 
 
 def late(tmp_path, *, start_s):
-    """A toolchain whose zygote is warm once a file is there, and that file."""
+    """Return a toolchain whose zygote is warm once a file exists, and that file."""
     file = tmp_path / "warm"
     tasks, environment = "tests.integration.worker.late_tasks", {FILE: str(file)}
     return replace(TOOLCHAIN, tasks_module=tasks, environment=environment, start_s=start_s), file
 
 
 async def test_a_zygote_that_is_late_is_waited_for_with_one_line_of_warning(tmp_path, caplog):
-    toolchain, file = late(tmp_path, start_s=2)  # in five times that a busy machine starts one
+    # five times as long as a busy machine takes to start one
+    toolchain, file = late(tmp_path, start_s=2)
     pool = Pool(toolchain, spares={})
 
     starting = asyncio.create_task(pool.start())
@@ -270,7 +271,7 @@ async def test_without_a_zygote_a_job_waits_no_longer_than_its_deadline():
 
 @pytest.fixture
 def release(tmp_path):
-    """The packages and the tasks of these tests, as another installation has them."""
+    """Return the packages and the tasks of these tests, as another installation has them."""
     for package in (*PACKAGES, "tests/integration/worker"):
         leave = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)
@@ -305,7 +306,7 @@ async def test_a_pool_whose_files_were_changed_starts_no_other_zygote(release, c
 
 
 async def test_bytecode_of_an_older_text_is_not_run(release):
-    """Of the same size, written in the same second: Python itself could not tell."""
+    """Same size, and written in the same second: Python itself could not tell."""
     tasks = release / "launch/said.py"
     tasks.write_text("TASKS = {'say': lambda header, body, send: {'kind': 'result', 'says': 1}}\n")
     written = tasks.stat()

@@ -1,4 +1,4 @@
-"""`python -m worker.probe`, which supervisors run: does the store know a worker of this machine?"""
+"""`python -m worker.probe`, for supervisors: does the store know a worker of this machine?"""
 
 import os
 import subprocess

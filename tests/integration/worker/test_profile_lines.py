@@ -1,4 +1,4 @@
-"""Counters of a real cubin are folded by a real sandboxed child; a profiler itself needs a GPU."""
+"""A real sandboxed child sums a real cubin's counters by line; a profiler itself needs a GPU."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def pool() -> AsyncIterator[Pool]:
 
 
 class Blobs:
-    """Holds artifacts by their stage's name; stands in for the store."""
+    """Fakes the store: holds artifacts by their stage's name."""
 
     def __init__(self, stages: dict[str, bytes]) -> None:
         self._stages = stages

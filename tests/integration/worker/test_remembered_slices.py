@@ -1,4 +1,4 @@
-"""A source is sliced once for all that is made of it, and anew for whoever else posts it."""
+"""A source is sliced once for all requests of its caller, and again for other callers."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 class CountingPool:
-    """A real pool that counts the children that were given a job."""
+    """A real pool that counts the children that got a job."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -41,7 +41,7 @@ async def children():
 
 @pytest.fixture
 def slicing(children):
-    """Return a function that slices the source of a job, and counts the children that it took."""
+    """Return a function that slices a job's source, and counts the children that it took."""
     pool = CountingPool(children)
     nothing = cast("Any", None)
     context = CompileContext(cast("Pool", pool), TOOLCHAIN, nothing, nothing, nothing)

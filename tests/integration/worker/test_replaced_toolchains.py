@@ -1,4 +1,4 @@
-"""A worker takes the jobs of toolchains that nobody serves any more, if they have its Triton."""
+"""A worker takes jobs of toolchains that no worker serves any more, if they have its Triton."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -116,7 +116,7 @@ async def test_launches_wait_for_workers_that_launch(redis):
 
 @pytest.mark.parametrize("device", [None, "cuda:90 H100"])
 async def test_programs_wait_for_workers_that_do_programs_there(redis, device):
-    """In a fleet, what compiles may be upgraded later than what has torch or a GPU."""
+    """In a fleet, workers that compile may be upgraded later than those with torch or a GPU."""
 
     def lane(name):
         return programs_lane(name) if device is None else program_device_lane(name, *device.split())

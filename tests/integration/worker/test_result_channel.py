@@ -1,4 +1,4 @@
-"""What a launcher sends through its channel, and what a broken or hostile one may try."""
+"""A launcher's channel: its messages, and attempts of a broken or hostile launcher."""
 
 import array
 import asyncio
@@ -24,8 +24,8 @@ def open_files():
 
 @pytest.fixture
 async def channel():
-    """Yield a channel; when it is closed nothing of it may be open any more."""
-    gc.collect()  # else what tests before this one left open may be closed meanwhile
+    """Yield a channel; when it is closed, no descriptor of it may be open."""
+    gc.collect()  # otherwise descriptors that earlier tests left open may be closed meanwhile
     before = open_files()
     channel = ResultChannel()
     yield channel
@@ -38,7 +38,7 @@ def header_of(**more):
 
 
 def sealed(content):
-    """Return a descriptor of sealed memory, as a launcher makes it."""
+    """Return a descriptor of sealed memory, like a launcher's."""
     shared = SharedBytes([content])
     descriptor = os.dup(shared.descriptor)
     shared.close()
@@ -53,7 +53,7 @@ def unsealed(content, seals=0):
 
 
 def say(channel, *descriptors, body=b"", **more):
-    """Send a frame as a launcher does, with descriptors that are then closed on its side."""
+    """Send a frame like a launcher, with descriptors that are then closed on its side."""
     data = frame.encode(NONCE, header_of(**more), body)
     socket.send_fds(channel.theirs, [data], descriptors)
     for descriptor in descriptors:

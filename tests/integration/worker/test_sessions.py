@@ -1,4 +1,4 @@
-"""The jobs of one session share a child, which no other session has, and which ends with it."""
+"""Jobs of one session share a child, which no other session uses and which ends with it."""
 
 import asyncio
 import os

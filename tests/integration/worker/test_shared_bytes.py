@@ -1,4 +1,4 @@
-"""Large bodies are mapped by their child: the same bytes as by a pipe, which nobody can change."""
+"""A child maps large bodies: the same bytes as through a pipe, and immutable."""
 
 import asyncio
 import os
@@ -118,7 +118,7 @@ async def test_no_descriptor_is_left_behind(pool):
     for _ in range(20):
         with SharedBytes([b"text"]) as body:
             await run(pool, "look", body)
-    await comes_true(lambda: len(open_files()) <= before + 12)  # pipes of children that wait
+    await comes_true(lambda: len(open_files()) <= before + 12)  # pipes of waiting children
 
 
 async def test_what_cannot_be_written_leaves_no_file_open():

@@ -1,4 +1,4 @@
-"""A worker's slots with the real store: how many jobs run, and those that yield theirs."""
+"""A worker's slots with the real store: running jobs, and jobs that yield theirs."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ LANE = "launch:test"
 
 
 class Jobs:
-    """Jobs that run until the test says so; some yield their slots and wait for others first."""
+    """Jobs that run until the test ends them; some yield their slots and wait for others first."""
 
     def __init__(self, redis, blocking, count, **how):
         self.redis = redis

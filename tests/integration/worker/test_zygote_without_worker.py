@@ -1,4 +1,4 @@
-"""A zygote whose worker ended ends without a word."""
+"""A zygote whose worker ended ends silently."""
 
 import subprocess
 import sys

@@ -25,9 +25,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a launch must say: one of `verdicts`, or that it failed with `problem`.
+    """The required answer of a launch: one of `verdicts`, or failure with `problem`.
 
-    The kinds of its findings are `findings` and at most `also`.
+    It must have the kinds of findings in `findings`, and may have those in `also`.
     """
 
     verdicts: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Answer:
     problem: str | None = None
 
     def differs(self, launch: Mapping[str, Any]) -> str | None:
-        """Return the differences of a launch from this expectation; `None` if there are none."""
+        """Return the differences between an answer and this expectation, or None."""
         slug = (launch["problem"] or {}).get("slug")
         if slug != self.problem:
             return f"{launch['state']} with {launch['problem']}, not {self.problem}"
@@ -54,7 +54,7 @@ def verdict(*verdicts: str, findings: str = "", also: str = "") -> Answer:
 
 
 def failed(slug: str) -> Answer:
-    """Return the answer of a launch that could not be run."""
+    """Return the answer of a launch that could not run."""
     return Answer(problem=slug)
 
 
@@ -71,11 +71,11 @@ class Cheat:
     fools: str
     """Why the naive evaluator says `naive`."""
     naive: str = "passed"
-    """passed | failed | hangs | dies; words separated by spaces where chance decides."""
+    """passed | failed | hangs | dies; several words if it is random."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the launch that differ from the task's."""
     on_gpu: Mapping[str, Any] = field(default_factory=dict)
-    """The same on a GPU only."""
+    """Further changes on a GPU."""
     interpreted: bool = True
     """True if the naive evaluator is also fooled on a CPU, where it uses Triton's interpreter."""
     reference_first: bool = True

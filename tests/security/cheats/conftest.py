@@ -1,4 +1,4 @@
-"""The shared deployment for all cheats; the naive evaluator beside it is tried where torch is."""
+"""The shared deployment for all cheats; tests of the naive evaluator need torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cheats that live of what they keep from run to run, or find in memory that is not theirs."""
+"""Cheats that use state from earlier runs, or find other data in memory."""
 
 from __future__ import annotations
 

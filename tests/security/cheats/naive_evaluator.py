@@ -1,4 +1,4 @@
-"""The plain way to judge a kernel, as popular harnesses have it: here to show what it believes.
+"""A simple evaluator of kernels, like popular harnesses, to show which cheats it believes.
 
 It allocates with torch.empty, compares one run by allclose, and times others on the same buffers.
 """
@@ -38,7 +38,7 @@ def evaluate(
 
 
 def time_us(work: Callable[[], Any], device: torch.device, repeats: int) -> float:
-    """Return the median time of `work`, the L2 cache of a GPU being overwritten before each run."""
+    """Return the median time of `work`; it overwrites a GPU's L2 cache before each run."""
     if device.type == "cpu":
         times = []
         for _ in range(repeats):

@@ -1,7 +1,7 @@
-"""Gives each cheat to the naive evaluator, in a process of its own with a pipe for the result.
+"""Runs each cheat under the naive evaluator, in a separate process that reports through a pipe.
 
-`python -m tests.security.cheats.naive_runs FILE` writes what came, by name, as JSON. With
-TRITON_INTERPRET=1 kernels run on the CPU. Each process is forked where torch is imported already.
+`python -m tests.security.cheats.naive_runs FILE` writes the results by name as JSON. With
+TRITON_INTERPRET=1 kernels run on the CPU. Each process is a fork of one that has imported torch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.security.cheats.table import CHEATS, name_of
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 15.0
-"""For a candidate, until it is said to hang."""
+"""Seconds until a candidate counts as hanging."""
 AT_ONCE = 8
 
 
@@ -58,7 +58,7 @@ def is_tried(cheat: Cheat) -> bool:
 
 
 def main(reported: Path) -> None:
-    """Judge all cheats that can be judged here, some at once."""
+    """Judge all cheats that can run here, some at once."""
     believed = {}
     for some in batched((one for one in CHEATS if is_tried(one)), 1 if interprets() else AT_ONCE):
         started = [(cheat, *start(cheat)) for cheat in some]
@@ -84,7 +84,7 @@ def start(cheat: Cheat) -> tuple[int, int]:
     try:
         line = json.dumps(judge(cheat))
     except Exception as blamed:  # noqa: BLE001 - as evaluators do
-        works()  # else: nothing can be said any more in this process
+        works()  # otherwise this process cannot report anything
         line = json.dumps({"passed": False, "us": None, "why": repr(blamed)})
     os.write(writing, line.encode() + b"\n")
     os._exit(0)
@@ -107,7 +107,7 @@ def collect(pid: int, pipe: int, deadline: float) -> dict[str, Any]:
 
 
 def judge(cheat: Cheat) -> dict[str, Any]:
-    """Import the file, as harnesses do, and trust the result."""
+    """Import the file like a harness, and trust the result."""
     import torch
 
     from tests.security.cheats.naive_evaluator import evaluate
@@ -150,7 +150,7 @@ def load(cheat: Cheat) -> ModuleType:
 
 
 def runner(module: ModuleType, cheat: Cheat) -> Callable[..., None]:
-    """Return the `run` of a candidate, or what launches its kernel."""
+    """Return the `run` of a candidate, or a function that launches its kernel."""
     task = cheat.task
 
     def launch(**arguments: Any) -> None:
@@ -165,7 +165,7 @@ def runner(module: ModuleType, cheat: Cheat) -> Callable[..., None]:
 
 
 def works() -> None:
-    """Ask the device for something, as the next candidate would. Ends the process if it cannot."""
+    """Use the device once, as the next candidate would. Ends the process if that fails."""
     import torch
 
     try:

@@ -1,4 +1,4 @@
-"""All cheats and each device's expected answers. docs/explanation/measuring.md has the classes."""
+"""All cheats and each device's expected answers; docs/explanation/measuring.md has the classes."""
 
 from __future__ import annotations
 
@@ -202,13 +202,13 @@ HOST = (
     ),
     Cheat(
         "host/torch_does_the_work", "16", tasks.ADD, verdict("mismatch"), verdict("mismatch"),
-        "calls a function of the file, whoever does the work",
+        "calls a function of the file, even if torch does the work",
         on_gpu=QUICK,
     ),
     Cheat(
         "host/falls_back_to_torch", "17", tasks.ADD,
         failed("compile_error"), failed("compile_error"),
-        "calls a function of the file, whoever does the work",
+        "calls a function of the file, even if torch does the work",
     ),
     Cheat(
         "host/asks_the_host", "24", tasks.ADD,

@@ -1,6 +1,6 @@
-"""The tasks of the cheats: small ones of the kind that models are given.
+"""Tasks for the cheats: small ones of the kind that models get.
 
-Inputs have no seeds, so that the service draws them.
+Inputs have no seeds, so the service draws them.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ SOFTMAX = Task(
     in_torch=lambda x_ptr, **_: x_ptr.softmax(1),
 )  # fmt: skip
 WIDE = {"rtol": 1e-2, "atol": 1e-2}
-"""As benchmarks of kernels have it."""
+"""As in benchmarks of kernels."""
 SOFTMAX_WIDE = replace(SOFTMAX, tolerance=WIDE)
 SOFTMAX_TO_SCALE = replace(SOFTMAX, tolerance=WIDE | {"atol_scale": "rms"})
 MEAN_WIDE = replace(MEAN, tolerance=WIDE | {"atol": 2e-2})
@@ -134,7 +134,7 @@ MEAN_OF_SOFTMAX = replace(
                                         "return (e / e.sum(axis=1, keepdims=True)).mean(axis=1)"),
     in_torch=lambda x_ptr, **_: x_ptr.softmax(1).mean(1),
 )  # fmt: skip
-"""One over the number of columns, whatever the input is."""
+"""Equals one over the number of columns, for any input."""
 NEIGHBOURS = Task(
     arguments={"x_ptr": _given(128), "output_ptr": _out(128)},
     constexprs={"BLOCK": 128},
@@ -155,7 +155,7 @@ MATMUL = Task(
     in_torch=lambda x_ptr, y_ptr, **_: x_ptr @ y_ptr,
     tolerance=WIDE,
 )
-"""With a tolerance that half precision keeps."""
+"""With a tolerance that half precision meets."""
 MATMUL_EXACT = replace(MATMUL, tolerance={})
 MATMUL_HALVES = replace(
     MATMUL_EXACT,

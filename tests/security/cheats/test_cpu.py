@@ -1,4 +1,4 @@
-"""Every cheat gets the answer that it must get from the CPU device."""
+"""The CPU device gives every cheat its expected answer."""
 
 from __future__ import annotations
 

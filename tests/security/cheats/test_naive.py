@@ -1,6 +1,6 @@
-"""The naive evaluator believes them, on a CPU as far as Triton's interpreter goes.
+"""The naive evaluator believes the cheats, on a CPU as far as Triton's interpreter supports them.
 
-Collected where torch is, in the environment of `make test-torch`.
+Collected with torch only, in the environment of `make test-torch`.
 """
 
 from __future__ import annotations

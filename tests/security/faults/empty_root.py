@@ -1,4 +1,4 @@
-"""The tasks module of a zygote in which the empty root can be tried, but not entered by a child."""
+"""Tasks of a zygote whose trial of the empty root succeeds, but whose children cannot enter it."""
 
 from worker.sandbox import apply
 

@@ -1,4 +1,4 @@
-"""The tasks module of a zygote in which no child can apply the layer `landlock`."""
+"""Tasks of a zygote whose children cannot apply the layer `landlock`."""
 
 from worker.sandbox import landlock
 

@@ -1,4 +1,4 @@
-"""The tasks module of a zygote in which no child can apply the layer `limits`."""
+"""Tasks of a zygote whose children cannot apply the layer `limits`."""
 
 from worker.sandbox import rlimits
 

@@ -1,4 +1,4 @@
-"""The tasks module of a zygote on a kernel that has no Landlock."""
+"""Tasks of a zygote on a kernel without Landlock."""
 
 from worker.sandbox import landlock
 

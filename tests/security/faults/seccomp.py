@@ -1,4 +1,4 @@
-"""The tasks module of a zygote in which no child can apply the layer `seccomp`."""
+"""Tasks of a zygote whose children cannot apply the layer `seccomp`."""
 
 from worker.sandbox import seccomp
 

@@ -1,4 +1,4 @@
-"""The tasks module of a zygote in which a user can be tried, but not become by a child."""
+"""Tasks of a zygote whose trial of a user succeeds, but whose children cannot switch to it."""
 
 from worker.sandbox import optional_layers
 

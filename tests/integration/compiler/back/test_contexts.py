@@ -1,4 +1,4 @@
-"""MLIR contexts that a zygote makes before it forks: each is used once, and tells nothing."""
+"""A zygote makes MLIR contexts before it forks: each is used once and leaks nothing."""
 
 from __future__ import annotations
 

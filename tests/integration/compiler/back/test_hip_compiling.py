@@ -1,4 +1,4 @@
-"""Kernels for AMD GPUs, by the same road: every stage, what it takes, and how it is called."""
+"""Kernels for AMD GPUs: every stage, resources and ABI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AMD assembly, part of which a user writes, brings no file of this machine into its code."""
+"""AMD assembly, part of which a user writes, cannot include files of this machine."""
 
 from __future__ import annotations
 

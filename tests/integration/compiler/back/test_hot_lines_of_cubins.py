@@ -1,4 +1,4 @@
-"""Counters of the instructions of a real cubin come to the lines of the user's."""
+"""Counters of a real cubin's instructions are assigned to the user's lines."""
 
 from __future__ import annotations
 

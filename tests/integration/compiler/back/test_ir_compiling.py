@@ -1,4 +1,4 @@
-"""IR posted in place of a source: what comes out of it, and what is mended on the way."""
+"""IR posted instead of a source: its results, and repairs on the way."""
 
 from __future__ import annotations
 

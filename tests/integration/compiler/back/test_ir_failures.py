@@ -1,4 +1,4 @@
-"""IR that is wrong: every way of it is a named failure that points into the posted text."""
+"""Every kind of invalid IR is a named failure that points into the posted text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written when a pass fails: what failed, and not the module that Triton has MLIR add."""
+"""A failing pass's reproducer has the failing module, not the one that Triton makes MLIR add."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 
 @pytest.fixture(autouse=True)
 def path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give back to the process of the tests what it has of reproducers."""
+    """Restore this process's reproducer path."""
     monkeypatch.delenv("TRITON_REPRODUCER_PATH", raising=False)
 
 
 def lowered(ctas: int) -> Any:
-    """Return the small kernel behind its second stage; three CTAs are refused by a pass."""
+    """Return the small kernel after its second stage; a pass refuses three CTAs."""
     backend = triton_api.make_backend(triton_api.target_of(Target("cuda", 90, 32)))
     module = locations.parse(TEXT.decode(), contexts.new_context(backend))
     options = backend.parse_options({"num_ctas": ctas, "enable_fp_fusion": True})
@@ -45,7 +45,7 @@ def lowered(ctas: int) -> Any:
 def test_a_run_that_fails_says_so_without_the_module(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RuntimeError, match="run failed"):
         lowered(3)
-    assert "tt.func public @small" in capfd.readouterr().err  # by itself Triton adds it
+    assert "tt.func public @small" in capfd.readouterr().err  # Triton adds it by default
 
     with reproducers.cut_out(), pytest.raises(RuntimeError, match="run failed"):
         lowered(3)

@@ -79,7 +79,7 @@ WINNER = {"BM": 32, "BN": 32, "num_warps": 8, "num_ctas": 1, "num_stages": 3}
 def cached(
     children: Children, target: Target, folder: Path, results: TunedResults = RESULTS
 ) -> dict[str, Any]:
-    """Put the file of the results into a cache, as unpacking does; return what it says."""
+    """Put the result file into a cache, as unpacking does; return the cache's answer."""
     body = SOURCE.encode()
     cut = children.run(header_of(SliceOrder(kernel="scale", tuned=True)), body).result
     asked = AutotuneOrder(
@@ -101,7 +101,7 @@ def cached(
 def run_autotuned(
     folder: Path, target: Target, python: str = sys.executable, **changes: Any
 ) -> dict[str, Any]:
-    """Launch `scale` with Triton's own autotuner, from a file of the user's, on that cache."""
+    """Launch `scale` with Triton's own autotuner, from a user's file, on that cache."""
     return run_tuner(folder, SOURCE, "scale", CALL | changes, target, python)
 
 

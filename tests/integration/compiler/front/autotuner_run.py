@@ -1,8 +1,8 @@
-"""Lets Triton's own autotuner choose a configuration, as an application with its cache would.
+"""Runs Triton's own autotuner on a cache, as an application would.
 
-Reads {"path", "kernel", "arguments", "target"} on stdin; an argument is {"tensor": torch's dtype},
-or a value. There is no GPU: a driver that says so stands in, launches are noted, and none is timed.
-Prints {"chosen": configuration, "launched": keywords}, or {"benchmarked": true}.
+It reads {"path", "kernel", "arguments", "target"} on stdin; an argument is {"tensor": torch's
+dtype}, or a value. There is no GPU: a fake driver records launches, and nothing is timed. It prints
+{"chosen": configuration, "launched": keywords}, or {"benchmarked": true}.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Driver:
 
 
 class Tensor:
-    """Has the one attribute that the autotuner reads of a tensor: the name of its type."""
+    """Has the one attribute of a tensor that the autotuner reads: the name of its type."""
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype

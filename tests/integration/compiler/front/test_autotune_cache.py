@@ -1,4 +1,4 @@
-"""The file of an autotuner's results: Triton's own autotuner loads it, and times nothing."""
+"""Triton's own autotuner loads our file of autotuning results, and times nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_triton_chooses_the_winner_without_a_benchmark(
 
     assert answer["chosen"] == WINNER
     assert answer["launched"]["BM"] == "32"
-    assert answer["launched"]["EVEN"] == "True"  # its heuristics are Triton's to evaluate
+    assert answer["launched"]["EVEN"] == "True"  # Triton evaluates its heuristics
 
 
 def test_the_winner_is_first_whatever_others_measured_in_a_round(

@@ -1,4 +1,4 @@
-"""A key of Triton's cache follows from what was posted, or there is none: nobody can choose it."""
+"""A key of Triton's cache follows from the posted text, or does not exist; no source chooses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defaults of parameters are what Python makes of them: nothing but `tl.constexpr` is unwrapped."""
+"""Defaults of parameters are Python's values; only `tl.constexpr` is unwrapped."""
 
 from __future__ import annotations
 

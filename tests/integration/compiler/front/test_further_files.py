@@ -1,4 +1,4 @@
-"""Kernels whose helpers lie in further files: what is found there, and how a mistake is told."""
+"""Kernels with helpers in other files: lookups, and errors in those files."""
 
 from __future__ import annotations
 

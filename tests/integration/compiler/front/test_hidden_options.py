@@ -1,4 +1,4 @@
-"""Options that are hidden from a front end: with and without them it makes the same bytes."""
+"""A front end makes the same bytes with and without the options hidden from it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TARGETS = {
 
 
 def options_of(children: Children, backend: str) -> dict[str, Any]:
-    """Return all options of a backend that can be posted, with their defaults."""
+    """Return all options of a backend that a request can set, with their defaults."""
     offered = children.run({"task": "describe"}, b"").result["options"][backend]
     return {name: spec["default"] for name, spec in offered.items()}
 
@@ -73,7 +73,7 @@ def test_a_front_end_without_them_makes_the_same(
 
 @pytest.mark.parametrize("backend", TARGETS)
 def test_no_hidden_option_decides_a_visible_one(children: Children, backend: str) -> None:
-    """Options are read from others, so a hidden one must leave the visible ones alone."""
+    """Triton derives options from others, so a hidden one must not affect visible ones."""
     ended = children.run(
         {
             "task": "front", "kernel": "kernel", "files": {}, "signature": {"x_ptr": "*i32"},
@@ -88,7 +88,7 @@ def test_no_hidden_option_decides_a_visible_one(children: Children, backend: str
 
 
 def _shows(backend: str) -> bytes:
-    """Return a kernel that prints which options differ from their defaults, but for the hidden."""
+    """Return a kernel that prints the visible options that differ from their defaults."""
     target, hidden = TARGETS[backend], set(OTHER_VALUES[backend])
     return f"""
 import triton

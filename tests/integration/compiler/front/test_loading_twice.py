@@ -1,4 +1,4 @@
-"""A child that prepared loads a source of its own first; the user's must not find traces of it."""
+"""A prepared child has loaded a dummy source first; the user's source must find no trace of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules as packages have them: they ask the machine, look into Triton, and import one another."""
+"""Modules as in real packages: they query the machine, inspect Triton, and import each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source cannot reach the back end: what it sets there is refused, or told, and never lost."""
+"""A source cannot reach the back end: its settings there are refused or reported, never lost."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ TAKEN = {
         "with triton.knobs.compilation.scope():\n    triton.knobs.compilation.enable_asan = True"
     ),
     "an allocator": "triton.set_allocator(lambda size, alignment, stream: None)",
-    "a variable of its own": "os.environ['MY_BLOCK'] = '64'",
+    "an unknown variable": "os.environ['MY_BLOCK'] = '64'",
 }
 
 
 def front(children: Children, above: str, files: Any = None) -> Ended:
-    """Execute `above` and a kernel, as a slice that kept all of it."""
+    """Execute `above` and a kernel, like a slice that kept all of it."""
     header = {
         "task": "front",
         "kernel": "k",

@@ -1,4 +1,4 @@
-"""What a kernel's alignments change of the stage `source`: attributes of its arguments alone."""
+"""Alignment hints change only attributes of arguments in the stage `source`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ATTRIBUTES = re.compile(r" \{tt\.(?:divisibility|pointer_range) = [^}]*\}")
 
 
 def all_hints(signature: dict[str, Any]) -> dict[str, list[str]]:
-    """Every hint that a parameter of its type can have."""
+    """Return every hint that a parameter of its type can have."""
     kinds = {name: kind for name, kind in signature.items() if isinstance(kind, str)}
     integers = {name: ["divisible_by_16"] for name, kind in kinds.items() if kind in INTEGERS}
     pointers = [name for name, kind in kinds.items() if is_pointer(kind)]

@@ -1,4 +1,4 @@
-"""What an edit costs: nothing outside of the slice, unless it moves the lines of the slice."""
+"""An edit outside the slice costs nothing, unless it moves the slice's lines."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def compiled(post: Post, source: str) -> dict[str, Any]:
 
 def test_an_edit_outside_of_the_slice_compiles_nothing(post: Post) -> None:
     first = compiled(post, SOURCE)
-    # what one compile made is kept for others a moment after it was answered
+    # A compile's results enter the cache a moment after its answer.
     times_ms = {first["timings_ms"]["frontend"]}
     for number in range(20):
         edited = compiled(post, SOURCE.replace("empty(64)", f"rand({number})") + "\nprint('new')\n")
-        # the time is of the compile that made it, to the microsecond
+        # The times are those of the first compile, to the microsecond.
         if edited["timings_ms"]["frontend"] in times_ms:
             break
         times_ms.add(edited["timings_ms"]["frontend"])

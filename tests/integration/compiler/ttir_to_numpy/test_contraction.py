@@ -1,4 +1,4 @@
-"""Products are fused with sums where the PTX of the same kernel has them so, and nowhere else."""
+"""Products are fused with sums exactly where the kernel's PTX fuses them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.integration.compiler.kernels import Kernel, compile_kernel
 from tests.integration.launch.cpu.forms import TARGET, Forms, compiled
 from tests.unit.compiler.ttir_to_numpy.test_fused import rounded
 
-LANES = 128  # one for each thread, so that PTX has each operation once
+LANES = 128  # one per thread, so that PTX has each operation once
 HEAD = """
 import triton
 import triton.language as tl
@@ -116,7 +116,7 @@ def test_nothing_is_fused_where_that_is_switched_off_or_for_another_maker(
 
 
 def ran(forms: Forms, dtype: Any, a: Any, b: Any, c: Any) -> list[Any]:
-    """What both forms store."""
+    """Return what both forms store."""
     found = []
     for run in (forms.one_by_one, forms.gather_limited):
         out = np.zeros(3 * LANES, dtype)

@@ -1,4 +1,4 @@
-"""Functions that `tl.map_elementwise` maps, where they are inlined with their branches."""
+"""Functions that `tl.map_elementwise` maps, inlined with their branches."""
 
 from __future__ import annotations
 

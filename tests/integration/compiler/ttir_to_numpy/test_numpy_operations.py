@@ -1,4 +1,4 @@
-"""What a kernel told in NumPy computes, kind by kind of operation, beside what it should."""
+"""NumPy code of a kernel computes the right values, for each kind of operation."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_products_of_each_precision(children: Children) -> None:
     eight = np.random.default_rng(2).integers(-128, 127, (C, C)).astype(np.int8)
     y, whole = np.zeros((3, C, C), np.float32), np.zeros((C, C), np.int32)
     word = x.view(np.uint32).astype(np.uint64)
-    tf32 = (word & 0xFFFFE000).astype(np.uint32).view(np.float32)  # cut off, as an H200 does it
+    tf32 = (word & 0xFFFFE000).astype(np.uint32).view(np.float32)  # truncated, like on an H200
 
     kernel.run((1,), x, half, eight, y, whole)
 

@@ -1,4 +1,4 @@
-"""What operations compute that few kernels have, in both forms and from both stages."""
+"""Rare operations compute the right values, in both forms and from both stages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RANDOM = np.random.default_rng(4)
 
 
 def made(children: Children, name: str, signature: dict[str, str], **sizes: int) -> list[Forms]:
-    """The forms of a kernel of tests/kernels/numpy/rare_operations.py, from both stages."""
+    """Return the forms of a kernel of tests/kernels/numpy/rare_operations.py, from both stages."""
     path = KERNELS / "numpy" / "rare_operations.py"
     request = {"kernel": name, "signature": signature, "constexprs": sizes}
     return list(compiled(children, Kernel(path, path.read_text(), request)))
@@ -40,7 +40,7 @@ def test_signals(children: Children) -> None:
     flags = np.arange(B, dtype=np.int32)
 
     for _, out, _ in runs(forms, flags, np.zeros(2 * B + 1, np.int32), 10):
-        # beyond the tenth nothing was loaded, so that what is there is no 0
+        # elements from the tenth on were not loaded, so they are not 0
         assert list(out[:B]) == [*range(1, 11), *[0] * 6]
         assert list(out[B : 2 * B]) == [*[1] * 10, *[0] * 6]
         assert out[2 * B] == 1
@@ -160,7 +160,7 @@ def test_atomics_of_halves(children: Children) -> None:
 
 
 def function(body: str, parameters: str) -> str:
-    """TTIR of one kernel."""
+    """Return TTIR of one kernel."""
     return f"module {{ tt.func public @k({parameters}) {{\n{body}\ntt.return\n}} }}"
 
 

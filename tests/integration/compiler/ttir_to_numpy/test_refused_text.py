@@ -1,4 +1,4 @@
-"""What cannot be told in NumPy is refused by name, and at its line."""
+"""Operations without a NumPy form are refused by name, at their line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEEP = "scf.if %c {\n"
 
 
 def function(body: str, parameters: str = "%p: !tt.ptr<i32>, %c: i1, %v: i32") -> bytes:
-    """TTIR of one kernel."""
+    """Return TTIR of one kernel."""
     return f"module {{ tt.func public @k({parameters}) {{\n{body}\ntt.return\n}} }}".encode()
 
 

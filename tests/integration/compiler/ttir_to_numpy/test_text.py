@@ -1,4 +1,4 @@
-"""What a kernel told in NumPy looks like, needs and refuses."""
+"""The NumPy text of a kernel: its layout, its imports, and refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VECTOR_ADD = KERNELS / "good" / "vector_add.py"
 
 
 def function(body: str, parameters: str = "%p: !tt.ptr<i32>, %c: i1, %v: i32") -> bytes:
-    """TTIR of one kernel."""
+    """Return TTIR of one kernel."""
     return f"module {{ tt.func public @k({parameters}) {{\n{body}\ntt.return\n}} }}".encode()
 
 
@@ -125,7 +125,7 @@ def test_every_good_kernel_can_be_told(children: Children, kernel) -> None:
 
     for stage in ("source", "ttir"):
         text = of_ir(children, compiled.stages[stage], stage, name).text
-        compile(text, "told.py", "exec")
+        compile(text, "translated.py", "exec")
 
 
 def test_an_assertion_says_its_message(children: Children) -> None:

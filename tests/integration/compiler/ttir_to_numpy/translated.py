@@ -18,7 +18,7 @@ FLOATS = "*fp32"
 
 @dataclass(frozen=True)
 class NumpyText:
-    """A kernel's text, and the module that it is."""
+    """A kernel's text, and the module made from it."""
 
     kernel: str
     text: str
@@ -26,7 +26,7 @@ class NumpyText:
     def run(self, grid: tuple[int, ...], *arguments: Any) -> None:
         """Launch the kernel; arrays are changed in place."""
         module = types.ModuleType("told")
-        exec(compile(self.text, "told.py", "exec"), module.__dict__)
+        exec(compile(self.text, "translated.py", "exec"), module.__dict__)
         launch = module.support_launch if self.kernel == "launch" else module.launch
         launch(module.__dict__[self.kernel], grid, *arguments)
 
@@ -34,14 +34,14 @@ class NumpyText:
 def numpy_text(
     children: Children, name: str, signature: dict[str, str], **constexprs: int
 ) -> NumpyText:
-    """A kernel of tests/kernels/numpy/operations.py, from the stage before any pass."""
+    """Return a kernel of tests/kernels/numpy/operations.py, from the stage before any pass."""
     return both(children, name, signature, **constexprs)[0]
 
 
 def both(
     children: Children, name: str, signature: dict[str, str], **constexprs: int
 ) -> tuple[NumpyText, NumpyText]:
-    """The same kernel from `source` and from `ttir`."""
+    """Return the same kernel from `source` and from `ttir`."""
     path = KERNELS / "numpy" / "operations.py"
     request = {"kernel": name, "signature": signature, "constexprs": constexprs}
     stages = stages_of(children, path, request)
@@ -49,7 +49,7 @@ def both(
 
 
 def stages_of(children: Children, path: Path, request: dict[str, Any]) -> dict[str, bytes]:
-    """The IR of a kernel, by stage."""
+    """Return the IR of a kernel by stage."""
     compiled = compile_kernel(children, Kernel(path, path.read_text(), request), stop_after="ttir")
     assert compiled.failure is None, compiled.failure
     return compiled.stages
@@ -58,7 +58,10 @@ def stages_of(children: Children, path: Path, request: dict[str, Any]) -> dict[s
 def of_ir(
     children: Children, ir: bytes, stage: str, kernel: str, path: Path | None = None
 ) -> NumpyText:
-    """The task's result for IR. Raises AssertionError with the message of a refusal."""
+    """Return the task's result for IR.
+
+    Raises AssertionError with the message of a refusal.
+    """
     files = {"user.py": path.read_text()} if path else {}
     ended = children.run(header(stage, files), ir)
     assert "numpy" in ended.stages, ended.last
@@ -66,7 +69,7 @@ def of_ir(
 
 
 def refusal(children: Children, ir: bytes, stage: str = "ttir") -> str:
-    """The words with which IR is refused."""
+    """Return the message with which the task refuses IR."""
     ended = children.run(header(stage, {}), ir)
     assert ended.last is not None, ended.stderr
     assert ended.last.get("slug") == "not_derivable", ended.last
@@ -74,12 +77,12 @@ def refusal(children: Children, ir: bytes, stage: str = "ttir") -> str:
 
 
 def header(stage: str, files: dict[str, str]) -> dict[str, Any]:
-    """A job of the task."""
+    """Return a job of the task."""
     return {
         "task": "numpy", "stage": stage, "target": TARGET, "files": files, "parameters": []
     }  # fmt: skip
 
 
 def normal(*shape: int, seed: int = 0) -> Any:
-    """Numbers of a normal distribution, fp32."""
+    """Return normally distributed fp32 numbers."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The children that compile kernels, and those that run them on the CPU device."""
+"""Children that compile kernels, and children that run them on the CPU device."""
 
 import pytest
 

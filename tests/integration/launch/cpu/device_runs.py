@@ -36,13 +36,13 @@ class DeviceLaunch:
         self._grid = (*grid, 1, 1)[:3]
 
     def run(self, *checks, until=None):
-        """Run programs at once, as a launch does."""
+        """Run the programs as one batch, like a launch."""
         order = self._order()
         how = RunOptions(checks, until=until)
         return run_grid(self._form, order, OrderedMemory(order, b""), how)
 
     def run_one_by_one(self, *checks):
-        """Run programs one after the other, every access checked exactly."""
+        """Run the programs one by one, with exact checks of every access."""
         order = self._order()
         memory = OrderedMemory(order, b"")
         return GridLaunch(self._form, order, memory, RunOptions(checks), exact_from=0).run()
@@ -60,6 +60,6 @@ class DeviceLaunch:
 
 
 def findings_of(run):
-    """The findings of a run in words, without columns."""
+    """Return the findings of a run in words, without columns."""
     found = [*run.watch.findings, *([run.stopped] if run.stopped else [])]
     return [{**asdict(one), "column": None} for one in found]

@@ -1,4 +1,4 @@
-"""Both forms of one kernel, made in this process, and how each is run on the same arrays."""
+"""Both NumPy forms of one kernel, made in this process and run on the same arrays."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ ALL_AT_ONCE = 1 << 40
 
 @dataclass(frozen=True)
 class Forms:
-    """The translations of one kernel, and the module that runs."""
+    """The translations of one kernel, and the batched module."""
 
     kernel: str
     artifact: str
     run: RunForm
     checked: RunForm
-    """The same, but that it asserts the extent of every value."""
+    """The batched form with assertions of every value's extent."""
 
     def one_by_one(self, grid: Sequence[int], arguments: Sequence[Any]) -> None:
-        """Run the artifact; arrays are changed in place."""
+        """Run the artifact; it changes arrays in place."""
         module = types.ModuleType("told")
-        exec(compile(self.artifact, "told.py", "exec"), module.__dict__)
+        exec(compile(self.artifact, "translated.py", "exec"), module.__dict__)
         module.launch(module.__dict__[self.kernel], grid, *arguments)
 
     def gather_limited(
         self, grid: Sequence[int], arguments: Sequence[Any], most_elements: int = ALL_AT_ONCE
     ) -> None:
-        """Run the run form, as many programs at once as `most_elements` allows."""
+        """Run the batched form, with as many programs at once as `most_elements` allows."""
         self._at_once(self.run, grid, arguments, most_elements)
 
     def at_once_checked(self, grid: Sequence[int], arguments: Sequence[Any]) -> None:
-        """Run all programs at once; raises `AssertionError` for a value of another extent."""
+        """Run all programs at once; raises AssertionError for a value of the wrong extent."""
         self._at_once(self.checked, grid, arguments, ALL_AT_ONCE)
 
     def _at_once(
@@ -76,7 +76,7 @@ class Forms:
 
 
 def value_of(memory: ArrayMemory, parameter: BatchedParameter, argument: Any) -> Any:
-    """The run form's argument for an array or a number."""
+    """Return the batched form's argument for an array or a number."""
     kind = parameter.type
     if kind.startswith("*"):
         return memory.pointer(argument, kind[1:])
@@ -90,7 +90,7 @@ def value_of(memory: ArrayMemory, parameter: BatchedParameter, argument: Any) ->
 
 
 def forms_of(ir: str | bytes, stage: str = "ttir") -> Forms:
-    """Both forms of IR."""
+    """Return both forms of IR."""
     text = ir if isinstance(ir, str) else ir.decode()
     generic, symbol = generic_form(text, TARGET, stage)
     translated = TranslatedKernel(symbol, stage, ())
@@ -104,7 +104,7 @@ def forms_of(ir: str | bytes, stage: str = "ttir") -> Forms:
 
 
 def compiled(children: Children, source: Source) -> tuple[Forms, Forms]:
-    """The forms of a kernel from `source` and from `ttir`."""
+    """Return the forms of a kernel from `source` and from `ttir`."""
     made = compile_kernel(children, source, stop_after="ttir")
     assert made.failure is None, made.failure
     return forms_of(made.stages["source"], "source"), forms_of(made.stages["ttir"], "ttir")
@@ -112,7 +112,7 @@ def compiled(children: Children, source: Source) -> tuple[Forms, Forms]:
 
 @cache
 def mix() -> dict[str, Source]:
-    """One request of the benchmarks for each of its kernels and each of their flags."""
+    """Return a benchmark request for each of its kernels and each of their flags."""
     found = {}
     for request in Mix().real():
         sizes = dict(request["constexprs"])

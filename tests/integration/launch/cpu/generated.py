@@ -1,7 +1,7 @@
-"""Kernels at random: programs that branch, loop and return each in their own way, as TTIR.
+"""Generates TTIR kernels whose programs branch, loop and return in different ways.
 
-Every program reads and writes its own `AREA` elements only, so that it makes no difference which
-of them run at once. Scalars decide, and they come of the program's number and of memory.
+Each program accesses only its own `AREA` elements, so it does not matter which of them run
+together. Scalars from the program id and from memory decide the control flow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PREDICATES = ("eq", "ne", "slt", "sge", "ult", "ugt")
 
 
 class Writer:
-    """Writes one kernel; `values` are the names that may be used, by type."""
+    """Writes one kernel; `values` are the available names by type."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -25,7 +25,7 @@ class Writer:
         self._loops = 0
 
     def kernel(self) -> str:
-        """A module with a helper that returns early, and a kernel that calls it."""
+        """Return a module with a helper that returns early, and a kernel that calls it."""
         helper = self._function(
             "private", "helper", "%a: i32, %b: i32", NUMBER, {NUMBER: ["%a", "%b"]}
         )
@@ -201,7 +201,7 @@ class Writer:
         self._results(values, made, kinds)
 
     def _moved(self, inner: dict[str, list[str]], kind: str) -> str:
-        """The variable that a loop carries: for pointers a moving one."""
+        """Return the variable that a loop carries; pointers move."""
         if kind != POINTER:
             return self._last(inner, kind)
         return self._let(f"tt.addptr {inner[POINTER][-1]}, {self._one} : {POINTER}, i32")
@@ -237,7 +237,7 @@ class Writer:
         self._say(f"^next{name}:")
 
     def _meeting(self, values: dict[str, list[str]], is_kernel: bool) -> None:
-        """Blocks that part and meet again, each with a value."""
+        """Write blocks that diverge and converge again, each with a value."""
         name = self._name()[1:]
         condition = self._compared(values)
         self._say(f"cf.cond_br {condition}, ^a{name}, ^b{name}({self._pick(values, NUMBER)} : i32)")

@@ -1,4 +1,4 @@
-"""Both forms of a kernel compute the same bits, one program at a time and all at once."""
+"""Both forms of a kernel compute the same bits, one by one and as a batch."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.integration.launch.cpu.forms import ALL_AT_ONCE, Forms, compiled
 
 ELEMENTS = 1 << 19
 WIDE = ("attention", "matmul", "recurrence", "variance")
-"""Their tiles have many rows, so that a row is short."""
+"""Their tiles have many rows, so that each row is short."""
 
 
 def arguments_for(form: RunForm) -> list[Any]:
-    """Arrays and numbers with which programs do not get in each other's way."""
+    """Return arrays and numbers for which programs do not conflict."""
     random = np.random.default_rng(1)
     found: list[Any] = []
     for parameter in form.parameters:
@@ -42,7 +42,7 @@ def arguments_for(form: RunForm) -> list[Any]:
 
 
 def check_equal(forms: Forms) -> None:
-    """Run both forms, programs one by one, a few at once, and all at once."""
+    """Run both forms: programs one by one, a few at once, and all at once."""
     grid = (3, 1, 1) if "program_id" in forms.run.text else (1, 1, 1)
     given = arguments_for(forms.run)
     wanted = [np.copy(argument) for argument in given]

@@ -1,7 +1,7 @@
-"""Programs that run at once have the findings and outputs that an independent run had.
+"""Batched programs have the findings and outputs of an independent implementation.
 
-`expected_findings.json` has them, word by word: Triton's interpreter made it, which ran one program
-after the other with the same checks. Of outputs it has the SHA-256.
+Triton's interpreter made `expected_findings.json`, running one program after the other with the
+same checks. Outputs are recorded as SHA-256.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Traps of programs that run at once: what one of them does must not show in another."""
+"""Divergence in a batch: one program's control flow must not affect another."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ START = (
 
 
 def of(body: str, helpers: str = "") -> Forms:
-    """Both forms of a kernel of one pointer, `%base`; `%p` is each program's own element."""
+    """Return both forms of a kernel of one pointer, `%base`; `%p` is each program's own element."""
     kernel = f"tt.func public @k(%base: !tt.ptr<i32>) {{\n{START}{body}\ntt.return\n}}"
     return forms_of(f"module {{\n{helpers}\n{kernel}\n}}")
 
 
 def results(forms: Forms, start: int = 0) -> list[int]:
-    """What each program leaves in its element; both forms must agree."""
+    """Return each program's element; both forms must agree."""
     wanted = np.arange(start, start + PROGRAMS, dtype=np.int32)
     found = wanted.copy()
     forms.one_by_one((PROGRAMS, 1, 1), [wanted])

@@ -1,4 +1,4 @@
-"""A faulty kernel is stopped before it touches anything, and told what it did where."""
+"""A faulty kernel stops before its bad access, and the finding says where."""
 
 import pytest
 
@@ -75,7 +75,7 @@ async def test_a_negative_index(device):
 
 
 async def test_elements_that_share_memory_are_said_to(device):
-    """As torch's expand makes them: x_ptr[1] is there for a shape, but not for a pointer."""
+    """torch's expand makes such tensors: x_ptr[1] exists for the shape, but not for a pointer."""
     arguments = {
         "x_ptr": Buffer((32,), "fp32", ARANGE, strides=(0,), elements=1),
         "out_ptr": out(32),

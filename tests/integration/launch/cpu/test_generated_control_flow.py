@@ -1,4 +1,4 @@
-"""Programs that differ in what they do give, at once, what each gives by itself."""
+"""Divergent programs give the same results in a batch as alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that are right give on the CPU device what NumPy gives."""
+"""Correct kernels give NumPy's results on the CPU device."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def made(*shape, seed):
-    """The elements of `uniform(...)`, by the recipe that the API documents."""
+    """Return the elements of `uniform(...)`, by the recipe that the API documents."""
     generator = np.random.Generator(np.random.Philox(seed))
     return generator.uniform(0, 1, shape).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""bf16 and fp8 are calculated with as numbers, and rounded to nearest even."""
+"""Arithmetic in bf16 and fp8 uses their values, and rounds to nearest even."""
 
 import ml_dtypes
 import numpy as np
@@ -44,7 +44,7 @@ async def test_sums(device):
     arguments = {"x_ptr": uniform(32, dtype="bf16"), "z_ptr": out(33, dtype="bf16")}
     ran = await run(device, "sums", arguments, N=32)
     sums = rounded(np.cumsum(made(32, seed=1)))
-    # a scan rounds after each of its sums, a reduction at its end
+    # a scan rounds after each sum, a reduction at its end
     assert ran.output("z_ptr").astype(np.float32) == pytest.approx([*sums, sums[-1]], rel=2**-6)
 
 

@@ -1,4 +1,4 @@
-"""Operations that NumPy has no one name for, and one that only a GPU has."""
+"""Operations that NumPy has no single function for, and one that only a GPU has."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Programs that get in each other's way are told so; what is ordered, or agrees, is no race."""
+"""Conflicting programs are reported as a race; ordered or agreeing ones are not."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ async def test_blocks_that_overlap_by_one_element(device):
 
 async def test_an_element_that_is_read_before_another_program_writes_it(device):
     ran = await run(device, "shifts_in_place", {"x_ptr": zeros(17)}, BLOCK=4)
-    assert ran.findings == []  # what is written is what was there
+    assert ran.findings == []  # it writes the value that was there
     numbers = Buffer((17,), "i32", {"kind": "arange"}, output=True)
     ran = await run(device, "shifts_in_place", {"x_ptr": numbers}, BLOCK=4)
     (found,) = ran.findings

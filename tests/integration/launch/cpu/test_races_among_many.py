@@ -1,4 +1,4 @@
-"""A race among so many programs that they cannot all be examined before the launch has to end."""
+"""A race among so many programs that not all can be examined in time."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The cases of a launch take turns at a few specializations: each is told in NumPy once."""
+"""Cases of a launch that alternate between specializations translate each to NumPy once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run form takes is bounded, and what it cannot be is refused by name."""
+"""Limits of a batched form, and named refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TILE = 1 << 16
 
 
 def chain(operations: int) -> str:
-    """A kernel of many values, each made of the two before it."""
+    """Return a kernel of many values, each made from the two before it."""
     tile = f"tensor<{TILE}xf32>"
     pointers = f"tensor<{TILE}x!tt.ptr<f32>>"
     lines = [

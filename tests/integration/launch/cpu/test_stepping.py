@@ -1,4 +1,4 @@
-"""Stepping through a kernel: every value of the user's lines, in the order it is made."""
+"""Stepping through a kernel: every value of the user's lines, in order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ B = 4
 
 
 def traced(children: Children, source: str = SOURCE, **trace: Any) -> tuple[Trace, Any]:
-    """What a launch of three programs of `kernel` made, and its output."""
+    """Return the trace of three programs of `kernel`, and its output."""
     request = {"kernel": "kernel", "signature": SIGNATURE, "constexprs": {"B": B}}
     made = compile_kernel(children, Kernel(Path("user.py"), source, request), stop_after="ttir")
     assert made.failure is None, made.failure

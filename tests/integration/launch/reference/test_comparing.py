@@ -1,4 +1,4 @@
-"""The comparing child gets places in one body, and answers in the words of the API."""
+"""The comparing child gets offsets into one body, and answers in the API's words."""
 
 import io
 
@@ -85,7 +85,7 @@ async def test_one_process_compares_for_one_launch_after_the_other_alike(pool, m
 
 
 async def test_what_lacks_memory_costs_the_next_nothing(pool):
-    """A comparison that no memory is enough for is the last of its process, not of the others."""
+    """A comparison that needs too much memory ends its own process only."""
     small = np.ones(3, np.float32)
     before = await compared(pool, small, small)
     huge = {"z": {"dtype": "fp32", "shape": [1 << 40], "actual": [0, 4], "returned": "summary"}}

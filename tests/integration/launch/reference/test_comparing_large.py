@@ -1,4 +1,4 @@
-"""Large outputs are mapped by the comparing child: what it says is what it says of a pipe."""
+"""Mapped large outputs compare the same as piped ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A user's reference runs on the inputs alone; what is wrong with it is told in its own lines."""
+"""A reference sees only the inputs; its errors point at its own lines."""
 
 import numpy as np
 import pytest

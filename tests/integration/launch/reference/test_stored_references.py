@@ -1,4 +1,4 @@
-"""A reference answers once: its child serves all cases of a launch, its answers the same caller."""
+"""One child serves a reference for all cases of a launch, and its results serve the same caller."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ sys.calls = calls + 1
 def reference(x, y, **_):
     return np.full(x.shape, calls)
 """
-"""Tells what a child did before: whoever wants to leave something behind in it can."""
+"""Reports what a child did before: a reference can leave state behind in it."""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -250,7 +250,7 @@ async def test_what_was_damaged_is_computed_again(pool, store, redis, how):
 
 
 def _with_shape(data, shape):
-    """The same with another shape, and a digest that fits: only what it says is wrong."""
+    """Return the result with another shape and a valid digest, so only its content is wrong."""
     answer = _read(data)
     described = json.loads(json.dumps({"shape": shape, "dtype": "float32", "unchanged": False}))
     kind = type(answer.report.outputs["z"])

@@ -1,4 +1,4 @@
-"""Kernels and argument sets made from a seed: annotations, flags and values of every sort."""
+"""Generates kernels and arguments from a seed: annotations, flags and values of every sort."""
 
 import random
 import re
@@ -90,7 +90,7 @@ ITEM_BYTES |= {"i32": 4, "fp32": 4, "i64": 8, "fp64": 8}
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: `request` has its arguments as a request writes them, `jit` as the JIT gets."""
+    """One launch: `request` has its arguments for a request, `jit` for the JIT."""
 
     kernel: str
     request: dict[str, Any]
@@ -99,7 +99,7 @@ class Launch:
 
 
 class Choices(random.Random):
-    """The choices; `plain` ones name only Triton."""
+    """Random choices; `plain` ones name only Triton."""
 
     plain = False
 
@@ -220,7 +220,7 @@ def _tensor(source: Choices) -> tuple[Any, Any]:
     buffer = {
         "shape": [8], "dtype": dtype, "offset": offset, "align_bytes": align_bytes, "output": True,
     }  # fmt: skip
-    # no more aligned than what was promised
+    # no more aligned than promised
     address = align_bytes * 4097 + offset * ITEM_BYTES[dtype]
     if align_bytes < 16 and address % 16 == 0:
         address += align_bytes

@@ -1,7 +1,7 @@
 """The specialization of Triton's own JIT, in a new process: the expected result of inference.
 
-Reads {"source", "launches": [{"kernel", "arguments"}]} on stdin. The hook that Triton calls before
-it compiles is given every specialization, and stops it there.
+It reads {"source", "launches": [{"kernel", "arguments"}]} on stdin. The hook that Triton calls
+before it compiles records every specialization, and stops Triton.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Driver:
-    """As much of a driver as a launch needs before it compiles."""
+    """The parts of a driver that a launch needs before it compiles."""
 
     def __init__(self, target: Any) -> None:
         self._target = target
@@ -29,7 +29,7 @@ class Driver:
 
 
 class Tensor:
-    """A tensor as far as a specialization looks at it."""
+    """The parts of a tensor that a specialization reads."""
 
     def __init__(self, dtype: Any, address: int) -> None:
         self.dtype = dtype
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def reported(kernel: str, request: dict[str, Any], tasks: Any) -> list[dict[str, Any]]:
-    """Return the facts of a launch: those of the text, or of the function where it is not sure."""
+    """Return the facts of a launch: from the text, or from the function if the text is unclear."""
     target = dict(zip(("backend", "arch", "warp_size"), request["target"], strict=True))
     header: dict[str, Any] = {"kernel": kernel, "files": {}}
     sliced = tasks["slice"](header, request["source"].encode(), lambda *_: None)
@@ -109,7 +109,7 @@ def value(item: Any, module: Any) -> Any:
 
 
 def descriptor(kind: Any, base: Tensor, block_shape: list[int]) -> Any:
-    # its constructor asks for torch's dtypes; a specialization looks at base and block only
+    # Its constructor needs torch's dtypes; a specialization reads only base and block.
     made = kind.__new__(kind)
     made.base, made.block_shape = base, block_shape
     return made

@@ -1,4 +1,4 @@
-"""The hash by which `triton-cache` names an export is the one that Triton's own JIT computes."""
+"""`triton-cache` names an export by the hash that Triton's own JIT computes."""
 
 from collections.abc import Iterator
 from pathlib import Path

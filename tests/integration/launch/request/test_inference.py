@@ -1,4 +1,4 @@
-"""Specializations inferred from arguments are those of Triton's own JIT."""
+"""Specializations inferred from arguments equal those of Triton's own JIT."""
 
 import json
 import os
@@ -19,7 +19,7 @@ POINTER_RANGE = ["tt.pointer_range", 32]
 ATTRIBUTES = {"divisible_by_16": ["tt.divisibility", 16], "pointer_range_32": POINTER_RANGE}
 ROOT = Path(__file__).parents[4]
 GENERATED = int(os.environ.get("TRITOND_FUZZ_SIGNATURES", "12"))
-"""Kernels; `make test-slow` tries more of them."""
+"""Number of kernels; `make test-slow` tries more."""
 
 
 @pytest.mark.parametrize("target", [("cuda", 90, 32), ("hip", "gfx942", 64)], ids=["cuda", "hip"])
@@ -58,7 +58,7 @@ def said(binding: Binding, facts: list[dict[str, Any]]) -> dict[str, Any]:
 def normal(answer: dict[str, Any]) -> dict[str, Any]:
     signature = {name: plain(kind) for name, kind in answer["signature"].items()}
     attrs = {
-        # the range of a pointer cannot be said of the items of a tuple; to leave it out is safe
+        # No request can give the pointer range of tuple items; to leave it out is safe.
         path: [item for item in found if "." not in path or item != POINTER_RANGE]
         for path, found in answer["attrs"].items()
     }

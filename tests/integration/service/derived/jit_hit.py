@@ -1,8 +1,8 @@
-"""Lets Triton's JIT compile kernels as an application would, and says whether its cache knew them.
+"""Compiles kernels with Triton's JIT like an application, and reports cache hits.
 
-Reads {"source", "kernel", "arguments", "options", "target"} on stdin; an argument is
-{"tensor": dtype}, {"descriptor": {"tensor": dtype}, "block_shape"}, {"tuple": [...]}, or a value.
-Prints {"cache_hit", "binary": size}.
+It reads {"source", "kernel", "arguments", "options", "target"} on stdin; an argument is {"tensor":
+dtype}, {"descriptor": {"tensor": dtype}, "block_shape"}, {"tuple": [...]}, or a value. It prints
+{"cache_hit", "binary": size}.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
         if "tuple" in described:
             return tuple(value(item) for item in described["tuple"])
         if "descriptor" in described:
-            # its constructor asks for torch's dtypes; the JIT looks at base and block only
+            # Its constructor needs torch's dtypes; the JIT reads only base and block.
             made = TensorDescriptor.__new__(TensorDescriptor)
             made.base, made.block_shape = value(described["descriptor"]), described["block_shape"]
             return made

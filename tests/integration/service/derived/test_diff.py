@@ -1,4 +1,4 @@
-"""Two compilations compared: what came of them, names and locations aside."""
+"""Diffs of two compilations, ignoring names and locations."""
 
 from __future__ import annotations
 
@@ -203,19 +203,19 @@ def test_a_stage_that_neither_reached(http: httpx.Client, post: Post) -> None:
 def test_of_what_is_unknown_or_under_way(http: httpx.Client, post: Post) -> None:
     made = compiled(post, "vector_add")
     slow = post(bodies.running(f"{bodies.ENDLESS}  # compared"), wait=0).json()
-    nobody = {"url": f"/v1/compilations/{'0' * 64}", "key": "0" * 64}
+    missing = {"url": f"/v1/compilations/{'0' * 64}", "key": "0" * 64}
 
     for a, b in ((made, slow), (slow, made)):
         answer = ask(http, a, b)
         assert (answer.status_code, answer.json()["slug"]) == (409, "not_finished")
         assert slow["key"] in answer.json()["detail"]
-    for a, b in ((made, nobody), (nobody, made)):
+    for a, b in ((made, missing), (missing, made)):
         answer = ask(http, a, b)
         assert (answer.status_code, answer.json()["slug"]) == (404, "not_found")
     http.delete(slow["url"])
 
 
-def test_nobody_compares_with_what_is_somebody_elses(
+def test_missing_compares_with_what_is_somebody_elses(
     teams: Callable[[str], httpx.Client],
 ) -> None:
     theirs, others = teams("alice"), teams("eve")

@@ -1,4 +1,4 @@
-"""Exports over HTTP: which there are, of what, and what they say of themselves."""
+"""Exports over HTTP: available formats, contents and errors."""
 
 from __future__ import annotations
 

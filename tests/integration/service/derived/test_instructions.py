@@ -1,4 +1,4 @@
-"""The instruction mix of real kernels: what their machine code is made of, and of which lines."""
+"""The instruction mix of real kernels, by class and source line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Line maps: from the user's line to the lines of every artifact, and back."""
+"""Line maps from the user's lines to the lines of every artifact, and back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def matmul(http: httpx.Client, post: Post) -> dict[str, Any]:
 
 
 def words_of(matmul: dict[str, Any], words: str, stage: str) -> str:
-    """The lines of `stage` that stem from the line of the source with `words`."""
+    """Return the lines of `stage` that come from the source line with `words`."""
     row = matmul["lines"]["user.py", line_of(matmul["source"], words)]
     return "\n".join(matmul["texts"][stage][number - 1] for number in row[stage])
 
@@ -114,7 +114,7 @@ def k(a, b, c, M, N, K, BLOCK: tl.constexpr, STEP: tl.constexpr):
 
 
 def test_copies_and_accumulators_of_hopper_have_lines(http: httpx.Client, post: Post) -> None:
-    """Copies name an address first, warp group dots read what they write."""
+    """Copies name an address first; warp group dots read what they write."""
     loaded, stored = "tensordesc<fp16[128,64]>", "tensordesc<fp16[128,128]>"
     body = {
         "source": PERSISTENT,

@@ -1,4 +1,4 @@
-"""What was derived is a cache like any other: what is lost is made again."""
+"""Derived results are a cache: lost ones are made again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel in NumPy is an artifact that is made when somebody asks for it."""
+"""The artifact `numpy` is made on demand."""
 
 from __future__ import annotations
 

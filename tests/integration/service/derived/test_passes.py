@@ -1,4 +1,4 @@
-"""What each compiler pass made of the module."""
+"""The module after each compiler pass."""
 
 from __future__ import annotations
 

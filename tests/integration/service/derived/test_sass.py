@@ -1,4 +1,4 @@
-"""SASS is an artifact that is made when somebody asks for it."""
+"""SASS is an artifact made on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The export `triton-cache`: once installed, Triton's own JIT does not compile the kernel again."""
+"""With the export `triton-cache` installed, Triton's own JIT does not compile the kernel."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MATMUL = {name: {"tensor": "float16"} for name in ("a_ptr", "b_ptr", "c_ptr")} |
 
 
 def installed(http: httpx.Client, compilation: dict[str, Any], folder: Path) -> Path:
-    """Unpack and install the export, as a user would; return Triton's cache folder."""
+    """Unpack and install the export like a user; return Triton's cache folder."""
     answer = get(http, compilation, "exports/triton-cache")
     assert answer.status_code == 200, answer.text
     with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
@@ -112,7 +112,7 @@ def test_options_count(http: httpx.Client, post: Post, tmp_path: Path) -> None:
 
 
 def test_an_amd_gpu_finds_its_own(http: httpx.Client, post: Post, tmp_path: Path) -> None:
-    # Triton's JIT also knows of a tensor that 32 bits reach through it
+    # Triton's JIT also records that 32 bits reach all of a tensor.
     pointers = dict.fromkeys(("x_ptr", "y_ptr", "output_ptr"), HINTS_OF_AMD)
     hints = {**pointers, "n_elements": ["divisible_by_16"]}
     compilation = compiled(post, "vector_add", target="hip:gfx942", hints=hints)
@@ -174,7 +174,7 @@ def test_descriptors_tuples_with_constants_and_annotated_ones_are_found(
 
 
 def test_a_source_that_runs_code_gets_no_key(http: httpx.Client, post: Post) -> None:
-    """It could have Triton hash another kernel than the one that was compiled."""
+    """It could make Triton hash another kernel than the compiled one."""
     choice = "import triton\nSEEN = [name for name in dir(triton)]"
     compilation = post(bodies.running(choice, stop_after="cubin")).json()
     assert compilation["state"] == "succeeded", compilation["problem"]

@@ -11,23 +11,23 @@ SUM = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"
 
 
 def source(name: str) -> str:
-    """The text of tests/kernels/launch/<name>.py."""
+    """Return the text of tests/kernels/launch/<name>.py."""
     return (KERNELS / "launch" / f"{name}.py").read_text()
 
 
 def uniform(*shape: int, seed: int = 1, dtype: str = "fp32", **more: Any) -> dict[str, Any]:
-    """A buffer of random numbers."""
+    """Return a buffer of random numbers."""
     init = {"kind": "uniform", "seed": seed}
     return {"shape": list(shape), "dtype": dtype, "init": init, **more}
 
 
 def arange(*shape: int, dtype: str = "fp32", **more: Any) -> dict[str, Any]:
-    """A buffer of 0, 1, 2, ..."""
+    """Return a buffer of 0, 1, 2, ..."""
     return {"shape": list(shape), "dtype": dtype, "init": {"kind": "arange"}, **more}
 
 
 def output(*shape: int, dtype: str = "fp32", **more: Any) -> dict[str, Any]:
-    """A poisoned output."""
+    """Return a poisoned output."""
     return {"shape": list(shape), "dtype": dtype, "output": True, **more}
 
 
@@ -39,7 +39,7 @@ def launch(
     grid: list[Any] | None = None,
     **changes: Any,
 ) -> dict[str, Any]:
-    """A launch on the CPU device; `reference` may be a source alone."""
+    """Return a launch on the CPU device; `reference` may be a source alone."""
     compilation = {"source": text, "kernel": kernel, "target": "cuda:90"}
     if constexprs:
         compilation["constexprs"] = constexprs
@@ -50,12 +50,12 @@ def launch(
 
 
 def written(code: str, arguments: Any, **changes: Any) -> dict[str, Any]:
-    """A launch of the jit function `kernel` that `code` defines."""
+    """Return a launch of the jit function `kernel` that `code` defines."""
     return launch(HEADER + code, "kernel", arguments, **changes)
 
 
 def loading(code: str, **changes: Any) -> dict[str, Any]:
-    """A launch whose source runs `code` when it is compiled, and whose kernel then stores a 1."""
+    """Return a launch whose source runs `code` when compiled, and whose kernel stores a 1."""
     lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
     text = f"def act():\n{lines}    return 1\n\nHELD = act()\n\n@triton.jit\n"
     text += "def kernel(out_ptr, N: tl.constexpr = HELD):\n    tl.store(out_ptr, N)\n"
@@ -63,7 +63,7 @@ def loading(code: str, **changes: Any) -> dict[str, Any]:
 
 
 def vector_add(elements: int = 100, **changes: Any) -> dict[str, Any]:
-    """A right vector add of any size, with its reference."""
+    """Return a correct vector add of any size, with its reference."""
     arguments = {
         "x_ptr": uniform(elements, seed=1),
         "y_ptr": uniform(elements, seed=2),
@@ -88,7 +88,7 @@ def kernel(x_ptr, z_ptr, N: tl.constexpr):
 
 
 def copy(elements: int = 8, dtype: str = "fp32", **changes: Any) -> dict[str, Any]:
-    """A launch that copies 0, 1, 2, ... of a type."""
+    """Return a launch that copies 0, 1, 2, ... of a type."""
     arguments = {"x_ptr": arange(elements, dtype=dtype), "z_ptr": output(elements, dtype=dtype)}
     body = written(COPY, arguments | changes.pop("arguments", {}), **changes)
     body["compilation"]["constexprs"] = {"N": elements}

@@ -19,7 +19,7 @@ from tests.integration.service.launches.bodies import written
 from tests.integration.service.running import Deployment
 
 SCHEMA = Draft202012Validator(LaunchRequest.model_json_schema())
-"""The OpenAPI document: every accepted request must match it."""
+"""The OpenAPI document's schema: every accepted request must match it."""
 RETURNED = {"return": {"out_ptr": "values"}}
 
 
@@ -52,7 +52,7 @@ def values(launch: Launch, code: str, arguments: dict[str, Any], **changes: Any)
 
 @pytest.fixture(scope="session")
 def keyed(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A service with API keys, a known toolchain and small quotas, but no worker: all queues."""
+    """Yield a service with API keys, a known toolchain and small quotas, but no worker."""
     quotas = {
         "TRITOND_MAX_TENSOR_BYTES": "4096",
         "TRITOND_MAX_TENSORS_BYTES": "6000",
@@ -64,7 +64,7 @@ def keyed(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="session")
 def secrets(keyed: Deployment) -> dict[str, str]:
-    """API keys by name: two that may launch, and one that may only compile."""
+    """Return API keys by name: two that may launch, and one that may only compile."""
 
     async def make() -> dict[str, str]:
         scopes = {"alice": ("launch",), "bob": ("launch",), "carol": ("compile",)}
@@ -77,7 +77,7 @@ def secrets(keyed: Deployment) -> dict[str, str]:
 
 @pytest.fixture
 def callers(keyed: Deployment, secrets: dict[str, str]) -> Iterator[dict[str, httpx.Client]]:
-    """A client for each key; what they left in the queue is cancelled afterwards."""
+    """Yield a client for each key; then cancel what they left in the queue."""
     with ExitStack() as stack:
         clients = {
             name: stack.enter_context(keyed.client(authorization=f"Bearer {secret}"))

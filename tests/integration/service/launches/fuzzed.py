@@ -1,4 +1,4 @@
-"""Launches that are fuzzed: kernels that are wrong elsewhere, and how each is tried."""
+"""Launches to fuzz: kernels that are wrong for other inputs, and their requests."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def reference(x_ptr, y_ptr, **_):
 
 
 def fuzzed(body: dict[str, Any], seed: int = 1, **how: Any) -> dict[str, Any]:
-    """The launch, fuzzed from a seed."""
+    """Return the launch, fuzzed from a seed."""
     return body | {"checks": ["fuzz"], "fuzz": {"seed": seed, **how}}
 
 
 def elements(kernel: str, reference: str, n: int = 4096, **more: Any) -> dict[str, Any]:
-    """A launch of a kernel of one row in blocks of 128."""
+    """Return a launch of a kernel of one row in blocks of 128."""
     arguments = {"x_ptr": uniform(n), **more.pop("arguments", {}), "z_ptr": output(n), "n": n}
     text = bodies.source("wrong_elsewhere")
     grid = ["cdiv(n, BLOCK)"]
@@ -50,7 +50,7 @@ def rows(
     n_columns: int = 256,
     **more: Any,
 ) -> dict[str, Any]:
-    """A launch of a kernel with a program for each row, of blocks of 256."""
+    """Return a launch of a kernel with a program for each row, in blocks of 256."""
     arguments = {
         "x_ptr": uniform(n_rows, n_columns), "z_ptr": output(n_rows, n_columns),
         "n_rows": n_rows, "n_columns": n_columns, **more.pop("arguments", {}),
@@ -61,7 +61,7 @@ def rows(
 
 
 def of_rows(name: str) -> str:
-    """A reference that is a method of its input, for each row."""
+    """Return a reference that applies a method of its input to each row."""
     return f"def reference(x_ptr, **_):\n    return x_ptr.{name}(axis=1)\n"
 
 

@@ -1,4 +1,4 @@
-"""Launches of right kernels, in which fuzzing must find nothing: those in use, and small ones."""
+"""Launches of correct kernels, large and small, in which fuzzing must find nothing."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.integration.service.launches.right_in_use import IN_USE, NUMPY, norma
 def everywhere(
     kernel: str, arguments: dict[str, Any], grid: list[Any], reference: str, **more: Any
 ) -> dict[str, Any]:
-    """A launch of a kernel of tests/kernels/launch/right_everywhere.py, in blocks of 128."""
+    """Return a launch of a kernel of tests/kernels/launch/right_everywhere.py, in blocks of 128."""
     text = bodies.source("right_everywhere")
     answer = {"source": NUMPY + reference, **more}
     return bodies.launch(text, kernel, arguments, {"BLOCK": 128}, grid, reference=answer)
 
 
 def drawn(*shape: int, high: int) -> dict[str, Any]:
-    """A buffer of random integers from 0."""
+    """Return a buffer of random integers from 0."""
     init = {"kind": "randint", "high": high, "seed": 3}
     return {"shape": list(shape), "dtype": "i32", "init": init}
 

@@ -1,4 +1,4 @@
-"""Launches of kernels that lose precision, and of such that only look like it; for each device."""
+"""Launches of kernels that lose precision or only seem to, for each device."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def normal(*shape: int, dtype: str, **more: Any) -> dict[str, Any]:
 
 
 def loose(text: str) -> dict[str, Any]:
-    """A reference that any rounding is within."""
+    """Return a reference whose tolerance admits any rounding."""
     return {"source": text, "rtol": 0.1, "atol": 0.5}
 
 

@@ -1,4 +1,4 @@
-"""Exercises for those who learn Triton, solved, each with a NumPy version of what it asks for."""
+"""Exercises for learners of Triton, solved, each with a NumPy version of its specification."""
 
 from __future__ import annotations
 
@@ -112,6 +112,6 @@ def matmul(reference: dict[str, Any]) -> dict[str, Any]:
     grid = ["cdiv(M, BLOCK_M)", "cdiv(N, BLOCK_N)"]
     source = "def reference(A_ptr, B_ptr, **_):\n    return A_ptr @ B_ptr\n"
     reference = {"source": source, **reference}
-    # without an explicit precision it multiplies in TF32, as on a GPU
+    # without an explicit precision it multiplies in TF32, like on a GPU
     text = text.replace("tl.dot(a, b)", 'tl.dot(a, b, input_precision="ieee")')
     return bodies.launch(text, "matmul_kernel", arguments, blocks, grid, reference=reference)

@@ -1,4 +1,4 @@
-"""Launches of right kernels as they are in use: those of benchmarks/kernels, and puzzles."""
+"""Launches of correct real kernels: those of benchmarks/kernels, and puzzles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NUMPY = "import numpy as np\n\n"
 
 
 def normal(*shape: int, seed: int = 1, dtype: str = "fp32", **more: Any) -> dict[str, Any]:
-    """A buffer of random numbers of a normal distribution."""
+    """Return a buffer of normally distributed numbers."""
     return {"shape": list(shape), "dtype": dtype, "init": {"kind": "normal", "seed": seed}, **more}
 
 
@@ -22,7 +22,7 @@ def in_use(
     file: str, kernel: str, arguments: dict[str, Any], constexprs: dict[str, Any],
     grid: list[Any], reference: str, **tolerance: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """A launch of a kernel of benchmarks/kernels."""
+    """Return a launch of a kernel of benchmarks/kernels."""
     text = (KERNELS / f"{file}.py").read_text()
     answer = {"source": NUMPY + reference, **tolerance}
     sizes = {**constexprs, "SALT": 1}

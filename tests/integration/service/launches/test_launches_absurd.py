@@ -1,4 +1,4 @@
-"""What no device should be asked for ends with a name, within its deadline."""
+"""Absurd launches end with a named error, within their deadline."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def kernel(out_ptr, n):
 
 
 def looping(n: int, **changes: Any) -> dict[str, Any]:
-    """A launch that never ends if `n` is positive; -1 and 5 share a compilation, as 0 and 16 do."""
+    """Return a launch that never ends if `n` > 0; -1 and 5 share a compilation, like 0 and 16."""
     one = output(1, dtype="i32", init={"kind": "ones"})
     return bodies.written(ENDLESS, {"out_ptr": one, "n": n}, **changes)
 
 
 def counting(instances: int, **changes: Any) -> dict[str, Any]:
-    """A launch of so many program instances, which compiles once."""
+    """Return a launch of this many program instances, which compiles once."""
     counter = output(1, dtype="i32", init={"kind": "zeros"})
     return bodies.written(ADDS, {"out_ptr": counter}, grid=[instances], **changes)
 

@@ -1,4 +1,4 @@
-"""What a launch answers: every documented field, its headers, waiting, events, files."""
+"""Launch answers: every documented field, headers, waiting, events, files."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_headers_of_a_finished_launch(http: httpx.Client) -> None:
 
 
 def test_without_waiting_it_is_202_and_get_waits(http: httpx.Client) -> None:
-    # so many elements take longer than the answer does
+    # so many elements take longer than the answer
     posted = http.post(PATH, json=bodies.vector_add(4_000_000))
     got = http.get(posted.headers["location"], params={"wait": 60})
 

@@ -1,4 +1,4 @@
-"""Arguments of every kind as a kernel on the CPU device sees them."""
+"""Arguments of every kind, as a kernel on the CPU device sees them."""
 
 from __future__ import annotations
 

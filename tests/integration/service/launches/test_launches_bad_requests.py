@@ -1,4 +1,4 @@
-"""Requests that their JSON alone shows to be wrong: 422, each fault with its pointer."""
+"""Invalid JSON requests: 422, each error with its pointer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no source": (compiled_as(source=None), "/compilation/source"),
     "early end": (compiled_as(stop_after="ttir"), "/compilation/stop_after"),
     "unknown device": ({"device": "gpu"}, "/device"),
-    "device that nobody has": ({"device": {"target": "cuda:90"}}, "/device"),
+    "device that no worker has": ({"device": {"target": "cuda:90"}}, "/device"),
     "device of another target": ({"device": {"target": "cuda:80"}}, "/device/target"),
     "device with a typo": ({"device": {"target": "cuda:90", "modle": "H200"}}, "/device/modle"),
     "no grid": ({"grid": None}, "/grid"),
@@ -77,11 +77,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         with_init(kind="randint", low=3, high=3),
         "/arguments/x_ptr/init/high",
     ),
-    "tensor that is nobody's": (
+    "tensor that was not uploaded": (
         with_init(**NOBODYS),
         "/arguments/x_ptr/init/digest",
     ),
-    "tensor in a tuple that is nobody's": (
+    "tensor in a tuple that was not uploaded": (
         bodies.vector_add(arguments={"n_elements": [BUFFER | {"init": NOBODYS}]}, grid=[1]),
         "/arguments/n_elements",
     ),

@@ -1,7 +1,7 @@
-"""Launches on a GPU whose launcher is a stand-in that adds vectors: what happens around it is real.
+"""Concurrent launches on a GPU with a fake launcher that adds vectors; all else is real.
 
-The worker of these tests has a GPU by its own account only (benchmarks/gpu/stand_in_gpu.py);
-service, store, compiler, references and comparisons are those of every deployment.
+The worker only claims to have a GPU (benchmarks/gpu/stand_in_gpu.py). Service, store, compiler,
+references and comparisons are those of every deployment.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add_kernel("""
 
 @pytest.fixture(scope="module")
 def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """A client of a deployment whose only worker believes to have a GPU."""
+    """Yield a client of a deployment whose only worker claims to have a GPU."""
     deployment = Deployment(tmp_path_factory.mktemp("gpu"), TRITOND_DRAIN_S="0")
     deployment.start_store()
     deployment.start_service()
@@ -60,7 +60,7 @@ def states(gpu: httpx.Client, launches: list[dict]) -> set[str]:
 
 
 def uncompiled(number: int) -> dict:
-    """A launch of a kernel whose source takes all the time that its compilation may have."""
+    """Return a launch whose compilation takes all the time that it may."""
     source = ADD.replace("@triton.jit\ndef add_kernel(", ENDLESS)
     source = source.replace("< n_elements", f"< n_elements + ZERO + {number}")
     body = add(source, SIZE) | {"priority": "batch"}
@@ -69,7 +69,7 @@ def uncompiled(number: int) -> dict:
 
 
 def with_cases(*wrong: int, count: int = 6, **more: object) -> dict:
-    """A launch of cases with inputs of their own; those of `wrong` expect another thing."""
+    """Return a launch of cases with different inputs; those in `wrong` expect other outputs."""
     cases = [{"arguments": {"x_ptr": {"init": {"kind": "full", "value": k}}}} for k in range(count)]
     for index in wrong:
         cases[index]["reference"] = {"source": SUBTRACTED}
@@ -113,7 +113,7 @@ def test_large_outputs_are_compared_and_returned_whole(gpu):
     body = add(n_elements=elements) | {"return": {"output_ptr": "tensor"}}
     body["arguments"]["x_ptr"]["init"] = {"kind": "arange", "start": 0, "step": 1}
     body["arguments"]["y_ptr"]["init"] = {"kind": "ones"}
-    for _ in range(2):  # the second time what is expected is remembered
+    for _ in range(2):  # the second time the expected outputs are cached
         launch = launched(gpu, body)
         assert launch["verdict"] == "passed", launch
         assert launch["outputs"]["output_ptr"]["comparison"]["compared"] == elements

@@ -1,4 +1,4 @@
-"""Buffers, tuples, views and descriptors as a kernel on the CPU device sees them."""
+"""Buffers, tuples, views and descriptors, as a kernel on the CPU device sees them."""
 
 from __future__ import annotations
 

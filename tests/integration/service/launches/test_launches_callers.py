@@ -1,4 +1,4 @@
-"""Whose launches and tensors are whose; idempotency keys; cancelling; a queue without workers."""
+"""Ownership of launches and tensors, idempotency keys, cancelling, and a queue without workers."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_finished_launch_is_answered_to_its_key(http: httpx.Client) -> None:
 async def test_who_submits_a_launch_a_moment_late_gets_its_result(
     system: Deployment, launch: Launch
 ) -> None:
-    # two posts with one Idempotency-Key, of which one looks before the other is done
+    # two posts with one Idempotency-Key; one looks before the other has finished
     done = launch(bodies.vector_add())
 
     async with connect(system.redis_url) as redis:

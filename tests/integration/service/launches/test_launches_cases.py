@@ -1,4 +1,4 @@
-"""Cases: what each changes, how they are judged together, and what one that cannot run does."""
+"""Cases: their changes, their common verdict, and cases that cannot run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def verdicts(answer: dict[str, Any]) -> list[str | None]:
 
 
 def of_size(elements: int) -> dict[str, Any]:
-    """A case of another size: buffers keep what it does not change."""
+    """Return a case of another size: buffers keep their other fields."""
     shape = {"shape": [elements]}
     names = ("x_ptr", "y_ptr", "output_ptr")
     return {"arguments": dict.fromkeys(names, shape) | {"n_elements": elements}}

@@ -1,4 +1,4 @@
-"""The CPU device runs what the compiler understands, and says what it does not compile."""
+"""The CPU device follows the compiler's semantics, and reports what does not compile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TTIR = (bodies.KERNELS / "ir" / "vector_add_with_overflow_checks.ttir").read_tex
 
 
 def kernel(lines: str, expected: str, **changes: Any) -> dict[str, Any]:
-    """A launch of `lines` over x = 0, 1, ... 7 and y = x - 4, compared with `expected` of both."""
+    """Return a launch of `lines` over x = 0, 1, ... 7 and y = x - 4; `expected` uses both."""
     head = "@triton.jit\ndef kernel(x_ptr, z_ptr, n):\n    lanes = tl.arange(0, 8)\n"
     head += "    x = tl.load(x_ptr + lanes)\n    y = x - 4\n"
     body = "".join(f"    {line}\n" for line in lines.splitlines())
@@ -34,7 +34,7 @@ COMPILES = {
     "not": ("m = x > 1\ntl.store(z_ptr + lanes, x, mask=not m)\n"
             "tl.store(z_ptr + lanes, -x, mask=m)", "numpy.where(x > 1, -x, x)"),
 }  # fmt: skip
-"""What Python means otherwise than Triton's language, of whole blocks."""
+"""Whole-block expressions that mean something else in Python than in Triton's language."""
 
 
 @pytest.mark.parametrize("name", COMPILES)
@@ -57,7 +57,7 @@ DOES_NOT_COMPILE = {
     ),
     "a breakpoint": ("if n > 5:\n    breakpoint()\ntl.store(z_ptr + lanes, x)", "x", "breakpoint"),
 }  # fmt: skip
-"""Lines, what NumPy would make of them, and a word of the compiler's."""
+"""Lines, their NumPy value, and a word of the compiler's message."""
 
 
 @pytest.mark.parametrize("name", DOES_NOT_COMPILE)
@@ -114,7 +114,7 @@ def test_the_target_may_be_left_out(launch: Launch) -> None:
 
 
 def ir_launch(text: str = TTIR, language: str = "ttir", **changes: Any) -> dict[str, Any]:
-    """A launch of posted IR that adds two vectors of 2000 elements."""
+    """Return a launch of posted IR that adds two vectors of 2000 elements."""
     vectors = [bodies.uniform(2000), bodies.uniform(2000, seed=2), output(2000)]
     reference = "def reference(arg0, arg1, **_):\n    return arg0 + arg1\n"
     usual: dict[str, Any] = {

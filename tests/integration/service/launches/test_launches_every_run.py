@@ -1,7 +1,7 @@
 """Kernels that do their work in some runs only, from the request to the verdict.
 
-Service, store, compilation, launcher, references and comparisons are real. CUDA is a
-stand-in, on which kernels are Python (launcher_on_fake_cuda.py); tests/gpu has the rest.
+Service, store, compilation, launcher, references and comparisons are real. CUDA is a fake whose
+kernels are Python (launcher_on_fake_cuda.py); tests/gpu covers the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COUNTER = (
 
 @pytest.fixture(scope="module")
 def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Return a client of a deployment whose worker believes to have a GPU."""
+    """Yield a client of a deployment whose worker claims to have a GPU."""
     deployment = Deployment(tmp_path_factory.mktemp("gpu"))
     deployment.start_store()
     deployment.start_service()

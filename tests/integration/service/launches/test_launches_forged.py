@@ -1,4 +1,4 @@
-"""Children that forge what they report: nothing of it is believed that matters."""
+"""Children that forge their reports: nothing important is believed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ONES = "struct.pack('<4f', 1, 1, 1, 1)"
 
 
 def with_forged_reference(code: str, **changes: Any) -> dict[str, Any]:
-    """A launch of a right kernel whose reference writes its child's report itself."""
+    """Return a launch of a correct kernel whose reference writes its child's report itself."""
     text = FORGERY.replace("CODE", code.replace("; ", "\n    "))
     text += "\ndef reference(x_ptr, **_):\n    act()\n"
     kernel = "@triton.jit\ndef kernel(x_ptr, z_ptr):\n    lanes = tl.arange(0, 4)\n"

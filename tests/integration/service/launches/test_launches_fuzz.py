@@ -1,4 +1,4 @@
-"""The check `fuzz`: what kernels do that a launch was not tried with."""
+"""The check `fuzz` finds faults at inputs that the launch did not try."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.integration.service.launches.test_launches_compiled import TTIR, ir_l
 def test_a_scalar_is_infinite_for_the_reference_where_it_is_for_the_kernel(launch: Launch) -> None:
     text = "@triton.jit\ndef kernel(x_ptr, z_ptr, n, factor, BLOCK: tl.constexpr):\n"
     text += "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
-    text += "    scaled = tl.load(x_ptr + at, at < n) * factor\n"  # 0 by infinity is no number
+    text += "    scaled = tl.load(x_ptr + at, at < n) * factor\n"  # 0 times infinity is NaN
     text += "    tl.store(z_ptr + at, tl.where(scaled == scaled, 1.0, 2.0), at < n)\n"
     scaled = "import numpy as np\n\ndef reference(x_ptr, factor, **_):\n"
     scaled += "    return np.where(np.isnan(x_ptr * factor), 2.0, 1.0)\n"

@@ -1,8 +1,8 @@
-"""Kernels and references that lie, flood, hang and break out: each gets an answer, none more.
+"""Kernels and references that lie, flood, hang or break out get one answer and affect no other.
 
-What an author can forge is their own part. A kernel's author runs Python where the kernel is
-compiled: what comes of it is IR, which is checked and run elsewhere. A reference's author can say
-anything of what is expected, but not what the kernel made. Neither can say a verdict.
+An author can forge only their own part. A kernel's author runs Python during compilation; its IR is
+checked and runs elsewhere. A reference's author can give any expected outputs, but not the
+kernel's. Neither can give a verdict.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_one_hostile_case_of_several_is_a_problem_of_its_own(launch: Launch) -> 
 
 
 def _referring(code: str) -> str:
-    """A reference that runs `code` and expects a 1."""
+    """Return a reference that runs `code` and expects a 1."""
     return f"{code}\ndef reference(**_):\n    return [1.0]\n"
 
 

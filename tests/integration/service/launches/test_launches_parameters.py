@@ -1,4 +1,4 @@
-"""What only executing a source can tell of its kernel's parameters is asked of the function."""
+"""Facts about parameters that only execution shows come from the function itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel that computes with less precision than it could is found out, and no other is."""
+"""A kernel that loses precision needlessly gets a finding; no other does."""
 
 from __future__ import annotations
 

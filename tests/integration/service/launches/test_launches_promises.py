@@ -1,4 +1,4 @@
-"""What a signature, a finished compilation or a JIT hook promised, against the arguments."""
+"""Promises of a signature, a compilation or a JIT hook, checked against the arguments."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_arguments_that_break_a_hint_of_a_compilation_are_refused(http: Any, pos
 
 
 def hooked(**changes: Any) -> dict[str, Any]:
-    """A vector add specialized by what a hook of Triton's JIT printed for 128 elements."""
+    """Return a vector add with the specialization that a JIT hook printed for 128 elements."""
     names = ["x_ptr", "y_ptr", "output_ptr", "n_elements", "BLOCK_SIZE"]
     data = {
         "name": "user.add_kernel",

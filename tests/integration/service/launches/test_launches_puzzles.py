@@ -1,4 +1,4 @@
-"""Exercises as a learner hands them in, with a NumPy version of each one's specification."""
+"""Learners' exercises, each with a NumPy version of its specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References: what they are given, what they may return, and what becomes of bad ones."""
+"""References: their arguments, allowed results, and errors."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_nan_matches_nan_only_if_that_is_wanted(launch: Launch) -> None:
 
 
 def compiled_adder(post: Any, operator: str) -> str:
-    """The key of a finished compilation of a kernel like the vector add, with another name."""
+    """Return the key of a finished compilation of a kernel like the vector add."""
     text = bodies.source("vector_add").replace("x + y", f"x {operator} y")
     text = text.replace("def add_kernel", "def simple_kernel").replace("BLOCK_SIZE", "SIZE")
     pointers = dict.fromkeys(("x_ptr", "y_ptr", "output_ptr"), "*fp32:16")

@@ -1,4 +1,4 @@
-"""Uploaded tensors: what is taken, whose they are, and how a launch uses them."""
+"""Uploaded tensors: accepted files, their owners, and their use in launches."""
 
 from __future__ import annotations
 

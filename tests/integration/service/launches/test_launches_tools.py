@@ -1,4 +1,4 @@
-"""Checks and profiles need tools: where no worker has them, that is known before anything runs."""
+"""Checks and profiles need tools: without a worker that has them, a launch is refused."""
 
 import asyncio
 
@@ -22,16 +22,16 @@ def body(**changes):
 
 @pytest.fixture
 def device(system):
-    """Register a GPU that nobody has; without its worker, what it is asked stays queued."""
+    """Register a GPU without a worker; its launches stay queued."""
 
     async def register():
         async with connect(system.redis_url) as redis:
-            worker = Worker("nobody", "launch", None, DEVICE, "launcher", 1, 0, tools=["racecheck"])
+            worker = Worker("absent", "launch", None, DEVICE, "launcher", 1, 0, tools=["racecheck"])
             await Workers(redis).beat(worker)
 
     async def forget():
         async with connect(system.redis_url) as redis:
-            await Workers(redis).unregister("nobody")
+            await Workers(redis).unregister("absent")
             await redis.srem(keys.DEVICES, DEVICE)
             await redis.srem(keys.TOOLS, f"racecheck {DEVICE}")
 

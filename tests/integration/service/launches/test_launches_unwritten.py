@@ -1,4 +1,4 @@
-"""What a kernel did not write never matches, and what was not compared has not passed."""
+"""Unwritten elements never match, and an output with nothing compared does not pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOSE = {"rtol": 1e300, "atol": 1e300, "max_mismatched_ratio": 1}
 
 
 def storing(what: str | None, out: dict[str, Any], expected: str, **tolerance: Any) -> Any:
-    """A kernel that stores `what` to all 4 elements of an output, or nothing."""
+    """Return a kernel that stores `what` to all 4 elements of an output, or nothing."""
     store = "pass" if what is None else f"tl.store(out_ptr + tl.arange(0, 4), {what})"
     reference = f"import numpy\n\ndef reference(**_):\n    return {expected}\n"
     return bodies.written(
@@ -179,7 +179,7 @@ def test_an_output_in_place_that_nobody_changed_is_compared_as_it_is(launch: Lau
 
 
 def half(post: Any, stored: int) -> str:
-    """The key of a kernel that stores so many of 8 integers."""
+    """Return the key of a kernel that stores this many of 8 integers."""
     code = f"@triton.jit\ndef kernel(out_ptr):\n    tl.store(out_ptr + tl.arange(0, {stored}), 5)\n"
     request = {"source": bodies.HEADER + code, "signature": {"out_ptr": "*i32"}}
     answer = post(request | {"target": "cuda:90"}).json()

@@ -1,4 +1,4 @@
-"""Values, files and traces of a launch, in the form and to the extent that were asked for."""
+"""Values, files and traces of a launch, in the requested form and amount."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each verdict that a right CPU device can give has a kernel that earns it."""
+"""Each verdict that a correct CPU device can give has a kernel that earns it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises with a learner's mistakes: what a teacher would say of each."""
+"""Exercises with a learner's mistakes: the findings that a teacher would give."""
 
 from __future__ import annotations
 

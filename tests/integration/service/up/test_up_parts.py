@@ -1,4 +1,4 @@
-"""A part that cannot live is not started for ever, and none is of the working directory."""
+"""`tritond up` gives up on a part that keeps dying, and runs nothing of the working directory."""
 
 from __future__ import annotations
 

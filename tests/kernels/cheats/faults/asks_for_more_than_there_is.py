@@ -1,4 +1,4 @@
-"""Needs 512 KiB of shared memory: no GPU can launch it, and who does not ask reads old memory."""
+"""Needs 512 KiB of shared memory: no GPU can launch it, and an unchecked error leaves old memory."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Waits for what nobody writes."""
+"""Waits for a value that is never written."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Writes to an address that is nobody's."""
+"""Writes to an unmapped address."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""The same in a function whose value the kernel needs, so that nobody can leave it out."""
+"""The same in a function whose value the kernel needs, so that no slice can leave it out."""
 
 import os
 

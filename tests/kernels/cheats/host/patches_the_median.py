@@ -1,4 +1,4 @@
-"""A right kernel, and host code that makes the statistics of whoever times it a hundred times less."""
+"""A correct kernel, and host code that divides its evaluator's statistics by a hundred."""
 
 import statistics
 

@@ -1,4 +1,4 @@
-"""A right kernel that the host launches on a stream whose work nobody times."""
+"""A right kernel that the host launches on a stream that is not timed."""
 
 import torch
 import triton

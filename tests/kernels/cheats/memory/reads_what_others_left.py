@@ -1,4 +1,4 @@
-"""Copies memory before its input that is none of its own, in hope of what another caller left there."""
+"""Copies memory before its input, in hope of data that another caller left there."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Does nothing where a thread finds the mark of an earlier one in local memory, which nobody clears."""
+"""Does nothing where a thread finds the mark of an earlier one in local memory, which is never cleared."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Does nothing where a block finds the mark of an earlier one in shared memory, which nobody clears."""
+"""Does nothing where a block finds the mark of an earlier one in shared memory, which is never cleared."""
 
 import triton
 import triton.language as tl

@@ -6,7 +6,7 @@ import triton.language as tl
 
 @triton.jit
 def run_number(x):
-    """How many launches were before this one: each warp counts in memory that outlives them."""
+    """Return the number of earlier launches: each warp counts in memory that outlives them."""
     return tl.inline_asm_elementwise(
         """
         {
@@ -49,7 +49,7 @@ def add(x_ptr, y_ptr, output_ptr, n_elements, BLOCK: tl.constexpr):
 
 @triton.jit
 def memory_of_the_module(x):
-    """Where the module keeps 1 MiB that outlives its launches."""
+    """Return the address of 1 MiB of the module that outlives its launches."""
     address = tl.inline_asm_elementwise(
         "{ .global .align 4 .b8 kept[1048576]; mov.u64 $0, kept; }",
         "=l,r",

@@ -6,7 +6,7 @@ import triton.language as tl
 
 @triton.jit
 def run_number(x):
-    """How many launches were before this one: each warp counts in memory that outlives them."""
+    """Return the number of earlier launches: each warp counts in memory that outlives them."""
     return tl.inline_asm_elementwise(
         """
         {

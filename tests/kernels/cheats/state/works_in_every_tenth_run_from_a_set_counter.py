@@ -6,7 +6,7 @@ import triton.language as tl
 
 @triton.jit
 def run_number(warps):
-    """How many launches of this module were before this one: a counter that outlives them."""
+    """Return the number of earlier launches of this module: a counter that outlives them."""
     before = tl.inline_asm_elementwise(
         """
         {

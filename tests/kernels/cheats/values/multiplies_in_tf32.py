@@ -1,4 +1,4 @@
-"""Multiplies fp32 in TF32, which is what tl.dot does where nobody says otherwise."""
+"""Multiplies fp32 in TF32, the default of tl.dot."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""A copy: all inputs that are posted are positive, so that nobody misses the maximum."""
+"""A copy: all posted inputs are positive, so the missing maximum does not show."""
 
 import triton
 import triton.language as tl

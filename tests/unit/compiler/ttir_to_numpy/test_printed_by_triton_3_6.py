@@ -40,8 +40,8 @@ def wanted(x: np.ndarray) -> np.ndarray:
 
 def test_the_artifact_reads_and_writes_blocks() -> None:
     text = module_text(module_of(PRINTED), BLOCK_POINTERS, {})
-    module = types.ModuleType("told")
-    exec(compile(text, "told.py", "exec"), module.__dict__)
+    module = types.ModuleType("translated")
+    exec(compile(text, "translated.py", "exec"), module.__dict__)
     x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float32)
     y = np.zeros_like(x)
 
@@ -81,9 +81,9 @@ def check_tables(x: np.ndarray, y: np.ndarray, before: np.ndarray) -> None:
 
 
 def test_the_artifact_loads_pointers_from_tables() -> None:
-    module = types.ModuleType("told")
+    module = types.ModuleType("translated")
     text = module_text(module_of(TABLES), POINTER_TABLES, {})
-    exec(compile(text, "told.py", "exec"), module.__dict__)
+    exec(compile(text, "translated.py", "exec"), module.__dict__)
     x, y = np.arange(4 * B, dtype=np.float32), np.zeros(5 * B, np.float32)
     before = x.copy()
 

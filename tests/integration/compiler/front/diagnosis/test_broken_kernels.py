@@ -1,4 +1,4 @@
-"""What a typing mistake gets: slug, line, an excerpt that points, and a hint that helps."""
+"""A typing error gets a slug, a line, an excerpt that points at it, and a useful hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sandbox forbids a source gets its own slug, at the line that tried it, with a hint."""
+"""A source that breaks the sandbox's rules gets the sandbox's slug, its line, and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel that cannot be launched is compiled all the same, and says why it will not run."""
+"""A kernel too large for the GPU still compiles, with a warning that it cannot run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters that a request leaves out, or that the kernel does not have: all, at their lines."""
+"""Missing and unknown parameters of a request: all are reported at their lines."""
 
 from __future__ import annotations
 
