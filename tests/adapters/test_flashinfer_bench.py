@@ -214,7 +214,7 @@ def test_flags_of_a_solution_that_passed_are_in_its_log() -> None:
 @pytest.mark.parametrize(
     ("kind", "status"), [("wrong_shape", "INCORRECT_SHAPE"), ("wrong_dtype", "INCORRECT_DTYPE")]
 )
-def test_outputs_of_another_form_are_told_apart(kind: str, status: str) -> None:
+def test_outputs_of_another_form_have_their_own_status(kind: str, status: str) -> None:
     finding = {"kind": kind, "message": "output 0", "file": None, "line": None}
     answer = program(verdict="mismatch", findings=[finding], reward=rewarded())
     assert TRACED.evaluated(TWO, answer)["evaluation"]["status"] == status

@@ -59,7 +59,7 @@ async def test_a_program_is_answered_once_it_is_over():
     assert await answer == {"state": "completed"}
 
 
-async def test_a_client_who_hangs_up_leaves_nobody_waiting():
+async def test_a_client_that_hangs_up_leaves_no_waiter():
     evaluating = Evaluating()
     answer = asyncio.create_task(awaited(evaluating.request(), URL, 300))
     await evaluating.asked.wait()
@@ -70,7 +70,7 @@ async def test_a_client_who_hangs_up_leaves_nobody_waiting():
     assert evaluating.left.is_set()
 
 
-async def test_who_does_not_wait_is_told_how_far_it_is():
+async def test_a_client_that_does_not_wait_gets_the_state():
     assert await awaited(Evaluating().request(), URL, 0) == {"state": "running"}
 
 

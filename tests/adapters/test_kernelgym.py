@@ -107,7 +107,7 @@ def test_a_program_that_was_timed_has_runtimes_in_milliseconds() -> None:
     assert running.assigned_device == "NVIDIA H200"
 
 
-def test_how_fast_a_program_is_wrong_is_not_told() -> None:
+def test_a_wrong_program_has_no_speedup() -> None:
     wrong = timed(verdict="mismatch", reward=rewarded())
     result = result_of("t1", wrong, {})
     assert (result.speedup, result.kernel_runtime, result.reference_runtime) == (None, None, None)
@@ -134,7 +134,7 @@ def test_what_would_be_another_evaluation_is_refused_by_name(field: str, value: 
     assert [error.pointer for error in refused.value.errors] == [f"/{field}"]
 
 
-def test_fields_that_change_nothing_here_are_told_back() -> None:
+def test_fields_without_effect_are_returned() -> None:
     sent = task(num_perf_trials=100, enable_profiling=True, is_valid=None, timeout=3600)
     assert not_applied(sent, on_gpu=False).keys() == {
         "num_perf_trials",

@@ -80,7 +80,7 @@ def test_memcheck_names_the_argument_that_is_read_past_its_end(examine):
     assert (found["access"], found["argument"], found["index"]) == ("read", "x_ptr", [1000])
 
 
-def test_memcheck_tells_what_is_near_no_argument(examine):
+def test_memcheck_finds_an_access_near_no_argument(examine):
     bound = Bound().buffer("output_ptr", "fp32", [8], output=True)
     (found,) = examine(bound.scalar("distance", 1 << 40, "i64").job("store_far"),
                        "memcheck").findings  # fmt: skip
@@ -89,7 +89,7 @@ def test_memcheck_tells_what_is_near_no_argument(examine):
     assert found["line"] == line_of("store_far", "tl.store")
 
 
-def test_memcheck_tells_a_misaligned_store(examine):
+def test_memcheck_finds_a_misaligned_store(examine):
     job = Bound().buffer("output_ptr", "fp32", [8], output=True).job("misaligned")
     (found,) = examine(job, "memcheck").findings
 
@@ -97,7 +97,7 @@ def test_memcheck_tells_a_misaligned_store(examine):
     assert "byte 1 of output_ptr" in found["message"]
 
 
-def test_initcheck_tells_what_nobody_wrote(examine):
+def test_initcheck_finds_reads_of_unwritten_memory(examine):
     bound = Bound().buffer("x_ptr", "fp32", [8], output=True)
     job = bound.buffer("output_ptr", "fp32", [1], output=True).job("read_unwritten")
     (found,) = examine(job, "initcheck").findings
@@ -105,7 +105,7 @@ def test_initcheck_tells_what_nobody_wrote(examine):
     assert (found["kind"], found["argument"], found["index"]) == ("uninitialized", "x_ptr", [3])
 
 
-def test_racecheck_tells_what_races_in_shared_memory(examine):
+def test_racecheck_finds_races_in_shared_memory(examine):
     job = Bound().buffer("output_ptr", "i32", [128], output=True).job("race_in_shared")
     (found,) = examine(job, "racecheck").findings
 

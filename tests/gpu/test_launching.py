@@ -86,7 +86,7 @@ def test_what_is_not_written_stays_poisoned(launch):
     assert outcome.unwritten == {"output_ptr": bytes([0b11101111])}
 
 
-def test_what_equals_the_poison_and_was_written_is_told_apart(launch):
+def test_written_values_that_equal_the_poison_count_as_written(launch):
     poison = {"kind": "full", "value": -85}
     bound = Bound().buffer("x_ptr", "i8", [8], poison).buffer("output_ptr", "i8", [8], output=True)
     bound.scalar("n_elements", 5, "i32")

@@ -88,7 +88,7 @@ def test_an_input_that_a_kernel_changes_is_sent(launcher):
     assert np.array_equal(floats(outcome, "input:0:0"), floats(outcome, "0:0") + 1)
 
 
-def test_what_nobody_wrote_is_reported(launcher):
+def test_unwritten_elements_are_reported(launcher):
     outcome = launcher.run(program(lambda tape, _: [tape.empty([100])], [[4]]))
 
     assert outcome.ending is LaunchEnding.OK, outcome

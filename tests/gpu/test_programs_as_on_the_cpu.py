@@ -2,8 +2,8 @@
 # ruff: noqa: F401 - what is imported is collected here, with the client of this folder
 
 from tests.programs.with_torch.test_program_cheats import (
-    test_a_maximum_with_memory_that_nobody_wrote_does_not_match,
-    test_a_program_is_not_told_what_its_inputs_are_made_from,
+    test_a_maximum_with_unwritten_memory_does_not_match,
+    test_a_program_does_not_see_what_its_inputs_are_made_from,
     test_an_honest_program_is_neither_flagged_nor_found_at_fault,
     test_what_a_program_does_to_its_own_process_changes_no_verdict,
     test_what_looks_at_values_is_refused_at_its_line,

@@ -75,7 +75,7 @@ def test_gradients_are_replayed(run):
     assert answer["verdict"] == "passed", answer
 
 
-def test_an_input_that_only_the_program_changes_is_a_verdict_of_its_own(run):
+def test_an_input_that_only_the_program_changes_is_a_separate_verdict(run):
     in_place = "scale_kernel[(21,)](x, x, x.numel(), 2.0, BLOCK=1024)\nreturn scaled(x, 1.0)"
 
     assert run(program(in_place), DOUBLED)["verdict"] == "input_modified"
@@ -88,7 +88,7 @@ def test_another_shape_is_a_mismatch(run):
     assert "wrong_shape" in [one["kind"] for one in answer["findings"]]
 
 
-def test_what_nobody_wrote_does_not_match(run):
+def test_unwritten_elements_do_not_match(run):
     half = "output = torch.empty_like(x)\nscale_kernel[(1,)](x, output, 512, 2.0, BLOCK=1024)\n"
     answer = run(program(half + "return output"), DOUBLED)
 

@@ -131,7 +131,7 @@ def test_a_page_whose_origin_is_named_shows_it_in_a_frame(visit: Visit, open_to_
             assert not _shown_in_frame(refusal)
 
 
-def test_nobody_else_may_hold_it_in_a_frame(visit: Visit) -> None:
+def test_other_sites_cannot_frame_the_page(visit: Visit) -> None:
     _, html = shared(visit())
     with page_with(html) as notes:
         page = visit(notes, waits=False, framed=True, refused=True)

@@ -86,7 +86,7 @@ def test_the_lessons_are_for_everybody(visit: Visit) -> None:
         assert violations(page) == []
 
 
-def test_whoever_is_faster_than_the_service_runs_the_lesson_that_is_open(visit: Visit) -> None:
+def test_a_run_before_the_service_answers_runs_the_open_lesson(visit: Visit) -> None:
     page = visit("learn", waits=False)
     run_with(page, SOLUTIONS["Puzzle 1"])
     expect(page.get_by_text("Solved. 1 of 13")).to_be_visible()

@@ -91,7 +91,7 @@ async def test_a_broken_interpreter_is_a_named_ending(attack):
     assert outcome.ending in (Ending.FAILURE, Ending.SILENT, Ending.OK)
 
 
-async def test_a_forged_answer_is_only_the_answer_of_its_own_job(attack, pool):
+async def test_a_forged_answer_answers_only_its_own_job(attack, pool):
     """Code in the child can answer for it, so only the exact request may share the answer."""
     forged = await attack(TOOLS + "os.write(4, forge(RESULT, job_nonce())); os._exit(0)")
     assert forged.ending is Ending.OK

@@ -56,7 +56,7 @@ async def waiting(toolchain):
 
 
 @needs_root
-async def test_each_child_is_a_user_of_its_own(waiting):
+async def test_each_child_is_a_separate_user(waiting):
     _, pids = waiting
     users = [field(pid, "Uid") for pid in pids]
     assert all(len(set(uids)) == 1 and int(uids[0]) >= first_user(0) for uids in users)

@@ -70,7 +70,7 @@ def test_conditions_know_the_scalars_of_arguments() -> None:
     ]  # fmt: skip
 
 
-def test_a_grid_and_a_buffer_are_told_to_be_no_numbers() -> None:
+def test_a_grid_and_a_buffer_are_refused_as_numbers() -> None:
     said = refusals({"grid": [[1], [2]]}, "grid == 1", base=LAUNCH)
     assert said[0][0] == "/where/0"
     assert "compares grid (a list), which is not a number" in said[0][1]

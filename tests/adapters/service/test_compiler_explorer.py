@@ -110,7 +110,7 @@ def test_what_cexpl_posts(http: httpx.Client, compiler: str) -> None:
     assert result["code"] == 0, said(result)
 
 
-def test_an_instruction_that_nobody_explains_has_an_error_to_show(http: httpx.Client) -> None:
+def test_an_unknown_instruction_has_an_error_to_show(http: httpx.Client) -> None:
     answer = http.get("/api/asm/ptx/ld", headers=JSON)
 
     assert answer.status_code == 404
@@ -199,7 +199,7 @@ def test_annotations_and_the_first_configuration_are_enough(
     assert request["options"]["num_warps"] == 2
 
 
-def test_what_nobody_says_is_asked_for(http: httpx.Client, compiler: str) -> None:
+def test_missing_arguments_are_asked_for(http: httpx.Client, compiler: str) -> None:
     result = compiled(http, compiler, VECTOR_ADD, "--signature x_ptr=*fp32 y_ptr=*fp32")
 
     assert result["code"] == 1

@@ -100,11 +100,11 @@ def test_a_refused_task_of_a_batch_is_a_failed_one(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/status/none", "/results/none", "/tasks/none"])
-def test_a_task_that_nobody_posted_is_not_found(http: httpx.Client, path: str) -> None:
+def test_a_task_that_was_not_posted_is_not_found(http: httpx.Client, path: str) -> None:
     assert http.get(path).status_code == 404
 
 
-def test_a_body_that_is_neither_evaluators_is_told_so(http: httpx.Client) -> None:
+def test_a_body_of_neither_evaluator_is_refused(http: httpx.Client) -> None:
     for body in ({}, {"solution": {}, "kernel_code": "x"}, []):
         answer = http.post("/evaluate", json=body)
         assert answer.status_code == 422

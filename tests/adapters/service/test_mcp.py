@@ -89,13 +89,13 @@ async def test_both_generations_of_clients_find_the_tools(system: Deployment, mo
     assert "cuda:90" in answered.content[0].text
 
 
-async def test_inspect_tells_the_parameters(system: Deployment) -> None:
+async def test_inspect_shows_the_parameters(system: Deployment) -> None:
     text = await said(system, "inspect", source=VECTOR_ADD)
 
     assert "add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: constexpr)" in text
 
 
-async def test_compile_tells_resources_and_shows_a_stage(system: Deployment) -> None:
+async def test_compile_shows_resources_and_a_stage(system: Deployment) -> None:
     text = await said(system, "compile", **COMPILED, stage="ptx")
 
     assert text.startswith("succeeded: add_kernel for cuda:90")
@@ -104,7 +104,7 @@ async def test_compile_tells_resources_and_shows_a_stage(system: Deployment) -> 
     assert "more bytes]" in text  # PTX is longer than an answer
 
 
-async def test_a_failure_tells_line_and_next_step(system: Deployment) -> None:
+async def test_a_failure_reports_its_line_and_a_next_step(system: Deployment) -> None:
     broken = VECTOR_ADD.replace("tl.load(x_ptr", "tl.laod(x_ptr")
     line = 1 + next(i for i, text in enumerate(broken.split("\n")) if "tl.laod" in text)
 
@@ -139,7 +139,7 @@ async def test_explain_shows_what_a_line_became(system: Deployment) -> None:
     assert str(line) in nothing.splitlines()[-1]
 
 
-async def test_compare_tells_what_differs(system: Deployment) -> None:
+async def test_compare_shows_the_differences(system: Deployment) -> None:
     first = key_in(await said(system, "compile", **COMPILED, options={"num_warps": 4}))
     second = key_in(await said(system, "compile", **COMPILED, options={"num_warps": 8}))
 

@@ -166,5 +166,5 @@ async def test_all_jobs_together_have_a_bound_in_bytes(redis, attempts):
 
 
 @pytest.mark.parametrize("name", scripts.NAMES)
-def test_every_script_says_what_becomes_of_it_on_a_full_server(name):
+def test_every_script_declares_its_behaviour_on_a_full_server(name):
     assert scripts.text(name).startswith("#!lua")

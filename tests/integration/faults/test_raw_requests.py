@@ -276,5 +276,5 @@ async def test_nothing_is_sent_behind_a_refusal(service, connect_to_service):
     assert statuses(await answer_to(connect_to_service, sent)) == [400]
 
 
-async def test_the_service_has_no_error_of_its_own(service):
+async def test_the_service_itself_has_no_error(service):
     assert "Traceback" not in service.said

@@ -87,9 +87,7 @@ def test_it_names_the_toolchain(compilation: dict[str, Any]) -> None:
     assert toolchain["sandbox"] in {"standard", "strict"}
 
 
-def test_every_worker_tells_what_its_sandbox_is_worth(
-    compilation: dict[str, Any], http: httpx.Client
-) -> None:
+def test_every_worker_reports_its_sandbox(compilation: dict[str, Any], http: httpx.Client) -> None:
     reports = http.get("/v1/system").json()["sandbox"]
 
     level = compilation["toolchain"]["sandbox"]

@@ -60,7 +60,7 @@ def test_an_artifact_that_is_known_is_not_sent_again(
     assert again.headers["etag"] == etag
 
 
-def test_zstd_is_sent_where_accepted_under_an_etag_of_its_own(
+def test_zstd_is_sent_if_accepted_under_a_separate_etag(
     http: httpx.Client, compilation: dict[str, Any]
 ) -> None:
     url = compilation["artifacts"]["ptx"]["url"]

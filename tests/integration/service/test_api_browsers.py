@@ -62,7 +62,7 @@ def test_what_a_page_may_send_without_asking_is_not_read(
     assert "application/json" in answer.json()["detail"]
 
 
-def test_no_other_origin_is_told_that_it_may_ask(http: httpx.Client) -> None:
+def test_no_other_origin_is_allowed_to_ask(http: httpx.Client) -> None:
     asked = {"Origin": "http://127.0.0.1:3000", "Access-Control-Request-Method": "POST"}
 
     answer = http.options("/v1/compilations", headers=asked)

@@ -94,7 +94,7 @@ def test_nothing_is_left_for_the_next_source_to_see(post: Post) -> None:
     assert answer["stdout"].startswith("False False")
 
 
-def test_a_forged_result_is_told_to_those_who_posted_it_only(post: Post) -> None:
+def test_only_posters_of_a_forged_result_see_it(post: Post) -> None:
     """A source may lie about itself; the same kernel without the lie is compiled honestly."""
     lie = "import triton.compiler.code_generator as g\ng.ast_to_ttir = lambda *a, **k: 'a lie'"
 

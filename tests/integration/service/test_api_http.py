@@ -34,7 +34,7 @@ def raw(system: Deployment, request: bytes) -> httpx.Response:
 
 
 @pytest.mark.parametrize("method", [b"FOO", b"get", b"G3T"])
-def test_a_method_that_nobody_knows_is_a_problem(system: Deployment, method: bytes) -> None:
+def test_an_unknown_method_is_a_problem(system: Deployment, method: bytes) -> None:
     answer = raw(system, method + b" /v1/system HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
     assert answer.headers["content-type"] == "application/problem+json"

@@ -36,7 +36,9 @@ def interests(system: Deployment, url: str) -> int:
     return asyncio.run(count())
 
 
-def test_an_impatient_refresh_ends_nobody_else_s_work(post: Post, http: httpx.Client) -> None:
+def test_an_impatient_refresh_does_not_end_another_caller_s_work(
+    post: Post, http: httpx.Client
+) -> None:
     body = slow("refreshed by another")
     url = post(body, wait=0).json()["url"]
     wait_until(lambda: is_running(http, url), "it runs")

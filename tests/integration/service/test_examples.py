@@ -50,7 +50,7 @@ def test_the_puzzle_is_marked(system: Deployment, capsys: pytest.CaptureFixture[
     assert "verdict: passed" in masked
 
 
-def test_the_sweep_tells_what_each_configuration_takes(
+def test_the_sweep_shows_the_resources_of_each_configuration(
     system: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     example("sweep").main(system.url, sizes=(32,), warps=(2, 4))

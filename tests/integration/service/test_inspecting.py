@@ -108,7 +108,7 @@ def test_without_a_wait_it_is_waited_for_all_the_same(http: httpx.Client) -> Non
     assert http.post("/v1/inspect", json={"source": "no = 'wait'\n"}).status_code == 200
 
 
-def test_who_does_not_wait_is_told_to_ask_again(http: httpx.Client) -> None:
+def test_a_client_that_does_not_wait_is_asked_to_come_back(http: httpx.Client) -> None:
     answer = http.post("/v1/inspect", params={"wait": 0}, json={"source": "a = 'zero wait'\n"})
 
     assert answer.status_code == 202
@@ -222,7 +222,7 @@ def test_a_source_that_cannot_be_executed_says_so_with_its_line(http: httpx.Clie
     assert body["autotune"] is None
 
 
-def test_a_source_that_ends_its_process_is_told_of(http: httpx.Client) -> None:
+def test_a_source_that_ends_its_process_is_reported(http: httpx.Client) -> None:
     body = inspect(http, AUTOTUNED, kernel="kernel", target="cuda:90").json()
 
     assert (body["state"], body["problem"]["slug"]) == ("failed", "sandbox_violation")

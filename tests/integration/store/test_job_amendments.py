@@ -71,7 +71,7 @@ async def test_a_amendment_that_never_comes_lets_followers_go(
         assert (await kinds(following))[-1] == "finished"
 
 
-async def test_an_attempt_that_did_not_finish_the_job_tells_nothing(
+async def test_an_attempt_that_did_not_finish_the_job_reports_nothing(
     jobs, submit, worker, amendments
 ):
     token = await finished(submit, worker)

@@ -80,7 +80,7 @@ async def test_a_follower_who_knows_the_end_is_done_at_once(events, following, j
         assert [event async for event in following.follow("vector-add", after=last.id)] == []
 
 
-async def test_a_follower_is_told_of_a_silence(following, submit):
+async def test_a_follower_learns_of_a_silence(following, submit):
     await submit("vector-add")
 
     async with asyncio.timeout(5):
@@ -103,7 +103,7 @@ async def test_followers_share_one_connection(redis, following, submit):
         await follower.aclose()
 
 
-async def test_a_late_attempt_tells_nothing(events, jobs, submit, worker):
+async def test_a_late_attempt_reports_nothing(events, jobs, submit, worker):
     await submit("vector-add")
     late = await worker().claim([LANE])
     await jobs.cancel("vector-add", "alice", b"cancelled")

@@ -24,7 +24,7 @@ async def test_a_poison_job_ends_with_the_reaper_after_three_deliveries(jobs, su
     assert (await jobs.result("poison")).record == b"worker_lost"
 
 
-async def test_a_job_that_nobody_claims_in_time_ends_with_the_reaper(submit, worker, over):
+async def test_the_reaper_ends_a_job_that_is_not_claimed_in_time(submit, worker, over):
     await submit("overdue", deadline_ms=30)
     await submit("in time")
     await over(keys.DEADLINES, "overdue")
@@ -79,7 +79,7 @@ async def test_an_abandoned_attempt_counts_as_a_delivery(submit, worker):
     assert not await worker("clueless").abandon("vector-add", claim.token)
 
 
-async def test_a_job_that_nobody_can_bring_to_an_end_ends_with_the_reaper(submit, worker):
+async def test_the_reaper_ends_a_job_that_no_worker_can_end(submit, worker):
     await submit("poison")
     for _ in range(3):
         claim = await worker().claim([LANE])
@@ -89,7 +89,7 @@ async def test_a_job_that_nobody_can_bring_to_an_end_ends_with_the_reaper(submit
     assert [(claim.id, claim.dead_letter) for claim in lapsed] == [("poison", "exhausted")]
 
 
-async def test_a_job_of_which_fields_are_missing_stops_nobody(redis, submit, worker):
+async def test_a_job_with_missing_fields_stops_no_other(redis, submit, worker):
     """Another version may have written it, or a lost server left it."""
     await submit("odd", caller="eve")
     await submit("vector-add")

@@ -49,7 +49,7 @@ async def test_a_result_that_is_not_reusable_is_replaced_by_a_new_job(jobs, subm
     assert await jobs.result("vector-add") is None
 
 
-async def test_a_forgotten_result_answers_nobody(jobs, submit, worker):
+async def test_a_forgotten_result_answers_no_request(jobs, submit, worker):
     await submit("vector-add")
     claim = await worker().claim(["compile:triton-3.9.0"])
     await worker().finish("vector-add", claim.token, b"{...}", reusable=True, keep_s=60)

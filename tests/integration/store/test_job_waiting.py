@@ -64,7 +64,7 @@ async def test_a_waiter_gives_up_in_time(submit, finished):
     assert await finished.wait("vector-add", 0.05) is None
 
 
-async def test_a_lost_publication_hangs_nobody(redis, submit, finished, first_read):
+async def test_a_lost_publication_leaves_no_waiter_hanging(redis, submit, finished, first_read):
     await submit("vector-add")
     waiting = asyncio.create_task(finished.wait("vector-add", 60))
     await first_read()
@@ -74,7 +74,9 @@ async def test_a_lost_publication_hangs_nobody(redis, submit, finished, first_re
     assert (await asyncio.wait_for(waiting, SOON_S)).record == b"ok"
 
 
-async def test_a_lost_connection_hangs_nobody(redis, submit, worker, finished, first_read):
+async def test_a_lost_connection_leaves_no_waiter_hanging(
+    redis, submit, worker, finished, first_read
+):
     await submit("vector-add")
     waiting = asyncio.create_task(finished.wait("vector-add", 60))
     await first_read()

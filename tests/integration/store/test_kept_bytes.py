@@ -99,7 +99,7 @@ async def test_what_has_gone_by_does_not_count(redis, frugal):
     assert await frugal("one")
 
 
-async def test_a_job_tells_no_more_than_two_thousand_events(redis, submit, worker):
+async def test_a_job_reports_at_most_two_thousand_events(redis, submit, worker):
     await submit("one")
     claim = await worker().claim([LANE])
     events = Events(redis)

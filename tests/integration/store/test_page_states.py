@@ -38,7 +38,7 @@ async def test_a_state_is_there_for_its_namespace_alone(states):
     assert await states.get("others", digest) is None
 
 
-async def test_a_caller_s_oldest_give_way_and_nobody_else_s(states):
+async def test_only_the_caller_s_own_oldest_states_give_way(states):
     [of_bob] = await stored(states, "bob", [3 * KIB])
     first, second, third = await stored(states, "alice", [3 * KIB] * 3)
 

@@ -30,7 +30,7 @@ async def begun(sweeps, jobs, worker, sweep=SWEEP):
     return await worker().claim([SWEEPS_LANE])
 
 
-async def test_rows_are_kept_and_told(sweeps, jobs, worker, events):
+async def test_rows_are_kept_and_reported(sweeps, jobs, worker, events):
     claim = await begun(sweeps, jobs, worker)
     await sweeps.note_jobs(SWEEP, claim.token, {0: "a", 1: "b"})
 

@@ -52,7 +52,7 @@ async def test_callers_never_share_a_launcher(command):
         assert seen[0] == seen[3]
 
 
-async def test_a_single_use_shares_with_nobody_not_even_its_caller(command):
+async def test_a_single_use_shares_with_no_one_not_even_its_caller(command):
     async with launchers_of(command) as launchers:
         own = await pid(launchers)
         seen = [await pid(launchers, isolation="process") for _ in range(3)]

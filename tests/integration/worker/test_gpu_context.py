@@ -61,7 +61,7 @@ async def cancelled(task):
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_launch_waits_for_its_kernel_with_an_interest_of_its_own(redis, jobs, wait):
+async def test_a_launch_waits_for_its_kernel_with_a_separate_interest(redis, jobs, wait):
     waiting = wait()
     await interests(redis, 1)
 

@@ -101,7 +101,7 @@ async def test_jobs_at_once_each_have_a_process(pool):
     assert len({outcome.result["pid"] for outcome in outcomes}) == 4
 
 
-async def test_a_job_that_nobody_waits_for_ends_with_its_child(pool):
+async def test_a_job_without_interest_ends_with_its_child(pool):
     first = await act(pool)
     begun = asyncio.Event()
     waiting = asyncio.ensure_future(act(pool, "hang_if_used", on_stage=lambda _: begun.set()))

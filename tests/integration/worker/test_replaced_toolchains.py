@@ -46,7 +46,7 @@ async def replaced(redis):
     )
 
 
-async def test_what_waits_for_one_that_nobody_serves_is_taken_at_the_second_look(redis, replaced):
+async def test_a_job_of_an_unserved_toolchain_is_taken_at_the_second_look(redis, replaced):
     await offered(redis, "old")
     await wanted(redis, "old")
 

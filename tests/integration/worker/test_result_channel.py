@@ -136,7 +136,7 @@ async def test_what_a_broken_launcher_sends_is_one_named_error(channel, bring, m
         await heard(channel)
 
 
-async def test_descriptors_that_nobody_reads_are_closed_with_the_channel(channel):
+async def test_unread_descriptors_are_closed_with_the_channel(channel):
     for _ in range(3):
         say(channel, sealed(b"abc"), shared=3)
     channel.theirs.close()
@@ -154,7 +154,7 @@ async def test_a_descriptor_after_all_frames_is_surplus(channel):
         await heard(channel)
 
 
-async def test_who_waits_when_the_channel_is_closed_is_told_its_end(channel):
+async def test_waiters_learn_that_the_channel_is_closed(channel):
     waiting = asyncio.create_task(heard(channel))
     await asyncio.sleep(0)
     channel.close()

@@ -59,7 +59,7 @@ async def test_a_large_body_is_whole(pool):
     assert outcome.result["length"] == 5 * len(part)
 
 
-async def test_nobody_can_change_what_is_shared(pool):
+async def test_shared_memory_cannot_be_changed(pool):
     with SharedBytes([b"text"]) as body:
         await run(pool, "look", body)
         for change in (

@@ -57,7 +57,7 @@ def test_an_op_in_place_that_is_done_on_a_copy_is_found(planted: Planted) -> Non
     assert planted.is_found("in place")
 
 
-def test_an_input_that_is_left_changed_and_not_told_is_found(planted: Planted) -> None:
+def test_an_unreported_change_of_an_input_is_found(planted: Planted) -> None:
     planted.fault(ChangedInputs, "end", lambda *_: {})
 
     assert planted.is_found("in place")

@@ -77,7 +77,7 @@ async def test_a_launch_and_a_program_of_one_caller_are_never_in_one_process(com
         assert await pid(launchers) != await program_pid(launchers)
 
 
-async def test_a_caller_keeps_its_launcher_of_programs_and_shares_it_with_nobody(command):
+async def test_a_caller_keeps_its_program_launcher_and_shares_it_with_no_one(command):
     async with launchers_of(command) as launchers:
         seen = [await program_pid(launchers, caller=caller) for caller in ("ada", "bob", "ada")]
 

@@ -16,7 +16,7 @@ from tests.programs.service.conftest import PROGRAMS, ScriptedRecorder
 OF_NO_LANGUAGE = {"source": "def ModelNew(:\n  this is no Python"}
 
 
-def test_a_program_is_queued_for_whoever_records_it(
+def test_a_program_is_queued_for_workers_that_record(
     alice: httpx.Client, recorder: ScriptedRecorder
 ) -> None:
     answer = alice.post(PROGRAMS, json=EXAMPLE)
@@ -98,7 +98,7 @@ def test_a_cancelled_program_ends_at_once(alice: httpx.Client, recorder: Scripte
     assert first.json()["problem"]["slug"] == "cancelled"
 
 
-def test_a_program_that_nobody_takes_fails_by_its_deadline(alice: httpx.Client) -> None:
+def test_an_unclaimed_program_fails_by_its_deadline(alice: httpx.Client) -> None:
     late = alice.post(PROGRAMS, json=EXAMPLE | {"deadline_s": 0.2}).json()
 
     program = alice.get(late["url"], params={"wait": 30}).json()

@@ -13,7 +13,7 @@ def read(payload: bytes, reason: str) -> Program:
     return Program.model_validate_json(PROGRAM.expired("abc", payload, reason).record)
 
 
-def test_a_program_that_nobody_took_failed_by_its_deadline():
+def test_an_unclaimed_program_has_failed_by_its_deadline():
     program = read(JOB.model_dump_json().encode(), "overdue")
 
     assert program.state == "failed"

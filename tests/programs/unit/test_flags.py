@@ -324,7 +324,7 @@ def test_less_precision_than_any_tensor_of_the_reference_has_is_a_flag(call: Cal
     assert kinds(tape) == []
 
 
-def test_a_rounded_vector_that_nothing_hangs_on_is_no_flag() -> None:
+def test_a_rounded_vector_that_no_output_depends_on_is_no_flag() -> None:
     def call(maker: TapeMaker, x: int) -> int:
         cast(maker, x, "fp16")
         return honest(maker, x)

@@ -51,7 +51,7 @@ def test_strides_cannot_reach_beyond_a_storage() -> None:
     assert "reaches 8188 bytes" in refused(change).what
 
 
-def test_a_shape_whose_elements_nobody_has_room_for_is_refused() -> None:
+def test_a_shape_with_too_many_elements_for_any_memory_is_refused() -> None:
     def change(tape: Any) -> None:
         tape["tensors"][0][2], tape["tensors"][0][3] = [2**40] * 30, [0] * 30
 
@@ -102,7 +102,7 @@ def test_no_tensor_is_made_twice() -> None:
     assert "tensor 2 was made before" in refused(change).what
 
 
-def test_new_memory_is_nobody_s_storage() -> None:
+def test_new_memory_is_no_existing_storage() -> None:
     """Otherwise a launch could write an input that the tape shows as an output's own memory."""
 
     def change(tape: Any) -> None:

@@ -103,7 +103,7 @@ def test_inputs_of_kernels_are_refused() -> None:
         cut(maker.json([made], [result], [], []))
 
 
-def test_inputs_that_nobody_makes_are_refused() -> None:
+def test_inputs_that_no_op_makes_are_refused() -> None:
     maker = TapeMaker()
     x = maker.tensor()
     result = maker.op("mul.Tensor", t(x), t(x))

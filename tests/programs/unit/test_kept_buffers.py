@@ -101,7 +101,7 @@ def test_a_second_launch_of_fewer_programs_is_less_work() -> None:
     ],
     ids=str,
 )
-def test_a_launch_that_is_told_something_else_may_leave_what_was_there(facts: Facts) -> None:
+def test_a_launch_with_other_arguments_may_leave_old_contents(facts: Facts) -> None:
     tape = with_a_buffer(into_the_buffer)
 
     assert kinds(with_launches(tape, facts, facts)) == []
@@ -110,7 +110,7 @@ def test_a_launch_that_is_told_something_else_may_leave_what_was_there(facts: Fa
     ]
 
 
-def test_a_launch_may_be_told_something_else_where_no_buffer_is_kept() -> None:
+def test_arguments_of_a_launch_may_differ_if_no_buffer_is_kept() -> None:
     def into_new_memory(maker: TapeMaker, x: int) -> int:
         maker.launch(x, out := maker.empty())
         return out

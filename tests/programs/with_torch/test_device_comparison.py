@@ -103,7 +103,7 @@ def test_ordinary_numbers_that_are_close_match() -> None:
     assert not assert_alike(actual, near, "fp32", Tolerance(rtol=1e-8, atol=0.0))["matches"]
 
 
-def test_an_element_that_nobody_wrote_matches_nothing() -> None:
+def test_an_unwritten_element_matches_nothing() -> None:
     actual = torch.ones(4, 8)
     missing = torch.zeros(32, dtype=torch.bool)
     missing[9] = True
@@ -128,7 +128,7 @@ def test_the_first_mismatch_of_a_later_stretch_is_at_its_own_index(
     assert found["first_mismatch"] == {"index": [3, 4], "actual": 0.0, "expected": 1.0}
 
 
-def test_large_integers_are_told_apart_exactly() -> None:
+def test_large_integers_are_compared_exactly() -> None:
     actual = torch.tensor([2**62 + 1, -(2**63)])
 
     found = assert_alike(actual, torch.tensor([2**62, 2**63 - 1]), "i64", Tolerance())

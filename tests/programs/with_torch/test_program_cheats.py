@@ -75,7 +75,7 @@ def test_an_honest_program_is_neither_flagged_nor_found_at_fault(programs: httpx
     assert (program["verdict"], program["flags"]) == ("passed", []), program
 
 
-def test_the_tape_tells_a_launch_for_nothing_from_one_that_is_returned(
+def test_the_tape_distinguishes_a_dead_launch_from_a_returned_one(
     programs: httpx.Client,
 ) -> None:
     forward = """
@@ -199,7 +199,7 @@ def test_less_precision_than_the_reference_has_is_flagged_within_any_tolerance(
     assert (flag["kind"], flag["line"]) == ("precision_downgrade", at)
 
 
-def test_a_maximum_with_memory_that_nobody_wrote_does_not_match(programs: httpx.Client) -> None:
+def test_a_maximum_with_unwritten_memory_does_not_match(programs: httpx.Client) -> None:
     text = source("return relu(fused(x, self.weight))").replace(
         "tl.maximum(tl.load(x + at), 0.0)", "tl.maximum(tl.load(x + at), tl.load(out + at))"
     )
@@ -208,7 +208,7 @@ def test_a_maximum_with_memory_that_nobody_wrote_does_not_match(programs: httpx.
     assert "memory that was never written" in program["outputs"]["0"]["comparison"]["note"]
 
 
-def test_a_program_is_not_told_what_its_inputs_are_made_from(programs: httpx.Client) -> None:
+def test_a_program_does_not_see_what_its_inputs_are_made_from(programs: httpx.Client) -> None:
     seeks = (
         "import gc\n"
         "raise ValueError([one.seed for one in gc.get_objects() "

@@ -48,7 +48,7 @@ def test_the_same_sum_by_atomics_passes(programs: httpx.Client) -> None:
     assert evaluate(programs, text, REFERENCE)["verdict"] == "passed"
 
 
-def test_whoever_says_which_checks_gets_those_alone(programs: httpx.Client) -> None:
+def test_only_requested_checks_run(programs: httpx.Client) -> None:
     assert evaluate(programs, RACING, REFERENCE, checks=[])["verdict"] == "passed"
 
 

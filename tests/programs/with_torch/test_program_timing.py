@@ -289,7 +289,7 @@ def test_ops_that_no_graph_has_room_for_once_more_are_not_timed_and_it_says_so(
     assert "not timed one by one: CUDA out of memory" in found.result["timing_note"]
 
 
-def test_ops_are_not_timed_and_repeats_not_sent_where_nobody_asks_for_it() -> None:
+def test_ops_are_timed_and_iterations_sent_only_on_request() -> None:
     program = prepared(recorded(rows, doubled_and_added).tape, CPU)
     order = replace(QUICK, entries=False, sends_iterations=False)
     sent = SentTensors()

@@ -115,7 +115,7 @@ def test_an_output_of_another_kind_is_a_mismatch(
     assert kind in [finding["kind"] for finding in program["findings"]]
 
 
-def test_each_case_has_a_verdict_of_its_own(programs: httpx.Client) -> None:
+def test_each_case_has_its_own_verdict(programs: httpx.Client) -> None:
     def inputs(size: int) -> dict[str, str]:
         made = f"torch.randn({size}, device='cuda')"
         return {"source": f"import torch\n\ndef get_inputs():\n    return [{made}, {made}]\n"}
@@ -190,7 +190,7 @@ def test_a_program_that_never_ends_is_ended(programs: httpx.Client) -> None:
     assert program["problem"]["slug"] == "record_timeout", program
 
 
-def test_what_becomes_of_a_program_is_reported_as_it_happens(programs: httpx.Client) -> None:
+def test_events_report_a_program_s_progress(programs: httpx.Client) -> None:
     program = evaluate(programs, SOURCE, REFERENCE)
     reported = programs.get(program["url"] + "/events").text
     kinds = [

@@ -328,7 +328,7 @@ def test_what_is_refused_says_what_to_write_instead(
     assert instead in refused["detail"].rpartition(": ")[2]
 
 
-def test_a_padded_encoder_is_told_to_make_no_nested_tensors(recorder: RecordingProcess) -> None:
+def test_a_padded_encoder_is_advised_against_nested_tensors(recorder: RecordingProcess) -> None:
     source = MODEL.format(
         made=ENCODER.format("batch_first=True", ""),
         called="self.m(inputs[0], src_key_padding_mask=inputs[1])",

@@ -102,7 +102,7 @@ def test_a_program_that_changes_its_own_process_is_recorded_as_it_then_is(
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_program_that_cannot_be_recorded_is_told_why(
+def test_a_program_that_cannot_be_recorded_has_the_reason(
     recorder: RecordingProcess, name: str
 ) -> None:
     source, reason = REFUSED[name]

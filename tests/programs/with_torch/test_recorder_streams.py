@@ -113,7 +113,7 @@ def test_a_graph_is_refused_under_each_of_its_names(recorder: RecordingProcess, 
     assert recorder.refusal(source)["reason"] == "cuda_graph"
 
 
-def test_whoever_shows_a_tensor_waits_for_it(recorder: RecordingProcess) -> None:
+def test_printing_a_tensor_waits_for_it(recorder: RecordingProcess) -> None:
     shows = "with s:\n    y = x + 1\n    print(y)\nz = y + 1\n"
     assert unordered(recorder.tape(HEAD + shows)) == {}
     assert unordered(recorder.tape(HEAD + shows.replace("print(y)", "print()"))) != {}

@@ -133,7 +133,7 @@ def test_a_moved_parameter_stays_the_same_object(recorder: RecordingProcess) -> 
     assert any(name.startswith("aten.add_") for name in names(tape_of(recorder, source)))
 
 
-def test_a_copied_module_has_storages_of_its_own_and_views_share_them(
+def test_a_copied_module_has_new_storages_and_views_share_them(
     recorder: RecordingProcess,
 ) -> None:
     source = "a = nn.Linear(4, 3)\nw = copy.deepcopy(a).cuda().weight\nt = w.t()\nb = a.weight\n"
@@ -248,7 +248,7 @@ def test_a_state_is_put_back_only_where_nothing_was_drawn(recorder: RecordingPro
         "torch.rand(2, generator=torch.default_generator)",
     ],
 )
-def test_a_state_of_a_generator_of_its_own_is_refused(
+def test_setting_the_state_of_an_own_generator_is_refused(
     recorder: RecordingProcess, asks: str
 ) -> None:
     source = "g = torch.Generator(device='cuda').manual_seed(1)\n"
@@ -326,7 +326,7 @@ def test_the_first_entry_that_is_there_is_called(recorder: RecordingProcess) -> 
     assert "'ModelNew'" in found["detail"]
 
 
-def test_a_model_that_nobody_says_how_to_make_is_told_so(recorder: RecordingProcess) -> None:
+def test_a_model_without_init_inputs_is_refused_with_advice(recorder: RecordingProcess) -> None:
     source = "class ModelNew:\n    def __init__(self, size):\n        self.size = size\n"
     found = refusal(recorder, source, {"kind": "model", "class": "ModelNew"}, inputs=[])
     assert found["reason"] == "no_entry"

@@ -38,7 +38,7 @@ def a_tape(dtype: str, shape: list[int], strides: list[int], offset: int, octets
         ("complex128", 16),
     ],
 )
-def test_what_nobody_wrote_holds_the_poison(
+def test_unwritten_elements_hold_the_poison(
     dtype: str, size: int, other: bool, with_numbers: bool
 ) -> None:
     tape = a_tape(dtype, [3, 2], [4, 1], 1, 12 * size)

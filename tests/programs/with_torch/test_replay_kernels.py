@@ -170,7 +170,7 @@ def test_the_poison_may_be_what_a_kernel_means(program: LaunchingProgram) -> Non
     assert "unwritten:0:0" not in program.replayed([z]).sent
 
 
-def test_a_load_of_what_nobody_wrote_is_found_where_asked_for(program: LaunchingProgram) -> None:
+def test_a_load_of_unwritten_memory_is_found_when_asked_for(program: LaunchingProgram) -> None:
     with program:
         x, z = torch.empty(64), torch.zeros(64)
         x[:32] = 1.0

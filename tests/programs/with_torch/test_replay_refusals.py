@@ -227,7 +227,7 @@ def test_an_op_that_fails_is_named_with_its_line() -> None:
     assert f"{finding.file}:{finding.line}" == op_of(eager.tape, "aten.multinomial.default")["line"]
 
 
-def test_ops_that_read_what_nobody_wrote_are_found_where_asked_for() -> None:
+def test_ops_that_read_unwritten_memory_are_found_when_asked_for() -> None:
     def program(x: torch.Tensor) -> torch.Tensor:
         made = torch.empty(4, 8)
         made[:2] = x[:2]

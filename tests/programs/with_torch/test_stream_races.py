@@ -165,7 +165,7 @@ def test_atomic_sums_of_two_streams_need_no_order(programs: httpx.Client) -> Non
     assert (program["verdict"], program["findings"]) == ("passed", []), program
 
 
-def test_whoever_says_which_checks_gets_those_alone(programs: httpx.Client) -> None:
+def test_only_requested_checks_run(programs: httpx.Client) -> None:
     text = program_of(IN_S + "one_more(y, z)")
     assert evaluate(programs, text, REFERENCE, checks=[])["verdict"] == "passed"
 

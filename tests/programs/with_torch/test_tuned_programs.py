@@ -78,7 +78,7 @@ def test_one_that_asserts_not_to_be_used_is_left_out_as_triton_does(
     assert "the second BLOCK=64" in warning
 
 
-def test_one_with_a_hook_of_its_own_is_not_run_without_it(programs: httpx.Client) -> None:
+def test_a_config_with_its_own_hook_is_not_run_without_it(programs: httpx.Client) -> None:
     hooked = (
         "[triton.Config({'BLOCK': 32}), triton.Config({'BLOCK': 64}), "
         "triton.Config({'BLOCK': 256}, pre_hook=lambda args: args['out'].fill_(1))]"

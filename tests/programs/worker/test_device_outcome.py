@@ -47,7 +47,7 @@ def test_both_calls_and_what_a_call_left_in_its_inputs_are_by_path():
     assert "inputs[0]" not in replayed.calls[0]
 
 
-def test_elements_that_nobody_wrote_come_with_their_output():
+def test_unwritten_elements_are_reported_with_their_output():
     bits = b"\x80" + b"\0" * 127
     outcome = LaunchOutcome(LaunchEnding.OK, result=REPORT, outputs=BOTH, unwritten={"0:0": bits})
 

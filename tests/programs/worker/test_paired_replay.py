@@ -140,7 +140,7 @@ def both_change_the_input(changed):
     return both_of(outcome, changed, tape(), 60.0)
 
 
-def test_an_input_that_both_change_and_nobody_compares_is_not_passed_over():
+def test_an_input_that_both_change_without_a_comparison_is_refused():
     ours, _ = both_change_the_input(tape())
 
     assert ours.problem.slug == "invalid_argument"
@@ -189,14 +189,14 @@ async def test_what_ends_a_reference_is_no_fault_of_the_program(ending, more, ki
 
 
 @pytest.mark.parametrize("slug", ["forged_tape", "unsupported_op", "device_error"])
-def test_what_cannot_be_run_of_a_reference_is_a_problem_of_its_own(slug):
+def test_a_reference_that_cannot_run_has_its_own_problem(slug):
     ours, theirs = ended(LaunchEnding.FAILURE, failure={"slug": slug, "message": "m"})
 
     assert ours.problem is None
     assert theirs.problem.program == "reference"
 
 
-def test_a_reference_faults_at_a_line_of_its_own():
+def test_a_reference_faults_at_its_own_line():
     _, theirs = ended(LaunchEnding.FAULT, fault=FAULT)
 
     assert theirs.findings[0].line == 20

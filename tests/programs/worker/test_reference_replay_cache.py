@@ -110,7 +110,7 @@ def test_no_more_is_remembered_than_there_is_room_for():
     ],
     ids=lambda reported: next(iter(reported)),
 )
-def test_what_is_told_of_a_reference_beside_its_outputs_takes_its_room(reported):
+def test_a_reference_s_report_counts_against_the_cache_size(reported):
     known = ReferenceReplayCache(1 << 30)
     known.keep("a", replace(returned(), **reported))
 
@@ -146,7 +146,7 @@ def taken_bytes(reported):
         {"order": replace(ORDER, kernels={"0": replace(KERNEL, scalars={"n": "fp32"})})},
     ],
 )
-def test_a_reference_is_another_where_its_run_hangs_on_something_else(other):
+def test_each_input_of_a_run_changes_the_reference_s_key(other):
     same = {"caller": "ada", "gpu": "GPU-0", "order": ORDER}
 
     assert key_of(**same) == key_of(**same)

@@ -63,7 +63,7 @@ async def test_a_sweep_outlives_a_store_that_refuses_its_rows(machine, worker, o
     assert worker.still_runs()
 
 
-async def test_a_job_that_nobody_can_read_ends(machine, worker, operator, http):
+async def test_a_job_that_no_worker_can_read_ends(machine, worker, operator, http):
     """Another version wrote it; it gets three tries."""
     toolchain_id = await Toolchains(operator).default()
     await JobProducer(operator).submit(
@@ -96,7 +96,7 @@ async def test_a_job_that_the_store_lost_is_submitted_again_for_its_waiter(
     assert (answer.status_code, answer.json()["state"]) == (200, "succeeded")
 
 
-async def test_ready_tells_how_many_workers_there_are_and_needs_none(machine, worker, http):
+async def test_readyz_counts_workers_and_needs_none(machine, worker, http):
     # one compiles, and one launches on the CPU device
     assert (await until_ready(http, 200)).json()["workers"] >= 1
 

@@ -25,7 +25,7 @@ async def stopped(process):
     return await asyncio.to_thread(process.wait)
 
 
-async def test_who_waits_when_the_service_stops_is_told_that_the_job_goes_on(
+async def test_waiters_of_a_stopping_service_learn_that_the_job_continues(
     machine, worker, service, http, operator
 ):
     body = bodies.slow(4, "the service stops")
@@ -73,7 +73,7 @@ async def test_a_request_that_is_still_being_sent_when_the_service_stops_is_answ
     await stopped(service)
 
 
-async def test_a_worker_that_is_told_to_stop_finishes_what_it_can(machine, worker, http):
+async def test_a_stopping_worker_finishes_what_it_can(machine, worker, http):
     url = await started(http, bodies.slow(1.5, "its worker stops later"))
 
     worker.send(signal.SIGTERM)
@@ -84,7 +84,7 @@ async def test_a_worker_that_is_told_to_stop_finishes_what_it_can(machine, worke
     assert events.count("event: started") == 1
 
 
-async def test_a_worker_that_is_told_to_stop_gives_back_what_takes_longer(machine, worker, http):
+async def test_a_stopping_worker_returns_jobs_that_take_longer(machine, worker, http):
     url = await started(http, bodies.slow(60, "its worker stops"))
     began = asyncio.get_running_loop().time()
 

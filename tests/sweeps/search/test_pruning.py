@@ -47,7 +47,7 @@ def test_too_many_registers_do_not_fit():
     )
 
 
-def test_what_nobody_knows_is_run():
+def test_a_variant_with_unknown_resources_runs():
     assert unfit(None, run_spilling=False) is None
     assert unfit(resources(), run_spilling=False) is None
 
@@ -73,7 +73,7 @@ def test_the_same_code_at_another_size_is_run():
     assert {run.index for run in gpu.ran} == {0, 1}
 
 
-def test_whoever_is_the_same_as_a_wrong_one_is_wrong():
+def test_a_duplicate_of_a_wrong_variant_is_wrong():
     small_and_large = variants(2, sizes=("small", "large"))
     builds = {3: built(3, launched_as="same"), 1: built(1, launched_as="same")}
     gpu = MadeUpGpu({0: 10.0, 1: 100.0, 2: 20.0}, verdicts={1: Verdict.MISMATCH})

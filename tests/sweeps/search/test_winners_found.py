@@ -51,7 +51,7 @@ def test_a_lead_within_the_intervals_says_that_it_is_none():
     assert "no clear lead: variant" in winner.note
 
 
-def test_a_clock_that_falls_all_the_while_favours_nobody():
+def test_a_steadily_falling_clock_favours_no_variant():
     def throttling(launches):
         return 1 + 0.02 * launches  # each launch takes 2 % of the first's time longer
 
@@ -113,7 +113,7 @@ def test_a_kernel_that_is_wrong_at_another_size_wins_at_none():
     )
 
 
-def test_those_that_are_wrong_at_another_size_crowd_nobody_out():
+def test_variants_wrong_at_another_size_displace_no_finalist():
     even_and_odd = variants(20, sizes=("even", "odd"))
     times = {one.index: 10.0 + one.index for one in even_and_odd}
     gpu = MadeUpGpu(times)
@@ -138,7 +138,7 @@ def test_no_second_round_begins_before_all_sizes_had_their_first():
     assert stages.index("round 2") == stages.count("round 1") == 18
 
 
-def test_each_size_has_a_winner_of_its_own():
+def test_each_size_has_its_own_winner():
     gpu = MadeUpGpu({0: 10.0, 1: 2000.0, 2: 20.0, 3: 1000.0})
     small, large = searched(variants(2, sizes=("small", "large")), gpu).winners()
 
@@ -163,7 +163,7 @@ def test_a_noisy_time_does_not_win_and_the_answer_says_so():
     assert winner.note == "variant 0 was faster, and may not win: its times are noisy"
 
 
-def test_where_all_are_noisy_nobody_wins():
+def test_where_all_are_noisy_no_variant_wins():
     gpu = MadeUpGpu({0: 9.0, 1: 10.0}, noisy={0, 1})
     winner = only(searched(variants(2), gpu))
 

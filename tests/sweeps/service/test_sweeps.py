@@ -64,7 +64,7 @@ def test_a_row_says_what_its_compilation_says(swept: httpx.Response, http: httpx
     assert row["compile_ms"] == compilation["timings_ms"]["total"]
 
 
-def test_conditions_know_what_nobody_said_of_options(http: httpx.Client) -> None:
+def test_conditions_know_the_defaults_of_options(http: httpx.Client) -> None:
     space = {"targets": ["cuda:90", "hip:gfx942"]}
 
     sweep = post_sweep(http, base=base("swept"), space=space, where=["num_stages == 3"]).json()

@@ -243,5 +243,5 @@ def test_what_is_wrong_with_the_question_is_reported(
     assert why in answer.json()["detail"]
 
 
-def test_a_sweep_of_nobody_is_not_found(gpu: httpx.Client) -> None:
+def test_an_unknown_sweep_is_not_found(gpu: httpx.Client) -> None:
     assert gpu.get("/v1/sweeps/no-such/winners/json").status_code == 404

@@ -21,7 +21,7 @@ def configs(text: str) -> list[triton.Config]:
     return found
 
 
-def test_the_text_is_what_somebody_would_have_written() -> None:
+def test_the_text_looks_hand_written() -> None:
     text = triton_config(URL, plan(), [winner(7)])
 
     assert text == (

@@ -24,7 +24,7 @@ def test_arguments_are_reported_as_a_call_passes_them() -> None:
     assert (found.untyped, found.unsaid) == ([], ["tile"])
 
 
-def test_a_tensor_of_a_type_that_torch_has_not_is_told_apart() -> None:
+def test_a_tensor_of_a_type_that_torch_lacks_is_kept_apart() -> None:
     arguments = {**BASE["arguments"], "x": {"shape": [4], "dtype": "fp8e4b15"}}
 
     found = tuned_results(plan(base={**BASE, "arguments": arguments}), rows([9.0] * 8), winner(7))

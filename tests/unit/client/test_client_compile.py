@@ -86,7 +86,7 @@ def test_compile_asks_again_by_key_until_it_is_finished(client: Client, tritond:
     assert made.included == {"ptx": "//ptx"}
 
 
-def test_cache_tells_of_the_post_even_if_it_had_to_be_asked_again(
+def test_cache_describes_the_first_post_even_after_a_repetition(
     client: Client, tritond: FakeTritond
 ):
     tritond.will_answer(compilation("running", cache="join"), status=202)

@@ -113,7 +113,7 @@ def refused() -> httpx.ConnectError:
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"]
 )
-def test_that_nobody_listens_on_this_machine_is_reported_at_once(
+def test_a_refused_connection_on_this_machine_is_reported_at_once(
     tritond: FakeTritond, pauses: list[float], url: str
 ):
     tritond.answers.append(refused())

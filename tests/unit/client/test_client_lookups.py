@@ -13,7 +13,7 @@ def test_get_returns_the_present_state_at_once(client: Client, tritond: FakeTrit
     assert str(tritond.requests[0].url) == f"http://tritond.test:8000/v1/compilations/{KEY}"
 
 
-def test_get_waits_as_long_as_told(client: Client, tritond: FakeTritond):
+def test_get_waits_as_long_as_requested(client: Client, tritond: FakeTritond):
     tritond.will_answer(compilation("running", cache=None))
     tritond.will_answer(compilation(cache=None))
 

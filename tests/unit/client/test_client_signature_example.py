@@ -74,7 +74,7 @@ def test_none_is_a_constant():
     assert signature_of({"x": None}).constexprs == {"x": None}
 
 
-def test_a_small_buffer_has_a_hint_of_its_own_on_amd():
+def test_a_small_buffer_has_another_hint_on_amd():
     large = {"shape": [2**30], "dtype": "fp32"}
 
     reported = signature_of({"x": BUFFERS[0], "y": large}, target="hip:gfx942")

@@ -56,7 +56,7 @@ def test_a_row_is_complete(stage: Stage) -> None:
     assert missing(stage) == []
 
 
-def test_a_new_stage_is_told_what_it_lacks() -> None:
+def test_a_new_stage_is_reported_with_its_gaps() -> None:
     new = replace(BY_NAME["ptx"], name="vptx", syntax="python")
 
     assert missing(new) == [

@@ -109,7 +109,7 @@ def test_a_row_is_complete(row: Architecture):
     assert missing(row) == []
 
 
-def test_a_new_target_is_told_what_it_lacks():
+def test_a_new_target_is_reported_with_its_gaps():
     assert missing(Architecture("cuda:130", None)) == [
         "limits of a multiprocessor",
         "a first PTX version",
@@ -153,7 +153,7 @@ def test_a_backend_is_complete(backend: Backend):
     assert missing_of_backend(backend) == []
 
 
-def test_a_new_backend_is_told_what_it_lacks():
+def test_a_new_backend_is_reported_with_its_gaps():
     assert missing_of_backend(replace(BACKENDS["cuda"], name="xpu")) == [
         "stages",
         "options",

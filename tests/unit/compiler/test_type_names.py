@@ -96,7 +96,7 @@ def test_an_unknown_type_is_answered_with_what_can_be_written():
     )
 
 
-def test_a_block_whose_extents_are_no_powers_of_2_is_told_which():
+def test_a_block_whose_extents_are_no_powers_of_2_is_refused_by_extent():
     with pytest.raises(UnknownType) as unknown:
         canonical_type("tensordesc<fp16[64,48]>")
 

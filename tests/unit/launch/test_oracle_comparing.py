@@ -38,7 +38,7 @@ def test_integers_have_no_tolerance() -> None:
     assert compared([1_000_000], [1_000_001], "i32").state == "differs"
 
 
-def test_what_nobody_changed_is_not_counted() -> None:
+def test_unchanged_elements_are_not_counted() -> None:
     assert compared([9.0, 1.0], [9.0, 1.0]).of == 1
 
 

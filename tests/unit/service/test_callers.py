@@ -81,7 +81,7 @@ async def test_without_any_key_everybody_is_anonymous(authorization: str | None)
         ("s3cret", "Write `Authorization: Bearer <API key>`"),
     ],
 )
-async def test_without_a_key_that_is_known_nobody_is_let_in(authorization: str | None, detail: str):
+async def test_without_a_known_key_no_caller_is_let_in(authorization: str | None, detail: str):
     raised = await refusal(FakeApiKeys(s3cret=COMPILER), authorization)
 
     assert raised.slug == "unauthorized"
@@ -111,7 +111,7 @@ async def test_an_absurdly_long_secret_is_neither_looked_up_nor_kept():
     assert fake.look_ups == []
 
 
-async def test_nobody_is_remembered_while_changes_cannot_be_heard_of():
+async def test_callers_are_not_cached_while_changes_cannot_be_received():
     fake = FakeApiKeys()
     identifying = callers(fake)
     identifying.start_remembering()
@@ -137,7 +137,7 @@ async def test_the_first_key_ends_anonymous_access_at_once():
         await identifying.identify(request(), "compile")
 
 
-async def test_revoking_the_last_key_opens_a_service_to_nobody_but_its_own_machine():
+async def test_revoking_the_last_key_opens_a_service_only_to_its_own_machine():
     private, public = (callers(FakeApiKeys(), is_private=private) for private in (True, False))
 
     assert await private.identify(request({}), "admin") == ANONYMOUS

@@ -71,7 +71,7 @@ async def guess(identifying, times):
     return slugs
 
 
-async def test_a_guesser_is_told_to_wait_and_its_keys_are_not_looked_up():
+async def test_a_guesser_has_to_wait_and_its_keys_are_not_looked_up():
     fake = FakeApiKeys(s3cret=COMPILER)
     slugs = await guess(callers(fake), FAILURES_AT_ONCE + 10)
 
@@ -89,7 +89,7 @@ async def test_a_key_that_was_right_before_works_beside_a_guesser():
     assert (await identifying.identify(good, "compile")).id == "k1"
 
 
-async def test_a_guesser_is_told_how_long_to_wait():
+async def test_a_guesser_learns_how_long_to_wait():
     identifying = callers(FakeApiKeys(s3cret=COMPILER))
     await guess(identifying, FAILURES_AT_ONCE)
 

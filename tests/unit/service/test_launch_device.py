@@ -88,7 +88,7 @@ async def test_a_device_may_be_written_as_triton_writes_targets() -> None:
     assert device.model == "NVIDIA H200"
 
 
-async def test_a_device_that_nobody_has_is_refused() -> None:
+async def test_a_device_that_no_worker_has_is_refused() -> None:
     wanted = {"target": "cuda:90", "model": "NVIDIA H100"}
 
     pointer, message = await refused(fake_deployment(H200), device=wanted)

@@ -140,7 +140,7 @@ async def test_a_wrong_query_parameter_is_named(client: httpx.AsyncClient):
     assert response.json()["parameter"] == "number"
 
 
-async def test_a_mistake_of_the_service_tells_its_request_but_no_details(
+async def test_an_internal_error_names_its_request_but_no_details(
     client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ):
     response = await client.get("/raise/mistake", headers={"X-Request-ID": "run-7"})

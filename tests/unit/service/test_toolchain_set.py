@@ -29,7 +29,7 @@ def test_the_default_is_what_its_own_version_means():
     assert ToolchainSet(OLDER, [OLDER, OLD]).choose("3.8.0") is OLDER
 
 
-def test_a_version_that_nobody_has_is_refused_with_those_there_are():
+def test_a_version_that_no_worker_has_is_refused_with_a_list_of_versions():
     with pytest.raises(RequestRejected, match=r"choose one of 3\.8\.0, 3\.9\.0"):
         ToolchainSet(NEW, [OLD, NEW]).choose("3.7.0")
 
@@ -56,12 +56,12 @@ def test_a_worker_that_comes_back_does_not_change_the_set():
     assert ToolchainSet(NEW, [NEW, OLD]).digest == ToolchainSet(NEW, [OLD, NEW]).digest
 
 
-def test_a_default_that_nobody_serves_is_stood_in_for_by_one_of_its_version():
+def test_a_toolchain_of_the_same_version_replaces_an_unserved_default():
     assert toolchain_set("p", [OLDER, OLD, NEW], {"o", "n"}).default is OLD
     assert toolchain_set("p", [OLDER, OLD, NEW], {"p", "o", "n"}).default is OLDER
 
 
-def test_a_default_of_a_version_that_nobody_serves_stays():
+def test_a_default_whose_version_no_worker_serves_stays():
     assert toolchain_set("o", [OLD, NEW], {"n"}).default is OLD
     assert toolchain_set("o", [OLD, NEW], set()).default is OLD
 

@@ -27,7 +27,7 @@ async def settle():
         await asyncio.sleep(0)
 
 
-async def test_what_does_not_fit_waits_and_nobody_overtakes_it():
+async def test_a_large_request_waits_and_no_later_one_overtakes_it():
     log, leave, _ = await started(BytesInFlight(10), 6, 5, 1)
     assert log == [6]
 
@@ -45,7 +45,7 @@ async def test_more_than_the_limit_goes_alone():
     assert log == [1000, 1]
 
 
-async def test_one_who_is_cancelled_keeps_no_room_and_holds_nobody_up():
+async def test_a_cancelled_waiter_keeps_no_room_and_blocks_no_other():
     log, leave, tasks = await started(BytesInFlight(10), 6, 5, 4)
     tasks[1].cancel()
     await settle()

@@ -112,7 +112,7 @@ def test_a_descriptor_is_a_pointer_with_its_extents(post: Post) -> None:
 
 
 @pytest.mark.parametrize("stop_after", ["ttgir", "llir", "amdgcn"])
-def test_it_stops_where_it_is_told_to(post: Post, stop_after: str) -> None:
+def test_it_stops_after_the_requested_stage(post: Post, stop_after: str) -> None:
     made = post(hip("vector_add", stop_after=stop_after)).json()
 
     assert list(made["artifacts"])[-1] == stop_after

@@ -131,7 +131,7 @@ def test_descriptor_types_of_an_older_triton_are_rewritten(post: Post) -> None:
 
 
 @pytest.mark.parametrize("stop_after", ["ttir", "ttgir", "ptx"])
-def test_it_stops_where_it_is_told_to(post: Post, stop_after: str) -> None:
+def test_it_stops_after_the_requested_stage(post: Post, stop_after: str) -> None:
     made = post(ttir(KEEP_ONE, stop_after=stop_after)).json()
 
     assert made["state"] == "succeeded"

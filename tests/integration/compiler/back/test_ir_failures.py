@@ -49,7 +49,9 @@ KERNELLESS = {
 
 
 @pytest.mark.parametrize("text", KERNELLESS.values(), ids=KERNELLESS)
-def test_a_module_without_a_public_function_is_told_so(post: Post, text: str) -> None:
+def test_a_module_without_a_public_function_is_refused_with_the_reason(
+    post: Post, text: str
+) -> None:
     failed = post(ttir(text)).json()
 
     assert failed["problem"]["slug"] == "unknown_kernel"
@@ -99,7 +101,7 @@ def test_ir_that_carries_locations_is_reported_by_its_own_lines(post: Post) -> N
     assert "tt.make_range {end = 1000" in error["excerpt"]
 
 
-def test_ttir_under_the_name_of_ttgir_is_told_so(post: Post) -> None:
+def test_ttir_posted_as_ttgir_is_refused_with_the_reason(post: Post) -> None:
     failed = post({"ir": {"language": "ttgir", "text": KEEP_ONE}, "target": "cuda:90"}).json()
 
     assert failed["problem"]["slug"] == "compile_error"

@@ -48,7 +48,7 @@ ASKS = (
 )
 
 
-def test_a_module_that_asks_torch_for_the_device_is_told_the_target(children: Children) -> None:
+def test_a_module_that_asks_torch_for_the_device_gets_the_target(children: Children) -> None:
     assert stored(compile_text(children, HEAD + ASKS + KERNEL, arch=90)) == "9.000000e+00"
     assert stored(compile_text(children, HEAD + ASKS + KERNEL, arch=80)) == "8.000000e+00"
 
@@ -89,7 +89,7 @@ def test_torch_has_no_parts_that_only_plug_ins_of_other_makers_add(children: Chi
     assert stored(compile_text(children, HEAD + asks + KERNEL)) == "3.000000e+00"
 
 
-def test_a_module_that_asks_triton_for_the_device_is_told_the_target(children: Children) -> None:
+def test_a_module_that_asks_triton_for_the_device_gets_the_target(children: Children) -> None:
     asks = (
         "target = triton.runtime.driver.active.get_current_target()\n"
         "VALUE = tl.constexpr(float(target.arch if target.backend == 'cuda' else 0))\n"

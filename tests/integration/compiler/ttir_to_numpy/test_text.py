@@ -119,7 +119,7 @@ def test_a_kernel_may_be_called_like_what_it_stands_on(children: Children) -> No
 
 
 @pytest.mark.parametrize("kernel", all_in("good"), ids=lambda kernel: kernel.path.stem)
-def test_every_good_kernel_can_be_told(children: Children, kernel) -> None:
+def test_every_good_kernel_translates_to_numpy(children: Children, kernel) -> None:
     compiled = compile_kernel(children, kernel, stop_after="ttir")
     name = (compiled.sliced or {})["kernel"]
 

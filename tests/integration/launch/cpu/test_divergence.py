@@ -248,7 +248,7 @@ def test_a_helper_that_accesses_memory_in_rounds_is_found() -> None:
     assert not forms.run.is_batchable
 
 
-def test_an_atomic_whose_result_nobody_needs_runs_at_once() -> None:
+def test_an_atomic_with_an_unused_result_runs_in_a_batch() -> None:
     forms = of(
         "%t = arith.constant true\n%x = tt.atomic_rmw add, acq_rel, gpu, %base, %one, %t :"
         " (!tt.ptr<i32>, i32, i1) -> i32"

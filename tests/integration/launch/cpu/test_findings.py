@@ -138,7 +138,7 @@ async def test_a_mask_that_compares_with_another_size(device):
     assert "compare each offset with the size of out_ptr" in finding["message"]
 
 
-async def test_a_matrix_without_mask_is_told_of_rows_and_columns(device):
+async def test_the_finding_of_an_unmasked_matrix_names_rows_and_columns(device):
     arguments = {"x_ptr": uniform(100), "out_ptr": out(4, 10), "n": 100}
     finding = await found(device, "writes_past_the_end", arguments, grid=(2,), BLOCK=32)
     assert finding["index"] == [4, 0]
@@ -183,7 +183,7 @@ async def test_a_helper_s_access_is_found_at_the_helper_s_line(device):
     assert (finding["argument"], finding["index"]) == ("x_ptr", [32])
 
 
-async def test_an_invented_address_is_nobody_s(device):
+async def test_an_invented_address_belongs_to_no_argument(device):
     arguments = {"x_ptr": Buffer((1,), "i64", {"kind": "full", "value": 4096}), "out_ptr": out(1)}
     finding = await found(device, "reads_wild", arguments)
     assert (finding["kind"], finding["argument"], finding["index"]) == (
@@ -201,7 +201,7 @@ async def test_an_address_between_elements_is_misaligned(device):
     assert "reads 4 bytes at byte 2 of x_ptr" in finding["message"]
 
 
-async def test_a_read_between_the_elements_of_an_input_is_one_of_what_nobody_wrote(device):
+async def test_a_read_between_the_elements_of_an_input_reads_unwritten_memory(device):
     arguments = {"x_ptr": Buffer((4, 3), "fp32", ARANGE, strides=(4, 1), elements=16)}
     arguments |= {"out_ptr": out(16)}
     text = """import triton
@@ -219,7 +219,7 @@ def kernel(x_ptr, out_ptr, N: tl.constexpr):
         assert [finding["index"] for finding in run.findings] == findings
 
 
-async def test_a_read_of_what_nobody_wrote_is_found_when_asked(device):
+async def test_a_read_of_unwritten_memory_is_found_when_asked_for(device):
     run = await run_kernel(
         device, "faulty.py", "accumulates", {"out_ptr": out(8)}, constexprs={"BLOCK": 8},
         checks=["initcheck"],

@@ -40,7 +40,7 @@ def test_what_takes_turns_is_translated_once_each(children: Children) -> None:
     assert first[0] is not first[1]
 
 
-def test_whatever_a_form_hangs_on_makes_another(children: Children) -> None:
+def test_each_input_of_a_form_makes_another_form(children: Children) -> None:
     text = ir_of(children, 8)
 
     others = (

@@ -58,7 +58,7 @@ async def compared(pool, actual, expected, returned="summary"):
     return await pool.run("parse", header, body, deadline_s=20)
 
 
-async def test_no_summary_is_made_that_nobody_asked_for(pool):
+async def test_only_requested_summaries_are_made(pool):
     zeros = np.zeros(4, np.float32)
     answer = (await compared(pool, zeros, zeros, "none")).result["outputs"]["z"]
     assert (answer["summary"], answer["comparison"]["matches"]) == (None, True)

@@ -53,7 +53,7 @@ def test_the_second_request_is_answered_from_the_cache(http: httpx.Client, post:
     assert known.status_code == 304
 
 
-def test_who_does_not_wait_is_told_to_ask_again(http: httpx.Client, post: Post) -> None:
+def test_a_client_that_does_not_wait_is_asked_to_come_back(http: httpx.Client, post: Post) -> None:
     compilation = post(bodies.vector_add("disassembled without waiting")).json()
 
     answer = get(http, compilation, "artifacts/sass", wait=0)

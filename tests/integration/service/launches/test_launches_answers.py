@@ -162,7 +162,7 @@ def test_what_a_kernel_prints_is_its_stdout(launch: Launch) -> None:
     assert "3." in answer["stdout"]
 
 
-def test_seeds_are_chosen_and_told_so_that_a_launch_can_be_repeated(launch: Launch) -> None:
+def test_chosen_seeds_are_answered_so_that_a_launch_can_be_repeated(launch: Launch) -> None:
     x = {"shape": [8], "dtype": "fp32", "init": {"kind": "normal"}}
     first = launch(copy(arguments={"x_ptr": x}))
     seed = first["seeds"]["x_ptr"]

@@ -89,7 +89,7 @@ def test_launches_that_wait_for_their_kernels_keep_no_other_waiting(gpu):
     wait_until(lambda: states(gpu, waiting) == {"cancelled"}, "all are cancelled")
 
 
-def test_cases_are_answered_and_told_in_their_order(gpu):
+def test_cases_are_answered_and_reported_in_order(gpu):
     launch = launched(gpu, with_cases(2, count=12))
     events = gpu.get(f"{launch['url']}/events").text
     reported = [part for part in events.split("\n\n") if "event: case" in part]

@@ -32,7 +32,7 @@ UNENDING = bodies.loading(ENDLESS, timeout_s=60)
         ("GET", "/trace"),
     ],
 )
-def test_a_launch_of_somebody_else_is_404(
+def test_another_caller_s_launch_is_404(
     callers: dict[str, httpx.Client], method: str, path: str
 ) -> None:
     url = callers["alice"].post(PATH, json=bodies.vector_add()).json()["url"]
@@ -43,7 +43,7 @@ def test_a_launch_of_somebody_else_is_404(
     assert callers["alice"].get(url).json()["state"] == "queued"
 
 
-def test_a_query_for_somebody_elses_launch_is_404(callers: dict[str, httpx.Client]) -> None:
+def test_a_query_for_another_caller_s_launch_is_404(callers: dict[str, httpx.Client]) -> None:
     launched = callers["alice"].post(PATH, json=bodies.vector_add()).json()
 
     answer = callers["bob"].post(f"{PATH}/query", json={"ids": [launched["id"]]})

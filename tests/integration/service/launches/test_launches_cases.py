@@ -105,7 +105,7 @@ def test_a_case_replaces_arguments_grid_and_reference(launch: Launch) -> None:
     assert answer["cases"][1]["outputs"]["z_ptr"]["summary"]["dtype"] == "fp16"
 
 
-def test_each_case_has_files_and_a_trace_of_its_own(launch: Launch, http: httpx.Client) -> None:
+def test_each_case_has_its_own_files_and_trace(launch: Launch, http: httpx.Client) -> None:
     body = bodies.vector_add(
         64, cases=[{}, of_size(40)], trace={"programs": [[0, 0, 0]]},
         **{"return": {"output_ptr": "tensor"}},

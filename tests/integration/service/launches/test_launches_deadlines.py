@@ -22,7 +22,7 @@ def test_cases_after_the_deadline_are_not_run(launch: Launch) -> None:
     assert (answer["state"], answer["verdict"]) == ("completed", "not_checked")
 
 
-def test_a_compilation_that_the_deadline_ends_is_no_timeout_of_its_own(launch: Launch) -> None:
+def test_a_compilation_that_the_deadline_ends_is_not_its_own_timeout(launch: Launch) -> None:
     answer = launch(bodies.loading(compilations.ENDLESS, timeout_s=60, deadline_s=2))
 
     assert (answer["state"], answer["verdict"]) == ("failed", None)
@@ -30,7 +30,7 @@ def test_a_compilation_that_the_deadline_ends_is_no_timeout_of_its_own(launch: L
     assert "deadline_s = 2 s" in answer["problem"]["detail"]
 
 
-def test_a_run_that_the_deadline_ends_is_no_timeout_of_its_own(launch: Launch) -> None:
+def test_a_run_that_the_deadline_ends_is_not_its_own_timeout(launch: Launch) -> None:
     launch(looping(-1))
 
     answer = launch(looping(5, timeout_s=60, deadline_s=2))

@@ -59,7 +59,7 @@ def with_forged_reference(code: str, **changes: Any) -> dict[str, Any]:
     )
 
 
-def test_the_child_that_compiles_is_told_nothing_of_the_reference(launch: Launch) -> None:
+def test_the_compiling_child_learns_nothing_of_the_reference(launch: Launch) -> None:
     code = """
 import sys
 frame = sys._getframe()

@@ -98,7 +98,7 @@ def test_a_process_that_was_ended_for_what_it_did_is_a_violation_for_both(
     assert slugs == ["sandbox_violation", "sandbox_violation"]
 
 
-def test_one_hostile_case_of_several_is_a_problem_of_its_own(launch: Launch) -> None:
+def test_one_hostile_case_of_several_has_its_own_problem(launch: Launch) -> None:
     text = "@triton.constexpr_function\ndef act(n):\n    if n:\n        import os\n"
     text += "        os._exit(0)\n    return 1\n\n"
     text += "@triton.jit\ndef kernel(out_ptr, n: tl.constexpr):\n    tl.store(out_ptr, act(n))\n"

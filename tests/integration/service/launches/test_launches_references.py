@@ -81,7 +81,9 @@ def test_an_output_that_the_reference_leaves_out_is_not_compared(launch: Launch)
         ),
     ],
 )
-def test_a_reference_that_is_wrong_is_told_how(launch: Launch, reference: str, said: str) -> None:
+def test_a_wrong_reference_is_reported_with_the_reason(
+    launch: Launch, reference: str, said: str
+) -> None:
     answer = launch(two_outputs(reference))
 
     found = answer["findings"][-1]
@@ -120,7 +122,7 @@ def test_torch_is_refused_where_no_worker_has_it(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("statement", ["import torch", "from torch.nn import functional"])
-def test_torch_in_a_reference_in_numpy_is_told_who_offers_it(
+def test_a_numpy_reference_that_imports_torch_learns_where_torch_is_offered(
     launch: Launch, statement: str
 ) -> None:
     found = launch(two_outputs(f"{statement}\n\ndef reference(**_):\n    return {{}}\n"))[

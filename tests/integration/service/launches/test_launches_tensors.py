@@ -155,7 +155,7 @@ def test_what_is_no_tensor_is_refused(http: httpx.Client, data: bytes, said: str
     assert said in answer.json()["detail"]
 
 
-def test_a_tensor_of_somebody_else_is_not_there(callers: dict[str, httpx.Client]) -> None:
+def test_another_caller_s_tensor_is_not_there(callers: dict[str, httpx.Client]) -> None:
     data = npy(np.zeros(100, np.float32))
     put(callers["alice"], data)
     body = bodies.vector_add(arguments={"x_ptr": of_tensor(data, [100])})

@@ -60,7 +60,7 @@ def test_nothing_written_is_no_integer_that_was_expected(launch: Launch, dtype: 
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i32", "fp16"])
-def test_no_tolerance_lets_an_element_that_nobody_wrote_pass(launch: Launch, dtype: str) -> None:
+def test_no_tolerance_lets_an_unwritten_element_pass(launch: Launch, dtype: str) -> None:
     kind = "bool" if dtype == "i1" else "int64"
 
     answer = launch(storing(None, output(4, dtype=dtype), full("1", kind), **LOOSE))
@@ -68,7 +68,7 @@ def test_no_tolerance_lets_an_element_that_nobody_wrote_pass(launch: Launch, dty
     assert answer["verdict"] == "mismatch"
 
 
-def test_the_first_element_that_nobody_wrote_is_named(launch: Launch) -> None:
+def test_the_first_unwritten_element_is_named(launch: Launch) -> None:
     code = "@triton.jit\ndef kernel(out_ptr):\n    tl.store(out_ptr + tl.arange(0, 2), 7)\n"
     reference = "import numpy\n\ndef reference(**_):\n    return numpy.array([7, 7, -85, 7])\n"
     body = bodies.written(code, {"out_ptr": output(4, dtype="i8")}, reference=reference)
@@ -169,7 +169,7 @@ def test_what_is_expected_to_stay_as_it_was_is_said_to_check_little(launch: Laun
     assert "a kernel that does nothing would match too" in comparison["note"]
 
 
-def test_an_output_in_place_that_nobody_changed_is_compared_as_it_is(launch: Launch) -> None:
+def test_an_unchanged_output_in_place_is_compared_as_it_is(launch: Launch) -> None:
     double = "def reference(x_ptr):\n    return 2 * x_ptr\n"
 
     answer = launch(bodies.written(NOTHING, IN_PLACE, reference=double))

@@ -96,7 +96,7 @@ def test_a_file_that_was_not_asked_for_is_404(
     assert (answer.status_code, answer.json()["slug"]) == (404, "not_found")
 
 
-def test_a_trace_tells_every_access_of_the_chosen_programs(
+def test_a_trace_has_every_access_of_the_chosen_programs(
     http: httpx.Client, launch: Launch
 ) -> None:
     answer = launch(bodies.vector_add(40, trace={"programs": [[1, 0, 0]], "max_accesses": 10}))

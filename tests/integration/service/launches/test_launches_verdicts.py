@@ -99,7 +99,7 @@ def test_outputs_are_answered_even_where_something_went_wrong(launch: Launch) ->
     assert summary["max"] == 95
 
 
-def test_elements_that_nobody_wrote_are_counted(launch: Launch) -> None:
+def test_unwritten_elements_are_counted(launch: Launch) -> None:
     answer = launch(kernel("tl.store(out_ptr + lanes, 1.0, lanes < 5)", reference=IDENTITY))
 
     output_ = answer["outputs"]["out_ptr"]

@@ -208,7 +208,7 @@ def test_without_a_gpu_a_time_is_not_judged_and_its_baseline_is_kept(
     assert Path("kernels.baseline.json").read_bytes() == before
 
 
-def test_instructions_that_nobody_can_tell_are_no_kept_budget(service: GateService, capsys: Any):
+def test_unreported_instructions_are_no_kept_budget(service: GateService, capsys: Any):
     write_gate("[budgets]\ninstructions = 1_000_000\ninstruction_classes = 9\nregisters = 32")
     service.mix = None
 

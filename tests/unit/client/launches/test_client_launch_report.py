@@ -44,7 +44,7 @@ def test_a_report_shows_the_line_of_a_reference_that_failed(client: Client, trit
     )
 
 
-def test_a_report_tells_each_case(client: Client, tritond: FakeTritond):
+def test_a_report_shows_each_case(client: Client, tritond: FakeTritond):
     case = {"index": 0, "name": None, "verdict": "passed", "outputs": {}, "findings": []}
     bad = case | {"name": "odd", "verdict": "mismatch", "outputs": {"z": output(mismatched=1)}}
     counts = {"passed": 1, "mismatch": 1}
@@ -58,7 +58,7 @@ def test_a_report_tells_each_case(client: Client, tritond: FakeTritond):
     assert lines[3] == "verdict: mismatch on the CPU device (61 ms); 1 passed, 1 mismatch"
 
 
-def test_a_report_tells_the_time_that_was_measured(client: Client, tritond: FakeTritond):
+def test_a_report_shows_the_measured_time(client: Client, tritond: FakeTritond):
     timing = {"median_us": 9.8, "p20_us": 9.5, "p80_us": 10, "repeats": 100, "noisy": True}
     device = {"target": "cuda:90", "model": "NVIDIA H200", "interpreter": False}
     tritond.will_answer(launch(device=device, timing=timing | {"bytes_per_s": 1.2e11}))
@@ -69,7 +69,7 @@ def test_a_report_tells_the_time_that_was_measured(client: Client, tritond: Fake
     ]
 
 
-def test_a_report_tells_a_time_that_cannot_be(client: Client, tritond: FakeTritond):
+def test_a_report_shows_an_impossible_time(client: Client, tritond: FakeTritond):
     timing = {"median_us": 3.5, "repeats": 100, "plausible": False, "floor_us": 35.4}
     device = {"target": "cuda:90", "model": "NVIDIA H200", "interpreter": False}
     tritond.will_answer(launch(device=device, timing=timing))

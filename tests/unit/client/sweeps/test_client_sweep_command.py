@@ -78,7 +78,7 @@ def test_arguments_make_it_a_sweep_of_launches(tritond: FakeTritond, kernel: str
     assert tritond.requests[1].url.params["sort"] == "median_us"
 
 
-def test_numbers_given_by_example_are_told_to_heuristics(tritond: FakeTritond, kernel: str):
+def test_heuristics_get_numbers_given_by_example(tritond: FakeTritond, kernel: str):
     tritond.will_answer(inspection(x=False, K=False))
     for _ in range(2):
         tritond.will_answer(sweep())

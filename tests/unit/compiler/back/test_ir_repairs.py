@@ -32,7 +32,7 @@ def test_a_whole_text_has_no_second_attempt():
     assert len(list(attempts(WHOLE))) == 1
 
 
-def test_references_to_missing_aliases_are_dropped_and_told():
+def test_references_to_missing_aliases_are_dropped_and_reported():
     text = "module {\n  tt.return loc(#loc13)\n} loc(#loc)\n"
 
     [_, mended] = attempts(text)

@@ -7,7 +7,7 @@ import pytest
 from compiler.back.mlir_log import diagnostics, reworded
 
 
-def test_a_kernel_that_returns_a_value_is_told_of_helpers() -> None:
+def test_the_error_of_a_kernel_that_returns_a_value_explains_helpers() -> None:
     message, hint = reworded("failed to legalize operation 'tt.return' that was explicitly marked")
 
     assert message == "the kernel returns a value"

@@ -92,7 +92,7 @@ def test_inline_assembly_of_several_lines_is_at_the_line_that_it_was_written_for
     assert (found.file, found.line) == ("user.py", 2)
 
 
-def test_the_closing_line_of_ptxas_is_no_error_of_its_own() -> None:
+def test_the_closing_line_of_ptxas_is_no_separate_error() -> None:
     assert diagnostics("ptxas fatal   : Ptx assembly aborted due to errors\n", PTX, SOURCES) == []
 
 

@@ -116,7 +116,7 @@ def test_a_line_that_was_rewritten_is_the_one_in_its_place() -> None:
     assert [(row["a_line"], row["b_line"]) for row in found["by_line"]] == [(3, 3)]
 
 
-def test_lines_of_a_file_that_nobody_posted_are_those_of_the_same_number() -> None:
+def test_lines_of_an_unposted_file_correspond_by_number() -> None:
     text = sass((2, "LDG.E R1, [R2]"), file="elsewhere.py")
 
     found = diff(side({"sass": text}), side({"sass": text}))

@@ -147,7 +147,7 @@ def test_inline_assembly_behind_a_directive_is_compared(line: str) -> None:
     assert not stage_diff("ptx", f"{line.format(3)}\n", f"{line.format(1)}\n").same
 
 
-def test_what_a_loop_may_be_told_is_no_place_of_a_debugger() -> None:
+def test_loop_attributes_are_no_debug_locations() -> None:
     found = stage_diff("llir", LLIR, LLIR.replace("unroll.disable", "unroll.enable"))
 
     assert [line[:1] for line in changes(found)] == ["-", "+"]

@@ -50,7 +50,7 @@ def test_a_definition_reads_its_defaults_and_not_its_body() -> None:
     assert _names(reach) == {"a"}
 
 
-def test_names_that_nobody_binds_are_missing() -> None:
+def test_unbound_names_are_missing() -> None:
     _, reach = _reached("", "try:\n    x = nowhere\nexcept NameError:\n    x = len([])")
 
     assert reach.missing == {"nowhere"}

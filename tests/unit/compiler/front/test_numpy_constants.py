@@ -83,7 +83,7 @@ def test_another_name_of_a_type_is_numpys() -> None:
     "ask",
     [lambda one: one + 1, lambda one: one == 1.5, lambda one: one < 2, lambda one: 2 * one, str],
 )
-def test_what_hangs_on_numpys_version_is_refused(ask: Callable[[Any], Any]) -> None:
+def test_values_that_depend_on_numpy_s_version_are_refused(ask: Callable[[Any], Any]) -> None:
     with pytest.raises(StandInUsed, match=r"convert it first, as in float\(numpy\.float32"):
         ask(KNOWN["float32"](1.5))
 

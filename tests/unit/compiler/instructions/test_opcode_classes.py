@@ -103,7 +103,7 @@ def test_a_spill_of_an_older_amd_gpu_is_reported_by_its_comment() -> None:
     assert amd_class("buffer_store_dword", operands, "") == "global_store"
 
 
-def test_what_nobody_knows_is_not_guessed() -> None:
+def test_an_unknown_opcode_is_not_guessed() -> None:
     assert sass_class("FROB.E", " R1") == "other"
     assert sass_class("U", "") == "other"
     assert amd_class("q_frob", "", "") == "other"

@@ -73,7 +73,7 @@ def test_an_inlined_call_is_followed() -> None:
     assert places(PTX, "add.s32", 0) == (Place(LIBRARY, 43), Place(USER, 16))
 
 
-def test_an_inlined_call_is_followed_where_only_a_comment_tells_it() -> None:
+def test_an_inlined_call_is_followed_where_only_a_comment_shows_it() -> None:
     assert places(OLD_PTX, "add.s32") == (Place(LIBRARY, 43), Place(USER, 16))
 
 

@@ -51,7 +51,7 @@ def test_options_of_another_backend_mean_nothing():
     assert jit_key(data, target="hip:gfx942") == key(target="hip:gfx942", options={})
 
 
-def test_data_of_triton_3_6_tells_its_backend_by_its_options():
+def test_data_of_triton_3_6_shows_its_backend_by_its_options():
     data = {name: value for name, value in HOOKED.items() if name != "target"}
     data["options"] = {"num_warps": 8, "backend_name": "cuda"}
 

@@ -104,7 +104,7 @@ def test_a_kernel_made_inside_something_is_found_by_running_all(
     assert f"made inside {where}" in result["notes"][0]["message"]
 
 
-def test_an_unknown_kernel_is_told_of_those_inside() -> None:
+def test_the_error_of_an_unknown_kernel_lists_nested_ones() -> None:
     text = HEAD + MADE_INSIDE["a class"][0]
 
     with pytest.raises(Failure) as caught:

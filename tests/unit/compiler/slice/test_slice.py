@@ -228,7 +228,7 @@ def test_pasted_text_that_is_no_python_gets_a_hint(text: str, hint: str) -> None
     assert hint in str(caught.value.diagnostics[0].hint)
 
 
-def test_a_foreign_decorator_is_told_apart_from_none() -> None:
+def test_a_foreign_decorator_differs_from_none() -> None:
     with pytest.raises(Failure) as caught:
         sliced_text("import mini as mt\n@mt.jit\ndef k(x):\n    pass\n")
 

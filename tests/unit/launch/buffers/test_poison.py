@@ -21,7 +21,7 @@ def test_memory_is_poisoned_in_every_type(dtype):
 
 
 @pytest.mark.parametrize("dtype", [name for name in STORED if is_float(name)])
-def test_a_float_that_nobody_wrote_is_no_number(dtype):
+def test_an_unwritten_float_is_nan(dtype):
     assert np.isnan(readable(poisoned(3, stored(dtype)), dtype)).all()
 
 
@@ -44,7 +44,7 @@ def test_a_kernel_that_writes_nothing_matches_nothing(dtype, expected):
     assert (found["matches"], found["mismatched"], found["unwritten"]) == (False, 3, 3)
 
 
-def test_a_boolean_that_nobody_wrote_is_shown_as_the_byte_it_is():
+def test_an_unwritten_boolean_is_shown_as_its_byte():
     memory = poisoned(1, stored("i1"))
     found = comparison(memory, np.array([True]), LOOSE, "i1", missing=Unwritten(unwritten(memory)))
     assert found["first_mismatch"] == {"index": [0], "actual": 0xAB, "expected": True}

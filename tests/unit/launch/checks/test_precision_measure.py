@@ -138,7 +138,7 @@ def test_a_reference_that_is_rounded_to_the_outputs_type_is_no_better() -> None:
     assert found(actual, RANDOM, IN_FP16, dtype="fp16") is not None
 
 
-def test_of_several_causes_the_gravest_that_fits_is_named_and_the_others_told() -> None:
+def test_the_gravest_fitting_cause_is_named_and_the_others_are_listed() -> None:
     finding = found(off(2.0**-12), RANDOM, IN_FP16, IN_TF32)
 
     assert finding.message.count("in line 7") == 1

@@ -23,7 +23,7 @@ def test_what_the_cache_holds_need_not_pass_the_memory():
     assert under(7.0, written_bytes=100 * MIB).finding is not None
 
 
-def test_a_time_below_the_bytes_that_were_stated_is_impossible_and_told_with_its_arithmetic():
+def test_a_time_below_that_of_the_stated_bytes_is_impossible_and_shown_with_its_arithmetic():
     finding = under(3.5, stated_bytes=192 * MIB).finding
 
     assert finding is not None

@@ -39,7 +39,7 @@ def test_what_fails_among_several_is_suspected(condition):
         prints.check(condition, "words")
 
 
-def test_a_constant_that_fails_for_nobody_who_takes_part():
+def test_a_constant_that_fails_only_for_masked_programs_passes():
     programs, prints = prints_of(2)
     programs.active = np.zeros(2, np.bool_)
     prints.check(False, "words")

@@ -96,7 +96,7 @@ def test_suspected(steps):
         HARMFUL[steps](Steps())
 
 
-def test_a_program_alone_disturbs_nobody():
+def test_a_single_program_raises_no_suspicion():
     one = BLOCKS[:1]
     Steps(count=1).store(one, NUMBERS[:1]).load(one).atomic(one).load(one).store(one, NUMBERS[:1])
 

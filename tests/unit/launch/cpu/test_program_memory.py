@@ -167,7 +167,7 @@ def test_an_address_of_no_argument_is_suspected():
         memory.load(Pointer(0, np.float32))
 
 
-def test_exactly_one_program_is_told_what_is_wrong():
+def test_a_single_program_gets_the_exact_error():
     memory, x = memory_of(np.zeros((3, 4), np.float32), programs=programs_of(1))
     memory.is_exact = True
     with pytest.raises(Stopped) as stopped:
@@ -177,7 +177,7 @@ def test_exactly_one_program_is_told_what_is_wrong():
     assert "2 lanes of the block do so" in found.message
 
 
-def test_what_nobody_wrote_is_suspected_until_somebody_did():
+def test_reads_of_unwritten_memory_are_suspected_until_it_is_written():
     array = poisoned(8, np.dtype(np.float32))
     arrays = ArrayMemory()
     x = arrays.pointer(array, "fp32")

@@ -61,7 +61,7 @@ def test_one_store_of_equal_values_to_one_place(made):
     store(memory, x, ALL, ONES)
 
 
-def test_masked_lanes_are_nobodys(made):
+def test_masked_lanes_access_nothing(made):
     memory, x = made
     mask = np.array([[True], [False]])
     store(memory, x, np.zeros((2, 1), np.int64), np.array([[1.0], [2.0]], np.float32), mask)

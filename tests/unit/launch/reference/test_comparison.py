@@ -163,7 +163,7 @@ def test_a_summary_is_of_the_finite_elements():
     }  # fmt: skip
 
 
-def test_a_summary_counts_what_nobody_wrote():
+def test_a_summary_counts_unwritten_elements():
     elements = np.full(12, 0xFF, np.uint8).view(np.float32)
     found = summary(elements, "fp32", np.array([True, False, True]))
     assert (found["unwritten"], found["nan"], found["min"]) == (2, 3, None)

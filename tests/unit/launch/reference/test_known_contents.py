@@ -42,7 +42,7 @@ def test_another_seed_is_another_content(layout):
     np.testing.assert_array_equal(made, memory_of(described(2), layout, b""))
 
 
-def test_nobody_can_write_to_what_is_kept(layout):
+def test_kept_contents_are_read_only(layout):
     kept = KnownContents().memory_of(described(1), layout, b"")
 
     with pytest.raises(ValueError, match="read-only"):

@@ -73,7 +73,7 @@ def test_a_case_may_add_an_argument():
     assert "BLOCK" in case.bound.arguments
 
 
-def test_a_grid_of_its_own():
+def test_a_case_may_have_its_own_grid():
     first, second = cases({"grid": [7]}, {"grid": None})
 
     assert first.grid.evaluate({}) == [7, 1, 1]

@@ -17,7 +17,7 @@ def buffer(shape: list[int], dtype: str = "fp32", **fields: Any) -> dict[str, An
     return {"shape": shape, "dtype": dtype, "init": {"kind": "zeros"}, **fields}
 
 
-def test_a_descriptor_of_its_own_is_aligned_for_tensor_maps():
+def test_a_new_descriptor_is_aligned_for_tensor_maps():
     made = bound(d={"descriptor": {"base": buffer([64, 64]), "block_shape": [32, 32]}})
 
     assert made.allocations[0].align_bytes == 128

@@ -211,7 +211,7 @@ def test_a_run_before_the_timed_ones_is_seen_too(run):
     assert found.repeats[0]["repeat"] < 0
 
 
-def test_each_repeat_has_values_of_its_own(run):
+def test_each_iteration_has_its_own_values(run):
     found = run("double", fresh_inputs="values")
 
     assert (found.checked_repeats, found.differing_repeats) == (50, 0)
@@ -247,7 +247,7 @@ def test_skipped_runs_are_always_among_those_that_are_sent(run, kernel):
     assert not any(is_right(found, index) for index in worst)
 
 
-def test_a_replayed_result_is_told_from_a_fresh_kernels(run):
+def test_a_replayed_result_differs_from_a_fresh_kernel_s(run):
     found = run("replays", fresh_inputs="values")
 
     assert found.differing_repeats == 50

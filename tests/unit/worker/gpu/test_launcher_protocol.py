@@ -56,7 +56,7 @@ def test_pieces_of_an_output_are_put_together():
     assert outcome.clean
 
 
-def test_a_fault_is_an_ending_of_its_own():
+def test_a_fault_is_a_separate_ending():
     fault = {"kind": "illegal_access", "error": "CUDA_ERROR_ILLEGAL_ADDRESS", "message": "m"}
 
     outcome = said(last(fault=fault, clean=False)).outcome()
@@ -67,7 +67,7 @@ def test_a_fault_is_an_ending_of_its_own():
     assert not outcome.clean
 
 
-def test_a_failure_tells_its_slug():
+def test_a_failure_reports_its_slug():
     failed = Frame(NONCE, {"kind": "failure", "slug": "malformed_job", "message": "no x",
                            "clean": True}, b"")  # fmt: skip
 

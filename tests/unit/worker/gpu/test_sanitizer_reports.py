@@ -109,7 +109,7 @@ def test_a_misaligned_store_has_its_kind():
     assert "byte 5 of x_ptr" in found["message"]
 
 
-def test_a_read_of_what_nobody_wrote_names_its_element():
+def test_a_read_of_unwritten_memory_names_its_element():
     (found,) = findings(UNINITIALIZED)
 
     assert (found["kind"], found["argument"], found["index"]) == ("uninitialized", "x_ptr", [0, 3])
@@ -128,5 +128,5 @@ def test_no_text_is_too_odd_to_be_read(text):
     assert isinstance(read(text.replace("\n", "\n========= ")), list)
 
 
-def test_a_clean_report_accuses_nobody():
+def test_a_clean_report_has_no_findings():
     assert read("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n") == []

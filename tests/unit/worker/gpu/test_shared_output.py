@@ -39,7 +39,7 @@ def test_the_worker_takes_it_and_finds_the_bytes(made):
 
 
 @pytest.mark.parametrize("made", [written, filled])
-def test_nobody_can_change_it(made):
+def test_it_cannot_be_changed(made):
     shared = made()
 
     with pytest.raises(PermissionError):

@@ -78,7 +78,7 @@ def test_kernels_too_short_to_measure_are_no_division_by_zero():
     assert found.interval_us[0] == 0.0
 
 
-def test_times_are_told_to_a_nanosecond():
+def test_times_are_rounded_to_a_nanosecond():
     reported = summarise([1.23456789] * 3).to_dict()
 
     assert reported["median_us"] == 1.235

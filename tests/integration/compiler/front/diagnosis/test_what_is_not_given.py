@@ -38,7 +38,7 @@ def test_one_answer_names_all_that_is_missing(post: Post) -> None:
     assert "`constexprs`" in is_varlen["hint"]
 
 
-def test_a_misspelt_name_is_not_told_twice(post: Post) -> None:
+def test_a_misspelt_name_is_reported_once(post: Post) -> None:
     body = {
         "source": SOURCE,
         "signature": {"x_ptr": "*fp32", "offsets": "*i32", "n": "i32"},

@@ -17,7 +17,7 @@ IMPORT = "cannot import name 'nope' from "
         (f"{IMPORT}'ops' (/kernel/ops.py)", "'ops' (/kernel/ops.py)"),
     ],
 )  # fmt: skip
-def test_where_a_module_lies_on_this_machine_is_not_told(said: str, words: str) -> None:
+def test_messages_hide_the_path_of_a_module_on_this_machine(said: str, words: str) -> None:
     assert words_of(ImportError(said)) == f"ImportError: {IMPORT}{words}"
 
 

@@ -57,7 +57,9 @@ async def test_cases_that_end_together_are_reported_together(
     assert written.commands == [list(range(50))]
 
 
-async def test_a_case_is_told_while_the_next_one_runs(written: Written, news: CaseEvents) -> None:
+async def test_a_case_is_reported_while_the_next_one_runs(
+    written: Written, news: CaseEvents
+) -> None:
     async with news:
         await news.send(case(0))
         async with asyncio.timeout(5):

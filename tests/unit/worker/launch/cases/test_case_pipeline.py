@@ -105,7 +105,7 @@ async def test_without_a_limit_every_case_may_run_at_once():
     await CaseOrder().may_run(99)
 
 
-async def test_a_step_is_taken_in_order_and_a_case_that_ended_keeps_nobody():
+async def test_a_step_is_taken_in_order_and_a_finished_case_blocks_no_other():
     step, taken = InOrder(), []
 
     async def take(index):

@@ -124,7 +124,7 @@ async def test_what_a_check_finds_comes_before_what_the_run_showed() -> None:
     assert ran.findings[0].line == 26
 
 
-async def test_each_check_is_a_run_of_its_own() -> None:
+async def test_each_check_is_a_separate_run() -> None:
     answers = {"memcheck": SanitizerReport(), "racecheck": SanitizerReport()}
     launchers = await rerun(
         RunResult(outputs={"o": b""}), answers, checks=["racecheck", "memcheck", "determinism"]

@@ -70,14 +70,16 @@ def test_a_repeat_that_did_nothing_is_reported_with_the_seeds_of_its_inputs() ->
         ),
     ],
 )
-def test_why_a_repeat_is_wrong_is_told_apart(repeat: TimedIteration, kind: str, words: str) -> None:
+def test_the_finding_names_why_an_iteration_is_wrong(
+    repeat: TimedIteration, kind: str, words: str
+) -> None:
     finding = found(repeat)
 
     assert finding.kind == kind
     assert words in finding.message
 
 
-def test_of_equal_inputs_a_changed_variable_tells_state_from_races() -> None:
+def test_with_equal_inputs_a_changed_variable_separates_state_from_races() -> None:
     assert found(TimedIteration(1, differing_bytes=9), changed=True).kind == "state_kept"
 
 
