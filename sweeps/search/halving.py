@@ -17,7 +17,7 @@ MOST_ITERATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Who goes on, fastest first, and why the others do not."""
+    """Variants that advance, fastest first, and the reasons for dropping the others."""
 
     kept: tuple[int, ...]
     dropped: Mapping[int, Pruned]

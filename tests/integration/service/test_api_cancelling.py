@@ -46,7 +46,9 @@ def test_a_running_job_is_stopped_and_its_child_dies(
     assert post(bodies.vector_add("after a cancelled one")).json()["state"] == "succeeded"
 
 
-def test_a_cancelled_replay_is_reported_and_never_reused(post: Post, http: httpx.Client) -> None:
+def test_a_cancelled_compilation_is_reported_and_never_reused(
+    post: Post, http: httpx.Client
+) -> None:
     body = bodies.slow(1, "cancelled at first")
     posted = post(body, wait=0).json()
     http.delete(posted["url"])

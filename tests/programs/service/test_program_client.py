@@ -97,7 +97,7 @@ def test_a_kernel_that_does_not_compile_is_reported_once(client: Client, ends: E
     assert sum("BLOK" in line for line in reported) == 1
 
 
-def test_an_unclaimed_one_is_requested_again(client: Client) -> None:
+def test_waiting_for_an_unclaimed_program_expires_with_its_id(client: Client) -> None:
     with pytest.raises(WaitExpired, match="it is queued") as expired:
         client.program(SOURCE, wait_s=0.1)
 

@@ -162,7 +162,7 @@ async def test_programs_beside_each_other_share_one_replay_of_their_reference(kn
     assert all(theirs.is_whole for _, theirs in found)
 
 
-async def test_no_program_waits_for_a_background_replay(known):
+async def test_an_interactive_program_does_not_wait_for_a_batch_replay(known):
     launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
     await asyncio.gather(*(both(launchers, known, is_batch=is_batch) for is_batch in (True, False)))
 

@@ -22,8 +22,10 @@ _NOISY_RELATIVE_ERROR = 0.01
 _Z = 1.96
 _RUN_TO_RUN_RELATIVE = 0.035
 _RUN_TO_RUN_US = 1.0
-"""How far the medians of two runs were seen apart that have as many repeats as one could wish, on
-an H200 (docs/adr/0018): large kernels by a part of their time, small ones by a microsecond."""
+"""Observed differences between medians of two long runs on an H200 (docs/adr/0018).
+
+Large kernels differ by a share of their time, small ones by a microsecond.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,10 +86,10 @@ _MOST_BATCHES = 2
 class TimedWork:
     """The timed work: `launch` after `restore`, which queues `operations` together with `inspect`.
 
-    `inspect` is queued behind each run, outside of its time. With `ready`, each batch is waited for
-    before the next: `ready` is asked how many of so many runs can be had, 0 ends the timing (at
-    first it is at least one), and `done` is told how many there were; what these two take is not
-    spent of the budget.
+    `inspect` is queued after each run, outside its time. With `ready`, each batch ends before the
+    next begins: `ready` gets a number of runs and returns how many may run (at first at least one;
+    0 ends the timing), and `done` gets the number that ran. Their time does not count against the
+    budget.
     """
 
     launch: Callable[[], None]

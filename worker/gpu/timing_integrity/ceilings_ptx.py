@@ -49,7 +49,7 @@ PASSED:
     add.u32 %pass, %pass, 1;
     setp.lt.u32 %p1, %pass, %passes;
     @%p1 bra PASS;
-    setp.ne.u32 %p2, %sum, 0x1B2C3D4E;  // never in practice, which nobody can know beforehand
+    setp.ne.u32 %p2, %sum, 0x1B2C3D4E;  // never in practice, but the compiler cannot know
     @%p2 bra DONE;
     st.global.u32 [%source], %sum;
 DONE:

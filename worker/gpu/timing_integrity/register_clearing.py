@@ -1,7 +1,7 @@
-"""Overwrites what kernels left in the registers of a GPU, before a kernel of a user's runs there.
+"""Overwrites a GPU's registers before a user's kernel runs.
 
-Nobody clears registers between two kernels: one that uses some before it writes them finds what ran
-there last, such as addresses of what it is compared with. Imported in launchers only.
+GPUs do not clear registers between kernels. A kernel that reads uninitialized registers finds
+values of the kernel before it, such as addresses of expected outputs. Imported in launchers only.
 """
 
 from cuda.bindings import driver as cu

@@ -61,7 +61,7 @@ class Cases:
         self._order = CaseOrder(job.stop_after_failures)
         self._judgement = Judgement(job, context, files, self._order, self._expect)
         self.compilation: Compilation | None = None
-        """That of the case that ran last, on the CPU device of one that failed."""
+        """The compilation of the last case, or on the CPU device of a failed one."""
         irs = KernelIrs(context.compiling, deadline, self._sources, context.known_irs)
         cpu = CpuDevice(context.children, context.compiling, job, deadline, irs)
         self._runs = KernelRuns(job, cpu, context.gpu, deadline, plain=plain)

@@ -215,7 +215,7 @@ def test_of_what_is_unknown_or_under_way(http: httpx.Client, post: Post) -> None
     http.delete(slow["url"])
 
 
-def test_missing_equals_belonging_to_another_caller(
+def test_another_caller_s_compilation_compares_as_missing(
     teams: Callable[[str], httpx.Client],
 ) -> None:
     theirs, others = teams("alice"), teams("eve")

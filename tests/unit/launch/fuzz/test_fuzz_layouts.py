@@ -51,7 +51,7 @@ def test_names_tell_whose_a_stride_is(scalars: dict[str, int], padded: set[str])
     assert {each.buffer for each in made.layouts if each.kind == "padded"} == padded
 
 
-def test_a_stride_that_fits_no_single_buffer_is_reported():
+def test_a_stride_without_a_certain_scalar_is_reported():
     made = plan(TWO_ROWS | {"stride": 60}, [4], BLOCK=64)
 
     assert "strides of x_ptr: no scalars are certain to pass all of them" in made.not_varied
