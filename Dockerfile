@@ -1,10 +1,13 @@
-# Three images of one source: `service` speaks HTTP and has no Triton, `worker` compiles, and
-# `worker-gpu` also launches on the NVIDIA GPUs that its container is given.
+# Four images of one source: `service` speaks HTTP and has no Triton, `worker` compiles, `worker-gpu`
+# also launches on the NVIDIA GPUs that its container is given, and `worker-gpu-torch` also takes
+# programs and references in torch.
 #   docker build --target service --tag tritond-service .
 #   docker build --target worker --tag tritond-worker .
 #   docker build --target worker-gpu --tag tritond-worker-gpu .
+#   docker build --target worker-gpu-torch --tag tritond-worker-gpu-torch .
 # None holds a secret; all run as an ordinary user and write nothing outside /tmp.
 # All inputs are pinned: the image by its digest, each package of PyPI by the hashes in requirements/.
+# `make test-images` builds the first three with podman, and runs them.
 
 # A newer one: docker buildx imagetools inspect python:3.11-slim-bookworm
 ARG PYTHON_IMAGE=python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
@@ -42,6 +45,9 @@ RUN /opt/tritond/bin/pip install --require-hashes -r requirements/worker.txt
 FROM worker-environment AS gpu-environment
 RUN /opt/tritond/bin/pip install --require-hashes -r requirements/gpu.txt
 
+FROM gpu-environment AS torch-environment
+RUN /opt/tritond/bin/pip install --require-hashes -r requirements/torch.txt
+
 FROM ${PYTHON_IMAGE} AS runtime
 RUN groupadd --gid 10001 tritond \
     && useradd --uid 10001 --gid tritond --no-create-home --home-dir /nonexistent \
@@ -49,8 +55,17 @@ RUN groupadd --gid 10001 tritond \
 ENV PATH=/opt/tritond/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 WORKDIR /
 USER 10001:10001
+# .github/workflows/release.yml sets these
+ARG VERSION=unreleased
+ARG REVISION=unknown
+ARG SOURCE=unknown
+LABEL org.opencontainers.image.version=$VERSION \
+    org.opencontainers.image.revision=$REVISION \
+    org.opencontainers.image.source=$SOURCE \
+    org.opencontainers.image.licenses=Apache-2.0
 
 FROM runtime AS service
+LABEL org.opencontainers.image.title=tritond-service
 COPY --from=service-environment /opt/tritond /opt/tritond
 EXPOSE 8000
 # readyz: this process answers and reaches the store; whether workers are there is another question
@@ -60,15 +75,25 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["pyt
 # an API key made before.
 CMD ["tritond", "api", "--host", "0.0.0.0", "--port", "8000"]
 
-FROM runtime AS worker
-COPY --from=worker-environment /opt/tritond /opt/tritond
+FROM runtime AS worker-runtime
 # A worker has no port. That the store answers from in here is what it needs beyond its own process;
 # that it really works shows in its heartbeat, at GET /v1/workers.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 CMD ["python", "-c", \
     "import os, redis; redis.from_url(os.environ['TRITOND_REDIS_URL'], socket_timeout=4).ping()"]
 CMD ["tritond", "worker"]
 
-FROM worker AS worker-gpu
-COPY --from=gpu-environment /opt/tritond /opt/tritond
+FROM worker-runtime AS worker
+LABEL org.opencontainers.image.title=tritond-worker
+COPY --from=worker-environment /opt/tritond /opt/tritond
+
+FROM worker-runtime AS gpu-runtime
 # NVIDIA's Container Toolkit on the host adds these to the container: GPUs, driver and NVML.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+
+FROM gpu-runtime AS worker-gpu
+LABEL org.opencontainers.image.title=tritond-worker-gpu
+COPY --from=gpu-environment /opt/tritond /opt/tritond
+
+FROM gpu-runtime AS worker-gpu-torch
+LABEL org.opencontainers.image.title=tritond-worker-gpu-torch
+COPY --from=torch-environment /opt/tritond /opt/tritond
