@@ -160,7 +160,7 @@ test-gpu: $(VENV)/.gpu ## launches on a real NVIDIA GPU; fails where there is no
 
 gpu: $(VENV)/.gpu ## install the requirements of `make run` for launches on this machine's NVIDIA GPUs
 
-lint: $(STAMP) ## formatting, lint, types, import contracts
+lint: $(STAMP) ## formatting, lint, types, import contracts, workflows
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-imports lint-style
 
 lint-types:
@@ -172,6 +172,7 @@ lint-imports:
 lint-style:
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/zizmor --offline --quiet .github action.yml
 
 format: $(STAMP) ## format the code and mend what lint can mend
 	$(VENV)/bin/ruff format .
