@@ -71,7 +71,7 @@ def test_a_value_is_json_or_a_string(text, value):
 
 
 @pytest.mark.parametrize("text", ["-O3", "add", "--kernel a b", "--kernel", "--kernel --stage ptx"])
-def test_what_is_no_flag_with_its_value_is_refused(text):
+def test_malformed_arguments_are_refused(text):
     with pytest.raises(ArgumentsRefused):
         read_arguments(text)
 

@@ -55,7 +55,9 @@ def made(http: httpx.Client):
     return answer.json()
 
 
-def test_who_prefers_a_redirect_gets_a_signed_url(http: httpx.Client, made, rclone: S3Server):
+def test_a_client_that_prefers_a_redirect_gets_a_signed_url(
+    http: httpx.Client, made, rclone: S3Server
+):
     artifact = made["artifacts"]["ttir"]
 
     for url in (artifact["url"], f"/v1/blobs/{artifact['digest']}"):
@@ -90,7 +92,9 @@ def test_small_bytes_are_not_redirected(http: httpx.Client):
     assert http.get(made["artifacts"]["ttir"]["url"], headers=ASKED).status_code == 200
 
 
-def test_who_may_not_read_a_blob_gets_no_url(http: httpx.Client, deployment: Deployment, made):
+def test_a_caller_without_access_to_a_blob_gets_no_url(
+    http: httpx.Client, deployment: Deployment, made
+):
     digest = made["artifacts"]["ttir"]["digest"]
     with deployment.client() as stranger:
         assert stranger.get(f"/v1/blobs/{digest}", headers=ASKED).status_code == 401

@@ -58,23 +58,23 @@ def scores(url: str, programs: dict[str, str]) -> dict[str, dict[str, Any]]:
     return dict(zip(replies, json.loads(done.stdout), strict=True))
 
 
-def test_what_is_right_is_worth_one(scores: dict[str, dict[str, Any]]) -> None:
+def test_a_correct_program_scores_one(scores: dict[str, dict[str, Any]]) -> None:
     assert scores["rms_norm"]["verdict"] == "passed"
     assert scores["rms_norm"]["reward"] == 1.0
 
 
-def test_what_compiles_and_is_wrong_is_worth_little(scores: dict[str, dict[str, Any]]) -> None:
+def test_a_wrong_program_that_compiles_scores_little(scores: dict[str, dict[str, Any]]) -> None:
     assert scores["rms_norm_wrong"]["verdict"] == "mismatch"
     assert scores["rms_norm_wrong"]["reward"] == pytest.approx(0.1)
     assert scores["rms_norm_wrong"]["metrics"] == {"compiled": 1.0, "correct": 0.0, "flags": 0.0}
 
 
-def test_what_is_right_by_a_cheat_is_worth_nothing(scores: dict[str, dict[str, Any]]) -> None:
+def test_a_cheating_program_scores_nothing(scores: dict[str, dict[str, Any]]) -> None:
     assert scores["rms_norm_cheat"]["verdict"] == "passed"
     assert scores["rms_norm_cheat"]["reward"] == 0.0
     assert scores["rms_norm_cheat"]["metrics"]["flags"] >= 1.0
 
 
-def test_what_is_no_program_is_worth_nothing(scores: dict[str, dict[str, Any]]) -> None:
+def test_a_reply_without_a_program_scores_nothing(scores: dict[str, dict[str, Any]]) -> None:
     assert scores["broken"]["reward"] == 0.0
     assert scores["talk"] == {"reward": 0.0, "metrics": {}, "verdict": None}

@@ -39,7 +39,7 @@ def test_a_tile_is_loaded_through_a_tensor_map(launch, dtype):
     assert np.array_equal(found, whole[16:80, 32:64])
 
 
-def test_what_lies_outside_is_zero(launch):
+def test_elements_out_of_bounds_are_zero(launch):
     _, whole = source("fp32")
 
     found = tile(launch(copy_job("fp32", 64, 32)), "fp32")
@@ -48,7 +48,7 @@ def test_what_lies_outside_is_zero(launch):
     assert (found[32:] == 0).all()
 
 
-def test_what_lies_outside_is_nan_where_that_is_asked(launch):
+def test_elements_out_of_bounds_are_nan_on_request(launch):
     _, whole = source("fp32")
 
     found = tile(launch(copy_job("fp32", 64, 32, "nan")), "fp32")

@@ -47,7 +47,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("source", GARBAGE.values(), ids=GARBAGE)
-async def test_what_is_no_frame_of_this_job_is_garbage(attack, source):
+async def test_bytes_that_are_no_frame_of_this_job_are_garbage(attack, source):
     outcome = await attack(TOOLS + source)
     assert outcome.ending is Ending.GARBAGE, outcome
     assert outcome.result is None

@@ -82,7 +82,7 @@ def test_the_csv_says_why_a_verdict_is_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("first", ["=", "\t=", "\n=", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
-def test_what_begins_like_a_formula_is_quoted(first: str) -> None:
+def test_a_cell_like_a_formula_is_quoted(first: str) -> None:
     table = list(csv.reader(io.StringIO(as_csv([row(0, f"{first}1", "a")], AXES), newline="")))
 
     assert f"'{first}1" in table[1]

@@ -65,7 +65,7 @@ def test_what_is_not_there_is_an_empty_list(http: httpx.Client, path: str) -> No
     assert (answer.status_code, answer.json()) == (200, [])
 
 
-def test_what_compiler_explorer_el_asks_and_posts(http: httpx.Client, compiler: str) -> None:
+def test_requests_of_compiler_explorer_el_are_answered(http: httpx.Client, compiler: str) -> None:
     asked = "id,name,extensions,example,defaultCompiler"
     [language] = http.get("/api/languages", params={"fields": asked}, headers=JSON).json()
     assert list(language) == asked.split(",")
@@ -94,7 +94,7 @@ def test_what_compiler_explorer_el_asks_and_posts(http: httpx.Client, compiler: 
     assert any(".entry add_kernel" in line["text"] for line in result["asm"])
 
 
-def test_what_cexpl_posts(http: httpx.Client, compiler: str) -> None:
+def test_requests_of_cexpl_are_answered(http: httpx.Client, compiler: str) -> None:
     body = {
         "source": VECTOR_ADD,
         "options": {

@@ -46,7 +46,7 @@ def quick_pings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-async def test_who_listens_and_waits_outlives_every_refusal(
+async def test_listeners_and_waiters_survive_every_refusal(
     valkey, operator, blocking, redis, refusal
 ):
     finished, heard = ResultWaiter(redis, blocking), []

@@ -42,14 +42,14 @@ def assert_problem(answer: httpx.Response, status: int, slug: str) -> dict[str, 
     ],
     ids=["empty", "cut off", "words", "NaN", "not UTF-8", "UTF-16", "deep", "half a surrogate"],
 )
-def test_what_is_not_json(http: httpx.Client, content: bytes) -> None:
+def test_a_body_that_is_not_json_is_refused(http: httpx.Client, content: bytes) -> None:
     answer = http.post("/v1/compilations", content=content, headers=JSON)
 
     assert_problem(answer, 400, "invalid_json")
 
 
 @pytest.mark.parametrize("content", [b"[]", b"null", b'"source"', b"1"])
-def test_what_is_json_but_no_object(http: httpx.Client, content: bytes) -> None:
+def test_a_body_must_be_a_json_object(http: httpx.Client, content: bytes) -> None:
     answer = http.post("/v1/compilations", content=content, headers=JSON)
 
     problem = assert_problem(answer, 422, "invalid_request")

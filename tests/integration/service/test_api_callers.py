@@ -114,7 +114,7 @@ def test_namespaces_share_nothing(callers: dict[str, httpx.Client]) -> None:
 
 
 @pytest.mark.parametrize("below", ["", "/request", "/events", "/artifacts/ttir", "/lines"])
-def test_who_knows_a_key_of_another_namespace_finds_nothing(
+def test_a_caller_with_another_namespace_s_key_finds_nothing(
     callers: dict[str, httpx.Client], below: str
 ) -> None:
     url = post(callers["alice"], "alice's team's").json()["url"]
@@ -125,7 +125,7 @@ def test_who_knows_a_key_of_another_namespace_finds_nothing(
     assert callers["bob"].get(url).status_code == 200
 
 
-def test_who_knows_a_key_of_another_namespace_cannot_cancel(
+def test_a_caller_with_another_namespace_s_key_cannot_cancel(
     callers: dict[str, httpx.Client],
 ) -> None:
     url = post(callers["alice"], "alice's team's own").json()["url"]

@@ -62,7 +62,7 @@ def test_a_cancelled_compilation_is_reported_and_never_reused(
     assert (again["state"], again["cache"]) == ("succeeded", "miss")
 
 
-def test_who_waits_for_a_cancelled_one_is_answered_at_once(post: Post, http: httpx.Client) -> None:
+def test_waiters_for_a_cancelled_job_are_answered_at_once(post: Post, http: httpx.Client) -> None:
     posted = post(bodies.running(ENDLESS + "  # waited for, then cancelled"), wait=0).json()
     http.delete(posted["url"])
 

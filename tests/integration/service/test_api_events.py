@@ -81,7 +81,7 @@ async def forget_events(redis_url: str, key: str) -> None:
         assert await redis.delete(EVENTS + key) == 1
 
 
-def test_what_is_no_event_id_is_refused(post: Post, http: httpx.Client) -> None:
+def test_an_invalid_event_id_is_refused(post: Post, http: httpx.Client) -> None:
     made = post(bodies.vector_add("events")).json()
 
     answer = http.get(f"{made['url']}/events", headers={"Last-Event-ID": "yesterday"})

@@ -44,7 +44,7 @@ def test_an_unknown_method_is_a_problem(system: Deployment, method: bytes) -> No
 @pytest.mark.parametrize(
     "request_", [b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET / HTTP/9\r\n\r\n"]
 )
-def test_what_is_no_request_is_a_problem(system: Deployment, request_: bytes) -> None:
+def test_an_invalid_request_is_a_problem(system: Deployment, request_: bytes) -> None:
     answer = raw(system, request_)
 
     assert (answer.status_code, answer.json()["slug"]) == (400, "malformed_request")

@@ -113,7 +113,7 @@ def test_what_one_process_waits_for_another_one_cannot_cancel(
     assert waiting.result()["state"] == "succeeded"
 
 
-def test_who_hangs_up_and_withdraws_stops_the_work(
+def test_a_client_that_hangs_up_and_withdraws_stops_the_work(
     system: Deployment, post: Post, http: httpx.Client
 ) -> None:
     body = slow("hung up on", 60)

@@ -67,7 +67,7 @@ def test_a_digest_opens_a_blob_to_the_team_that_made_it(teams: Teams) -> None:
     assert teams("eve").get(path, headers=anything).status_code == 404
 
 
-def test_who_made_the_same_bytes_may_read_them(teams: Teams) -> None:
+def test_callers_who_made_the_same_bytes_may_read_them(teams: Teams) -> None:
     compiled(teams("alice"), "made twice", options={"num_warps": 1})
     made = compiled(teams("eve"), "made twice", options={"num_warps": 1})
 

@@ -51,7 +51,7 @@ def test_a_state_is_stored_once_and_comes_back_as_it_was(http: httpx.Client) -> 
         ([], ""),
     ],
 )
-def test_what_is_no_state_is_refused_at_its_place(
+def test_an_invalid_state_is_refused_with_its_pointer(
     http: httpx.Client, state: Any, pointer: str
 ) -> None:
     answer = put(http, state)
@@ -66,7 +66,7 @@ def test_a_body_of_another_digest_is_refused(http: httpx.Client) -> None:
     assert (answer.status_code, answer.json()["parameter"]) == (422, "digest")
 
 
-def test_what_is_no_json_or_too_large_is_refused(http: httpx.Client) -> None:
+def test_invalid_or_too_large_json_is_refused(http: httpx.Client) -> None:
     assert put(http, b"{").status_code == 400
     assert put(http, changed(source="x" * (2 << 20))).status_code == 413
 

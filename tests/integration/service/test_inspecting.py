@@ -127,7 +127,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("body", "pointer"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_request_is_refused(
+def test_an_invalid_request_is_refused(
     http: httpx.Client, body: dict[str, Any], pointer: str
 ) -> None:
     answer = http.post("/v1/inspect", json=body)

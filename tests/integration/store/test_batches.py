@@ -70,7 +70,7 @@ async def test_equal_items_are_settled_by_one_job(batches, redis, start, worker)
     assert [event.kind for event in reported] == ["item", "item", "finished"]
 
 
-async def test_who_waits_for_a_batch_is_woken_by_its_last_item(start, worker, finished):
+async def test_waiters_for_a_batch_wake_with_its_last_item(start, worker, finished):
     await start("batch", "one", "two")
     waiting = asyncio.create_task(finished.wait("batch", 60))
     for job_id in "one", "two":

@@ -137,7 +137,7 @@ async def test_while_the_bucket_is_away_the_cache_keeps_large_blobs(blobs, cache
     assert await blobs.get(DIGEST) == LARGE
 
 
-async def test_who_was_given_no_bucket_treats_a_marker_as_a_miss(blobs, cache):
+async def test_without_a_bucket_a_marker_is_a_miss(blobs, cache):
     await blobs.put(LARGE)
 
     assert await Blobs(cache).get(DIGEST) is None

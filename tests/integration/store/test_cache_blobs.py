@@ -86,7 +86,7 @@ async def test_a_blob_is_read_by_digest_in_the_namespaces_that_made_it(blobs):
     assert not await blobs.may_read(digest, "other")
 
 
-async def test_who_might_read_a_blob_is_forgotten_with_it(cache):
+async def test_permissions_of_a_blob_end_with_it(cache):
     budget = Budget(cache, 0)
     blobs = Blobs(cache, budget)
     digest = await blobs.put(b"evicted")

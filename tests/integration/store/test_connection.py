@@ -109,9 +109,7 @@ async def test_a_server_that_hangs_is_waited_for_once(valkey, monkeypatch, how, 
     assert 0.5 <= await least_s(waited_s, 1.0) < 1.0
 
 
-async def test_who_waits_for_a_connection_to_a_server_that_hangs_waits_no_longer(
-    valkey, monkeypatch
-):
+async def test_waiting_for_a_connection_counts_against_the_same_timeout(valkey, monkeypatch):
     monkeypatch.setattr(connection, "ANSWER_TIMEOUT_S", 0.5)
 
     async def waited_s(client):

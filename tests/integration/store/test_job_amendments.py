@@ -54,7 +54,7 @@ async def test_a_follower_stays_for_a_amendment(jobs, submit, worker, amendments
     assert (await jobs.result("k")).record == b"second"
 
 
-async def test_who_comes_late_sees_the_amendment_too(submit, worker, amendments, following):
+async def test_a_late_reader_also_sees_the_amendment(submit, worker, amendments, following):
     token = await finished(submit, worker)
     await amendments.amend("k", token, None, "finding", {})
 

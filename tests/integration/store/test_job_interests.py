@@ -37,7 +37,7 @@ async def test_nothing_is_left_of_interest_in_what_is_over(jobs, submit, worker,
     assert await redis.keys("tritond:job-interests:*") == []
 
 
-async def test_who_waited_in_vain_is_expected_back(jobs, submit):
+async def test_a_caller_whose_wait_expired_keeps_its_interest(jobs, submit):
     await submit("kernel", waiting=WAITING)
     await jobs.cancel("kernel", "alice", b"cancelled")
 

@@ -66,7 +66,7 @@ async def test_a_kernel_is_read_once(redis, blocking):
         assert await kernels.find(KEY) is first
 
 
-async def test_what_is_purged_is_forgotten(redis, blocking):
+async def test_a_purge_empties_the_cache(redis, blocking):
     await compiled(redis)
     async with memory(redis, blocking) as kernels:
         await kernels.find(KEY)

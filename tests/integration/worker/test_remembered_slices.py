@@ -82,7 +82,7 @@ async def test_another_namespace_does_not_learn_what_is_known(slicing):
     assert (await slicing(job(namespace="team")))[1] == 1
 
 
-async def test_who_wants_all_anew_has_it_sliced_anew(slicing):
+async def test_a_refresh_also_slices_again(slicing):
     await slicing(job())
 
     assert (await slicing(job(), refresh=True))[1] == 1

@@ -65,7 +65,7 @@ async def test_jobs_that_wait_for_others_keep_no_slot(redis, blocking):
         assert jobs.waiting == {"new-1", "new-2", "new-3"}
 
 
-async def test_who_comes_back_runs_at_once_and_nothing_is_claimed_until_there_is_room(
+async def test_a_returning_job_runs_at_once_and_none_is_claimed_until_there_is_room(
     redis, blocking
 ):
     async with working(redis, blocking, 2, most_yielded=8) as jobs:

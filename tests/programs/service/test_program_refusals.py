@@ -97,7 +97,7 @@ def test_a_body_is_bounded(alice: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"a"', b"null", b'{"source": NaN}'])
-def test_what_is_no_object_is_refused(alice: httpx.Client, content: bytes) -> None:
+def test_a_value_that_is_not_an_object_is_refused(alice: httpx.Client, content: bytes) -> None:
     answer = alice.post(PROGRAMS, content=content, headers={"content-type": "application/json"})
 
     assert answer.status_code in {400, 422}

@@ -172,7 +172,7 @@ def test_a_tape_is_read_or_refused_by_name(raw: bytes) -> None:
 
 @EVERY
 @given(st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()))
-def test_what_is_no_tape_is_refused_by_name(raw: bytes) -> None:
+def test_bytes_that_are_no_tape_are_refused_by_name(raw: bytes) -> None:
     with pytest.raises(InvalidTape):
         read_tape(raw)
 

@@ -156,7 +156,9 @@ def test_calls_write_what_they_are_given_and_return() -> None:
          effects("", "y")),
     ],
 )  # fmt: skip
-def test_what_else_writes(operation: str, expected: KernelEffects | None) -> None:
+def test_other_operations_have_their_effects(
+    operation: str, expected: KernelEffects | None
+) -> None:
     assert kernel_effects(kernel(operation)) == expected
 
 
@@ -177,5 +179,5 @@ def test_a_tuple_s_parts_are_its_parameter() -> None:
 @pytest.mark.parametrize(
     "text", ["", "}", "}\n}\n^", "tt.func", "%", "tt.call", "scf.yield %x", "\0"]
 )
-def test_what_is_no_ttir_breaks_nothing(text: str) -> None:
+def test_text_that_is_not_ttir_breaks_nothing(text: str) -> None:
     kernel_effects(text)

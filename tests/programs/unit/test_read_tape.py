@@ -94,7 +94,7 @@ def test_what_no_recorder_sends_is_refused_with_its_place(
     ],
     ids=["nothing", "utf-8", "nested", "nan", "twice", "digits", "list", "bytes", "values"],
 )
-def test_what_is_no_json_object_of_a_tape_s_size_is_refused(raw: bytes, what: str) -> None:
+def test_a_tape_must_be_a_json_object_of_bounded_size(raw: bytes, what: str) -> None:
     with pytest.raises(InvalidTape, match=what):
         read_tape(raw)
 

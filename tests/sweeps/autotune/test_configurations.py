@@ -20,7 +20,7 @@ def test_each_configuration_is_a_variant() -> None:
     assert found.assumptions == ()
 
 
-def test_what_is_no_parameter_of_the_kernel_is_an_option() -> None:
+def test_a_name_that_is_not_a_parameter_is_an_option() -> None:
     found = configurations(reading(configs=[config({"BM": 64, "waves_per_eu": 2})]))
 
     assert found.variants[0]["constexprs"] == {"BM": 64}

@@ -20,7 +20,7 @@ def test_the_faster_half_goes_on_in_the_order_of_its_times():
     assert sorted(found.dropped) == [0, 4, 5]
 
 
-def test_who_is_dropped_is_reported_both_times():
+def test_a_dropped_variant_reports_both_times():
     found = cut([time(10), time(20), time(30), time(40)])
 
     assert found.dropped[3].reason == "slower"

@@ -27,7 +27,7 @@ def test_spills_of_amd_are_reported_in_registers():
     assert pruned.detail == "it spills 3 vector registers"
 
 
-def test_what_spills_is_run_where_that_is_asked_for():
+def test_spilling_variants_run_on_request():
     assert unfit(resources(spill_store_bytes=8, fits=True), run_spilling=True) is None
 
 

@@ -66,7 +66,9 @@ def test_the_winners_time_is_that_of_the_launch_it_names(
     assert launch["compilation"]["key"] == winner["compilation_key"] == row["compilation_key"]
 
 
-def test_what_is_wrong_or_faults_is_out_with_its_verdict(searched: dict[str, Any]) -> None:
+def test_wrong_and_faulting_variants_are_dropped_with_their_verdict(
+    searched: dict[str, Any],
+) -> None:
     wrong, faulting = row_of(searched, 64, 2), row_of(searched, 64, 4)
 
     assert (wrong["verdict"], wrong["pruned"]["reason"]) == ("mismatch", "verdict")
@@ -84,7 +86,7 @@ def test_a_noisy_time_is_in_its_row_and_does_not_win(searched: dict[str, Any]) -
     )
 
 
-def test_who_was_slower_says_by_how_much(searched: dict[str, Any]) -> None:
+def test_a_slower_variant_reports_the_times_of_the_cut(searched: dict[str, Any]) -> None:
     pruned = row_of(searched, 1024, 4)["pruned"]
 
     assert pruned["reason"] == "slower"
@@ -117,7 +119,7 @@ def test_variants_of_one_machine_code_are_run_once(gpu: httpx.Client) -> None:
     }
 
 
-def test_what_spills_is_run_only_where_that_is_asked_for(gpu: httpx.Client) -> None:
+def test_spilling_variants_run_only_on_request(gpu: httpx.Client) -> None:
     space = {"constexprs.BLOCK_SIZE": [256, 8192], "options.num_warps": [1]}
     fits, spills = post_sweep(gpu, base=base(), space=space, search=SHORT).json()["rows"]
     every = post_sweep(gpu, base=base(), space=space, search=SHORT | {"spills": "run"}).json()
@@ -129,7 +131,7 @@ def test_what_spills_is_run_only_where_that_is_asked_for(gpu: httpx.Client) -> N
     assert [row["verdict"] for row in every["rows"]] == ["passed"] * 2
 
 
-def test_what_does_not_fit_is_not_run(gpu: httpx.Client) -> None:
+def test_variants_that_do_not_fit_do_not_run(gpu: httpx.Client) -> None:
     [matmul] = matmuls(1, 256)
     matmul["compilation"]["constexprs"] |= {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128}
     sweep = post_sweep(gpu, base=matmul, space={"options.num_stages": [5]}, search=SHORT).json()

@@ -77,7 +77,7 @@ def test_a_caller_has_only_so_many_sweeps_that_are_not_over(http: httpx.Client) 
     assert post_sweep(http, base=slow("room again", 0), space=blocks(1)).status_code == 200
 
 
-def test_what_is_not_begun_within_the_budget_is_pruned(http: httpx.Client) -> None:
+def test_variants_not_started_within_the_budget_are_pruned(http: httpx.Client) -> None:
     # a hit, however slow the machine is
     post_sweep(http, base=slow("budget", 0.5), space=blocks(1))
 

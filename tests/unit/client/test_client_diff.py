@@ -77,7 +77,7 @@ def test_a_diff_says_what_differs(client: Client, tritond: FakeTritond) -> None:
     assert tritond.requests[0].url.path == f"/v1/compilations/{KEY}/diff/{OTHER}"
 
 
-def test_what_was_asked_otherwise_and_made_the_same_is_said(
+def test_different_requests_with_equal_results_are_reported(
     client: Client, tritond: FakeTritond
 ) -> None:
     tritond.will_answer(diff(**SAME))

@@ -108,7 +108,7 @@ def test_a_cycle_ends(folder: Path):
 
 
 @pytest.mark.parametrize("text", ["def (", "x = '\0'", "(" * 100_000, "import a.\n"])
-def test_what_is_no_python_imports_nothing(folder: Path, text: str):
+def test_text_that_is_not_python_imports_nothing(folder: Path, text: str):
     write(folder, {"k.py": text})
 
     assert local_imports(folder / "k.py") == {}

@@ -96,6 +96,6 @@ def test_annotations_are_read_as_the_service_reads_them(text: str | None):
         ({"shape": [4], "dtype": "fp33"}, "x: 'fp33' is not a dtype; write fp32"),
     ],
 )
-def test_what_is_no_example_is_named(argument: Any, message: str):
+def test_an_invalid_example_is_named(argument: Any, message: str):
     with pytest.raises(ValueError, match=message):
         signature_of({"x": argument})

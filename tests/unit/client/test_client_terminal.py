@@ -44,7 +44,7 @@ def test_a_terminal_has_colours_unless_the_environment_says_no(
     assert (RED in screen.getvalue()) == has_colour
 
 
-def test_what_is_no_terminal_gets_the_text_as_it_is(capsys: pytest.CaptureFixture[str]):
+def test_a_pipe_gets_the_text_unchanged(capsys: pytest.CaptureFixture[str]):
     Terminal({"TERM": "xterm"}).say(FAILED)
 
     assert capsys.readouterr().err == FAILED

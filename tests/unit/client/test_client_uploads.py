@@ -82,7 +82,7 @@ class Listed:
         (Listed(), TypeError, r"BFloat16; move a tensor .*\(x.view\(torch.uint16\)"),
     ],
 )
-def test_what_is_no_array_of_numbers_is_refused(values: object, error: type, said: str):
+def test_a_value_that_is_not_a_numeric_array_is_refused(values: object, error: type, said: str):
     with pytest.raises(error, match=said):
         array(values)
 

@@ -110,7 +110,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize(("raw", "at", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_value_is_refused_with_its_place(raw: Any, at: str, message: str):
+def test_an_invalid_value_is_refused_with_its_pointer(raw: Any, at: str, message: str):
     with pytest.raises(RequestRejected) as rejected:
         canonical_value(raw, "/constexprs/X")
 

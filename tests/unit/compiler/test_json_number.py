@@ -34,7 +34,7 @@ def test_an_answer_says_a_number_so_that_every_reader_keeps_it(number, written):
 
 
 @given(st.integers() | st.floats(allow_nan=False) | st.booleans())
-def test_what_is_written_is_read_back_the_same(number):
+def test_written_values_round_trip(number):
     back = read_number(json.loads(json.dumps(written_number(number), allow_nan=False)))
 
     assert (type(back), back) == (type(number), number)
@@ -57,6 +57,6 @@ def test_a_job_may_tag_a_number_or_write_it_as_text(raw, number):
 
 
 @pytest.mark.parametrize("raw", [None, [1], {"int": "1", "float": "2"}, {"dtype": "fp32"}, "one"])
-def test_what_is_no_number_is_refused(raw):
+def test_a_value_that_is_not_a_number_is_refused(raw):
     with pytest.raises(ValueError, match=r"number|convert"):
         read_number(raw)

@@ -208,7 +208,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize(("fields", "at", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_specialization_is_refused(fields: dict[str, Any], at: str, message: str):
+def test_an_invalid_specialization_is_refused(fields: dict[str, Any], at: str, message: str):
     with pytest.raises(RequestRejected) as rejected:
         parse(**fields)
 

@@ -58,7 +58,7 @@ def test_a_target_is_shown_without_its_warp_size():
      "CUDA:90", "cuda:90\n", "cuda:\N{ARABIC-INDIC DIGIT NINE}0", "hip:942", "hip:gfx", "xpu:1",
      "\0"],
 )  # fmt: skip
-def test_what_is_no_target_is_refused_with_examples(written: str):
+def test_an_invalid_target_is_refused_with_examples(written: str):
     with pytest.raises(RequestRejected) as rejected:
         parse_target(written)
 

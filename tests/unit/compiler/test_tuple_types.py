@@ -23,7 +23,7 @@ def test_constants_have_paths():
     assert item_constants("pair", PAIR) == {"pair.1.0": {"int": "1"}, "pair.1.1": None}
 
 
-def test_what_is_no_tuple_has_no_items():
+def test_only_a_tuple_has_items():
     assert item_hints("n", "i32") == {}
     assert item_constants("n", "i32") == {}
 

@@ -83,7 +83,7 @@ WITHOUT_VALUE = {
 
 
 @pytest.mark.parametrize(("text", "why"), WITHOUT_VALUE.items())
-def test_what_has_no_value_says_why(text: str, why: str) -> None:
+def test_an_expression_without_a_value_has_a_reason(text: str, why: str) -> None:
     with pytest.raises(FormulaFailed) as caught:
         read(text).value(VALUES)
 
@@ -99,7 +99,7 @@ NONE = [
 
 
 @pytest.mark.parametrize("text", NONE)
-def test_what_is_no_expression_is_refused_when_it_is_read(text: str) -> None:
+def test_an_invalid_expression_is_refused_when_read(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # warnings of Python's parser would end up in a log
         with pytest.raises(FormulaFailed):

@@ -45,7 +45,7 @@ def test_an_operation_names_its_problems(subtests: pytest.Subtests):
         "POST /v1/batches",
     ],
 )
-def test_what_is_posted_has_an_example(name: str):
+def test_every_posted_body_has_an_example(name: str):
     [content] = OPERATIONS[name]["requestBody"]["content"].values()
 
     assert content["examples"]

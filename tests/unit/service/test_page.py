@@ -114,7 +114,7 @@ async def test_of_what_is_no_digest_no_page_is_made(path: str):
 @pytest.mark.parametrize(
     "origin", ["*", "'unsafe-inline'", "https:", "https://a.example/b", "a.example; x"]
 )
-def test_what_is_no_origin_is_refused_at_the_start(origin: str):
+def test_an_invalid_origin_is_refused_at_the_start(origin: str):
     with pytest.raises(ValueError, match="is not an origin such as"):
         ServiceSettings(embed_origins=origin)
 

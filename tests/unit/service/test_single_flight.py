@@ -74,7 +74,7 @@ async def test_when_the_first_is_cancelled_the_others_ask_for_themselves():
         await first
 
 
-async def test_who_is_less_patient_asks_for_itself():
+async def test_a_caller_with_an_earlier_deadline_asks_separately():
     flights, patient = SingleFlight(), Asking(DONE)
     unfinished = Asking(Answer("k", "running", b"{}", "join"))
     unfinished.go.set()

@@ -14,7 +14,7 @@ def test_the_digest_is_that_of_the_raw_bytes():
 
 
 @given(st.binary(max_size=4096))
-def test_what_was_packed_comes_back(data):
+def test_packed_values_round_trip(data):
     assert unpack_frame(zstandard.compress(data), digest_of(data)) == data
 
 

@@ -57,7 +57,7 @@ def test_an_unknown_format(http: httpx.Client, post: Post) -> None:
 
 
 @pytest.mark.parametrize("path", ["artifacts/sass", "exports/c", "exports/cuda-inline"])
-def test_what_amd_does_not_have(http: httpx.Client, post: Post, path: str) -> None:
+def test_amd_compilations_lack_these_exports(http: httpx.Client, post: Post, path: str) -> None:
     answer = get(http, compiled(post, "vector_add", target="hip:gfx942"), path)
 
     assert (answer.status_code, answer.json()["slug"]) == (404, "no_such_stage")

@@ -156,7 +156,7 @@ def test_a_finished_launch_is_answered_to_its_key(http: httpx.Client) -> None:
     assert posts[0].json() == posts[1].json()
 
 
-async def test_who_submits_a_launch_a_moment_late_gets_its_result(
+async def test_a_late_submitter_of_a_launch_gets_its_result(
     system: Deployment, launch: Launch
 ) -> None:
     # two posts with one Idempotency-Key; one looks before the other has finished

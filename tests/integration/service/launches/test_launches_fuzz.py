@@ -101,7 +101,7 @@ def test_a_promise_of_whole_blocks_of_16_hides_what_is_between(launch: Launch) -
     assert "alignment" not in answer["fuzz"]["kinds"]
 
 
-def test_what_a_finished_compilation_was_promised_is_kept(
+def test_arguments_must_keep_the_promises_of_a_compilation(
     http: httpx.Client, launch: Launch
 ) -> None:
     body = dict(WRONG["one size"][0])

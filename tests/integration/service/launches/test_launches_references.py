@@ -164,7 +164,9 @@ def test_targets_say_what_references_may_be_written_with(http: httpx.Client) -> 
         ({"max_mismatched_ratio": 0.1}, "mismatch"),
     ],
 )
-def test_how_far_an_output_may_be_off(launch: Launch, more: dict[str, float], verdict: str) -> None:
+def test_an_output_may_differ_within_its_tolerance(
+    launch: Launch, more: dict[str, float], verdict: str
+) -> None:
     one_off = """
 def reference(x_ptr, **_):
     expected = x_ptr * 2

@@ -148,7 +148,7 @@ def test_a_digest_that_is_not_the_bodys_is_refused(http: httpx.Client) -> None:
         (npy(np.zeros(4)) + b"\0", "takes 32 bytes, but the file holds 33"),
     ],
 )
-def test_what_is_no_tensor_is_refused(http: httpx.Client, data: bytes, said: str) -> None:
+def test_a_file_that_is_not_a_tensor_is_refused(http: httpx.Client, data: bytes, said: str) -> None:
     answer = put(http, data)
 
     assert (answer.status_code, answer.json()["slug"]) == (422, "invalid_request")

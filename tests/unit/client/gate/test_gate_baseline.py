@@ -136,7 +136,7 @@ def test_ptx_may_change_in_comments_places_and_debug_sections_only(
         "[" * 100_000,
     ],
 )
-def test_what_is_no_baseline_is_named(service: GateService, capsys: Any, text: str):
+def test_a_file_that_is_not_a_baseline_is_named(service: GateService, capsys: Any, text: str):
     write_gate(GROWTH)
     BASELINE.write_text(text)
 

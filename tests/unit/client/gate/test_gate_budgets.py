@@ -139,7 +139,7 @@ def test_a_kernel_that_does_not_fit_is_broken(service: GateService, capsys: Any)
     assert "70000 of 65536 bytes" in checks(service, capsys)["compiles"]["told"]
 
 
-def test_what_the_service_does_not_tell_is_no_kept_budget(service: GateService):
+def test_an_unreported_value_is_no_kept_budget(service: GateService):
     write_gate("[budgets]\noccupancy = 0.1")
     service.compiled = lambda _: {"resources": resources(occupancy=None)}
 
@@ -220,7 +220,7 @@ def test_unreported_instructions_are_no_kept_budget(service: GateService, capsys
     assert gate(service) == 1
 
 
-def test_what_finds_no_room_is_posted_again(service: GateService):
+def test_a_request_refused_by_a_full_queue_is_posted_again(service: GateService):
     write_gate("[budgets]\nregisters = 32", targets='["cuda:80", "cuda:90"]')
     service.refused = {"slug": "queue_full", "status": 503, "retryable": True}
     service.refusals = 3
@@ -229,7 +229,7 @@ def test_what_finds_no_room_is_posted_again(service: GateService):
     assert service.batches == 3
 
 
-def test_what_never_finds_room_is_not_judged(service: GateService, capsys: Any):
+def test_a_request_that_is_always_refused_is_not_judged(service: GateService, capsys: Any):
     write_gate("[budgets]\nregisters = 32")
     service.refused = {"slug": "queue_full", "status": 503, "retryable": True, "detail": "full"}
 
@@ -248,7 +248,7 @@ def test_a_lost_worker_is_no_broken_budget(service: GateService):
     assert gate(service) == 0
 
 
-def test_what_is_too_long_for_a_batch_is_asked_for_alone(service: GateService):
+def test_an_item_too_large_for_a_batch_is_posted_alone(service: GateService):
     write_gate("[budgets]\nregisters = 32", targets='["cuda:80", "cuda:90"]')
     service.is_too_large = True
 
@@ -256,7 +256,7 @@ def test_what_is_too_long_for_a_batch_is_asked_for_alone(service: GateService):
     assert len(service.made) == 2
 
 
-def test_what_is_interrupted_is_cancelled(service: GateService, capsys: Any):
+def test_an_interrupted_gate_cancels_its_jobs(service: GateService, capsys: Any):
     write_gate("[budgets]\nregisters = 32")
     answer, asked = service.handler, []
 

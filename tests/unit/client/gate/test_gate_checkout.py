@@ -63,7 +63,7 @@ def test_a_text_outside_is_not_read(
 
 
 @pytest.mark.parametrize("member", ["source", "files", "reference"])
-def test_what_git_keeps_for_itself_is_not_read(
+def test_files_in_dot_git_are_not_read(
     service: GateService, outside: Path, capsys: Any, member: str
 ):
     """`.git` may hold the token of the checkout."""

@@ -48,7 +48,7 @@ def test_the_table_shows_what_is_broken_and_the_line(broken: GateService, capsys
     assert said[-1] == "gate FAILED: 1 cell, 2 checks: 1 kept, 1 broken"
 
 
-def test_what_is_good_says_so_in_a_line(service: GateService, capsys: Any):
+def test_a_passing_gate_prints_one_line(service: GateService, capsys: Any):
     write_gate("[budgets]\nregisters = 32")
 
     assert gate(service) == 0

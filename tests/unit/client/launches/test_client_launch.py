@@ -68,7 +68,7 @@ def test_a_compilation_made_before_is_named_by_its_key(client: Client, tritond: 
     assert tritond.posted == {"compilation_key": KEY, "arguments": {"n": 1000}, "grid": [1]}
 
 
-def test_how_to_compile_is_not_said_of_what_is_compiled(client: Client):
+def test_compile_arguments_are_refused_with_a_compilation_key(client: Client):
     with pytest.raises(TypeError, match="constexprs: only allowed with a source"):
         client.launch(Compilation.from_json(compilation()), constexprs={"B": 1}, **ADD)
 

@@ -67,7 +67,7 @@ def test_a_program_is_stepped_through_into_a_file(tritond: FakeTritond, kernel: 
     assert json.loads(Path("steps.json").read_text()) == trace
 
 
-def test_what_is_no_program_cannot_be_stepped_through(tritond: FakeTritond, kernel: str):
+def test_only_a_program_instance_can_be_stepped_through(tritond: FakeTritond, kernel: str):
     assert run(tritond, "launch", kernel, *ON_THE_CPU, "--step", "first=steps.json") == 2
 
 

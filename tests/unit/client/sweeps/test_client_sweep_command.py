@@ -130,7 +130,7 @@ def test_a_request_file_has_a_base_and_a_space(tritond: FakeTritond, kernel: str
         (["--space", "a.b=1", "--id", "5eep"], "--id 5eep: this sweep exists already; leave out"),
     ],
 )
-def test_what_no_sweep_can_be_is_reported_before_anything_is_posted(
+def test_an_invalid_sweep_is_reported_before_it_is_posted(
     tritond: FakeTritond,
     kernel: str,
     capsys: pytest.CaptureFixture[str],

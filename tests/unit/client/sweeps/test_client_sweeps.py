@@ -49,9 +49,7 @@ def test_a_sweep_that_is_not_over_in_time_is_found_by_its_id(client: Client, tri
         client.sweep({"source": ""}, {"target": ["cuda:90"]}, wait_s=0)
 
 
-def test_how_rows_are_sorted_is_asked_before_anything_is_swept(
-    client: Client, tritond: FakeTritond
-):
+def test_the_sort_order_is_sent_with_the_post(client: Client, tritond: FakeTritond):
     tritond.will_answer(sweep("running", rows=[]), status=202)
     tritond.will_answer(sweep(rows=[]))
     tritond.will_answer(sweep())

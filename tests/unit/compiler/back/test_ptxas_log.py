@@ -113,5 +113,5 @@ def test_a_fatal_error_without_a_line_is_kept() -> None:
         (-11, "", "compiler_crashed"),
     ],
 )
-def test_how_ptxas_ended_has_a_name(status: int, log: str, slug: str) -> None:
+def test_each_way_in_which_ptxas_ends_has_a_name(status: int, log: str, slug: str) -> None:
     assert slug_of(status, log) == slug

@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize(("name", "value", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_option_is_refused_by_name(name: str, value: Any, message: str):
+def test_an_invalid_option_is_refused_by_name(name: str, value: Any, message: str):
     with pytest.raises(RequestRejected) as rejected:
         resolve({name: value})
 

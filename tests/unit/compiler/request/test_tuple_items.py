@@ -73,7 +73,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("fields", "pointer"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_item_is_refused(fields: dict[str, Any], pointer: str):
+def test_an_invalid_item_is_refused(fields: dict[str, Any], pointer: str):
     with pytest.raises(RequestRejected) as refused:
         parse_specialization(fields.get("signature"), fields.get("hints"), fields.get("constexprs"))
 

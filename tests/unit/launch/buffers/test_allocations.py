@@ -49,7 +49,7 @@ def test_every_type_can_be_viewed(dtype):
     assert view(made.memory, leaf).astype(int).tolist() == [[1, 1], [1, 1]]
 
 
-def test_what_no_element_reaches_is_poisoned():
+def test_memory_outside_all_elements_is_poisoned():
     arguments = {"x": buffer([2, 2], [3, 1], offset=1)}
     (made,) = materialise([allocation("x", 6, ARANGE)], arguments, b"")
     assert np.isnan(made.memory).tolist() == [True, False, False, True, False, False]

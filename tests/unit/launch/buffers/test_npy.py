@@ -56,7 +56,7 @@ def test_big_endian_is_turned_round():
         (file("<f4", f"({'1, ' * 2000})", b"\0" * 4), "too long"),
     ],
 )
-def test_what_is_no_file_of_numbers_is_refused(data, complaint):
+def test_a_file_without_plain_numbers_is_refused(data, complaint):
     with pytest.raises(NotNpy, match=complaint):
         npy.read(data)
 

@@ -97,7 +97,7 @@ def test_other_elements_are_refused(array: Any, said: str) -> None:
         (file("-" * 4000 + "1"), "not a valid Python literal"),
     ],
 )
-def test_what_is_no_whole_file_is_refused(data: bytes, said: str) -> None:
+def test_an_incomplete_file_is_refused(data: bytes, said: str) -> None:
     with pytest.raises(NotNpy) as refused:
         read_npy_header(data)
     assert said in str(refused.value)

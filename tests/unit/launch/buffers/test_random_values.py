@@ -95,7 +95,7 @@ def test_integers_that_throw_draws_away_are_shared_all_the_same(monkeypatch, hig
         {"kind": "randint", "low": 3, "high": 3},
     ],
 )
-def test_what_is_no_distribution_is_refused(init, count):
+def test_an_unknown_distribution_is_refused(init, count):
     with pytest.raises(ValueError, match=r"high|low|scale"):
         random_elements({**init, "seed": 1}, count, "fp32")
 

@@ -72,7 +72,7 @@ def test_a_loop_that_adds_up_in_bf16_is_one() -> None:
     assert found(*lines) == [("accumulator", "bf16", 7)]
 
 
-def test_what_is_added_in_fp32_and_kept_in_fp16_is_one() -> None:
+def test_an_fp32_sum_stored_in_fp16_is_a_cause() -> None:
     lines = loop(
         "tensor<8xf16>",
         "%w = arith.extf %acc : tensor<8xf16> to tensor<8xf32>",
@@ -205,17 +205,17 @@ def test_functions_that_call_each_other_for_ever_end() -> None:
 ROUND = "%y = arith.truncf %x : tensor<8xf32> to tensor<8xf16> loc(#loc7)"
 
 
-def test_what_was_read_in_fp32_and_is_computed_with_in_fp16_is_one() -> None:
+def test_fp16_arithmetic_on_fp32_inputs_is_a_cause() -> None:
     lines = load("x", "f32"), ROUND, "%z = arith.mulf %y, %y : tensor<8xf16>"
 
     assert found(*lines) == [("rounded", "f16", 7)]
 
 
-def test_what_a_helper_rounds_and_returns_is_one() -> None:
+def test_a_helper_s_rounded_result_is_a_cause() -> None:
     assert found(load("x", "f32"), ROUND, "tt.return %y : tensor<8xf16>") == [("rounded", "f16", 7)]
 
 
-def test_what_is_only_stored_is_none() -> None:
+def test_rounding_before_a_store_is_no_cause() -> None:
     lines = load("x", "f32"), ROUND, "tt.store %p, %y : tensor<8x!tt.ptr<f16>>"
 
     assert found(*lines) == []
@@ -251,7 +251,7 @@ def test_fp64_that_is_computed_with_in_fp32_is_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "}\n}\n", "tt.func public @k(", "tt.dot", '"tt.reduce"({'])
-def test_what_is_no_ir_has_none(text: str) -> None:
+def test_text_that_is_no_ir_has_no_causes(text: str) -> None:
     assert causes_in(text) == []
 
 

@@ -69,12 +69,12 @@ def test_of_a_large_output_about_a_million_elements_are_measured() -> None:
     assert one.beyond_one_ulp == 1
 
 
-def test_what_is_equal_bit_by_bit_shows_nothing() -> None:
+def test_bitwise_equal_outputs_show_no_precision_loss() -> None:
     assert measured(RANDOM, RANDOM) is None
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_no_matter_of_precision(strange: float) -> None:
+def test_non_finite_elements_are_no_precision_loss(strange: float) -> None:
     with_one = RANDOM.copy()
     with_one[3] = strange
 

@@ -18,7 +18,7 @@ def test_an_honest_time_is_no_finding():
     assert 0.85 < (seen.bytes_share or 0) < 0.95
 
 
-def test_what_the_cache_holds_need_not_pass_the_memory():
+def test_cached_bytes_do_not_count_at_the_memory_s_speed():
     assert under(7.0, written_bytes=50 * MIB).finding is None
     assert under(7.0, written_bytes=100 * MIB).finding is not None
 

@@ -61,7 +61,7 @@ def test_a_wide_store_of_which_a_part_is_poison_writes_that_part():
     assert marks.unwritten(out).tolist() == [True, True, False, False]
 
 
-def test_what_is_no_poison_any_more_was_written():
+def test_an_element_without_poison_was_written():
     memory, out = poisoned(3, stored("i32")), leaf(3, dtype="i32")
     marks = marks_of(memory, out)
     memory[1] = 7  # like an atomic operation

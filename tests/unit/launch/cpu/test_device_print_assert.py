@@ -17,14 +17,14 @@ def prints_of(count):
 
 
 @pytest.mark.parametrize("condition", [True, np.True_, np.array([True]), np.ones((1, 4), np.bool_)])
-def test_what_holds_goes_on(condition):
+def test_a_true_assertion_lets_the_launch_continue(condition):
     _, prints = prints_of(2)
     prints.check(condition, "words")
     prints.assume(condition)
 
 
 @pytest.mark.parametrize("condition", [False, np.False_, np.array([False]), np.eye(4)[:1] > 0])
-def test_what_fails_ends_the_launch_of_one_program(condition):
+def test_a_failed_assertion_ends_a_launch_of_one_program(condition):
     _, prints = prints_of(1)
     with pytest.raises(Stopped) as stopped:
         prints.check(condition, "words")
@@ -33,7 +33,7 @@ def test_what_fails_ends_the_launch_of_one_program(condition):
 
 
 @pytest.mark.parametrize("condition", [False, np.array([True, False])])
-def test_what_fails_among_several_is_suspected(condition):
+def test_a_failed_assertion_among_several_programs_is_suspected(condition):
     _, prints = prints_of(2)
     with pytest.raises(Suspected):
         prints.check(condition, "words")

@@ -101,6 +101,6 @@ def test_a_single_program_raises_no_suspicion():
     Steps(count=1).store(one, NUMBERS[:1]).load(one).atomic(one).load(one).store(one, NUMBERS[:1])
 
 
-def test_what_is_no_output_is_not_to_be_changed():
+def test_only_outputs_may_be_changed():
     with pytest.raises(Suspected):
         Steps(output=False).load(ALL).store(BLOCKS)

@@ -38,7 +38,7 @@ def test_each_program_loads_its_own_lanes():
     assert found.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
 
 
-def test_what_all_programs_load_alike_is_loaded_once():
+def test_equal_loads_of_all_programs_happen_once():
     memory, x = memory_of(np.arange(12, dtype=np.float32))
     assert memory.load(x + LANES, shape=(4,)).shape == (1, 4)
     assert memory.load(x).tolist() == [0]

@@ -160,7 +160,7 @@ def test_elements_that_are_only_partly_accessed(made):
         store(memory, x.cast(np.int16), BLOCKS, np.ones((1, 1), np.int16))
 
 
-def test_what_is_no_output_is_not_to_be_written():
+def test_only_outputs_may_be_written():
     arrays = ArrayMemory()
     x = arrays.pointer(np.zeros(16, np.float32), "fp32", output=False)
     programs = ProgramInstances((2,))

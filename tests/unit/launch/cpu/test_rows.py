@@ -28,7 +28,7 @@ def is_row(locator, pointer, live=None):
     return isinstance(found, Rows)
 
 
-def test_what_counts_by_one_is_a_row():
+def test_contiguous_offsets_are_a_row():
     _, x, _, locator = made()
     assert is_row(locator, (x + STARTS)[:, None] + COLUMNS)
     assert is_row(locator, x + (STARTS[:, None] + COLUMNS))

@@ -35,7 +35,7 @@ def test_tensors_of_all_programs_and_of_each_are_combined_together(function: str
 
 
 @pytest.mark.parametrize("function", ["reduce", "scan"])
-def test_what_combines_may_have_a_number_of_each_program(function: str) -> None:
+def test_a_combine_function_may_use_a_value_of_each_program(function: str) -> None:
     values, factor = RANDOM.standard_normal((1, 8)), np.array([1.0, 2.0, 3.0])
     more = (False,) if function == "scan" else ()
 

@@ -87,7 +87,7 @@ def test_values_that_are_given_one_by_one_keep_their_shape():
     assert made.not_varied[0] == "n: the request gives explicit values for x_ptr"
 
 
-def test_what_is_fixed_stays():
+def test_fixed_arguments_stay():
     made = plan(SOFTMAX, ["n_rows"], fixed="n_columns x_ptr", BLOCK=256)
 
     assert "n_columns: n_columns is fixed" in made.not_varied

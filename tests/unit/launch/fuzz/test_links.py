@@ -69,7 +69,7 @@ def test_random_integers_up_to_an_extent_stay_below_it():
     assert changed(made, (1000, 129))["index_ptr"]["init"]["high"] == 129
 
 
-def test_what_random_integers_may_point_at_stays():
+def test_buffers_that_random_integers_may_index_stay():
     made = plan(ADD | {"index_ptr": integers(1000, high=500)}, BLOCKS, BLOCK=128)
 
     assert min(lengths(made)[1000]) == 500

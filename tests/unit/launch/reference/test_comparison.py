@@ -137,7 +137,7 @@ def test_nothing_to_compare():
     assert (found["matches"], found["compared"]) == (True, 0)
 
 
-def test_what_neither_side_wrote_is_not_compared():
+def test_elements_that_neither_side_wrote_are_not_compared():
     ours, theirs = np.array([True, True, False]), np.array([True, False, False])
     found = comparison(
         np.array([1, 2, 3]), np.array([9, 2, 3]), EXACT, missing=Unwritten(ours, theirs)
@@ -174,7 +174,7 @@ def test_a_summary_of_big_integers_is_exact():
     assert (found["min"], found["max"]) == (0, str(2**62 + 1))
 
 
-def test_what_is_looked_at_in_pieces_is_summed_up_as_a_whole():
+def test_summaries_of_pieces_equal_those_of_whole_arrays():
     elements = np.zeros(2 * STRETCH + 3, np.float16)
     elements[[5, STRETCH + 1, -1]] = [-2, np.nan, 40]
     found = summary(elements, "fp16")

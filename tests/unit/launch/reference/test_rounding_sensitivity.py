@@ -48,20 +48,20 @@ def test_a_reference_gets_float64():
     assert kinds[1] == np.float64  # the first call learned the shape
 
 
-def test_what_changes_little_when_its_inputs_do_is_compared():
+def test_outputs_insensitive_to_rounding_are_compared():
     found = asked(lambda x: 2 * x, [1.0, -3.0, 0.0])
 
     assert found.doubtful["z"].tolist() == [False] * 3
     assert found.expected["z"].tolist() == [2.0, -6.0, 0.0]
 
 
-def test_what_is_left_of_large_numbers_is_in_doubt():
+def test_small_differences_of_large_numbers_are_uncertain():
     found = asked(lambda x: np.stack([x.sum(), x[0]]), [1e6, 1.0, -1e6])
 
     assert found.doubtful["z"].tolist() == [True, False]
 
 
-def test_what_is_no_number_is_compared_where_that_means_something():
+def test_nan_and_infinity_are_compared_where_meaningful():
     assert asked(np.log, [-1.0, 7.0]).doubtful["z"].tolist() == [True, False]
     same = asked(np.log, [-1.0, 7.0], compared={"equal_nan": True})
     assert same.doubtful["z"].tolist() == [False, False]
@@ -74,7 +74,7 @@ def test_more_than_the_output_can_hold_is_infinite():
     assert not found.doubtful["z"].any()
 
 
-def test_what_is_almost_too_large_is_in_doubt():
+def test_numbers_near_the_maximum_are_uncertain():
     assert asked(lambda x: x * 65504.0, [1.001], made="fp16").doubtful["z"].tolist() == [True]
 
 

@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_grid_is_refused(name: str):
+def test_an_invalid_grid_is_refused(name: str):
     written, at, message = REFUSED[name]
     [(pointer, said)] = errors(lambda: parse_grid(written))
 

@@ -125,7 +125,7 @@ def test_missing_seeds_are_chosen_and_given_ones_kept():
 
 
 @pytest.mark.parametrize("kind", [None, {"float": "nan"}, ["uniform"], 1])
-def test_what_is_no_kind_of_initialiser_gets_no_seed(kind: Any):
+def test_an_unknown_initialiser_gets_no_seed(kind: Any):
     init = {"kind": kind}
 
     assert with_seed(init, random.Random(3)) == init

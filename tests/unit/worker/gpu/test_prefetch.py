@@ -61,7 +61,7 @@ def test_what_is_wrong_with_an_order_is_left_to_its_turn(orders):
     assert inputs.prepared == []
 
 
-def test_what_is_no_frame_is_an_error(orders):
+def test_bytes_that_are_no_frame_are_an_error(orders):
     thread, _, writing = orders
     os.write(writing, b"x" * 100)
     os.close(writing)

@@ -31,7 +31,7 @@ def test_the_worst_stalls_come_first():
     assert list(read(REPORT)["stalls"].items()) == [("long_scoreboard", 15.88), ("wait", 1.15)]
 
 
-def test_what_ncu_does_not_know_is_null():
+def test_values_that_ncu_does_not_report_are_null():
     assert read(REPORT)["l2_hit_percent"] is None
 
 

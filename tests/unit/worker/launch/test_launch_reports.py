@@ -52,7 +52,7 @@ def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
         {"deterministic": 1},
     ],
 )
-def test_what_is_no_report_of_a_run_is_refused(changes: dict[str, Any]) -> None:
+def test_a_malformed_report_of_a_run_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
         read_message(RunReport, REPORT | changes)
 

@@ -50,7 +50,7 @@ def test_an_unfinished_frame_is_pending():
         (prefix(header=9) + b'{"x":NaN}', "NaN is not JSON"),
     ],
 )
-def test_what_is_no_frame_is_refused_by_name(data, said):
+def test_bytes_that_are_no_frame_are_refused_by_name(data, said):
     with pytest.raises(FrameError, match=said):
         Decoder(max_header_bytes=10, max_body_bytes=20).feed(data)
 
