@@ -35,6 +35,8 @@ FOLDERS_sweeps := tests/sweeps
 FOLDERS_programs := tests/programs
 FOLDERS_adapters := tests/adapters
 FOLDERS := $(foreach suite,$(SUITES) $(FEATURES),$(FOLDERS_$(suite)))
+# Tests with the mark `slow` wait for `make test-slow`, whatever their folder is.
+SELECTED := -m "not slow"
 # Three at a time on two cores, since many tests wait for processes that start or for deadlines.
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --keep-going --jobs 3 --output-sync=target
 # The branches that `make coverage` measures (docs/adr/0015-branches-are-counted-in-every-process.md).
@@ -67,11 +69,11 @@ test-features: $(STAMP) ## the suites of sweeps, programs and adapters; `make te
 	@$(SIDE_BY_SIDE) $(FEATURES:%=test-%)
 
 $(patsubst %,test-%,$(SUITES) $(FEATURES)): test-%: $(STAMP)
-	$(PYTHON) -m pytest -q $(FOLDERS_$*) \
+	$(PYTHON) -m pytest -q $(SELECTED) $(FOLDERS_$*) \
 		$(addprefix --ignore=,$(filter $(addsuffix /%,$(FOLDERS_$*)),$(FOLDERS)))
 
-test-slow: $(STAMP) ## tests/slow, tests/differential, and more seeds of generated tests
-	@$(SIDE_BY_SIDE) slow-crashes slow-others
+test-slow: $(STAMP) ## tests/slow, tests/differential, those marked slow, and more seeds of generated tests
+	@$(SIDE_BY_SIDE) slow-crashes slow-others slow-marked
 
 CRASHES := tests/slow/faults tests/slow/sweeps tests/slow/test_up.py
 slow-crashes: $(STAMP)
@@ -82,9 +84,12 @@ slow-others: $(STAMP)
 		$(PYTHON) -m pytest -q tests/slow $(addprefix --ignore=,$(CRASHES)) tests/differential \
 		tests/integration/store/test_job_invariants.py tests/integration/launch/request
 
-coverage: $(STAMP) ## branch coverage of `make test` and `make test-features` in all processes (takes twice as long)
+slow-marked: $(STAMP)
+	$(PYTHON) -m pytest -q -m slow $(FOLDERS)
+
+coverage: $(STAMP) ## branch coverage of all suites, slow tests included, in all processes (takes twice as long)
 	rm -rf $(COVERAGE)
-	@$(MEASURED) $(SIDE_BY_SIDE) $(patsubst %,test-%,$(SUITES) $(FEATURES))
+	@$(MEASURED) $(SIDE_BY_SIDE) SELECTED= $(patsubst %,test-%,$(SUITES) $(FEATURES))
 	$(VENV)/bin/coverage combine --quiet
 	$(PYTHON) tests/coverage/table.py
 	$(VENV)/bin/coverage report --format=total --fail-under=$(FLOOR)
@@ -293,4 +298,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-deploy test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-deploy test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

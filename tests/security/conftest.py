@@ -1,7 +1,7 @@
 """One pool for all attacks, so that damage by one shows in the next.
 
-Everything runs twice: with namespaces around the zygote if this machine permits them, and without,
-as in a container.
+Everything runs with namespaces around the zygote if this machine permits them. The self test
+runs without them as well, as in a container; `make test-slow` runs the other tests so.
 """
 
 import importlib.util
@@ -27,6 +27,13 @@ PR_CAPBSET_DROP, CAP_SYS_ADMIN = 24, 21
 ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0)
 os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 """
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        if parameters.get("python") == "container" and item.path.name != "test_self_test.py":
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", params=["namespaces", "container"])
