@@ -72,7 +72,7 @@ $(patsubst %,test-%,$(SUITES) $(FEATURES)): test-%: $(STAMP)
 	$(PYTHON) -m pytest -q $(SELECTED) $(FOLDERS_$*) \
 		$(addprefix --ignore=,$(filter $(addsuffix /%,$(FOLDERS_$*)),$(FOLDERS)))
 
-test-slow: $(STAMP) ## tests/slow, tests/differential, those marked slow, and more seeds of generated tests
+test-slow: $(STAMP) ## tests/slow, tests/differential, those marked slow, and more examples of generated tests
 	@$(SIDE_BY_SIDE) slow-crashes slow-others slow-marked
 
 CRASHES := tests/slow/faults tests/slow/sweeps tests/slow/test_up.py
@@ -85,7 +85,7 @@ slow-others: $(STAMP)
 		tests/integration/store/test_job_invariants.py tests/integration/launch/request
 
 slow-marked: $(STAMP)
-	$(PYTHON) -m pytest -q -m slow $(FOLDERS)
+	$(PYTHON) -m pytest -q -m "slow or hypothesis" --hypothesis-profile=thorough $(FOLDERS)
 
 coverage: $(STAMP) ## branch coverage of all suites, slow tests included, in all processes (takes twice as long)
 	rm -rf $(COVERAGE)

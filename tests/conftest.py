@@ -1,5 +1,6 @@
 """Shared by all tests: each gets a marker with the name of its folder."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -14,9 +15,11 @@ __all__ = ["http", "post", "system"]  # here, since each folder that imported th
 TESTS = Path(__file__).parent
 # An example's time depends on the machine, not on the code under test. One commit has one result:
 # `make fuzz` tries new examples.
-settings.register_profile(
-    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+STEADY = settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=25
 )
+settings.register_profile("steady", STEADY)
+settings.register_profile("thorough", STEADY, max_examples=400)  # `make test-slow` names it
 settings.load_profile("steady")
 
 # Each new HTTP client reads all certificates of the machine, which takes 40 ms of CPU time. No test
@@ -27,6 +30,15 @@ os.environ["SSL_CERT_DIR"] = os.devnull
 # A shell that runs the tests in the background makes them and their children ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+gc.disable()  # until all is collected, which makes millions of objects that stay
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and tests out of all later garbage collections."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler import key
@@ -124,7 +124,6 @@ def test_the_key_is_the_digest_of_labelled_parts_with_their_lengths():
 
 
 @given(json_values)
-@settings(max_examples=200)
 def test_a_part_is_written_as_the_standard_library_writes_json(part: Any):
     text = json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     data = text.encode("utf-8", "surrogatepass")
@@ -140,7 +139,6 @@ def test_a_part_is_written_as_the_standard_library_writes_json(part: Any):
 
 
 @given(json_values, json_values)
-@settings(max_examples=50)
 def test_parts_have_equal_keys_only_when_they_are_equal_json(one: Any, other: Any):
     def typed(value: Any) -> Any:
         if isinstance(value, list):

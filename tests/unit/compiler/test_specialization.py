@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.rejection import RequestRejected
@@ -266,7 +266,6 @@ by_position = st.lists(entries, max_size=4).map(", ".join)
 
 
 @given(by_name | by_position, st.dictionaries(names.map(str.upper), values, max_size=4))
-@settings(max_examples=60)
 def test_a_specialization_survives_the_queue_and_the_way_back(signature: Any, constexprs: Any):
     read = parse(signature, None, constexprs)
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import importlib
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from service.composition import composed_app
+from tests.unit.service.applications import document
 
 GLOSSARY = Path(__file__).parents[3] / "docs" / "glossary.md"
 ROW = re.compile(r"^- \*\*([^*]+)\*\*\s+\(`([\w.]+)`\):", re.MULTILINE)
 TERMS = ROW.findall(GLOSSARY.read_text())
 
 
-@cache
 def schemas() -> dict[str, Any]:
-    return composed_app().openapi()["components"]["schemas"]
+    return document()["components"]["schemas"]
 
 
 def exists(name: str) -> bool:

@@ -4,7 +4,7 @@ The client, a separate distribution, shares nouns with the server. So do the two
 boundary, the store and the routes of one resource, and the two forms of a kernel in NumPy.
 """
 
-import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -27,6 +27,7 @@ BOUNDARIES = [
     ("compiler/ttir_to_numpy", "launch/cpu"),  # what the forms call, and where they run
     ("compiler/front/stubs/numpy_stub", "compiler/front/stubs/torch_stub"),
 ]
+CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.MULTILINE)
 ROLES = {"__init__", "__main__", "feature", "settings", "composition", "routes"}
 """Modules with a fixed role, in each package that has it."""
 PAIRS = {
@@ -56,9 +57,8 @@ def definitions() -> Iterator[tuple[str, str]]:
                 continue
             if path.stem not in ROLES:
                 yield path.stem, file
-            for node in ast.parse(path.read_text()).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    yield node.name, file
+            for name in CLASS.findall(path.read_text()):
+                yield name, file
 
 
 def is_one_noun(first: str, second: str) -> bool:

@@ -33,7 +33,9 @@ def test_the_core_serves_without_features() -> None:
     assert {"/v1/compilations", "/v1/launches", "/v1/batches"} <= paths()
 
 
-@pytest.mark.parametrize("left_out", ALL)
+@pytest.mark.parametrize(
+    "left_out", [0, *(pytest.param(index, marks=pytest.mark.slow) for index in ALL[1:])]
+)
 def test_without_a_feature_only_its_routes_are_missing(left_out: int) -> None:
     missing = paths(*ALL) - paths(*(index for index in ALL if index != left_out))
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from launch.request.case import MAX_LISTED_VALUES
@@ -51,7 +51,6 @@ def passes(content: bytes, values: int, containers: int) -> bool:
     return True
 
 
-@settings(max_examples=50)
 @given(value=ANY_JSON, indent=st.sampled_from([None, 1]), is_ascii=st.booleans())
 def test_what_is_in_texts_does_not_count(value: Any, indent: int | None, is_ascii: bool) -> None:
     content = json.dumps(value, indent=indent, ensure_ascii=is_ascii).encode()

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pytest
 from annotated_types import MaxLen
-from fastapi import FastAPI
 from pydantic import BaseModel, FailFast, Field, JsonValue
 from pydantic.fields import FieldInfo
 from typing_extensions import TypeAliasType
@@ -18,7 +17,8 @@ from adapters.mcp.protocol import TOOL_ARGUMENTS
 from compiler.request.field_bounds import MOST_UNKNOWN, Unbounded, check_bounds
 from launch.request.request_part import ReadLater
 from service.application import BODIES as CORE_BODIES
-from service.composition import FEATURES, composed_app
+from service.composition import FEATURES
+from tests.unit.service.applications import document
 
 MOST_ERRORS_AT_ONCE = 12_000
 """Each error takes about four microseconds to record and format."""
@@ -150,10 +150,9 @@ def test_the_maxima_are_found_before_anything_is_read(model: type[BaseModel]) ->
 
 
 def test_the_bodies_of_all_routes_are_looked_at() -> None:
-    app: FastAPI = composed_app()
     operations = [
         operation
-        for path in app.openapi()["paths"].values()
+        for path in document()["paths"].values()
         for method, operation in path.items()
         if "requestBody" in operation
     ]

@@ -48,9 +48,7 @@ def same_bits(one, other):
     return one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(inits, st.integers(0, 2**64 - 1), st.sampled_from(sorted(STORED)), st.integers(0, 100))
 def test_pieces_are_of_one_stream(monkeypatch, init, seed, dtype, count):
     monkeypatch.setattr(random_values, "PIECE", 7)
@@ -61,9 +59,7 @@ def test_pieces_are_of_one_stream(monkeypatch, init, seed, dtype, count):
     )
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(inits, st.integers(0, 2**64 - 1), st.sampled_from(sorted(STORED)), st.integers(0, 900),
        st.integers(1, 9))  # fmt: skip
 def test_threads_begin_in_the_middle_of_the_stream(monkeypatch, init, seed, dtype, count, threads):

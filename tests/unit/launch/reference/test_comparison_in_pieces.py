@@ -70,9 +70,7 @@ def unwritten(draw, count):
 
 
 @pytest.mark.usefixtures("small_stretches")
-@settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs(), tolerances, st.data())
 def test_a_comparison_is_that_of_whole_arrays(pair, tolerance, data):
     name, actual, own, expected = pair
@@ -84,9 +82,7 @@ def test_a_comparison_is_that_of_whole_arrays(pair, tolerance, data):
     assert repr(found) == repr(plain | {name: found[name] for name in _same(found, plain)})
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs())
 def test_a_summary_is_that_of_whole_arrays(pair):
     name, actual, _, _ = pair
@@ -94,7 +90,12 @@ def test_a_summary_is_that_of_whole_arrays(pair):
     assert summary(actual, name) == whole_arrays.summary(actual, name)
 
 
-@pytest.mark.parametrize("name", ["fp64", "fp32", "fp16", "bf16", "fp8e5", "i32", "u64", "i1"])
+SLOW = ["fp64", "fp32", "bf16", "fp8e5", "i32", "u64", "i1"]
+
+
+@pytest.mark.parametrize(
+    "name", ["fp16", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+)
 def test_large_outputs_too(name, monkeypatch):
     monkeypatch.undo()
     generator = np.random.default_rng(7)

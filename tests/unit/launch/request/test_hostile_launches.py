@@ -4,7 +4,7 @@ import random
 from contextlib import suppress
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from launch_of_add import LAUNCH
 
@@ -74,7 +74,6 @@ ARGUMENTS = (
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.dictionaries(st.sampled_from("abcde"), ARGUMENTS, max_size=5),
     st.dictionaries(st.sampled_from("abcde"), ARGUMENTS, max_size=3),
@@ -95,7 +94,6 @@ def test_any_json_is_a_launch_or_refused(
         resolve_launch(request, max_bytes=2**20)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from("ab"), ARGUMENTS, min_size=1, max_size=2))
 def test_what_is_bound_lies_within_the_limit(arguments: dict[str, Any]):
     request = read(LaunchRequest, LAUNCH | {"arguments": arguments, "grid": [1]}, "")
