@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import (
     KERNELS,
@@ -26,7 +27,14 @@ def compile_text(
     return compile_kernel(children, Kernel(Path("text.py"), text, request), stop_after=stop_after)
 
 
-@pytest.mark.parametrize("kernel", all_in("good"), ids=lambda kernel: kernel.path.stem)
+QUICK = ("vector_add", "matmul", "scan")
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    slow_except(QUICK, all_in("good"), lambda kernel: kernel.path.stem),
+    ids=lambda kernel: kernel.path.stem,
+)
 def test_a_good_kernel_becomes_a_cubin(children: Children, kernel: Kernel) -> None:
     compiled = compile_kernel(children, kernel)
 
@@ -57,7 +65,7 @@ EXERCISES: dict[str, tuple[list[str], list[str], dict[str, int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", EXERCISES)
+@pytest.mark.parametrize("name", slow_except(["add_ten", "convolution"], EXERCISES))
 def test_an_exercise_becomes_ptx(children: Children, name: str) -> None:
     pointers, sizes, constexprs = EXERCISES[name]
     signature = dict.fromkeys(pointers, "*fp32") | dict.fromkeys(sizes, "i32")

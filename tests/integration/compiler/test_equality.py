@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, Kernel, compile_kernel, read
 from tests.integration.compiler.triton_compile import TritonCompile
@@ -17,7 +18,10 @@ CASES = [(name, arch) for name in NAMES for arch in (80, 90)]
 CASES += [("matmul", 86), ("matmul", 100)]  # which is lowered differently for each
 
 
-@pytest.mark.parametrize(("name", "arch"), CASES)
+QUICK = [("vector_add", 80), ("matmul", 90), ("helpers", 90)]
+
+
+@pytest.mark.parametrize(("name", "arch"), slow_except(QUICK, CASES))
 def test_stages_equal_those_of_triton_compile(
     children: Children, directly: TritonCompile, tmp_path: Path, name: str, arch: int
 ) -> None:

@@ -7,12 +7,17 @@ import pytest
 from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.target import Target
+from tests.cases import slow_except
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, compile_kernel, read
 
+CASES = [
+    (name, arch) for name in ("vector_add", "matmul", "tensor_descriptor") for arch in (80, 90, 100)
+]
+QUICK = [("vector_add", 80), ("tensor_descriptor", 90), ("matmul", 100)]
 
-@pytest.mark.parametrize("arch", [80, 90, 100])
-@pytest.mark.parametrize("name", ["vector_add", "matmul", "tensor_descriptor"])
+
+@pytest.mark.parametrize(("name", "arch"), slow_except(QUICK, CASES))
 def test_parameters_are_those_of_the_ptx(children: Children, name: str, arch: int) -> None:
     compiled = compile_kernel(children, read(KERNELS / "good" / f"{name}.py"), arch, "ptx")
     assert compiled.front is not None

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.compiler.back.test_ir_compiling import WITH_CHECKS, ttir
 from tests.integration.compiler.kernels import KERNELS, read
 from tests.integration.compiler.triton_compile import TritonCompile
@@ -23,16 +24,17 @@ def hip(name: str, target: str = "hip:gfx942", **changes: Any) -> dict[str, Any]
     return good(name, **changes) | {"target": target}
 
 
-@pytest.mark.parametrize(
-    ("name", "gfx", "warp_size"),
-    [
-        ("vector_add", "gfx942", 64),
-        ("matmul", "gfx942", 64),
-        ("fused_softmax", "gfx90a", 64),
-        ("vector_add", "gfx1100", 32),
-        ("matmul", "gfx1201", 32),
-    ],
-)
+CASES = [
+    ("vector_add", "gfx942", 64),
+    ("matmul", "gfx942", 64),
+    ("fused_softmax", "gfx90a", 64),
+    ("vector_add", "gfx1100", 32),
+    ("matmul", "gfx1201", 32),
+]
+QUICK = [("vector_add", "gfx942", 64), ("matmul", "gfx1201", 32)]
+
+
+@pytest.mark.parametrize(("name", "gfx", "warp_size"), slow_except(QUICK, CASES))
 def test_every_stage_equals_that_of_triton_compile(
     post: Post, directly: TritonCompile, tmp_path: Path, name: str, gfx: str, warp_size: int
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from compiler.type_name import INTEGERS, is_pointer
+from tests.cases import slow_except
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.front.test_hidden_options import front_stages, options_of
 from tests.integration.compiler.kernels import KERNELS, all_in, read
@@ -23,7 +24,9 @@ def all_hints(signature: dict[str, Any]) -> dict[str, list[str]]:
     return integers | {name: ["divisible_by_16", "pointer_range_32"] for name in pointers}
 
 
-@pytest.mark.parametrize("name", [kernel.path.stem for kernel in all_in("good")])
+@pytest.mark.parametrize(
+    "name", slow_except(("matmul", "scan"), [kernel.path.stem for kernel in all_in("good")])
+)
 def test_without_alignments_the_front_end_makes_the_same_but_for_attributes(
     children: Children, name: str
 ) -> None:

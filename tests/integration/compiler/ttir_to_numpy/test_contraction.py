@@ -14,6 +14,7 @@ import pytest
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.module_text import TranslatedKernel, module_text
 from compiler.ttir_to_numpy.task import generic_form
+from tests.cases import slow_except
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import Kernel, compile_kernel
 from tests.integration.launch.cpu.forms import TARGET, Forms, compiled
@@ -85,7 +86,16 @@ def fused_in_text(text: str) -> int:
     return text.split("# What the kernel stands on", maxsplit=1)[0].count("fused(")
 
 
-@pytest.mark.parametrize("what", FUSED)
+QUICK = (
+    "a sum",
+    "two products",
+    "a chain",
+    "a product that a loop does not change",
+    "an early return",
+)
+
+
+@pytest.mark.parametrize("what", slow_except(QUICK, FUSED))
 def test_as_many_are_fused_as_in_ptx(children: Children, what: str) -> None:
     made = compile_kernel(children, kernel(FUSED[what], "fp32"), stop_after="ptx")
     assert made.failure is None, made.failure
