@@ -6,7 +6,6 @@ import py_compile
 import shutil
 import signal
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,16 +17,16 @@ from tests.waiting import comes_true
 from worker.code_digest import PACKAGES
 from worker.pool.child_outcome import Caps, Ending
 from worker.pool.child_process import ChildProcess
-from worker.pool.idle_time import IdleTime
 from worker.pool.pool import Outdated, Pool
 from worker.pool.zygote_client import ZygoteError, ZygoteToolchain
 from worker.sandbox.rlimits import ResourceLimits
 
 ROOT = Path(__file__).parents[3]
 TOOLCHAIN = ZygoteToolchain(Path(sys.executable), ROOT, "tests.integration.worker.pool_tasks")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool():
     pool = Pool(TOOLCHAIN)
     await pool.start()
@@ -91,76 +90,6 @@ async def test_many_jobs_at_once_each_get_their_own_answer(pool):
     outcomes = await asyncio.gather(*(run(pool, "echo", bytes(n), x=n) for n in range(30)))
     assert [outcome.result["length"] for outcome in outcomes] == list(range(30))
     assert [outcome.result["header"]["x"] for outcome in outcomes] == list(range(30))
-
-
-@pytest.fixture
-def prepared(monkeypatch):
-    """Return an event: a waiting child has prepared."""
-    event, prewarm = asyncio.Event(), ChildProcess.prewarm
-
-    def prewarm_and_note(child, on_prewarmed):
-        def note():
-            on_prewarmed()
-            event.set()
-
-        prewarm(child, note)
-
-    monkeypatch.setattr(ChildProcess, "prewarm", prewarm_and_note)
-    return event
-
-
-async def test_idle_children_prepare_and_what_that_prints_is_not_the_job_s(prepared):
-    pool = Pool(TOOLCHAIN, spares={"front": 1})
-    await pool.start()
-    await comes_true(prepared.is_set)
-    outcome = await run(pool, "prewarmed")
-    await pool.close()
-    assert outcome.result["prewarmed"] == ["front"]
-    assert outcome.stdout == b""
-
-
-async def test_a_job_that_begins_before_its_child_was_heard_to_have_prepared_keeps_its_prints(
-    monkeypatch,
-):
-    pool, start = Pool(TOOLCHAIN, spares={"front": 1}), ChildProcess.start
-
-    def start_and_hear_late(child, *job, **how):
-        start(child, *job, **how)
-        time.sleep(0.5)  # this process is slow, like on a busy machine
-
-    await pool.start()
-    monkeypatch.setattr(ChildProcess, "start", start_and_hear_late)
-    (child,) = pool._spares._waiting["front"]
-    child.prewarm(lambda: None)
-    time.sleep(0.5)
-    outcome = await run(pool, "speak")
-    await pool.close()
-    assert outcome.stdout == b"to stdout\n"
-
-
-async def test_children_do_not_prepare_while_jobs_run(prepared):
-    pool = Pool(TOOLCHAIN, spares={"front": 0, "back": 1})
-    await pool.start()
-    outcome = await run(pool, "busy", cpu_s=0.3)
-    prepared_beside_it = prepared.is_set()
-    await comes_true(prepared.is_set)
-    await pool.close()
-    assert outcome.ending is Ending.OK
-    assert not prepared_beside_it
-
-
-async def test_children_of_pools_that_share_idle_time_do_not_prepare_beside_a_job(prepared):
-    idle = IdleTime()
-    working = Pool(TOOLCHAIN, spares={}, idle=idle)
-    waiting = Pool(TOOLCHAIN, spares={"front": 1}, idle=idle)
-    await working.start()
-    await waiting.start()
-    outcome = await run(working, "busy", cpu_s=0.5)
-    prepared_beside_it = prepared.is_set()
-    await comes_true(prepared.is_set)
-    await asyncio.gather(working.close(), waiting.close())
-    assert outcome.ending is Ending.OK
-    assert not prepared_beside_it
 
 
 async def test_a_deadline_is_kept_from_outside(pool):
