@@ -52,7 +52,11 @@ async def flood(writer: asyncio.StreamWriter, piece: bytes, most_bytes: int) -> 
 
 
 @pytest.mark.parametrize(
-    "piece", [b"a:b\r\n" * 13_000, b"a" * 65_000], ids=["many trailers", "one trailer"]
+    "piece",
+    [
+        pytest.param(b"a:b\r\n" * 13_000, id="many trailers"),
+        pytest.param(b"a" * 65_000, id="one trailer", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("path", [b"/v1/compilations", b"/v1/nothing"], ids=["read", "not read"])
 async def test_trailers_are_not_kept(service, connect_to_service, path, piece):

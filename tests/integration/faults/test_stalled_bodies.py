@@ -130,6 +130,7 @@ def test_another_address_cannot_be_claimed(guarded: Deployment):
     assert answers[-1] == 429
 
 
+@pytest.mark.slow
 def test_a_configured_proxy_is_believed(tmp_path: Path):
     behind = Deployment(tmp_path, TRITOND_ADMIN_KEY=ADMIN_KEY, TRITOND_TRUSTED_PROXIES="127.0.0.1")
     behind.start_store()

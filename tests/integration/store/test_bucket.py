@@ -175,6 +175,7 @@ async def test_the_books_follow_a_blob_into_the_cache_and_back(cache, bucket, go
     assert not (await cache.get(keys.BLOB + DIGEST)).startswith(MARKER)
 
 
+@pytest.mark.slow
 def test_without_a_url_neither_service_nor_worker_loads_obstore():
     code = "import service.__main__, worker.__main__, sys; sys.exit('obstore' in sys.modules)"
     root = Path(__file__).parents[3]

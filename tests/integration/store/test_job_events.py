@@ -134,6 +134,7 @@ async def test_a_wrong_event_id_is_refused(events):
         await events.read("vector-add", after="yesterday")
 
 
+@pytest.mark.slow
 async def test_thousands_of_followers_share_one_reader(redis, following, submit, worker):
     await submit("vector-add")
     followers = [asyncio.create_task(kinds(following)) for _ in range(5_000)]

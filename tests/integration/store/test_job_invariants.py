@@ -18,7 +18,7 @@ CALLERS = ["alice", "bob", "carol"]
 LIMITS = QueueLimits(queued=4, queued_per_caller=3, living_bytes=600, deliveries=2, lease_ms=60_000)
 
 STEPS = 150
-SEQUENCES = int(os.environ.get("TRITOND_FUZZ_JOBS", "3"))
+SEQUENCES = int(os.environ.get("TRITOND_FUZZ_JOBS", "1"))
 """`make test-slow` tries more of them."""
 
 

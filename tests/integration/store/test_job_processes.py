@@ -73,6 +73,7 @@ async def test_a_job_whose_worker_was_killed_is_done_by_another(
     assert (await finished.wait("victim", 60)).record == b"healthy"
 
 
+@pytest.mark.slow
 async def test_no_job_is_lost_while_workers_come_and_go(start_worker, submit, worker, finished):
     ids = [f"job-{n}" for n in range(40)]
     for n, job_id in enumerate(ids):

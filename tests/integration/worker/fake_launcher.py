@@ -10,8 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-from programs.gpu.program_order import TASK
-from worker.gpu.launcher.launcher_order import BESIDE
 from worker.pool import frame
 
 FACTS = {"target": "cuda:90", "model": "Fake", "uuid": "GPU-0", "num_sms": 132, "l2_bytes": 1,
@@ -21,6 +19,8 @@ BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from tests.integration.worker.fake_launcher import main; main(sys.argv[2:])"
 )
+TASK, BESIDE = "program", "beside"
+"""As the launcher has them, whose modules take longer to import than all that a fake does."""
 SHARED = b"elements" * (1 << 13)
 """An output large enough for shared memory."""
 SICK = "TRITOND_TEST_SICK"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from programs.gpu import program_order
+from tests.integration.worker import fake_launcher
 from tests.integration.worker.fake_launcher import SHARED
 from tests.integration.worker.launchers import (
     GOOD,
@@ -22,6 +24,7 @@ from tests.integration.worker.launchers import (
     sick,
 )
 from tests.waiting import comes_true
+from worker.gpu.launcher import launcher_order
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers
 
@@ -37,6 +40,10 @@ def is_running(pid):
     """Return whether a process runs and is not a zombie."""
     stat = Path(f"/proc/{pid}/stat")
     return stat.exists() and stat.read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+
+
+def test_the_fake_has_the_words_of_the_launcher():
+    assert (fake_launcher.TASK, fake_launcher.BESIDE) == (program_order.TASK, launcher_order.BESIDE)
 
 
 async def test_a_caller_keeps_its_launcher_while_it_is_clean(command):

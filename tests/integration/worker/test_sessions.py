@@ -18,9 +18,10 @@ from worker.pool.zygote_client import ZygoteToolchain
 
 ROOT = Path(__file__).parents[3]
 TOOLCHAIN = ZygoteToolchain(Path(sys.executable), ROOT, "tests.integration.worker.kept_tasks")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool():
     pool = Pool(TOOLCHAIN, spares={"front": 1, "parse": 1})
     await pool.start()
