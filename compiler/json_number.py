@@ -5,8 +5,6 @@ of JSON keeps exactly; requests and jobs may tag a number, `{"int": "7"}` or `{"
 Standard library only, and nothing of ours, so that every process reads and writes them alike.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ The limits are those of `compiler.target`. For CUDA the arithmetic is that of NV
 cuda_occupancy.h. For AMD the compiler says how many waves the registers of a SIMD allow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from compiler.compilation import Occupancy

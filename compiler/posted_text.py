@@ -4,8 +4,6 @@ A coding line (PEP 263) says how the bytes of a file are read, so it has no mean
 that names no encoding of Python's is refused, as Python refuses the file. Reads text only.
 """
 
-from __future__ import annotations
-
 import re
 from encodings.aliases import aliases
 

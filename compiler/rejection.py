@@ -3,8 +3,6 @@
 It knows JSON pointers but no HTTP status: the service maps it to one. Standard library only.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Iterable, Iterator

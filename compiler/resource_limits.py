@@ -4,8 +4,6 @@ A kernel that compiled but cannot be launched is not a failure, since its artifa
 gets warnings.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 execute none: `compare` belongs into `parse`, and `run`, which parses IR, into `back`.
 """
 
-from __future__ import annotations
-
 import gc
 
 from compiler.back import contexts, triton_api

@@ -3,8 +3,6 @@
 Standard library only: the service imports the findings, and it has no NumPy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod

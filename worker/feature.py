@@ -3,8 +3,6 @@
 `worker.composition` lists them. Without one of them, everything else works.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass

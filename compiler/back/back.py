@@ -3,8 +3,6 @@
 Never runs user Python; sends each stage as soon as it is made.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ context holds only dialects, so results do not depend on the time of its creatio
 used twice, so no text can affect another.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from compiler.back import reproducers, triton_api

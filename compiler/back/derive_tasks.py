@@ -4,8 +4,6 @@ All of it is pure text that hostile code may have worded, so it is read in a chi
 the store. Runs nothing of the user's.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """The task that says what this toolchain is: versions, digest, and the options it takes."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """The task that compares two compilations: their texts, which hostile code may have worded."""
 
-from __future__ import annotations
-
 import json
 
 from compiler.back import nvdisasm

@@ -3,8 +3,6 @@
 Reads TTGIR that Triton printed, line by line. Pure text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Read from the module as MLIR prints it, never from the posted text.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Bounds on IR before the back end sees it: what passes here may still be slow, but not absurd.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

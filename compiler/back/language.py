@@ -4,8 +4,6 @@ For editors that complete `tl.`: what stands here is asked of Triton itself, so 
 version that a deployment offers.
 """
 
-from __future__ import annotations
-
 import inspect
 from types import ModuleType
 from typing import Any

@@ -5,8 +5,6 @@ passed on unchanged. Pure text, no Triton. The output of a dying compiler is not
 becomes messages, bounded in number and length.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple, get_args

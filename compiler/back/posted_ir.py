@@ -3,8 +3,6 @@
 Runs no user Python; the text is data for MLIR's parser alone.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from time import perf_counter

@@ -3,8 +3,6 @@
 All that ptxas reads and writes is memory. Standard library only.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import signal

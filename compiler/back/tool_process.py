@@ -5,8 +5,6 @@ directives (`.incbin`, `.include`) that copy a file into the code, and who has n
 opens none, however such a directive is spelled.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

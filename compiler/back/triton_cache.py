@@ -4,8 +4,6 @@ Unpacking is not enough, as Triton lists the files of an entry by their absolute
 inside of the export puts the files where Triton looks for them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -5,8 +5,6 @@ ADR 0027 compares it with difflib and patiencediff. Lines that both texts have o
 then by pairing equal lines in the order of their occurrence.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

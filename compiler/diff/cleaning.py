@@ -3,8 +3,6 @@
 Each is given with its 1-based number in the artifact, so that readers of a diff find it there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 

@@ -4,8 +4,6 @@ Differences of the requests are listed, but do not count: two compilations are t
 results are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ A line of the one source is that line of the other which says the same, wherever
 was put in above moves all of them, and changes none.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any

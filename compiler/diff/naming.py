@@ -4,8 +4,6 @@ A text may use a name again for another value, where its language says so. What 
 lines that differ anyway is a guess: it gives way to whatever contradicts it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial

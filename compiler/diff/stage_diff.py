@@ -4,8 +4,6 @@ Names are no difference as long as each name of the one is one name of the other
 second are shown with the names of the first, so that what is read twice is what differs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat

@@ -6,8 +6,6 @@ Registers of a machine are no names: which one it is can matter, as they come in
 They are blank in the skeleton, and `exact` has them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

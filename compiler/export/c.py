@@ -4,8 +4,6 @@ What of that API it needs is declared in it, for machines without cuda.h; names,
 are those of NVIDIA's public driver API documentation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from compiler.export.exported_kernel import Argument, ExportedKernel

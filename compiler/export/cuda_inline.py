@@ -1,7 +1,5 @@
 """The export `cuda-inline`: a header whose device function holds the kernel's PTX as inline asm."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Why a compilation cannot be exported in some format.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

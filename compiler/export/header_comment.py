@@ -1,7 +1,5 @@
 """The header of an exported file: the kernel, its GPU, and its required arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from compiler.export.exported_kernel import Argument, ExportedKernel

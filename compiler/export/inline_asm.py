@@ -5,8 +5,6 @@ and the address of shared memory are operands, and `ret` leaves the statement, n
 The rules are those of NVIDIA's "Inline PTX Assembly in CUDA".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

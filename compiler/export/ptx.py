@@ -1,7 +1,5 @@
 """Splits the PTX of one kernel: the declarations before the entry, its head, and its body."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

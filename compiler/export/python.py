@@ -1,7 +1,5 @@
 """The export `python`: one module with the cubin and a launcher on cuda-python."""
 
-from __future__ import annotations
-
 import base64
 import textwrap
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The export `rust`: one module with the cubin and a launcher, on nothing but libcuda."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from compiler.export.exported_kernel import Argument, ExportedKernel

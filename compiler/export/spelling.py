@@ -3,8 +3,6 @@
 Triton's scalar types as C, Rust and ctypes spell them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Most autotuned kernels make their list of configurations by code, which only exe
 this runs the user's Python, as `front` does, but no function that would act at a launch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ runs no code of its author's: such code could choose the key that others find th
 are spelled as the JIT spells them, as the hash sees the difference that compilers do not.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence

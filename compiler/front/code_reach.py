@@ -4,8 +4,6 @@ Functions are gone into, whether or not they would be called; kernels are not, a
 nothing here. Runs nothing itself.
 """
 
-from __future__ import annotations
-
 import builtins
 import dis
 import inspect

@@ -5,8 +5,6 @@ something else there. What it may have bound and changed is in doubt, and what i
 kernel that reads something in doubt is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import enum

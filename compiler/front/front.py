@@ -3,8 +3,6 @@
 Runs user Python, so only children that are thrown away may use it.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable

@@ -5,8 +5,6 @@ their global `tl.constexpr`. What another name stands for is not in it, so it mu
 name says, or an entry for one kernel could be found by another.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import sys

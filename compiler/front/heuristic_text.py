@@ -5,8 +5,6 @@ takes from its module is put in as the number that it is, and what is more than 
 comparison and choice is refused with the reason. It is evaluated elsewhere, where no user code is.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import linecache

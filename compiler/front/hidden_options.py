@@ -4,8 +4,6 @@ The user's code and Triton's language can reach the options through the builder.
 in the process cannot have influenced it.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

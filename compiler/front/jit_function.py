@@ -4,8 +4,6 @@ The task `parameters` executes the slice, as `front` does, for sources whose tex
 (see `facts`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

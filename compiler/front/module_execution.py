@@ -5,7 +5,6 @@ is not here (another package, a GPU, a file) is left out and noted; one that wou
 ends the module, as in Python.
 """
 
-from __future__ import annotations
 import __future__
 
 import ast

@@ -3,8 +3,6 @@
 What is not here can be imported by no source that is executed in a child.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Iterable

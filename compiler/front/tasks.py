@@ -1,7 +1,5 @@
 """The tasks that a child can run, and a zygote's preparation before it forks."""
 
-from __future__ import annotations
-
 from compiler.back.back import back
 from compiler.back.derive_tasks import export, hot_lines, instructions, lines, log
 from compiler.back.describe import describe

@@ -5,8 +5,6 @@ runs in another process, for any source with equal TTIR, so that such a change i
 refused where it would make other code: a compilation depends on its request alone.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

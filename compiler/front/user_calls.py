@@ -4,8 +4,6 @@ Python also calls functions that no statement names: special methods, annotation
 what a library is given.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 import types

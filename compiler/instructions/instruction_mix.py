@@ -5,8 +5,6 @@ has it: that of a helper that was inlined, and that of the call where the functi
 What stands behind the end of a function to fill its last bytes is no instruction of the kernel's.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

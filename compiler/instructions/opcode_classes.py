@@ -4,8 +4,6 @@ The names of SASS are those of NVIDIA's "CUDA Binary Utilities", those of AMD of
 manuals. What no table knows is `other`, never a guess.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -6,8 +6,6 @@ such instructions get the place where their register is next read, further down,
 not followed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

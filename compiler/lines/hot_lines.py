@@ -5,8 +5,6 @@ is counted once, in the innermost line of the user's that it stems from; the lin
 was called have it among their `inclusive_samples`. Pure text, standard library only.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

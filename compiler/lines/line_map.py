@@ -4,8 +4,6 @@ A line of an artifact stands under each of the user's lines on its chain: that o
 written in, and those of the calls through which it came to be there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The line map of LLVM IR: from `!dbg` through DILocation, its scope's file, and inlinedAt."""
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 

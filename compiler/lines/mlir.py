@@ -5,8 +5,6 @@ The grammar of locations (aliases, inlined calls, fused and named ones) is MLIR'
 (mlir/lib/AsmParser/LocationParser.cpp), of which Triton prints this part.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import islice

@@ -5,8 +5,6 @@ location of their own: they get the place where they are first used, as who read
 wants to see them there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

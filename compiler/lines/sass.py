@@ -4,8 +4,6 @@ The line table that ptxas writes for the user's file is wrong in inline assembly
 the lines of the PTX are not, and from there our own map leads on to the user's.
 """
 
-from __future__ import annotations
-
 import re
 
 from compiler.lines.assembly import map_assembly

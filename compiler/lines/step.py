@@ -1,7 +1,5 @@
 """A value that is shown while a kernel runs on the CPU device, as described by its IR."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from compiler.lines.place import Spot

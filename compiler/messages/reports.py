@@ -4,8 +4,6 @@ The worker reads it again with bounds (`worker/compile/reports.py`): a child tha
 report anything.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -3,8 +3,6 @@
 A statement is left out only when it cannot matter: docs/explanation/correctness.md states the rule.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ only where a name is bound once, where all can see it; of all else this says not
 evaluated.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections import Counter

@@ -5,8 +5,6 @@ What cannot be decided counts as an effect. Reads syntax only;
 docs/explanation/correctness.md has the rule.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

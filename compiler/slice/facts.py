@@ -4,8 +4,6 @@
 are only what it looks like, and `parameters` asks the function itself.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A text is inert when it only imports, defines functions, and gives names to plai
 a module holds afterwards follows from the text, and no code of the user's could have changed it.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 

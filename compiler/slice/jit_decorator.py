@@ -1,7 +1,5 @@
 """Recognises `@triton.jit` and `@gluon.jit` in syntax, through aliases, importing nothing."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass

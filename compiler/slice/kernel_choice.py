@@ -1,7 +1,5 @@
 """Chooses the kernel of a source, or says which ones there are."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 

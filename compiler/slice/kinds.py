@@ -3,8 +3,6 @@
 Reads syntax only. Uncertain names are `OTHER`.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto

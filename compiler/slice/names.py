@@ -4,8 +4,6 @@ Scopes are Python's own: what a function, a lambda or a comprehension binds is n
 Decides nothing; `effects` does.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """A module as units to keep or blank: its top-level statements, with their lines."""
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 As far as their texts say: reads syntax only, executes nothing.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping

@@ -4,8 +4,6 @@ With the records of what `names` reads by them: what names were imported as, the
 module-level name, and what a statement binds and mentions. From syntax trees alone; judges nothing.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

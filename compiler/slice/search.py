@@ -5,8 +5,6 @@ that the kernel reaches it goes to statements that can touch them, and from ther
 these.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

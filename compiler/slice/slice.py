@@ -5,8 +5,6 @@ an edit elsewhere changes nothing, and what is not in it cannot have had an infl
 only, executes nothing.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections import Counter

@@ -1,7 +1,5 @@
 """Explains syntax errors: Python's own words, the place, and what people usually meant."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -4,8 +4,6 @@ Files of imports, definitions, plain assignments and launches do not: what is le
 cannot matter. Reads syntax only.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 

@@ -1,7 +1,5 @@
 """Pointers, loads, stores, atomics, descriptors; what a program asks about itself, and tells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types

@@ -1,7 +1,5 @@
 """The needed operations of a function, and those that may be inlined into another expression."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The dialects `arith` and `math`, and Triton's elementwise operations, as NumPy expressions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types

@@ -5,8 +5,6 @@ many programs as run at once, or of 1 where they all agree. It is no module of i
 calls is given to it by who runs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

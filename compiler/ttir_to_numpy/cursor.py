@@ -1,7 +1,5 @@
 """A place in a text that only moves forward, so that reading with it is linear."""
 
-from __future__ import annotations
-
 import re
 
 from compiler.ttir_to_numpy.refusal import Untranslatable

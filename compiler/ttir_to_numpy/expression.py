@@ -1,7 +1,5 @@
 """A piece of Python text for a value, with the facts known about it without running it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """libdevice's functions, and those of its AMD twin, as NumPy expressions: all that Triton names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from compiler.ttir_to_numpy import mlir_types

@@ -1,7 +1,5 @@
 """The differences between the two texts of a kernel: the writer of each operation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Writes one function: its operations in order, each by the writer that a form has for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol

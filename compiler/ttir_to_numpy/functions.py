@@ -1,7 +1,5 @@
 """The functions of a module: their names, and those with data-dependent control flow."""
 
-from __future__ import annotations
-
 import builtins
 import keyword
 import re

@@ -3,8 +3,6 @@
 One pass over the text, in time linear in it. Must not know what any operation means.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Values known from the IR before anything runs: the number that all elements equal."""
 
-from __future__ import annotations
-
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.ir import Operation, Value
 

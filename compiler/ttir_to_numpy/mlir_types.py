@@ -1,7 +1,5 @@
 """MLIR types as NumPy sees them: the shape and the dtype of the elements."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct

@@ -1,7 +1,5 @@
 """Puts a module together: its functions with the user's lines beside them, and its support."""
 
-from __future__ import annotations
-
 import re
 import tokenize
 from collections.abc import Mapping, Sequence

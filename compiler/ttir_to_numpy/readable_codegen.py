@@ -1,7 +1,5 @@
 """The form of the artifact: readable, standalone, one program at a time."""
 
-from __future__ import annotations
-
 from compiler.ttir_to_numpy import (
     accesses,
     arithmetic,

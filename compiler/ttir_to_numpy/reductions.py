@@ -1,7 +1,5 @@
 """Operations with a region for pairs of elements, and products of matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy.form import Combination

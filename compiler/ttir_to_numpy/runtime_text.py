@@ -3,8 +3,6 @@
 They are read once, when this is imported: a child that is behind its walls opens no file.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import keyword

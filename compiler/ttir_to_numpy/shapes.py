@@ -1,7 +1,5 @@
 """Operations that move elements: splat, broadcast, reshape, transpose, join, gather and more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types

@@ -1,7 +1,5 @@
 """The task that translates a kernel's IR to NumPy. Runs no user Python; the IR is data."""
 
-from __future__ import annotations
-
 from compiler.back import contexts, ir_module, locations, triton_api
 from compiler.back.ir_entry import entry_of
 from compiler.messages.orders import NumpyOrder

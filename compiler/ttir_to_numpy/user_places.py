@@ -1,7 +1,5 @@
 """The location of an operation in the user's files, and its text form."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from compiler.diagnostic import KERNEL_FOLDER

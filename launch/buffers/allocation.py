@@ -6,8 +6,6 @@ values are in memory order. Elements out of the argument's reach, and allocation
 hold the poison. Uploads are parts of a frame's body, given by offset and size.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

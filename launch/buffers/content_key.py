@@ -4,8 +4,6 @@ Equal keys mean equal bytes in any process at any time, so contents can be cache
 not identify the owner, so each caller has a separate cache.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -9,8 +9,6 @@ Every process must make the same buffer, so these conversions are part of the co
   values saturate instead, as in CUDA's `satfinite` conversions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ Random kinds call `uniform`, `normal` or `integers` of
 can reproduce these numbers with NumPy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

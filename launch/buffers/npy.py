@@ -3,8 +3,6 @@
 Files are untrusted: `npy_header` parses the header and checks it against the file's length.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from typing import Any

@@ -3,8 +3,6 @@
 It is the same on every device, so that missing writes look the same everywhere.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A block's access to memory as the kernel requests it, before any check."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Literal

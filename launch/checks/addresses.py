@@ -5,8 +5,6 @@ identifies its argument after any arithmetic, aliases stay distinct, and an acce
 translation reaches no memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

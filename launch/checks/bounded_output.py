@@ -1,7 +1,5 @@
 """A stream that forwards a kernel's output up to a limit and drops the rest."""
 
-from __future__ import annotations
-
 import io
 from typing import TextIO
 

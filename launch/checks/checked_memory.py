@@ -4,8 +4,6 @@ An invalid access never reaches memory. The trace of selected programs has limit
 lanes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Findings about a running kernel, with advice that a learner understands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Lines arrive in the order of the text, and the scan keeps only names. The text m
 scan reads each line once, with patterns that do not backtrack.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

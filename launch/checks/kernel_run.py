@@ -3,8 +3,6 @@
 The determinism check runs it a second time.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Detects changes to arguments that are not outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ That happens if one program accesses an element that another program changes in 
 check compares programs within one batch, and only arguments with more than one access.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Records which program accessed each element, for race screens of many programs at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

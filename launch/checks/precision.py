@@ -4,8 +4,6 @@ It needs a cause in the kernel's IR and a difference from a more precise referen
 such a cause produces. It does not change the verdict.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

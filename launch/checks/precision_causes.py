@@ -5,8 +5,6 @@ text may be hostile. A cause alone proves nothing, because a kernel may not need
 `precision` weighs it against the measured error.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Elements arrive in pieces, once. Elements that are not finite on both sides are 
 they are no matter of precision.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

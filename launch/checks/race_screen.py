@@ -4,8 +4,6 @@ They report suspicions, not findings. The caller then runs the programs again, o
 checks that name the race. A screen may thus suspect valid programs but must never miss a race.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ are atomic or atomic operations order them: an acquire at an address comes after
 other programs did before they released there. Writing the current value again is no race.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

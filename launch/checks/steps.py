@@ -3,8 +3,6 @@
 The numbers of values and elements are limited. Programs must run one at a time.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Accesses are given in cells: a cell is as wide as the access, and cell 0 starts 
 Values alone do not suffice, because a kernel may legitimately store the bits of the poison.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The memory that a kernel runs on: created from an order, or provided by the caller."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

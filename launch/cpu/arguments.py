@@ -1,7 +1,5 @@
 """Converts the arguments of a launch to those of its kernel's run form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

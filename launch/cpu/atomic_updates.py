@@ -4,8 +4,6 @@ If the kernel does not use the old values, one NumPy operation combines all lane
 the same order and rounds after each step.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

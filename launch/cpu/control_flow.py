@@ -4,8 +4,6 @@ If all programs of a batch take the same branch, there is no mask. Inactive prog
 but their results are dropped and they make no accesses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

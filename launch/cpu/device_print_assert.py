@@ -1,7 +1,5 @@
 """The messages of a running kernel: its prints and failed assertions."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

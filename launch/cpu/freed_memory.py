@@ -5,8 +5,6 @@ and the system must map and clear the pages of each new one: three times the wor
 Only for a process that runs one launch and ends.
 """
 
-from __future__ import annotations
-
 import ctypes
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The lanes of an access that are in the memory of one argument, in bounds and aligned."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from launch.buffers.element_types import Array

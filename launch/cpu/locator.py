@@ -1,7 +1,5 @@
 """Maps all lanes of an access at once to arguments and their elements."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

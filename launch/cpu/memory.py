@@ -5,8 +5,6 @@ A quick check only raises a suspicion (`Suspected`). Then the programs run one a
 no other memory can be reached.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

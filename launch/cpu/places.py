@@ -1,7 +1,5 @@
 """Finds the user's line of a running kernel from the frames of the stack."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

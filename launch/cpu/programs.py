@@ -1,7 +1,5 @@
 """The programs that run at once: their ids, and the mask of the active ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

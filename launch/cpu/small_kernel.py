@@ -3,8 +3,6 @@
 It has the operations that most kernels have; its results are not used.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from compiler.target import Target

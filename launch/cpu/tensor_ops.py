@@ -5,8 +5,6 @@ shape receive it. They combine numbers in the same order as the functions in
 `compiler.ttir_to_numpy.runtime.tensor_ops`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

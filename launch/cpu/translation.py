@@ -1,7 +1,5 @@
 """Translates a kernel's IR to its run form: the NumPy code that a launch runs."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

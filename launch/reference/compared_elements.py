@@ -3,8 +3,6 @@
 NumPy compares elements on the host, torch compares them on the GPU. Both count them here.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 A failure points at the line of the function's `return`.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Drawing random numbers takes longer than most references. A child that calls ref
 launch and ends with it, and so does this cache. References receive copies.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Lists the libraries and processor features that affect the results of a reference."""
 
-from __future__ import annotations
-
 import importlib
 import platform
 import sys

@@ -4,8 +4,6 @@ The map treats an output as a matrix: columns are its last axis, rows are all ot
 It has at most `CELLS` by `CELLS` cells. Each cell counts its mismatches.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

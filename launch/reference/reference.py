@@ -4,8 +4,6 @@ Executes user Python, so only a sandboxed child may run it. The child never rece
 outputs. The language, NumPy or torch, determines the types of inputs and results.
 """
 
-from __future__ import annotations
-
 import inspect
 import linecache
 import math

@@ -1,7 +1,5 @@
 """Turns an exception of a reference into a failure at the user's line."""
 
-from __future__ import annotations
-
 import linecache
 import traceback
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Torch has a separate module, because most children must not import torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass

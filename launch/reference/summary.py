@@ -1,7 +1,5 @@
 """Summarises an output in a few statistics, or lists its elements if they are few."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

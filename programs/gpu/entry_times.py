@@ -4,8 +4,6 @@ Each op is timed between two marks, in separate runs from those of the whole cal
 itself. That follows from the difference between the sum of all ops and the whole call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 

@@ -3,8 +3,6 @@
 Memory that earlier runs allocated is included. This reads the allocator's snapshot, without torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

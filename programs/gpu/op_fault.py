@@ -1,7 +1,5 @@
 """Turns an error of the GPU into a fault of the op that was running. Uses no CUDA."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from programs.tape.schema import AtenOp, Op

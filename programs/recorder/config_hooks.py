@@ -4,8 +4,6 @@ The tape records what the first configuration's hook does. A replay of a configu
 hook would run without that hook, so its result would be meaningless.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any

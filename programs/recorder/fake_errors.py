@@ -3,8 +3,6 @@
 A program may catch them: `try: x.view(6)`, `except RuntimeError: x.reshape(6)`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 _MIRRORED = "_check_with"

@@ -4,8 +4,6 @@ Kernels are compiled by name, in processes that only load the posted source. Lat
 kernel, or to globals that it reads, would be lost there, and the verdict be about another kernel.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Collects the launches of an autotuner's configurations instead of running them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Standard library only, as a worker without torch imports it.
 """
 
-from __future__ import annotations
-
 REASONS = {
     "value_dependent": "The program reads the value of a tensor, and a recording has none",
     "data_pointer": "The program reads the address of a tensor, and a recording has none",

@@ -1,7 +1,5 @@
 """Loads a program from sources in memory, as Python loads files. Runs user code."""
 
-from __future__ import annotations
-
 import importlib.abc
 import importlib.machinery
 import importlib.util

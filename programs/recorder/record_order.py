@@ -3,8 +3,6 @@
 Standard library only, as a worker without torch imports it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

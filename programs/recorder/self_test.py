@@ -3,8 +3,6 @@
 Uses no torch, as a worker that checks the tape has none.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

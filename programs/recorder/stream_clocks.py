@@ -5,8 +5,6 @@ meaning, as torch makes its streams `cudaStreamNonBlocking`. Vector clocks: Matt
 and Global States of Distributed Systems" (1988).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Kernels are compiled in processes that only load the program. A later change to 
 there, and the verdict be about another kernel. Changes while loading are repeated there.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Hashable, Mapping
 from functools import cache

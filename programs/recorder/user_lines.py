@@ -1,7 +1,5 @@
 """Finds the line of the user's program that is running, or that raised an error."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection
 from types import FrameType, TracebackType

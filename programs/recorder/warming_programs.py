@@ -1,7 +1,5 @@
 """Programs that a zygote records once, so that its children find modules and caches ready."""
 
-from __future__ import annotations
-
 _ELEMENTWISE = """
 import torch
 import torch.nn.functional as F

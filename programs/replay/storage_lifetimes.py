@@ -3,8 +3,6 @@
 This only reads the tape, so that memory is bounded before any is allocated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ shapes depend on values (`nonzero`, `unique`, `masked_select`, `bincount`). If t
 the *value* of an argument (polynomials), add a bound to `fragile_arguments`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

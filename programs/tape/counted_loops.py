@@ -4,8 +4,6 @@ Their number of trips follows from numbers, as for `scf.for`. The reader collect
 loop line by line, and decides at its end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Warns of random numbers drawn on CUDA: a CPU draws other numbers from the same seed."""
 
-from __future__ import annotations
-
 from programs.tape.flow import DRAWN_ON_CUDA, KernelsEffects, flow_of
 from programs.tape.overload_effects import drawing_device
 from programs.tape.schema import Tape

@@ -4,8 +4,6 @@ Each content of memory gets a number by the way it is made, so equal contents ha
 This only reads tapes, and runs nothing.
 """
 
-from __future__ import annotations
-
 from programs.tape.inputs_tape import inputs_only
 from programs.tape.output_paths import by_path
 from programs.tape.overload_effects import drawing_device, makes_views, written_tensors

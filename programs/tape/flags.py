@@ -4,8 +4,6 @@ A flag says what was seen, at the user's line, and what to do. It is raised only
 no other reading, and not if the reference does the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal

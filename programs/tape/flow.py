@@ -5,8 +5,6 @@ kernel's write is assumed to leave some earlier contents in place, as nothing is
 The exception is what a first call left: the ops show if the second call writes less.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 This only reads and writes tapes, and runs nothing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The error for an invalid tape: what is wrong with it, and where."""
 
-from __future__ import annotations
-
 MAX_WHERE_CHARS = 200
 MAX_WHAT_CHARS = 500
 

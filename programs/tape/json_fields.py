@@ -4,8 +4,6 @@ This knows nothing of tapes. Every function takes a parsed value and its JSON po
 InvalidTape.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn

@@ -4,8 +4,6 @@
 so that it can be embedded anywhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

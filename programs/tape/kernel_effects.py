@@ -6,8 +6,6 @@ accesses: too few accesses would make live launches look dead. The text is hosti
 linear.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ All branches count. A loop counts with the trips of the program instance in the 
 If the trips depend on data, there is no count.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

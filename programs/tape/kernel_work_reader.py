@@ -5,8 +5,6 @@ reductions, products, and the stores. Addresses, masks, loads and conversions do
 is hostile, so the code is linear.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

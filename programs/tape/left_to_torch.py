@@ -1,7 +1,5 @@
 """Finds the lines and ops at which a program leaves work to torch, and their share of it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Flattens the outputs of a program: every tensor and scalar by its path, `0` or `1.a`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from programs.tape.schema import DictOf, ListOf, Scalar, Structure, TensorRef, TupleOf

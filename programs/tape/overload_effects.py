@@ -1,7 +1,5 @@
 """The reads and writes of an ATen op, from its name: of values, not of shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from programs.tape.allowed_overloads import ALLOWED, Kind

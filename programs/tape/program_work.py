@@ -5,8 +5,6 @@ get credit for at most the reference's work minus torch's. A kernel that only co
 computed gets none, whatever loops it has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Ops, launches and kernels of a tape, read from parsed JSON."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, cast

@@ -4,8 +4,6 @@ Every field has one type and bounds, and the fields are checked against each oth
 uses them. Nothing is skipped, guessed or filled in.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Mapping

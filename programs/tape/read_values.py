@@ -1,7 +1,5 @@
 """Arguments and structures of a tape, read from parsed JSON: bounded in depth and in number."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

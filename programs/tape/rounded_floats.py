@@ -4,8 +4,6 @@ If kernels get halves, they did not lose the precision. The host lost it with a 
 between two kernels did with its dtype.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ dtype; so are copies, random numbers and values made from scalars. Integers and 
 rounding on: they are equal, or no tolerance helps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Compares the two calls of a program: the second must do the same work on other inputs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import zip_longest
 

@@ -4,8 +4,6 @@ Each stream is a sequence of ops. The host is another one, and issues each op of
 before a call have finished when the call begins, as its caller waits for them. Linear in the ops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Warnings about programs with several CUDA streams, which a replay runs one after the other."""
 
-from __future__ import annotations
-
 from programs.tape.flow import KernelsEffects
 from programs.tape.schema import Op, Phase, Seeding, Tape
 from programs.tape.stream_order import unordered

@@ -1,7 +1,5 @@
 """The limits of a tape, of everything that costs time or memory before it is trusted."""
 
-from __future__ import annotations
-
 MAX_TAPE_BYTES = 32 << 20
 """The size of the JSON. The longest known recording (an unrolled GRU, 105,000 ops) has 21 MB."""
 MAX_JSON_VALUES = 6_000_000

@@ -1,7 +1,5 @@
 """Element types of a tape's tensors: their names, and their sizes in bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 ELEMENT_BYTES: Mapping[str, int] = {

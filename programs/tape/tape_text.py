@@ -3,8 +3,6 @@
 The text is bounded, however long the tape is; its last line counts the omitted ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 

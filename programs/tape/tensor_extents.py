@@ -1,7 +1,5 @@
 """The bytes of its storage that a tensor spans, and checks that the storage has them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

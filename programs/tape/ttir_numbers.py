@@ -1,7 +1,5 @@
 """Evaluates the integer operations of TTIR on which bounds of loops may depend."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """Advice for errors by their message alone: patterns, first match wins."""
 
-from __future__ import annotations
-
 from compiler.front.diagnosis.replacements import BLOCK_POINTERS
 
 ADVICE: tuple[tuple[str, str], ...] = (

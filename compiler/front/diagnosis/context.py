@@ -4,8 +4,6 @@ Read from an exception's traceback, for the hints; a version of Triton that name
 gives less. Must not decide anything.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

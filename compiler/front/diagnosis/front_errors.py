@@ -1,7 +1,5 @@
 """Turns what user code and Triton's front end raised into diagnostics at the user's own lines."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import linecache

@@ -3,8 +3,6 @@
 Python that kernels cannot contain, by syntax node: its name, and what to write instead.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -3,8 +3,6 @@
 Reads texts and what is imported already; nothing is imported here.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 import sys

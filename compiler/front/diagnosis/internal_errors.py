@@ -3,8 +3,6 @@
 Each teller looks at the place of the error, and leaves what it does not recognize to others.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Turns what statements at module level raised into diagnostics at the user's own lines."""
 
-from __future__ import annotations
-
 import linecache
 import os
 import re

@@ -1,7 +1,5 @@
 """Advice on names: those that are not defined, not allowed, or attributes of nothing."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import inspect

@@ -5,8 +5,6 @@ of old kernels. What every release from 3.6 on lacks is looked for in libdevice;
 have is named with those releases, so that a request may choose one.
 """
 
-from __future__ import annotations
-
 from triton.language.extra import libdevice
 
 DESCRIPTORS = (

@@ -1,7 +1,5 @@
 """Advice on shapes and sizes: constants that are none, powers of 2, blocks that do not fit."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

@@ -3,8 +3,6 @@
 Where in the user's text a front-end error happened: the chain of inlined calls.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 import re

@@ -3,8 +3,6 @@
 Each function looks at the place of an error, and returns `None` for what it does not recognize.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Cleans up Triton's messages: unwraps exceptions behind a `repr`, writes types readably."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -7,8 +7,6 @@ empty stand-ins for Triton where there is no GPU get the real modules, and what 
 defines under such a name stays what it is.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.abc

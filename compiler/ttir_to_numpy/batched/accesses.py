@@ -1,7 +1,5 @@
 """Loads, stores and atomics of a run form: each gets the shape of one program's tile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import accesses, mlir_types

@@ -4,8 +4,6 @@ They stand in an order in which each comes after all that lead to it. Where a br
 is none: then programs run one by one, and blocks are steps as in the other form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 

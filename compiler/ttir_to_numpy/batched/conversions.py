@@ -1,7 +1,5 @@
 """Conversions that NumPy is slow at, where their results are the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import arithmetic, mlir_types

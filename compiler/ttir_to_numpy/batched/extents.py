@@ -4,8 +4,6 @@ NumPy broadcasts in silence, so a value that came out too narrow changes sums an
 an error. A run form that is checked asserts every extent right after the value was made.
 """
 
-from __future__ import annotations
-
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
 from compiler.ttir_to_numpy.refusal import Untranslatable

@@ -1,7 +1,5 @@
 """The run form's writers: those of the artifact's form, changed for a leading axis."""
 
-from __future__ import annotations
-
 from compiler.ttir_to_numpy.batched import accesses, control_flow, conversions, reductions, shapes
 from compiler.ttir_to_numpy.batched.blocks import write_blocks
 from compiler.ttir_to_numpy.batched.constants import Constants

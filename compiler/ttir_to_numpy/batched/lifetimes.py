@@ -4,8 +4,6 @@ Works on lines, in time linear in them: names are assigned once but for what loo
 is left alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 

@@ -1,7 +1,5 @@
 """The functions that a kernel calls: whether its programs may run at once, how large tiles are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Operations with a region, below a leading axis."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import reductions

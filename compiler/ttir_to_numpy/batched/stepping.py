@@ -1,7 +1,5 @@
 """Has a run form show each value of the user's own lines when it was just made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from compiler.lines.place import Spot

@@ -4,8 +4,6 @@ Conditions and loops that only these decide stay plain Python. What is missed he
 a value of one element is found to be uniform when it is there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from compiler.ttir_to_numpy import arithmetic

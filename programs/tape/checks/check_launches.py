@@ -1,7 +1,5 @@
 """Checks a launch against its kernel: parameters, variants, descriptors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from programs.tape.invalid_tape import InvalidTape

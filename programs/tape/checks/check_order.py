@@ -4,8 +4,6 @@ A replay runs the ops one after the other, so any order is safe for it. If the t
 racecheck reports a race.
 """
 
-from __future__ import annotations
-
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import Seeding, Tape
 

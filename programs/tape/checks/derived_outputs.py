@@ -3,8 +3,6 @@
 It covers allocations, elementwise ops and copies; the replay derives the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from programs.tape.allowed_overloads import ALLOWED

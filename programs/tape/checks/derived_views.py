@@ -3,8 +3,6 @@
 Pure arithmetic over a hostile tape. The caller has checked that the tensors exist.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

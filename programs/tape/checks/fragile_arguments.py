@@ -5,8 +5,6 @@ every allowed overload with nonsense arguments of the right types: those that en
 checked here, or no longer allowed. Raises `NotDerivable`; only shapes are checked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

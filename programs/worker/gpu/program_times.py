@@ -1,7 +1,5 @@
 """A program's times on a GPU: of a call, of each op, and its speedup over the reference. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
