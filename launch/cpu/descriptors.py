@@ -3,47 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from launch.buffers.element_types import Array
 from launch.checks.access import AccessForm
+from launch.cpu.memory import ProgramMemory
 from launch.cpu.pointer import Pointer
 
 Shape = tuple[int, ...]
-
-
-class TileMemory(Protocol):
-    """The memory operations that descriptors need."""
-
-    def load(
-        self,
-        pointer: Pointer,
-        mask: Any,
-        other: Any,
-        shape: Shape,
-        *,
-        form: AccessForm | None = None,
-    ) -> Array:
-        """Return the values at `pointer` where `mask` is true, `other` elsewhere."""
-
-    def store(
-        self,
-        pointer: Pointer,
-        value: Any,
-        mask: Any,
-        shape: Shape,
-        *,
-        form: AccessForm | None = None,
-    ) -> None:
-        """Store `value` at `pointer` where `mask` is true."""
-
-    def atomic(
-        self, kind: str, pointer: Pointer, value: Any, mask: Any, shape: Shape, is_used: bool,
-        *, semantics: str | None = None, form: AccessForm | None = None,
-    ) -> Any:  # fmt: skip
-        """Combine `value` with the memory at `pointer` where `mask` is true."""
 
 
 class TensorDescriptor:
@@ -152,7 +121,7 @@ def _spread(value: Any, rank: int) -> Array:
 class DescriptorAccesses:
     """Accesses by descriptor, built from the operations of `memory`."""
 
-    def __init__(self, memory: TileMemory) -> None:
+    def __init__(self, memory: ProgramMemory) -> None:
         self._memory = memory
 
     def descriptor_load(

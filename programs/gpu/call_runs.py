@@ -7,15 +7,17 @@ overwritten. This uses torch, but no CUDA API.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.timed_call import GpuTimedCall
 from programs.replay.random_generators import seed_torch
+
+if TYPE_CHECKING:  # tests time calls without CUDA
+    from programs.gpu.cuda_timing import CudaTiming
 
 Method = Literal["graph", "events"]
 _LEAST_HEAD_START_US = 20.0
@@ -24,81 +26,13 @@ _HEAD_START_RATIO = 1.5
 """The head start, as a ratio of the host's time to queue a run."""
 
 
-class Marks(Protocol):
-    """Marks along a run, between which a device measures times."""
-
-    def begin(self) -> None:
-        """Forget the marks of the run before."""
-        ...
-
-    def mark(self) -> None:
-        """Set the next mark."""
-        ...
-
-    def intervals_us(self) -> list[float]:
-        """Wait for the last mark, and return the times between marks."""
-        ...
-
-    def close(self) -> None:
-        """Free the marks."""
-        ...
-
-
-class TimingDevice(Protocol):
-    """The device that times calls: `cuda_timing.CudaTiming`."""
-
-    def stream(self) -> AbstractContextManager[None]:
-        """Queue everything in the block on a separate stream, after all work queued before."""
-        ...
-
-    def marks(self) -> Marks:
-        """Return marks for one call."""
-        ...
-
-    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
-        """Capture `run`; return a function that queues the same work. Raises NotCapturable."""
-        ...
-
-    def no_waiting(self) -> AbstractContextManager[None]:
-        """Have torch raise RuntimeError if an op waits for the device."""
-        ...
-
-    def head_start(self, duration_us: float, *, flush_l2: bool) -> None:
-        """Keep the device busy for so long, then overwrite its L2 cache."""
-        ...
-
-    def overwrite(self, made: Sequence[MemoryRange]) -> None:
-        """Fill memory with poison: `made` by runs, and all memory without tensors."""
-        ...
-
-    def digests(self, outputs: Sequence[torch.Tensor]) -> Sequence[int]:
-        """Return a digest of each tensor's elements, after all work queued so far."""
-        ...
-
-    def overhead_us(self, *, is_graph: bool, flush_l2: bool) -> float:
-        """Return the measured time of a call that does next to nothing."""
-        ...
-
-    def mhz(self) -> int | None:
-        """Return the current clock."""
-        ...
-
-    def reasons(self) -> set[str]:
-        """Return the reasons why the clock is below its maximum."""
-        ...
-
-    def close(self) -> None:
-        """Free everything."""
-        ...
-
-
 class CallRuns:
     """The runs of one call on one device, all with the same inputs and random numbers."""
 
     def __init__(
         self,
         call: GpuTimedCall,
-        device: TimingDevice,
+        device: CudaTiming,
         seed: int,
         *,
         made: list[MemoryRange],

@@ -113,7 +113,7 @@ def _allocator_steps() -> tuple[int, ...]:
 
 
 class CudaTiming:
-    """The GPU of this process as a `TimingDevice`, for one program after the other."""
+    """Times programs on the GPU of this process, one after the other."""
 
     def __init__(self, device: GpuDevice, clocks: Clocks) -> None:
         """Allocate the memory that overwrites the L2 cache. Raises CudaError."""

@@ -1,6 +1,8 @@
 """Turns an error of the GPU into a fault of the op that was running. Uses no CUDA."""
 
-from typing import Protocol
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from programs.tape.schema import AtenOp, Op
 from worker.gpu.launcher.fault import (
@@ -12,11 +14,8 @@ from worker.gpu.launcher.fault import (
     leaves_context,
 )
 
-
-class NamedError(Protocol):
-    """An error of the driver; `name` is CUDA's, such as CUDA_ERROR_ASSERT."""
-
-    name: str
+if TYPE_CHECKING:  # its module needs CUDA
+    from worker.gpu.launcher.device import CudaError
 
 
 class OpFault(Exception):
@@ -27,7 +26,7 @@ class OpFault(Exception):
         self.fault, self.index, self.leaves_context = fault, index, leaves_context
 
 
-def op_fault(error: NamedError, index: int, op: Op | None) -> OpFault:
+def op_fault(error: CudaError, index: int, op: Op | None) -> OpFault:
     """Return the fault of op `index`, which was running when the error came.
 
     If `op` is None, several were. Raises JobFailed for errors that no kernel causes.

@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from random import SystemRandom
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from programs.gpu.call_runs import CallRuns, TimingDevice
+from programs.gpu.call_runs import CallRuns
 from programs.gpu.entry_times import entry_medians, without_markers
 from programs.gpu.iteration_outputs import Checked, Hold, IterationOutputs
 from programs.gpu.memory_ranges import MemoryRange
@@ -36,6 +36,9 @@ from programs.tape.schema import Tape
 from worker.gpu.launcher.launcher_order import TimingOrder
 from worker.gpu.launcher.statistics import summarise
 from worker.gpu.launcher.timing_plan import Plan
+
+if TYPE_CHECKING:  # tests time programs without CUDA
+    from programs.gpu.cuda_timing import CudaTiming
 
 _MOST_IN_A_BATCH = 16
 _MOST_ENTRIES = 4096
@@ -63,7 +66,7 @@ class TimedProgram:
 
 
 def timed(
-    program: TimedProgram, order: ProgramTimingOrder, hold: Hold, device: TimingDevice
+    program: TimedProgram, order: ProgramTimingOrder, hold: Hold, device: CudaTiming
 ) -> dict[str, Any]:
     """Return the result's fields `timing`, `entries`, `method`, `repeats` and `timing_note`.
 
@@ -92,7 +95,7 @@ def _untimed(note: str) -> dict[str, Any]:
 
 class _ProgramTiming:
     def __init__(
-        self, program: TimedProgram, order: ProgramTimingOrder, device: TimingDevice
+        self, program: TimedProgram, order: ProgramTimingOrder, device: CudaTiming
     ) -> None:
         self._program, self._order, self._device = program, order, device
         self._needed = lifetimes(program.tape)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from programs.gpu.call_runs import Marks
 from programs.replay.live_tensors import LiveTensors
 from programs.tape.schema import Tape, TapeLaunch, TensorRef, tensors_of
 from worker.gpu.launcher.fault import GpuFault, JobFailed, KernelFault
+
+if TYPE_CHECKING:  # tests choose variants without CUDA
+    from programs.gpu.cuda_timing import CudaTiming
 
 LaunchVariant = Callable[[int], None]
 _RUNS = 7
@@ -23,22 +25,10 @@ _MOST_MS = 50.0
 _HEAD_START_US = 100.0
 
 
-class VariantDevice(Protocol):
-    """The device that times variants: `cuda_timing.CudaTiming`."""
-
-    def marks(self) -> Marks:
-        """Return marks for runs on the current stream."""
-        ...
-
-    def head_start(self, duration_us: float, *, flush_l2: bool) -> None:
-        """Keep the device busy for so long, then overwrite its L2 cache."""
-        ...
-
-
 class VariantChoice:
     """Chooses once for each kernel and kind of arguments. Asked at each use of a launch."""
 
-    def __init__(self, tape: Tape, device: VariantDevice) -> None:
+    def __init__(self, tape: Tape, device: CudaTiming) -> None:
         self._tape, self._device = tape, device
         self._known: dict[object, int] = {}
 
