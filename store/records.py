@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from redis.asyncio import Redis
 
@@ -89,7 +89,7 @@ class Records:
         self._reads = _Reads(blobs.cache)
         self._drop = scripts.load(blobs.cache, "drop")
 
-    async def write(
+    async def _write(
         self, key: str, record: bytes, blobs: Mapping[str, str], extra: Mapping[str, bytes]
     ) -> None:
         """Store `record`, the digests of its `blobs` (stored before), and `extra` fields."""
@@ -106,7 +106,11 @@ class Records:
         await pipeline.execute()
 
     async def hit(self, key: str, include: Sequence[str] = ()) -> Hit | None:
-        """Return the record and the included blobs in one round trip, None when it is not whole."""
+        """Return the record and the included blobs in one round trip, None for a miss.
+
+        A missing record, any missing blob and a damaged included blob are misses; a name in
+        `include` that the record does not have is left out.
+        """
         name = self._prefix + key
         if key.split() != [key]:  # a blank would end the name in the script
             self.misses[Miss.NO_RECORD] += 1
@@ -117,10 +121,10 @@ class Records:
             return None
         return await self._whole(found)
 
-    async def hit_of_alias(self, alias: str) -> Hit | None:
-        """Return what a request alias (its whole key) names, in one round trip, None for a miss."""
-        status, *found = await self._reads.read(alias, ())
-        return await self._whole(found) if status == b"hit" else None
+    async def read(self, key: str) -> bytes | None:
+        """Return the record, None when it or any of its blobs is missing."""
+        hit = await self.hit(key)
+        return None if hit is None else hit.record
 
     async def _whole(self, found: Sequence[bytes]) -> Hit | None:
         read, record, named, *frames = found
@@ -155,14 +159,10 @@ class Records:
         return found if len(found) == len(frames) else Miss.NO_BLOB
 
     def note_use(self, key: str) -> None:
-        """Note a use of the record that did not come to the server."""
+        """Note a hit answered from a process's own memory, so that the key is not evicted."""
         if self._budget:
             self._budget.note_use(self._prefix + key)
 
-    async def field(self, key: str, name: str) -> bytes | None:
-        """Return one field of the record, whether or not its blobs are there."""
-        return cast("bytes | None", await self._cache.hget(self._prefix + key, name))
-
     async def forget(self, key: str) -> None:
-        """Delete the record; its blobs stay, as others may name them."""
+        """Delete the record (a purge); its blobs stay until they are evicted."""
         await self._drop(args=[self._prefix + key])
