@@ -5,11 +5,12 @@ Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, printable, render_all
 from tritonc.html_panes import cells_pane, framed, plain
+from tritonc.members import read_members
 from tritonc.service_errors import TritoncError
 
 UNFINISHED = frozenset({"queued", "running"})
@@ -27,7 +28,7 @@ class Artifact:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Artifact":
         """Parse an artifact; unknown members are ignored."""
-        return cls(**{field.name: body[field.name] for field in fields(cls)})
+        return read_members(cls, body)
 
     @property
     def is_text(self) -> bool:
@@ -47,56 +48,40 @@ class Compilation:
 
     key: str
     state: str
-    cache: str | None
-    queue_position: int | None
-    kernel: str | None
-    target: str
-    stop_after: str | None
-    options: Mapping[str, Any]
-    toolchain: Mapping[str, Any]
-    artifacts: Mapping[str, Artifact]
-    included: Mapping[str, str | bytes]
-    parameters: tuple[Mapping[str, Any], ...]
-    abi: Mapping[str, Any]
-    metadata: Mapping[str, Any]
-    resources: Mapping[str, Any]
-    timings_ms: Mapping[str, float]
-    diagnostics: tuple[Diagnostic, ...]
-    complete: bool
+    cache: str | None = None
+    queue_position: int | None = None
+    kernel: str | None = None
+    target: str = ""
+    stop_after: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    toolchain: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: Mapping[str, Artifact] = field(default_factory=dict)
+    included: Mapping[str, str | bytes] = field(default_factory=dict)
+    parameters: tuple[Mapping[str, Any], ...] = ()
+    abi: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    complete: bool = True
     """True if everything that can matter was executed as Python does."""
-    assumptions: tuple[Mapping[str, Any], ...]
+    assumptions: tuple[Mapping[str, Any], ...] = ()
     """Assumptions otherwise: `file`, `line`, `message`. Each is a warning, too."""
-    stdout: str
-    problem: Problem | None
-    raw: Mapping[str, Any]
+    stdout: str = ""
+    problem: Problem | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Compilation":
         """Parse a compilation. Raises KeyError or TypeError if it is malformed."""
         artifacts = {s: Artifact.from_json(a) for s, a in (body.get("artifacts") or {}).items()}
-        problem = body.get("problem")
-        return cls(
-            key=body["key"],
-            state=body["state"],
-            cache=body.get("cache"),
-            queue_position=body.get("queue_position"),
-            kernel=body.get("kernel"),
-            target=body.get("target") or "",
-            stop_after=body.get("stop_after"),
-            options=body.get("options") or {},
-            toolchain=body.get("toolchain") or {},
+        return read_members(
+            cls,
+            body,
             artifacts=artifacts,
             included=_included(body.get("included") or {}, artifacts),
-            parameters=tuple(body.get("parameters") or ()),
-            abi=body.get("abi") or {},
-            metadata=body.get("metadata") or {},
-            resources=body.get("resources") or {},
-            timings_ms=body.get("timings_ms") or {},
-            diagnostics=tuple(Diagnostic.from_json(d) for d in body.get("diagnostics") or ()),
-            complete=body.get("complete", True),
-            assumptions=tuple(body.get("assumptions") or ()),
-            stdout=body.get("stdout") or "",
-            problem=None if problem is None else Problem.from_json(problem),
+            diagnostics=tuple(map(Diagnostic.from_json, body.get("diagnostics") or ())),
+            problem=Problem.of(body),
             raw=body,
         )
 

@@ -6,8 +6,10 @@ of sources complete with the caret line; no source is read here.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
+
+from tritonc.members import read_members
 
 # C0 except tab and newline, DEL, C1; direction and line separators; surrogates
 _UNPRINTABLE = re.compile(
@@ -20,8 +22,8 @@ POSTED_SOURCE = "user.py"  # the service's name for the posted source
 class FieldError:
     """One error in a request: `pointer` is the JSON pointer of the wrong member."""
 
-    pointer: str
-    message: str
+    pointer: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +33,25 @@ class Problem:
     `retryable` is None if the service does not say. `raw` is the received object.
     """
 
-    slug: str
-    title: str
-    detail: str
-    status: int | None
-    errors: tuple[FieldError, ...]
-    retryable: bool | None
-    raw: Mapping[str, Any]
+    slug: str = ""
+    title: str = ""
+    detail: str = ""
+    status: int | None = None
+    errors: tuple[FieldError, ...] = ()
+    retryable: bool | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Problem":
         """Parse a problem; missing members become empty, unknown ones stay in `raw`."""
-        errors = body.get("errors") or ()
-        return cls(
-            slug=body.get("slug") or "",
-            title=body.get("title") or "",
-            detail=body.get("detail") or "",
-            status=body.get("status"),
-            errors=tuple(
-                FieldError(e.get("pointer") or "", e.get("message") or "") for e in errors
-            ),
-            retryable=body.get("retryable"),
-            raw=body,
-        )
+        errors = tuple(read_members(FieldError, error) for error in body.get("errors") or ())
+        return read_members(cls, body, errors=errors, raw=body)
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "Problem | None":
+        """Parse the member `problem` of a result."""
+        problem = body.get("problem")
+        return None if problem is None else cls.from_json(problem)
 
     def __str__(self) -> str:
         """Return the detail, then one indented line for each error of the request."""
@@ -70,9 +68,9 @@ class Diagnostic:
     may send other values.
     """
 
-    severity: str
-    stage: str
-    message: str
+    severity: str = "error"
+    stage: str = ""
+    message: str = ""
     hint: str | None = None
     file: str | None = None
     line: int | None = None
@@ -84,8 +82,7 @@ class Diagnostic:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Diagnostic":
         """Parse a diagnostic; unknown members are ignored."""
-        known = {field.name: body[field.name] for field in fields(cls) if field.name in body}
-        return cls(**{"severity": "error", "stage": "", "message": ""} | known)
+        return read_members(cls, body)
 
     def render(self, source_name: str = POSTED_SOURCE) -> str:
         """Return `file:line:column: severity: message`, the excerpt and the hint.

@@ -10,7 +10,8 @@ from typing import Any
 from tritonc.compilation import UNFINISHED, Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
 from tritonc.html_panes import framed, plain
-from tritonc.launch_run import GOOD, Finding, Output, Run, report_lines
+from tritonc.launch_run import GOOD, Finding, Output, Run, report_lines, run_members
+from tritonc.members import read_members
 from tritonc.service_errors import TritoncError
 
 
@@ -28,49 +29,36 @@ class Launch:
 
     id: str
     state: str
-    queue_position: int | None
-    verdict: str | None
-    compilation: Compilation | None
-    device: Mapping[str, Any] | None
-    outputs: Mapping[str, Output]
-    deterministic: bool | None
-    timing: Mapping[str, Any] | None
-    profile: Mapping[str, Any] | None
-    findings: tuple[Finding, ...]
-    cases: tuple[Run, ...]
-    counts: Mapping[str, int]
-    seeds: Mapping[str, Any]
-    stdout: str
-    timings_ms: Mapping[str, float]
-    fuzz: Mapping[str, Any] | None
-    problem: Problem | None
-    raw: Mapping[str, Any]
+    queue_position: int | None = None
+    verdict: str | None = None
+    compilation: Compilation | None = None
+    device: Mapping[str, Any] | None = None
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    deterministic: bool | None = None
+    timing: Mapping[str, Any] | None = None
+    profile: Mapping[str, Any] | None = None
+    findings: tuple[Finding, ...] = ()
+    cases: tuple[Run, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    seeds: Mapping[str, Any] = field(default_factory=dict)
+    stdout: str = ""
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    fuzz: Mapping[str, Any] | None = None
+    problem: Problem | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Launch":
         """Parse a launch. Raises KeyError or TypeError if it is malformed."""
-        compilation, run = body.get("compilation"), Run.from_json(body)
-        return cls(
-            id=body["id"],
-            state=body["state"],
-            queue_position=body.get("queue_position"),
-            verdict=run.verdict,
+        compilation = body.get("compilation")
+        return read_members(
+            cls,
+            body,
             compilation=None if compilation is None else Compilation.from_json(compilation),
-            device=body.get("device"),
-            outputs=run.outputs,
-            deterministic=body.get("deterministic"),
-            timing=run.timing,
-            profile=run.profile,
-            findings=run.findings,
-            cases=tuple(Run.from_json(case) for case in body.get("cases") or ()),
-            counts=body.get("counts") or {},
-            seeds=body.get("seeds") or {},
-            stdout=body.get("stdout") or "",
-            timings_ms=body.get("timings_ms") or {},
-            fuzz=run.fuzz,
-            problem=run.problem,
+            cases=tuple(map(Run.from_json, body.get("cases") or ())),
             raw=body,
+            **run_members(body),
         )
 
     @property

@@ -5,12 +5,13 @@ A launch has one run, or one for each case; `Launch` has the members that all ru
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, render_all
 from tritonc.launch_fuzz import fuzz_lines
 from tritonc.launch_profile import hot_lines
+from tritonc.members import read_members
 
 GOOD = frozenset({"passed", "not_checked"})
 DOES_NOT_COMPILE = "does_not_compile"
@@ -27,8 +28,8 @@ class Finding:
     case that fuzzing found, in the form of `cases` of a launch.
     """
 
-    kind: str
-    message: str
+    kind: str = ""
+    message: str = ""
     access: str | None = None
     argument: str | None = None
     index: list[int] | None = None
@@ -44,8 +45,7 @@ class Finding:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Finding":
         """Parse a finding; unknown members are ignored."""
-        known = {item.name: body[item.name] for item in fields(cls) if item.name in body}
-        return cls(**{"kind": "", "message": ""} | known)
+        return read_members(cls, body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,15 @@ class Output:
     -Infinity. `url` locates its .npy file; `Client.launches.output` fetches it.
     """
 
-    summary: Mapping[str, Any] | None
-    comparison: Mapping[str, Any] | None
-    values: Any
-    url: str | None
+    summary: Mapping[str, Any] | None = None
+    comparison: Mapping[str, Any] | None = None
+    values: Any = None
+    url: str | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Output":
         """Parse an output; unknown members are ignored."""
-        return cls(**{item.name: body.get(item.name) for item in fields(cls)})
+        return read_members(cls, body)
 
     @property
     def matches(self) -> bool | None:
@@ -72,15 +72,24 @@ class Output:
         return None if self.comparison is None else bool(self.comparison.get("matches"))
 
 
+def run_members(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Parse the members of a run that are records: of a launch, a program, or one of its cases."""
+    return {
+        "outputs": {n: Output.from_json(o) for n, o in (body.get("outputs") or {}).items()},
+        "findings": tuple(map(Finding.from_json, body.get("findings") or ())),
+        "problem": Problem.of(body),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """The result for one set of arguments: the only one of a launch, or one case."""
 
-    verdict: str | None
-    outputs: Mapping[str, Output]
-    timing: Mapping[str, Any] | None
-    findings: tuple[Finding, ...]
-    problem: Problem | None
+    verdict: str | None = None
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    timing: Mapping[str, Any] | None = None
+    findings: tuple[Finding, ...] = ()
+    problem: Problem | None = None
     name: str | None = None
     profile: Mapping[str, Any] | None = None
     fuzz: Mapping[str, Any] | None = None
@@ -88,17 +97,7 @@ class Run:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Run":
         """Parse a case, or the same members of a launch without cases."""
-        problem = body.get("problem")
-        return cls(
-            verdict=body.get("verdict"),
-            outputs={n: Output.from_json(o) for n, o in (body.get("outputs") or {}).items()},
-            timing=body.get("timing"),
-            findings=tuple(Finding.from_json(f) for f in body.get("findings") or ()),
-            problem=None if problem is None else Problem.from_json(problem),
-            name=body.get("name"),
-            profile=body.get("profile"),
-            fuzz=body.get("fuzz"),
-        )
+        return read_members(cls, body, **run_members(body))
 
     @property
     def good(self) -> bool:

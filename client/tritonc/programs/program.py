@@ -3,14 +3,15 @@
 Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tritonc.compilation import UNFINISHED
 from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
 from tritonc.html_panes import framed, plain
-from tritonc.launch_run import GOOD, Finding, Output, Run, excerpt_lines, report_lines
+from tritonc.launch_run import GOOD, Finding, Output, Run, excerpt_lines, report_lines, run_members
+from tritonc.members import read_members
 from tritonc.programs.timed_program import ProgramTimes
 from tritonc.service_errors import TritoncError
 
@@ -19,16 +20,15 @@ from tritonc.service_errors import TritoncError
 class ProgramFlag:
     """One fact about how a program computes its result: `no_kernel`, `dead_launch`, ..."""
 
-    kind: str
-    message: str
+    kind: str = ""
+    message: str = ""
     file: str | None = None
     line: int | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramFlag":
         """Parse a flag; unknown members are ignored."""
-        known = {item.name: body[item.name] for item in fields(cls) if item.name in body}
-        return cls(**{"kind": "", "message": ""} | known)
+        return read_members(cls, body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class ProgramKernel:
     """A kernel of the program, launched `launches` times per call."""
 
     name: str
-    file: str | None
-    line: int | None
-    launches: int
-    compilation_key: str | None
-    compilation_url: str | None
-    problem: Problem | None
+    file: str | None = None
+    line: int | None = None
+    launches: int = 0
+    compilation_key: str | None = None
+    compilation_url: str | None = None
+    problem: Problem | None = None
     configuration: Mapping[str, Any] | None = None
     """For an autotuned kernel: its `number`, `constexprs`, `options`, and whether `is_fastest`."""
     reads: tuple[str, ...] | None = None
@@ -50,19 +50,10 @@ class ProgramKernel:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramKernel":
-        """Parse a kernel. Raises KeyError if it is malformed."""
-        problem = body.get("problem")
-        return cls(
-            name=body["name"],
-            file=body.get("file"),
-            line=body.get("line"),
-            launches=body.get("launches") or 0,
-            compilation_key=body.get("compilation_key"),
-            compilation_url=body.get("compilation_url"),
-            problem=None if problem is None else Problem.from_json(problem),
-            configuration=body.get("configuration"),
-            **{name: _names(body.get(name)) for name in ("reads", "writes")},
-        )
+        """Parse a kernel. Raises TypeError if it is malformed."""
+        named = {name: body[name] for name in ("reads", "writes") if body.get(name) is not None}
+        named = {name: tuple(parameters) for name, parameters in named.items()}
+        return read_members(cls, body, problem=Problem.of(body), **named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,49 +70,39 @@ class Program:
 
     id: str
     state: str
-    queue_position: int | None
-    verdict: str | None
-    device: Mapping[str, Any] | None
-    flags: tuple[ProgramFlag, ...]
-    findings: tuple[Finding, ...]
-    outputs: Mapping[str, Output]
-    kernels: tuple[ProgramKernel, ...]
-    cases: tuple[Run, ...]
-    times: ProgramTimes
-    case_times: tuple[ProgramTimes, ...]
-    counts: Mapping[str, int]
-    reward: Mapping[str, Any] | None
-    peak_bytes: int | None
-    timings_ms: Mapping[str, float]
-    warnings: tuple[str, ...]
-    problem: Problem | None
-    raw: Mapping[str, Any]
+    queue_position: int | None = None
+    verdict: str | None = None
+    device: Mapping[str, Any] | None = None
+    flags: tuple[ProgramFlag, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    kernels: tuple[ProgramKernel, ...] = ()
+    cases: tuple[Run, ...] = ()
+    times: ProgramTimes = field(default_factory=ProgramTimes)
+    case_times: tuple[ProgramTimes, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    reward: Mapping[str, Any] | None = None
+    peak_bytes: int | None = None
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    problem: Problem | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Program":
         """Parse a program. Raises KeyError or TypeError if it is malformed."""
-        run = Run.from_json(body)
-        return cls(
-            id=body["id"],
-            state=body["state"],
-            queue_position=body.get("queue_position"),
-            verdict=run.verdict,
-            device=body.get("device"),
-            flags=tuple(ProgramFlag.from_json(flag) for flag in body.get("flags") or ()),
-            findings=run.findings,
-            outputs=run.outputs,
-            kernels=tuple(ProgramKernel.from_json(one) for one in body.get("kernels") or ()),
-            cases=tuple(Run.from_json(case) for case in body.get("cases") or ()),
+        cases = body.get("cases") or ()
+        return read_members(
+            cls,
+            body,
+            flags=tuple(map(ProgramFlag.from_json, body.get("flags") or ())),
+            kernels=tuple(map(ProgramKernel.from_json, body.get("kernels") or ())),
+            cases=tuple(map(Run.from_json, cases)),
             times=ProgramTimes.from_json(body),
-            case_times=tuple(ProgramTimes.from_json(case) for case in body.get("cases") or ()),
-            counts=body.get("counts") or {},
-            reward=body.get("reward"),
-            peak_bytes=body.get("peak_bytes"),
-            timings_ms=body.get("timings_ms") or {},
-            warnings=tuple(body.get("warnings") or ()),
-            problem=run.problem,
+            case_times=tuple(map(ProgramTimes.from_json, cases)),
             raw=body,
+            **run_members(body),
         )
 
     @property
@@ -243,10 +224,6 @@ class ProgramFailed(TritoncError):
     def __str__(self) -> str:
         """Return the report of the program."""
         return self.program.render()
-
-
-def _names(body: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if body is None else tuple(body)
 
 
 def _configuration(kernel: ProgramKernel) -> str:

@@ -1,10 +1,11 @@
 """The times of a program and its reference on a GPU, in total and by entry of the tape."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from tritonc.launch_run import times_text
+from tritonc.members import read_members
 
 MOST_SHOWN = 5
 
@@ -29,7 +30,7 @@ class ProgramEntry:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramEntry":
         """Parse an entry; unknown members are ignored. Raises TypeError if it is malformed."""
-        return cls(**{item.name: body[item.name] for item in fields(cls) if item.name in body})
+        return read_members(cls, body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,11 @@ class ProgramTimes:
         """Parse the times of a program or a case."""
         interval = body.get("speedup_interval")
         beside = body.get("reference") or {}
-        return cls(
-            timing=body.get("timing"),
+        return read_members(
+            cls,
+            body,
             reference_timing=body.get("reference_timing") or beside.get("timing"),
-            speedup=body.get("speedup"),
             speedup_interval=None if interval is None else (interval[0], interval[1]),
-            coverage=body.get("coverage"),
-            coverage_measure=body.get("coverage_measure"),
             entries=tuple(map(ProgramEntry.from_json, body.get("entries") or ())),
         )
 

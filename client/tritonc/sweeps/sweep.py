@@ -4,12 +4,13 @@ Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tritonc.compilation import UNFINISHED
 from tritonc.diagnostic import Problem, printable
 from tritonc.html_panes import cells_pane, framed, plain
+from tritonc.members import read_members
 from tritonc.sweeps.sweep_row import SweepRow, sweep_cells
 
 
@@ -26,41 +27,28 @@ class Sweep:
 
     id: str
     state: str
-    kind: str
     axes: Mapping[str, tuple[Any, ...]]
     counts: Mapping[str, int]
     total: int
     matched: int
     rows: tuple[SweepRow, ...]
-    winners: tuple[Mapping[str, Any], ...]
-    pruned: Mapping[str, int]
-    budget_ended: bool
-    assumptions: tuple[Mapping[str, Any], ...]
-    note: str | None
-    problem: Problem | None
-    raw: Mapping[str, Any]
+    kind: str = ""
+    winners: tuple[Mapping[str, Any], ...] = ()
+    pruned: Mapping[str, int] = field(default_factory=dict)
+    budget_ended: bool = False
+    assumptions: tuple[Mapping[str, Any], ...] = ()
+    note: str | None = None
+    problem: Problem | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Sweep":
         """Parse a sweep. Raises KeyError or TypeError if it is malformed."""
-        problem, rows = body.get("problem"), tuple(map(SweepRow.from_json, body["rows"]))
-        return cls(
-            id=body["id"],
-            state=body["state"],
-            kind=body.get("kind") or "",
-            axes={axis["name"]: tuple(axis["values"]) for axis in body["axes"]},
-            counts=body["counts"],
-            total=body.get("total", len(rows)),
-            matched=body.get("matched", len(rows)),
-            rows=rows,
-            winners=tuple(body.get("winners") or ()),
-            pruned=body.get("pruned") or {},
-            budget_ended=bool(body.get("budget_ended")),
-            assumptions=tuple(body.get("assumptions") or ()),
-            note=body.get("note"),
-            problem=None if problem is None else Problem.from_json(problem),
-            raw=body,
-        )
+        rows = tuple(map(SweepRow.from_json, body["rows"]))
+        sizes = {name: body.get(name, len(rows)) for name in ("total", "matched")}
+        axes = {axis["name"]: tuple(axis["values"]) for axis in body["axes"]}
+        problem = Problem.of(body)
+        return read_members(cls, body, axes=axes, rows=rows, problem=problem, raw=body, **sizes)
 
     @property
     def finished(self) -> bool:

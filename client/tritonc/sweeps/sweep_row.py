@@ -1,12 +1,13 @@
 """One variant of a sweep, and its cells in a table."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from tritonc.compilation import UNFINISHED
 from tritonc.diagnostic import Problem
 from tritonc.launch_run import GOOD
+from tritonc.members import read_members
 
 _EXPECTED = frozenset({"succeeded", "completed"})
 _MOST_CHARS = 100  # of the reason for a bad verdict; the row itself has the full text
@@ -25,35 +26,32 @@ class SweepRow:
     index: int
     values: Mapping[str, Any]
     state: str
-    compilation_key: str | None
-    cache: str | None
-    registers: int | None
-    spill_store_bytes: int | None
-    spill_load_bytes: int | None
-    shared_bytes: int | None
-    occupancy: float | None
-    code_bytes: int | None
-    instruction_mix: Mapping[str, Any] | None
-    compile_ms: float | None
-    launch_id: str | None
-    verdict: str | None
-    reason: str | None
-    median_us: float | None
-    interval_us: tuple[float, float] | None
-    repeats: int | None
-    pruned: Mapping[str, Any] | None
-    problem: Problem | None
-    raw: Mapping[str, Any]
+    compilation_key: str | None = None
+    cache: str | None = None
+    registers: int | None = None
+    spill_store_bytes: int | None = None
+    spill_load_bytes: int | None = None
+    shared_bytes: int | None = None
+    occupancy: float | None = None
+    code_bytes: int | None = None
+    instruction_mix: Mapping[str, Any] | None = None
+    compile_ms: float | None = None
+    launch_id: str | None = None
+    verdict: str | None = None
+    reason: str | None = None
+    median_us: float | None = None
+    interval_us: tuple[float, float] | None = None
+    repeats: int | None = None
+    pruned: Mapping[str, Any] | None = None
+    problem: Problem | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "SweepRow":
         """Parse a row. Raises KeyError or TypeError if it is malformed."""
-        problem, interval = body.get("problem"), body.get("interval_us")
-        known: dict[str, Any] = {item.name: body.get(item.name) for item in fields(cls)}
-        known |= {name: body[name] for name in ("index", "values", "state")} | {"raw": body}
-        known["problem"] = None if problem is None else Problem.from_json(problem)
-        known["interval_us"] = None if interval is None else (interval[0], interval[1])
-        return cls(**known)
+        interval = body.get("interval_us")
+        ends = None if interval is None else (interval[0], interval[1])
+        return read_members(cls, body, interval_us=ends, problem=Problem.of(body), raw=body)
 
     @property
     def finished(self) -> bool:
