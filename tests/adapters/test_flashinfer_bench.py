@@ -58,7 +58,7 @@ def solution(
     return Solution.model_validate(named | {"spec": built | spec, "sources": files})
 
 
-class StandInTorch(ModuleType):
+class FakeTorch(ModuleType):
     """Fakes torch: has the three names that the texts below use."""
 
     float16 = "float16"
@@ -70,7 +70,7 @@ class StandInTorch(ModuleType):
 
 @pytest.fixture
 def torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", StandInTorch("torch"))
+    monkeypatch.setitem(sys.modules, "torch", FakeTorch("torch"))
 
 
 def entry_of(source: str) -> Any:

@@ -19,7 +19,7 @@ MAX_WAIT_S = 60.0
 
 
 @dataclass
-class Evaluating:
+class EvaluatingApplication:
     """An application with one program, and a client that waits for it and may hang up."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -51,7 +51,7 @@ class Evaluating:
 
 
 async def test_a_program_is_answered_once_it_is_over():
-    evaluating = Evaluating()
+    evaluating = EvaluatingApplication()
     answer = asyncio.create_task(awaited(evaluating.request(), URL, 300))
     await evaluating.asked.wait()
     evaluating.over.set()
@@ -60,7 +60,7 @@ async def test_a_program_is_answered_once_it_is_over():
 
 
 async def test_a_client_that_hangs_up_leaves_no_waiter():
-    evaluating = Evaluating()
+    evaluating = EvaluatingApplication()
     answer = asyncio.create_task(awaited(evaluating.request(), URL, 300))
     await evaluating.asked.wait()
     evaluating.hung_up.set()
@@ -71,10 +71,10 @@ async def test_a_client_that_hangs_up_leaves_no_waiter():
 
 
 async def test_a_client_that_does_not_wait_gets_the_state():
-    assert await awaited(Evaluating().request(), URL, 0) == {"state": "running"}
+    assert await awaited(EvaluatingApplication().request(), URL, 0) == {"state": "running"}
 
 
 async def test_a_program_that_is_not_kept_is_a_problem_while_one_waits_as_well():
     with pytest.raises(ProblemRaised) as raised:
-        await awaited(Evaluating().request(), "/v1/programs/none", 300)
+        await awaited(EvaluatingApplication().request(), "/v1/programs/none", 300)
     assert raised.value.slug == "not_found"

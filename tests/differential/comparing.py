@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.differential.direct import MOST_CPU_S, Direct
-from tests.integration.compiler.children import Children, Ended
+from tests.integration.compiler.children import ChildEnd, Children
 from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FailureReport, FrontReport, read_report
 from worker.compile.whole_module_check import UNFINISHED, FrontOutcome, agree
@@ -111,7 +111,7 @@ class Comparison:
         return _outcome(self.children.run(header, text.encode()))
 
 
-def _outcome(ended: Ended) -> FrontOutcome:
+def _outcome(ended: ChildEnd) -> FrontOutcome:
     if ended.last is None:
         return FrontOutcome(
             CompilationFailed("compiler_crashed", ended.stderr[-300:]), ended.stages

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from tests.gpu.serving import running
-from tests.security.cheats.naive_runs import all_believed
+from tests.security.cheats.naive_runs import all_naive_verdicts
 from tests.security.cheats.table import CHEATS, name_of
 
 GPU = {"target": "cuda:90"}
@@ -39,7 +39,7 @@ def launch(http, figure):
 def believed(tmp_path_factory):
     if importlib.util.find_spec("torch") is None:
         pytest.skip("the naive evaluator needs torch")
-    return all_believed(tmp_path_factory.mktemp("naive"))
+    return all_naive_verdicts(tmp_path_factory.mktemp("naive"))
 
 
 @pytest.mark.parametrize("cheat", CHEATS, ids=name_of)

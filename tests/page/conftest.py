@@ -29,7 +29,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
-class Up:
+class TritondUp:
     """`tritond up` with its data in `folder`."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
@@ -44,8 +44,8 @@ class Up:
 
 
 @pytest.fixture(scope="session")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    running = Up(tmp_path_factory.mktemp("up"))
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritondUp]:
+    running = TritondUp(tmp_path_factory.mktemp("up"))
     yield running
     assert running.process.stop() == 0
     assert "Traceback" not in running.process.said, running.process.said
@@ -67,7 +67,7 @@ Visit = Callable[..., "Page"]
 
 
 @pytest.fixture
-def visit(up: Up, browser: Browser) -> Iterator[Visit]:
+def visit(up: TritondUp, browser: Browser) -> Iterator[Visit]:
     """Open the page in a new browser context, and wait until it shows its compilation."""
     contexts: list[BrowserContext] = []
     said: list[str] = []

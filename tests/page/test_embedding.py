@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.page.conftest import Up, Visit, compiled
+from tests.page.conftest import TritondUp, Visit, compiled
 from tests.page.pages import PHONE, add_pane, click_line, pane
 from tests.page.proxy import under
 from tests.page.test_everywhere import violations
@@ -109,13 +109,15 @@ def test_the_dialog_writes_the_frame_with_the_panes_that_are_ticked(visit: Visit
 
 
 @pytest.fixture
-def open_to_frames(tmp_path: Path) -> Iterator[Up]:
-    running = Up(tmp_path, TRITOND_EMBED_ORIGINS="http://127.0.0.1:*")
+def open_to_frames(tmp_path: Path) -> Iterator[TritondUp]:
+    running = TritondUp(tmp_path, TRITOND_EMBED_ORIGINS="http://127.0.0.1:*")
     yield running
     assert running.process.stop() == 0
 
 
-def test_a_page_whose_origin_is_named_shows_it_in_a_frame(visit: Visit, open_to_frames: Up) -> None:
+def test_a_page_whose_origin_is_named_shows_it_in_a_frame(
+    visit: Visit, open_to_frames: TritondUp
+) -> None:
     _, html = shared(visit(open_to_frames.url))
     # To the browser this is another site, not another port of the same site.
     html = html.replace("127.0.0.1", "localhost", 1)
@@ -144,7 +146,7 @@ def _shown_in_frame(page: Page) -> bool:
     return any(frame.locator("h1").count() for frame in page.frames[1:])
 
 
-def test_it_works_under_a_path_of_a_proxy_and_on_a_phone(visit: Visit, up: Up) -> None:
+def test_it_works_under_a_path_of_a_proxy_and_on_a_phone(visit: Visit, up: TritondUp) -> None:
     with under("/tools/tritond/", up.url) as address:
         read, _ = shared(visit(address))
         assert read.startswith(f"{address}e/sha256:")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.integration.service.running import ROOT
-from tests.page.conftest import Up, Visit, compiled
+from tests.page.conftest import TritondUp, Visit, compiled
 from tests.page.pages import PHONE, SOURCE, add_pane, compile_now, pane
 from tests.page.proxy import under
 
@@ -99,7 +99,7 @@ def test_it_fits_a_phone(visit: Visit) -> None:
     assert violations(page) == []
 
 
-def test_only_this_service_is_asked(visit: Visit, up: Up) -> None:
+def test_only_this_service_is_asked(visit: Visit, up: TritondUp) -> None:
     page = visit(waits=False)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -113,7 +113,9 @@ def test_only_this_service_is_asked(visit: Visit, up: Up) -> None:
     assert {url for url in asked if not url.startswith((up.url, "data:", "blob:"))} == set()
 
 
-def test_the_documentation_is_drawn_without_a_word_of_complaint(visit: Visit, up: Up) -> None:
+def test_the_documentation_is_drawn_without_a_word_of_complaint(
+    visit: Visit, up: TritondUp
+) -> None:
     page = visit(waits=False)
     said: list[str] = []
     page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
@@ -135,7 +137,7 @@ def test_the_first_load_is_small(visit: Visit) -> None:
     assert 100_000 < sum(sizes) <= FIRST_LOAD_BYTES
 
 
-def test_it_works_under_a_path_of_a_proxy(visit: Visit, up: Up) -> None:
+def test_it_works_under_a_path_of_a_proxy(visit: Visit, up: TritondUp) -> None:
     with under("/tools/tritond/", up.url) as address:
         page = visit(address)
         add_pane(page, "SASS")
@@ -149,7 +151,7 @@ def test_it_works_under_a_path_of_a_proxy(visit: Visit, up: Up) -> None:
 
 
 def test_with_keys_one_is_asked_for_and_kept_in_this_tab(visit: Visit, tmp_path: Path) -> None:
-    guarded = Up(tmp_path, TRITOND_ADMIN_KEY="tritond_a-key-for-this-test")
+    guarded = TritondUp(tmp_path, TRITOND_ADMIN_KEY="tritond_a-key-for-this-test")
     try:
         page = visit(guarded.url, waits=False, refused=True)
         expect(page.locator("#state.failed")).to_contain_text("API key")
@@ -164,7 +166,7 @@ def test_with_keys_one_is_asked_for_and_kept_in_this_tab(visit: Visit, tmp_path:
         assert guarded.process.stop() == 0
 
 
-def test_the_plain_page_does_without_what_was_built(visit: Visit, up: Up) -> None:
+def test_the_plain_page_does_without_what_was_built(visit: Visit, up: TritondUp) -> None:
     plain = ROOT / "service/page/plain"
     page = visit(waits=False)
     page.route(up.url, partial(answer_with, plain / "index.html"))

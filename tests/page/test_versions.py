@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.page.conftest import OTHER_TRITON, Up, Visit, compiled
+from tests.page.conftest import OTHER_TRITON, TritondUp, Visit, compiled
 from tests.page.pages import SOURCE, add_pane, compile_now, pane, write
 from tests.page.test_editing import HEAD
 from tests.page.test_sharing import permalink
@@ -21,8 +21,8 @@ from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def with_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    running = Up(tmp_path_factory.mktemp("two"), TRITOND_TOOLCHAINS=OTHER_TRITON)
+def with_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritondUp]:
+    running = TritondUp(tmp_path_factory.mktemp("two"), TRITOND_TOOLCHAINS=OTHER_TRITON)
     yield running
     assert running.process.stop() == 0
 
@@ -35,7 +35,7 @@ def version() -> str:
 
 
 @pytest.fixture
-def page(visit: Visit, with_two: Up, version: str) -> Page:
+def page(visit: Visit, with_two: TritondUp, version: str) -> Page:
     page = visit(with_two.url)
     versions = page.get_by_label("Triton", exact=True)
 

@@ -26,7 +26,7 @@ NOT_IMPLEMENTED = 501
 
 
 @dataclass
-class Answered:
+class FuzzResults:
     """The results of all cases."""
 
     connections: int = 0
@@ -66,9 +66,9 @@ class Probes:
             await self._next.wait()
 
 
-async def send_all(port: int, cases: Iterable[Case]) -> Answered:
+async def send_all(port: int, cases: Iterable[Case]) -> FuzzResults:
     """Send `cases` to 127.0.0.1:`port` and return what was answered."""
-    answered, waiting, probes = Answered(), iter(cases), Probes(port)
+    answered, waiting, probes = FuzzResults(), iter(cases), Probes(port)
 
     async def send_one_after_the_other() -> None:
         for case in waiting:
@@ -89,7 +89,7 @@ async def send_all(port: int, cases: Iterable[Case]) -> Answered:
     return answered
 
 
-async def _send(port: int, case: Case, answered: Answered, probes: Probes) -> None:
+async def _send(port: int, case: Case, answered: FuzzResults, probes: Probes) -> None:
     answered.connections += 1
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -112,7 +112,7 @@ def _growth(parse: Callable[[str], object], make: Callable[[int], str]) -> str |
 
 
 @pytest.fixture(autouse=True)
-def without_the_collector_of_garbage() -> Iterator[None]:
+def garbage_collection_is_off() -> Iterator[None]:
     """Garbage collection scans all live objects, which is not the parser's fault."""
     gc.disable()
     yield

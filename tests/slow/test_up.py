@@ -21,7 +21,7 @@ from tests.security.tree import descendants, wait_until_dead
 from tests.waiting import comes_true, wait_until
 
 
-class Up(Process):
+class TritondUp(Process):
     """`tritond up` on a port and a data folder."""
 
     def __init__(self, folder: Path, name: str, port: int | None = None, **settings: str) -> None:
@@ -34,7 +34,7 @@ class Up(Process):
         wait_until(lambda: "tritond is ready" in self.said, "up is ready", lambda: self.said)
 
 
-Start = Callable[..., Up]
+Start = Callable[..., TritondUp]
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def started() -> Iterator[list[Up]]:
+def started() -> Iterator[list[TritondUp]]:
     """Yield the started processes; end those that still run."""
-    started: list[Up] = []
+    started: list[TritondUp] = []
     yield started
     for up in started:
         if up.still_runs():
@@ -54,21 +54,23 @@ def started() -> Iterator[list[Up]]:
 
 
 @pytest.fixture
-def start(folder: Path, started: list[Up]) -> Start:
+def start(folder: Path, started: list[TritondUp]) -> Start:
     """Start `tritond up`; first end the process that uses its data."""
 
-    def start(name: str, port: int | None = None, *, alone: bool = True, **settings: str) -> Up:
+    def start(
+        name: str, port: int | None = None, *, alone: bool = True, **settings: str
+    ) -> TritondUp:
         for up in started:
             if alone and up.still_runs():
                 up.stop()
-        started.append(Up(folder, f"{len(started)}-{name}", port, **settings))
+        started.append(TritondUp(folder, f"{len(started)}-{name}", port, **settings))
         return started[-1]
 
     return start
 
 
 @pytest.fixture
-def up(start: Start, started: list[Up]) -> Up:
+def up(start: Start, started: list[TritondUp]) -> TritondUp:
     """Return a ready one: that of the previous test if it still runs."""
     running = [each for each in started if each.still_runs()]
     up = running[0] if running else start("up")
@@ -96,7 +98,7 @@ async def written(redis_url: str) -> None:
         await comes_true(is_in_file)
 
 
-def redis_url_of(up: Up) -> str:
+def redis_url_of(up: TritondUp) -> str:
     (worker,) = workers_of(up)
     variables = Path(f"/proc/{worker}/environ").read_text().split("\0")
     (url,) = (v.partition("=")[2] for v in variables if v.startswith("TRITOND_REDIS_URL="))
@@ -109,7 +111,7 @@ def is_served(url: str) -> bool:
     return False
 
 
-def workers_of(up: Up) -> set[int]:
+def workers_of(up: TritondUp) -> set[int]:
     tree = descendants(up.pid)
     return {pid for pid in tree if command_of(pid).rstrip().endswith("-m worker")}
 
@@ -121,7 +123,7 @@ def command_of(pid: int) -> str:
         return ""
 
 
-def test_a_worker_that_dies_is_started_again(up: Up) -> None:
+def test_a_worker_that_dies_is_started_again(up: TritondUp) -> None:
     (killed,) = workers_of(up)
 
     os.kill(killed, signal.SIGKILL)
@@ -132,7 +134,7 @@ def test_a_worker_that_dies_is_started_again(up: Up) -> None:
     assert up.still_runs()
 
 
-def test_a_second_one_on_the_same_data_folder_is_refused(up: Up, start: Start) -> None:
+def test_a_second_one_on_the_same_data_folder_is_refused(up: TritondUp, start: Start) -> None:
     second = start("second", alone=False)
 
     assert second.wait() != 0
@@ -142,7 +144,7 @@ def test_a_second_one_on_the_same_data_folder_is_refused(up: Up, start: Start) -
     assert up.still_runs()
 
 
-def test_when_it_is_killed_no_process_is_left_and_the_cache_is(up: Up, start: Start) -> None:
+def test_when_it_is_killed_no_process_is_left_and_the_cache_is(up: TritondUp, start: Start) -> None:
     assert compile_something(up.url) == "succeeded"
     asyncio.run(written(redis_url_of(up)))
     tree = descendants(up.pid)
@@ -157,7 +159,7 @@ def test_when_it_is_killed_no_process_is_left_and_the_cache_is(up: Up, start: St
     assert answer.json()["cache"] == "hit"
 
 
-def test_a_part_that_dies_ends_the_others(up: Up) -> None:
+def test_a_part_that_dies_ends_the_others(up: TritondUp) -> None:
     tree = descendants(up.pid)
     (valkey,) = (pid for pid in tree if "valkey-server" in command_of(pid))
 
@@ -168,7 +170,7 @@ def test_a_part_that_dies_ends_the_others(up: Up) -> None:
     wait_until_dead(tree)
 
 
-def test_it_compiles_and_sigterm_leaves_no_process(up: Up) -> None:
+def test_it_compiles_and_sigterm_leaves_no_process(up: TritondUp) -> None:
     assert compile_something(up.url) == "succeeded"
     tree = descendants(up.pid)
     assert len(tree) >= 5, "Valkey, the service, the worker, its zygote and spare children"

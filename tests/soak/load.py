@@ -37,7 +37,7 @@ Judge = Callable[[dict[str, Any]], str | None]
 
 
 @dataclass(frozen=True)
-class Question:
+class CheckedRequest:
     """A POST, and a function that returns the errors in its final answer."""
 
     path: str
@@ -85,7 +85,7 @@ class Load:
         if fault := question.judge(record):
             self.wrong.append(f"{question.path}: {fault}: {str(record)[:1000]}")
 
-    async def _settle(self, http: httpx.AsyncClient, question: Question) -> dict[str, Any]:
+    async def _settle(self, http: httpx.AsyncClient, question: CheckedRequest) -> dict[str, Any]:
         """Return the final answer, by whatever requests that takes."""
         url = None
         while True:
@@ -109,7 +109,7 @@ class Load:
                 return record
 
     async def _ask(
-        self, http: httpx.AsyncClient, question: Question, url: str | None
+        self, http: httpx.AsyncClient, question: CheckedRequest, url: str | None
     ) -> httpx.Response | None:
         """Return an answer, or None if there is none for now."""
         try:
@@ -126,13 +126,13 @@ class Load:
             return None
         return answer
 
-    def _question(self) -> Question:
+    def _question(self) -> CheckedRequest:
         number = next(self._numbers)
         kinds = (_right, _broken, _launch, _wrong_launch, _hostile)
         return self.chance.choices(kinds, weights=(5, 1, 2, 1, 1))[0](number)
 
 
-def _right(number: int) -> Question:
+def _right(number: int) -> CheckedRequest:
     body = {
         "source": bodies.HEADER + KERNEL,
         "signature": {"x_ptr": "*i32:16"},
@@ -146,10 +146,10 @@ def _right(number: int) -> Question:
             return "a good kernel did not compile"
         return None if str(number) in record["included"]["ptx"] else "it is another kernel's"
 
-    return Question("/v1/compilations", body, judge)
+    return CheckedRequest("/v1/compilations", body, judge)
 
 
-def _broken(number: int) -> Question:
+def _broken(number: int) -> CheckedRequest:
     body = _right(number).body
     body["source"] = body["source"].replace("tl.arange", "tl.arnge")
 
@@ -157,18 +157,18 @@ def _broken(number: int) -> Question:
         is_reported = record["state"] == "failed" and record["problem"]["slug"] == "compile_error"
         return None if is_reported else "a broken kernel is no compile_error"
 
-    return Question("/v1/compilations", body, judge)
+    return CheckedRequest("/v1/compilations", body, judge)
 
 
-def _launch(number: int) -> Question:
+def _launch(number: int) -> CheckedRequest:
     body = launches.vector_add(32 + number % 64)
-    return Question("/v1/launches", body, _says("passed"))
+    return CheckedRequest("/v1/launches", body, _says("passed"))
 
 
-def _wrong_launch(number: int) -> Question:
+def _wrong_launch(number: int) -> CheckedRequest:
     reference = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr - y_ptr\n"
     body = launches.vector_add(32 + number % 64, reference=reference)
-    return Question("/v1/launches", body, _says("mismatch"))
+    return CheckedRequest("/v1/launches", body, _says("mismatch"))
 
 
 def _says(verdict: str) -> Judge:
@@ -178,11 +178,11 @@ def _says(verdict: str) -> Judge:
     return judge
 
 
-def _hostile(number: int) -> Question:
+def _hostile(number: int) -> CheckedRequest:
     code = HOSTILE[number % len(HOSTILE)]
     body = bodies.running(f"{code}\n# {number}", timeout_s=2)
 
     def judge(record: dict[str, Any]) -> str | None:
         return None if record["state"] == "failed" else "a hostile source did not fail"
 
-    return Question("/v1/compilations", body, judge)
+    return CheckedRequest("/v1/compilations", body, judge)

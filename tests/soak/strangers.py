@@ -25,7 +25,7 @@ STALLED_BYTES = 14 << 20
 LONGEST_S = 60.0
 
 
-class Door:
+class ServiceAddress:
     """The address of the service."""
 
     def __init__(self, url: str) -> None:
@@ -58,7 +58,7 @@ def status_of(answer: bytes) -> str:
     return answer[9:12].decode() if answer.startswith(b"HTTP/1.1 ") else "closed"
 
 
-async def endless_trailers(door: Door) -> str:
+async def endless_trailers(door: ServiceAddress) -> str:
     _, writer = await door.connect()
     try:
         writer.write(CHUNKED)
@@ -72,7 +72,7 @@ async def endless_trailers(door: Door) -> str:
     return "taken"
 
 
-async def slow_trailers(door: Door) -> str:
+async def slow_trailers(door: ServiceAddress) -> str:
     reader, writer = await door.connect()
     try:
         writer.write(CHUNKED)
@@ -85,13 +85,13 @@ async def slow_trailers(door: Door) -> str:
         writer.close()
 
 
-async def large_head(door: Door) -> str:
+async def large_head(door: ServiceAddress) -> str:
     return await door.send(
         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 70_000 + b"\r\n\r\n"
     )
 
 
-async def many_in_a_row(door: Door) -> str:
+async def many_in_a_row(door: ServiceAddress) -> str:
     reader, writer = await door.connect()
     try:
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20_000)
@@ -100,7 +100,7 @@ async def many_in_a_row(door: Door) -> str:
         writer.close()
 
 
-async def stalled_batches(door: Door) -> str:
+async def stalled_batches(door: ServiceAddress) -> str:
     head = (
         b"POST /v1/batches HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Content-Length: %d\r\n\r\n" % (STALLED_BYTES + 1)
@@ -121,28 +121,28 @@ async def stalled_batches(door: Door) -> str:
     return "closed"
 
 
-async def objects_as_a_grid(door: Door) -> str:
+async def objects_as_a_grid(door: ServiceAddress) -> str:
     grid = b"{}," * ((1950 << 10) // 3)
     arguments = b'{"source":"","arguments":{},"grid":[' + grid + b"{}]}"
     call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"launch","arguments":'
     return await door.post("/mcp", call + arguments + b"}}")
 
 
-async def unknown_members(door: Door) -> str:
+async def unknown_members(door: ServiceAddress) -> str:
     members = b",".join(b'"%x":0' % number for number in range(800_000))
     return await door.post("/v1/programs", b'{"reference":{' + members + b"}}")
 
 
-async def a_long_axis(door: Door) -> str:
+async def a_long_axis(door: ServiceAddress) -> str:
     axis = b",".join(b"%d" % number for number in range(500_000))
     return await door.post("/v1/sweeps", _sweep(b'{"product":{"constexprs.N":[' + axis + b"]}}"))
 
 
-async def a_space_of_numbers(door: Door) -> str:
+async def a_space_of_numbers(door: ServiceAddress) -> str:
     return await door.post("/v1/sweeps", _sweep(b"[" + b"1," * 2_000_000 + b"1]"))
 
 
-async def a_large_product(door: Door) -> str:
+async def a_large_product(door: ServiceAddress) -> str:
     axis = b"[" + b",".join(b"%d" % number for number in range(316)) + b"]"
     space = b'{"product":{"constexprs.N":' + axis + b',"constexprs.M":' + axis + b"}}"
     where = b',"where":["' + b" and ".join([b"N * M + N > M * M + 99999999"] * 8) + b'"]'
@@ -154,7 +154,7 @@ def _sweep(space: bytes, further: bytes = b"") -> bytes:
     return b'{"base":' + base + b',"space":' + space + further + b"}"
 
 
-KINDS: tuple[Callable[[Door], Awaitable[str]], ...] = (
+KINDS: tuple[Callable[[ServiceAddress], Awaitable[str]], ...] = (
     endless_trailers,
     slow_trailers,
     large_head,
@@ -174,7 +174,7 @@ class Strangers:
     """Sends all kinds repeatedly, in an order that `seed` decides."""
 
     def __init__(self, url: str, seed: int) -> None:
-        self._door, self._random = Door(url), random.Random(f"strangers {seed}")
+        self._door, self._random = ServiceAddress(url), random.Random(f"strangers {seed}")
         self.outcomes: dict[str, Counter[str]] = {kind.__name__: Counter() for kind in KINDS}
 
     async def run(self) -> None:
@@ -183,7 +183,7 @@ class Strangers:
                 self.outcomes[kind.__name__][await self._outcome(kind)] += 1
                 await asyncio.sleep(self._random.uniform(0.2, 2))
 
-    async def _outcome(self, kind: Callable[[Door], Awaitable[str]]) -> str:
+    async def _outcome(self, kind: Callable[[ServiceAddress], Awaitable[str]]) -> str:
         try:
             async with asyncio.timeout(LONGEST_S):
                 return await kind(self._door)

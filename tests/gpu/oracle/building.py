@@ -15,7 +15,7 @@ from compiler.compilation import Parameter
 from compiler.target import Target
 from tests.gpu.oracle.candidates import Candidate, Guess
 from tests.gpu.oracle.guessed_launches import GuessedLaunch, launches
-from tests.gpu.oracle.watched import Undetermined, Watched, watched
+from tests.gpu.oracle.watched import Nondeterministic, WatchedLaunch, watched
 from tests.integration.compiler.children import Children, Ended
 from tests.integration.compiler.kernels import Compiled, Kernel, compile_kernel
 from tests.integration.compiler.ttir_to_numpy.translated import header
@@ -45,7 +45,7 @@ class _Found:
     guess: Guess
     text: str
     launch: dict[str, Any]
-    made: Watched
+    made: WatchedLaunch
     score: float
 
 
@@ -74,7 +74,7 @@ def built(children: Compilers, candidate: Candidate, folder: Path) -> dict[str, 
         if "numpy" not in ended.stages and candidate.launch is not None:
             # its accesses are known to be right, so the GPU's result is worth knowing
             launch = launch_of(guess, candidate.launch)
-            found = _Found(guess, "", launch, Watched([], [], {"not translated"}), 0.0)
+            found = _Found(guess, "", launch, WatchedLaunch([], [], {"not translated"}), 0.0)
             break
         if "numpy" not in ended.stages:
             reasons[f"not translated: {(ended.last or {}).get('message', 'died')}"[:160]] += 1
@@ -117,7 +117,7 @@ def _searched(
         except IndexError as error:
             reasons[f"leaves a buffer ({str(error)[:8]})"] += 1
             continue
-        except Undetermined as error:
+        except Nondeterministic as error:
             reasons[str(error)[:60]] += 1
             continue
         except Exception as error:  # noqa: BLE001 - counted, and said in the end
@@ -132,7 +132,7 @@ def _searched(
     return best
 
 
-def _score(made: Watched) -> float:
+def _score(made: WatchedLaunch) -> float:
     """Return the value of a launch as a test: 1 is enough, 0 is worthless."""
     changed = finite = size = 0
     different = False

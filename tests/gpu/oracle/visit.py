@@ -43,7 +43,7 @@ def main() -> None:
     cases = list(unpacked(Path(sys.argv[1])))
     print(f"{len(cases)} cases unpacked in {time.monotonic() - started:.1f} s", flush=True)
     limit_s = float(sys.argv[2]) if len(sys.argv) > 2 else 150.0
-    crew = Crew(cases)
+    crew = LaunchingProcesses(cases)
     crew.run(started + limit_s)
     results = crew.results
     kept = zipped(results, out)
@@ -74,7 +74,7 @@ def unpacked(archive: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
 Case = tuple[dict[str, Any], bytes]
 
 
-class Crew:
+class LaunchingProcesses:
     """Processes that each launch one case at a time."""
 
     def __init__(self, cases: list[Case]) -> None:

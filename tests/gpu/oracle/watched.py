@@ -27,12 +27,12 @@ _POISON = 77
 _SINGLE_BYTES = 4
 
 
-class Undetermined(Exception):
+class Nondeterministic(Exception):
     """The launch cannot be compared; the message says why."""
 
 
 @dataclass
-class Watched:
+class WatchedLaunch:
     """The results of a launch: the bytes of each allocation, and the findings."""
 
     before: list[np.ndarray]
@@ -40,7 +40,7 @@ class Watched:
     notes: set[str] = field(default_factory=set)
 
 
-def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> Watched:
+def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> WatchedLaunch:
     """Run `launch`, grid and bound arguments as JSON, twice.
 
     Raises Undetermined, and IndexError for an access outside a buffer.
@@ -49,20 +49,22 @@ def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> W
     try:
         other = _run(text, kernel, launch, 2 * limit_s, backwards=True)
     except IndexError as error:
-        raise Undetermined(f"an address depends on masked-off lanes: {error}") from error
+        raise Nondeterministic(f"an address depends on masked-off lanes: {error}") from error
     for described, one, two in zip(launch["allocations"], made.after, other.after, strict=True):
         if one.tobytes() != two.tobytes():
             if "atomics" not in made.notes:
-                raise Undetermined("depends on order, or on what is undefined")
+                raise Nondeterministic("depends on order, or on what is undefined")
             made.notes.add("order")
             if not _within(described["dtype"], one, two):
-                raise Undetermined("depends on the order of atomics")
+                raise Nondeterministic("depends on the order of atomics")
     if not is_well_conditioned(text, kernel, launch, made):
         made.notes.add("ill-conditioned")
     return made
 
 
-def is_well_conditioned(text: str, kernel: str, launch: dict[str, Any], made: Watched) -> bool:
+def is_well_conditioned(
+    text: str, kernel: str, launch: dict[str, Any], made: WatchedLaunch
+) -> bool:
     """Return True if all results stay in tolerance when the inputs' last bits change."""
     module: dict[str, Any] = {"__name__": "told"}
     exec(compile(text, "translated.py", "exec"), module)
@@ -142,7 +144,7 @@ def bound(
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
     def stop(*_: object) -> None:
-        raise Undetermined("takes too long")
+        raise Nondeterministic("takes too long")
 
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -154,7 +156,7 @@ def _limited(seconds: float) -> Iterator[None]:
 
 def _run(
     text: str, kernel: str, launch: dict[str, Any], limit_s: float, *, backwards: bool
-) -> Watched:
+) -> WatchedLaunch:
     module: dict[str, Any] = {"__name__": "told"}
     exec(compile(text, "translated.py", "exec"), module)
     allocations, arguments = bound(module, kernel, launch)
@@ -163,9 +165,9 @@ def _run(
     types = {n: k.strip("\"'") for n, k in module[kernel].__annotations__.items()}
     missing = [n for n in types if n not in arguments and n != "return"]
     if missing:
-        raise Undetermined(f"no arguments for {missing}")
+        raise Nondeterministic(f"no arguments for {missing}")
     values = {n: module["argument_of"](n, arguments[n], types[n]) for n in types if n != "return"}
-    watch = _Watch(module, poisoned=backwards)
+    watch = _AccessChecker(module, poisoned=backwards)
     grid = launch["grid"]
     module["memory"].programs = tuple(grid)
     numbers = list(itertools.product(*[range(size) for size in reversed(grid)]))
@@ -174,7 +176,7 @@ def _run(
             module["memory"].program = tuple(reversed(number))
             watch.program += 1
             module[kernel](**values)
-    return Watched(before, [one.memory for one in allocations], watch.notes)
+    return WatchedLaunch(before, [one.memory for one in allocations], watch.notes)
 
 
 def _poison_undefined(module: dict[str, Any]) -> None:
@@ -200,7 +202,7 @@ def _poison_undefined(module: dict[str, Any]) -> None:
         module["to_integer"] = poisoned_integer
 
 
-class _Watch:
+class _AccessChecker:
     """Intercepts the module's loads and stores to find races between programs."""
 
     def __init__(self, module: dict[str, Any], *, poisoned: bool) -> None:
@@ -266,7 +268,7 @@ class _Watch:
             written = shadow["written"][at]
             others = (written != NO_PROGRAM) & (written != self.program)
             if others.any() and array[index][others].tobytes() != new[others].tobytes():
-                raise Undetermined("a race: two stores")
+                raise Nondeterministic("a race: two stores")
             if (shadow["read"][at] == self.program).any():
                 self.notes.add("in_place")
             own = written == self.program
@@ -275,12 +277,12 @@ class _Watch:
                 self.notes.add("overwrites")
             array[index] = new
             if np.asarray(array[index]).tobytes() != new.tobytes():
-                raise Undetermined("a race: two lanes of a store")
+                raise Nondeterministic("a race: two lanes of a store")
             self._note(shadow["written"], at)
 
     def _conflict(self, known: Any, what: str) -> None:
         if ((known != NO_PROGRAM) & (known != self.program)).any():
-            raise Undetermined(f"a race: {what}")
+            raise Nondeterministic(f"a race: {what}")
 
     def _note(self, shadow: Any, at: Any) -> None:
         known = shadow[at]

@@ -22,7 +22,7 @@ ENVELOPE = ("task", "most_cpu_s")
 
 
 @dataclass
-class Ended:
+class ChildEnd:
     """The end of a child: its last frame's header, its stages, its output, its signal."""
 
     last: dict[str, Any] | None
@@ -49,7 +49,7 @@ class Children:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
         )
 
-    def run(self, header: dict[str, Any], body: bytes) -> Ended:
+    def run(self, header: dict[str, Any], body: bytes) -> ChildEnd:
         """Run one task in a fresh child."""
         assert self._zygote.stdin is not None
         assert self._zygote.stdout is not None
@@ -58,7 +58,7 @@ class Children:
         self._zygote.stdin.flush()
         reported = json.loads(self._zygote.stdout.readline())
         stages = {name: base64.b64decode(data) for name, data in reported.pop("stages").items()}
-        return Ended(stages=stages, **reported)
+        return ChildEnd(stages=stages, **reported)
 
     def close(self) -> None:
         """End the zygote."""

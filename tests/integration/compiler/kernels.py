@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from compiler.back import inline_assembly, mlir_log
-from tests.integration.compiler.children import Children, Ended
+from tests.integration.compiler.children import ChildEnd, Children
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 _SAYS = re.compile(r"^# says: (.+)$", re.MULTILINE)
@@ -113,7 +113,7 @@ def compile_kernel(
 
 
 def _failure(
-    ended: Ended, kernel: Kernel, stage: str, stages: Mapping[str, bytes] = MappingProxyType({})
+    ended: ChildEnd, kernel: Kernel, stage: str, stages: Mapping[str, bytes] = MappingProxyType({})
 ) -> dict[str, Any] | None:
     sources = {"/kernel/user.py": kernel.text}
     found = mlir_log.diagnostics(ended.stderr, sources, stage)

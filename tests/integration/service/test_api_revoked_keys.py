@@ -22,7 +22,7 @@ from tests.integration.service.running import Deployment
 from tests.waiting import LIMIT_S, wait_until
 
 
-class Key:
+class ApiKey:
     """An API key for one test."""
 
     def __init__(self, deployment: Deployment) -> None:
@@ -67,23 +67,23 @@ def left(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture
-def key(left: Deployment) -> Iterator[Key]:
-    made = Key(left)
+def key(left: Deployment) -> Iterator[ApiKey]:
+    made = ApiKey(left)
     yield made
     for connection in made.opened:
         connection.close()
 
 
 @pytest.fixture
-def other(left: Deployment) -> Iterator[Key]:
-    made = Key(left)
+def other(left: Deployment) -> Iterator[ApiKey]:
+    made = ApiKey(left)
     yield made
     for connection in made.opened:
         connection.close()
 
 
 @pytest.fixture
-def queued(key: Key) -> Iterator[str]:
+def queued(key: ApiKey) -> Iterator[str]:
     """Return the path of a compilation that no worker takes."""
     with key.client() as http:
         yield http.post("/v1/compilations", json=bodies.vector_add(key.id)).headers["location"]
@@ -104,7 +104,7 @@ def read_on(connection: socket.socket) -> None:
         pass
 
 
-def test_a_wait_is_answered_that_the_key_was_revoked(key: Key, queued: str) -> None:
+def test_a_wait_is_answered_that_the_key_was_revoked(key: ApiKey, queued: str) -> None:
     with key.client() as http, ThreadPoolExecutor() as threads:
         waiting = threads.submit(http.get, f"{queued}?wait=60", timeout=LIMIT_S)
         posting = threads.submit(
@@ -120,7 +120,7 @@ def test_a_wait_is_answered_that_the_key_was_revoked(key: Key, queued: str) -> N
     assert [answer.status_code for answer in answers] == [401, 401]
 
 
-def test_a_stream_of_events_ends(key: Key, queued: str) -> None:
+def test_a_stream_of_events_ends(key: ApiKey, queued: str) -> None:
     connection = key.raw(f"GET {queued}/events HTTP/1.1\r\n\r\n".encode())
     assert connection.recv(12) == b"HTTP/1.1 200"
 
@@ -129,7 +129,7 @@ def test_a_stream_of_events_ends(key: Key, queued: str) -> None:
     assert b"\r\n0\r\n\r\n" not in read_to_the_end(connection), "cut off, not ended"
 
 
-def test_an_upload_ends(key: Key) -> None:
+def test_an_upload_ends(key: ApiKey) -> None:
     connection = key.raw(
         b"POST /v1/compilations HTTP/1.1\r\nContent-Type: application/json\r\n"
         b"Content-Length: 100000\r\n\r\n{"
@@ -139,7 +139,7 @@ def test_an_upload_ends(key: Key) -> None:
     assert read_to_the_end(connection).startswith(b"HTTP/1.1 401")
 
 
-def test_a_download_is_cut_off(key: Key) -> None:
+def test_a_download_is_cut_off(key: ApiKey) -> None:
     file = io.BytesIO()
     np.save(file, np.random.default_rng(0).integers(0, 256, 24 << 20, dtype=np.uint8))
     data = file.getvalue()
@@ -156,7 +156,7 @@ def test_a_download_is_cut_off(key: Key) -> None:
     assert len(read_to_the_end(connection)) < len(data) // 2
 
 
-def test_an_answer_that_only_the_kernel_holds_is_cut_off(key: Key, other: Key) -> None:
+def test_an_answer_that_only_the_kernel_holds_is_cut_off(key: ApiKey, other: ApiKey) -> None:
     file = io.BytesIO()
     np.save(file, np.random.default_rng(0).integers(0, 256, 300_000, dtype=np.uint8))
     data = file.getvalue()
@@ -179,7 +179,7 @@ def test_an_answer_that_only_the_kernel_holds_is_cut_off(key: Key, other: Key) -
     assert len(read_to_the_end(connection)) < len(data)
 
 
-def test_requests_of_other_keys_go_on(key: Key, queued: str, other: Key) -> None:
+def test_requests_of_other_keys_go_on(key: ApiKey, queued: str, other: ApiKey) -> None:
     stream = other.raw(f"GET {queued}/events HTTP/1.1\r\n\r\n".encode())
     assert stream.recv(12) == b"HTTP/1.1 200"
     key.revoke()

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 
-class StandIn:
+class TorchKernel:
     """Launched like a kernel, `name[grid](…)`; runs all its programs at once."""
 
     def __init__(self, run: Callable[..., None]) -> None:
@@ -56,8 +56,8 @@ def _copy(
 
 
 STAND_INS = {
-    "add_kernel": StandIn(_add),
-    "scale_kernel": StandIn(_scale),
-    "row_sum_kernel": StandIn(_row_sum),
-    "copy_kernel": StandIn(_copy),
+    "add_kernel": TorchKernel(_add),
+    "scale_kernel": TorchKernel(_scale),
+    "row_sum_kernel": TorchKernel(_row_sum),
+    "copy_kernel": TorchKernel(_copy),
 }

@@ -17,7 +17,7 @@ WITHIN = 300
 """Number of seeds; a theme has one in thirteen."""
 
 
-class Planted:
+class PlantedFault:
     """A fault in the replay, and the verdict that shows it."""
 
     def __init__(self, recorder: RecordingProcess, patch: pytest.MonkeyPatch) -> None:
@@ -39,11 +39,11 @@ class Planted:
 
 
 @pytest.fixture
-def planted(recorder: RecordingProcess, monkeypatch: pytest.MonkeyPatch) -> Planted:
-    return Planted(recorder, monkeypatch)
+def planted(recorder: RecordingProcess, monkeypatch: pytest.MonkeyPatch) -> PlantedFault:
+    return PlantedFault(recorder, monkeypatch)
 
 
-def test_an_op_in_place_that_is_done_on_a_copy_is_found(planted: Planted) -> None:
+def test_an_op_in_place_that_is_done_on_a_copy_is_found(planted: PlantedFault) -> None:
     called = program_run.called
 
     def on_copies(op: Any, tensor: Any, *more: Any) -> list[Any]:
@@ -57,26 +57,26 @@ def test_an_op_in_place_that_is_done_on_a_copy_is_found(planted: Planted) -> Non
     assert planted.is_found("in place")
 
 
-def test_an_unreported_change_of_an_input_is_found(planted: Planted) -> None:
+def test_an_unreported_change_of_an_input_is_found(planted: PlantedFault) -> None:
     planted.fault(ChangedInputs, "end", lambda *_: {})
 
     assert planted.is_found("in place")
 
 
-def test_a_kernel_that_begins_at_another_element_is_found(planted: Planted) -> None:
+def test_a_kernel_that_begins_at_another_element_is_found(planted: PlantedFault) -> None:
     buffer = _Described._buffer
     planted.fault(_Described, "_buffer", lambda *given: buffer(*given) | {"offset": 0})
 
     assert planted.is_found("kernels")
 
 
-def test_calls_that_draw_the_same_numbers_are_found(planted: Planted) -> None:
+def test_calls_that_draw_the_same_numbers_are_found(planted: PlantedFault) -> None:
     planted.fault(program_run, "_SEED_OF", dict.fromkeys(("init", "run", "run2"), 0))
 
     assert planted.is_found("random")
 
 
-def test_an_error_that_is_lost_is_found(planted: Planted) -> None:
+def test_an_error_that_is_lost_is_found(planted: PlantedFault) -> None:
     record = RecordingProcess.record
     harmless = "def run(*given):\n    return 0\ndef get_inputs():\n    return []\n"
     entry = {"kind": "function", "name": "run"}

@@ -12,7 +12,7 @@ from programs.recorder.config_hooks import have_equal_hooks
 Hook = Any
 
 
-class Filling:
+class FillingHook:
     """Fills an argument with its own number."""
 
     def __init__(self, number: int) -> None:
@@ -80,7 +80,7 @@ def test_hooks_of_one_text_and_other_numbers_are_not(made: Hook) -> None:
 
 
 def test_methods_are_alike_where_they_are_of_one_object() -> None:
-    one, other = Filling(1), Filling(2)
+    one, other = FillingHook(1), FillingHook(2)
 
     assert are_alike(one.fill, one.fill)
     assert not are_alike(one.fill, other.fill)

@@ -22,7 +22,7 @@ from programs.gpu.program_order import (
     ProgramOrder,
 )
 from tests.gpu.program_tapes import t
-from tests.programs.with_torch.timed_programs import StandInDevice
+from tests.programs.with_torch.timed_programs import FakeDevice
 from tests.unit.worker.gpu import fake_cuda
 from tests.unit.worker.gpu.fake_cuda import pointer
 
@@ -75,7 +75,7 @@ class Gpu:
             free_cached_memory=lambda: 1 << 30,
             load=lambda cubin, abi, grid: load(device, cubin, abi, grid),
             wait=self._wait,
-            timing=StandInDevice(),
+            timing=FakeDevice(),
             read=lambda tensor, may_share: _bytes(tensor),
             send_tensor=lambda send, stage, tensor: self.sent.update({stage: _bytes(tensor)}),
         )

@@ -21,12 +21,12 @@ from tests.programs.with_torch.stand_in_program_gpu import (
     scale,
     scaling,
 )
-from tests.programs.with_torch.timed_programs import StandInDevice
+from tests.programs.with_torch.timed_programs import FakeDevice
 from tests.unit.worker.gpu.fake_cuda import pointer
 from worker.gpu.launcher.launcher_order import BESIDE
 
 
-class WaitingDevice(StandInDevice):
+class WaitingDevice(FakeDevice):
     """A device that waits in each call, so no graph can capture it."""
 
     @contextmanager

@@ -17,7 +17,7 @@ from tests.programs.with_torch.timed_programs import SentTensors, digests
 
 
 @dataclass
-class Watched:
+class WatchedIterations:
     """Watched iterations, and the outputs that they send."""
 
     outputs: IterationOutputs
@@ -31,11 +31,11 @@ class Watched:
         return reported
 
 
-def watched(checked: Mapping[int, Sequence[torch.Tensor]], chance: int = 1) -> Watched:
+def watched(checked: Mapping[int, Sequence[torch.Tensor]], chance: int = 1) -> WatchedIterations:
     """Watch iterations that should repeat the checked output."""
     sent = SentTensors()
     known = {call: digests(one) for call, one in checked.items()}
-    return Watched(IterationOutputs(known, Random(chance), digests, sent.hold), sent)
+    return WatchedIterations(IterationOutputs(known, Random(chance), digests, sent.hold), sent)
 
 
 def test_runs_that_differ_are_counted_and_one_of_them_is_sent() -> None:

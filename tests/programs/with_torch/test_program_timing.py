@@ -23,7 +23,7 @@ from programs.tape.read_tape import read_tape
 from programs.tape.schema import TapeLaunch, tensors_of
 from tests.programs.unit.tape_maker import TapeMaker
 from tests.programs.with_torch.eager_recording import recorded
-from tests.programs.with_torch.timed_programs import SentTensors, StandInDevice, prepared
+from tests.programs.with_torch.timed_programs import FakeDevice, SentTensors, prepared
 
 QUICK = ProgramTimingOrder(warmup_repeats=2, min_repeats=8, max_repeats=8, max_ms=2000)
 CPU = torch.device("cpu")
@@ -35,7 +35,7 @@ class Timed:
 
     result: dict[str, Any]
     sent: dict[str, torch.Tensor]
-    device: StandInDevice
+    device: FakeDevice
 
     @property
     def timing(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Timed:
 def time_program(program: TimedProgram, *, captures: bool = True) -> Timed:
     """Time a program on a fake device."""
     sent = SentTensors()
-    device = StandInDevice(captures=captures)
+    device = FakeDevice(captures=captures)
     result = timed(program, QUICK, sent.hold, device)
     assert not sent.held
     return Timed(result, sent, device)
@@ -171,7 +171,7 @@ class WaitingCall:
         self.now_us, self._free_us = 0.0, 0.0
         self.head_starts_us: list[float] = []
         monkeypatch.setattr(call_runs.time, "perf_counter", lambda: self.now_us / 1e6)
-        monkeypatch.setattr(StandInDevice, "head_start", self._head_start)
+        monkeypatch.setattr(FakeDevice, "head_start", self._head_start)
 
     def launch(self, *_: object) -> None:
         self.now_us = max(self.now_us, self._free_us) + 100.0
@@ -203,7 +203,7 @@ def test_what_a_run_made_is_overwritten_before_the_next() -> None:
 class FirstRunsOnly:
     """A kernel that fills its output in its first runs, and then does nothing."""
 
-    def __init__(self, works: int, device: StandInDevice) -> None:
+    def __init__(self, works: int, device: FakeDevice) -> None:
         self._left, self._device = works, device
 
     def launch(self, index: int, tensors: LiveTensors) -> None:
@@ -238,30 +238,30 @@ def launching() -> dict[str, Any]:
 LAUNCHING = read_tape(json.dumps(launching()).encode())
 
 
-def of_first_runs_only(works: int, device: StandInDevice) -> dict[str, Any]:
+def of_first_runs_only(works: int, device: FakeDevice) -> dict[str, Any]:
     """Time a kernel that works only in its first runs."""
     program = prepared(launching(), CPU, FirstRunsOnly(works, device))
     return timed(program, QUICK, SentTensors().hold, device)
 
 
 def test_a_kernel_that_does_its_work_in_its_first_runs_alone_leaves_nothing_in_others() -> None:
-    result = of_first_runs_only(10, StandInDevice())  # two are checked, and some warm up
+    result = of_first_runs_only(10, FakeDevice())  # two are checked, and some warm up
 
     assert 0 < result["timing"]["differing_repeats"] <= result["timing"]["checked_repeats"]
     assert any(one["differs"] for one in result["repeats"])
 
 
 def test_a_kernel_that_works_in_every_run_leaves_what_was_checked() -> None:
-    result = of_first_runs_only(10_000, StandInDevice())
+    result = of_first_runs_only(10_000, FakeDevice())
 
     assert result["timing"]["differing_repeats"] == 0
 
 
 def test_what_does_not_fit_is_not_timed_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: StandInDevice, run: Callable[[], None]) -> Callable[[], None]:
+    def full(self: FakeDevice, run: Callable[[], None]) -> Callable[[], None]:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
-    monkeypatch.setattr(StandInDevice, "capture", full)
+    monkeypatch.setattr(FakeDevice, "capture", full)
     found = time_program(prepared(recorded(rows, doubled_and_added).tape, CPU))
 
     assert found.result["timing"] is None
@@ -273,15 +273,15 @@ def test_ops_that_no_graph_has_room_for_once_more_are_not_timed_and_it_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     graphs: list[object] = []
-    capture = StandInDevice.capture
+    capture = FakeDevice.capture
 
-    def of_two(self: StandInDevice, run: Callable[[], None]) -> Callable[[], None]:
+    def of_two(self: FakeDevice, run: Callable[[], None]) -> Callable[[], None]:
         if len(graphs) == 2:
             raise NotCapturable("CUDA out of memory. Tried to allocate 20.00 GiB.")
         graphs.append(run)
         return capture(self, run)
 
-    monkeypatch.setattr(StandInDevice, "capture", of_two)
+    monkeypatch.setattr(FakeDevice, "capture", of_two)
     found = time_program(prepared(recorded(rows, doubled_and_added).tape, CPU))
 
     assert found.timing["input_sets"] == 2
@@ -294,7 +294,7 @@ def test_ops_are_timed_and_iterations_sent_only_on_request() -> None:
     order = replace(QUICK, entries=False, sends_iterations=False)
     sent = SentTensors()
 
-    result = timed(program, order, sent.hold, StandInDevice())
+    result = timed(program, order, sent.hold, FakeDevice())
 
     assert result["entries"] is None
     assert result["repeats"] == []
@@ -307,7 +307,7 @@ def test_samples_are_reported_where_they_are_asked_for() -> None:
     program = prepared(recorded(rows, doubled_and_added).tape, CPU)
     order = replace(QUICK, samples=True)
 
-    result = timed(program, order, SentTensors().hold, StandInDevice())
+    result = timed(program, order, SentTensors().hold, FakeDevice())
 
     assert len(result["timing"]["samples_us"]) == 8
 

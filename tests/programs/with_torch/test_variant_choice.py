@@ -14,7 +14,7 @@ from programs.replay.live_tensors import LiveTensors
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape, TapeLaunch
 from tests.programs.unit.tape_maker import TapeMaker
-from tests.programs.with_torch.timed_programs import StandInDevice
+from tests.programs.with_torch.timed_programs import FakeDevice
 from worker.gpu.launcher.fault import GpuFault, KernelFault
 
 
@@ -51,7 +51,7 @@ def a_launch(tuned: int = 1) -> tuple[Tape, list[TapeLaunch], LiveTensors, int]:
 def test_the_fastest_variant_runs() -> None:
     tape, (op,), tensors, out = a_launch()
     kernels = Kernels(tensors, out, [20.0, 0.0, 40.0])
-    choice = VariantChoice(tape, StandInDevice())
+    choice = VariantChoice(tape, FakeDevice())
 
     assert choice.variant_of(op, ["a", "b", "c"], tensors, kernels.launch) == 1
     assert set(kernels.runs) == {0, 1, 2}
@@ -61,7 +61,7 @@ def test_what_variants_write_is_put_back() -> None:
     tape, (op,), tensors, out = a_launch()
     kernels = Kernels(tensors, out, [0.0, 0.0])
 
-    VariantChoice(tape, StandInDevice()).variant_of(op, ["a", "b"], tensors, kernels.launch)
+    VariantChoice(tape, FakeDevice()).variant_of(op, ["a", "b"], tensors, kernels.launch)
 
     assert torch.equal(tensors.get(out), torch.full((64,), 3.0))
 
@@ -70,7 +70,7 @@ def test_a_variant_that_did_not_compile_or_does_not_fit_is_left_out() -> None:
     tape, (op,), tensors, out = a_launch()
     kernels = Kernels(tensors, out, [0.0, None, 20.0])
 
-    found = VariantChoice(tape, StandInDevice()).variant_of(
+    found = VariantChoice(tape, FakeDevice()).variant_of(
         op, ["", "b", "c"], tensors, kernels.launch
     )
 
@@ -81,7 +81,7 @@ def test_a_variant_that_did_not_compile_or_does_not_fit_is_left_out() -> None:
 def test_a_launch_of_which_no_variant_fits_says_why() -> None:
     tape, (op,), tensors, out = a_launch()
     kernels = Kernels(tensors, out, [None, None])
-    choice = VariantChoice(tape, StandInDevice())
+    choice = VariantChoice(tape, FakeDevice())
 
     with pytest.raises(KernelFault, match="300000 bytes of shared memory"):
         choice.variant_of(op, ["a", "b"], tensors, kernels.launch)
@@ -90,7 +90,7 @@ def test_a_launch_of_which_no_variant_fits_says_why() -> None:
 def test_a_launch_like_one_before_takes_its_variant_and_times_nothing() -> None:
     tape, (first, second), tensors, out = a_launch(tuned=2)
     kernels = Kernels(tensors, out, [20.0, 0.0])
-    choice = VariantChoice(tape, StandInDevice())
+    choice = VariantChoice(tape, FakeDevice())
     choice.variant_of(first, ["a", "b"], tensors, kernels.launch)
     kernels.runs.clear()
 
@@ -100,7 +100,7 @@ def test_a_launch_like_one_before_takes_its_variant_and_times_nothing() -> None:
 
 def test_a_launch_with_other_numbers_is_timed_anew() -> None:
     tape, (op,), tensors, out = a_launch()
-    choice = VariantChoice(tape, StandInDevice())
+    choice = VariantChoice(tape, FakeDevice())
     slow_first = Kernels(tensors, out, [20.0, 0.0])
     slow_second = Kernels(tensors, out, [0.0, 20.0])
     longer = replace(op, args={**op.args, "n": 4096})
@@ -113,7 +113,7 @@ def test_one_usable_variant_needs_no_time() -> None:
     tape, (op,), tensors, out = a_launch()
     kernels = Kernels(tensors, out, [0.0, 0.0])
 
-    found = VariantChoice(tape, StandInDevice()).variant_of(op, ["", "b"], tensors, kernels.launch)
+    found = VariantChoice(tape, FakeDevice()).variant_of(op, ["", "b"], tensors, kernels.launch)
 
     assert found == 1
     assert not kernels.runs
@@ -127,6 +127,6 @@ def test_what_the_autotuner_zeroes_is_zero_before_each_run() -> None:
         seen.append(float(tensors.get(out).sum()))
 
     zeroing = replace(op, reset_to_zero=("out",))
-    VariantChoice(tape, StandInDevice()).variant_of(zeroing, ["a", "b"], tensors, launch)
+    VariantChoice(tape, FakeDevice()).variant_of(zeroing, ["a", "b"], tensors, launch)
 
     assert set(seen) == {0.0}

@@ -144,7 +144,7 @@ class _Held:
 class HostMarks:
     """Marks of this machine's clock: ops of the CPU are over when they return."""
 
-    def __init__(self, device: StandInDevice) -> None:
+    def __init__(self, device: FakeDevice) -> None:
         self._device = device
         self._times_ns: list[int] = []
         self._used = 0
@@ -170,7 +170,7 @@ class HostMarks:
         self._times_ns[at] = time.perf_counter_ns()
 
 
-class StandInDevice:
+class FakeDevice:
     """The CPU of this machine instead of a GPU: it proves nothing about a GPU's times."""
 
     def __init__(self, *, captures: bool = True) -> None:

@@ -32,21 +32,21 @@ AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Believed:
+class NaiveVerdict:
     """The naive evaluator's verdict on a candidate, and its time if there is one."""
 
     word: str
     us: float | None
 
 
-def all_believed(folder: Path, **environment: str) -> dict[str, Believed]:
+def all_naive_verdicts(folder: Path, **environment: str) -> dict[str, NaiveVerdict]:
     """Return the results of every cheat, from a process with torch."""
     reported = folder / "believed.json"
     command = [sys.executable, "-m", "tests.security.cheats.naive_runs", str(reported)]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     ran = subprocess.run(command, cwd=ROOT, env=os.environ | environment, **silent)
     assert ran.returncode == 0, ran.stderr.decode()[-3000:]
-    return {name: Believed(**one) for name, one in json.loads(reported.read_text()).items()}
+    return {name: NaiveVerdict(**one) for name, one in json.loads(reported.read_text()).items()}
 
 
 def interprets() -> bool:

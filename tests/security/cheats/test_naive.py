@@ -8,16 +8,16 @@ from __future__ import annotations
 import pytest
 
 from tests.security.cheats.cheat import Cheat
-from tests.security.cheats.naive_runs import Believed, all_believed
+from tests.security.cheats.naive_runs import NaiveVerdict, all_naive_verdicts
 from tests.security.cheats.table import CHEATS, name_of
 
 
 @pytest.fixture(scope="module")
-def believed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Believed]:
-    return all_believed(tmp_path_factory.mktemp("naive"), TRITON_INTERPRET="1")
+def believed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NaiveVerdict]:
+    return all_naive_verdicts(tmp_path_factory.mktemp("naive"), TRITON_INTERPRET="1")
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("cheat", [one for one in CHEATS if one.interpreted], ids=name_of)
-def test_the_naive_evaluator_says(believed: dict[str, Believed], cheat: Cheat) -> None:
+def test_the_naive_evaluator_says(believed: dict[str, NaiveVerdict], cheat: Cheat) -> None:
     assert believed[name_of(cheat)].word in cheat.naive.split()

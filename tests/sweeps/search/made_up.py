@@ -26,7 +26,7 @@ def variants(count, sizes=(None,)):
 
 
 @dataclass
-class MadeUpGpu:
+class FakeGpu:
     """Answers runs with `times_us` by variant; `noise` varies them between launches.
 
     `clock` scales all times by the number of earlier launches.

@@ -2,7 +2,7 @@
 
 from sweeps.search.halving import MOST_ITERATIONS, final_cut, next_round
 from sweeps.search.measurement import MeasuredTime
-from tests.sweeps.search.made_up import MadeUpGpu, searched, variants
+from tests.sweeps.search.made_up import FakeGpu, searched, variants
 
 
 def time(median, span=0.1, *, repeats=100, noisy=False):
@@ -65,7 +65,7 @@ def test_finalists_are_the_fastest_and_who_may_be_as_fast_as_the_first():
 
 
 def test_repeats_grow_as_the_variants_become_fewer():
-    gpu = MadeUpGpu({index: 10 + index for index in range(64)})
+    gpu = FakeGpu({index: 10 + index for index in range(64)})
     searched(variants(64), gpu, finalists=4, repeats=20)
     repeats = {run.stage: run.repeats for run in gpu.ran}
     counts = {stage: sum(run.stage == stage for run in gpu.ran) for stage in repeats}
@@ -77,7 +77,7 @@ def test_repeats_grow_as_the_variants_become_fewer():
 
 
 def test_an_exhaustive_search_times_all_once_and_then_the_finalists():
-    gpu = MadeUpGpu({index: 10 + index for index in range(20)})
+    gpu = FakeGpu({index: 10 + index for index in range(20)})
     searched(variants(20), gpu, kind="exhaustive", finalists=2, passes=3)
 
     assert sum(run.stage == "round 1" for run in gpu.ran) == 20
@@ -85,7 +85,7 @@ def test_an_exhaustive_search_times_all_once_and_then_the_finalists():
 
 
 def test_slow_kernels_are_asked_for_as_many_repeats_as_there_is_time_for():
-    gpu = MadeUpGpu({index: 5000.0 + index for index in range(16)})
+    gpu = FakeGpu({index: 5000.0 + index for index in range(16)})
     searched(variants(16), gpu, finalists=2, max_ms=100, repeats=100)
     later = [run for run in gpu.ran if run.stage != "round 1"]
 
@@ -93,7 +93,7 @@ def test_slow_kernels_are_asked_for_as_many_repeats_as_there_is_time_for():
 
 
 def test_a_search_among_equally_noisy_variants_ends():
-    gpu = MadeUpGpu(dict.fromkeys(range(40), 20_000.0), noise=0.01, noisy=set(range(40)))
+    gpu = FakeGpu(dict.fromkeys(range(40), 20_000.0), noise=0.01, noisy=set(range(40)))
     found = searched(variants(40), gpu, finalists=3, keep=0.9)
 
     assert found.coming() == []
@@ -101,7 +101,7 @@ def test_a_search_among_equally_noisy_variants_ends():
 
 
 def test_the_same_answers_bring_the_same_runs():
-    first, second = (MadeUpGpu({k: 30 + k % 7 for k in range(40)}, noise=0.02) for _ in range(2))
+    first, second = (FakeGpu({k: 30 + k % 7 for k in range(40)}, noise=0.02) for _ in range(2))
     searched(variants(40), first)
     searched(variants(40), second)
 

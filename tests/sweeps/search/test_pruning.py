@@ -3,7 +3,7 @@
 from compiler.compilation import Resources
 from launch.request.verdict import Verdict
 from sweeps.search.pruned import unfit
-from tests.sweeps.search.made_up import MadeUpGpu, built, searched, variants
+from tests.sweeps.search.made_up import FakeGpu, built, searched, variants
 
 NOTHING = dict.fromkeys(Resources.model_fields) | {"backend": "cuda"}
 
@@ -54,7 +54,7 @@ def test_a_variant_with_unknown_resources_runs():
 
 def test_of_variants_that_are_the_same_the_first_is_run():
     builds = {index: built(index, launched_as="same") for index in (1, 2, 3)}
-    gpu = MadeUpGpu({0: 20.0, 1: 10.0})
+    gpu = FakeGpu({0: 20.0, 1: 10.0})
     search = searched(variants(4), gpu, builds=builds)
 
     assert {run.index for run in gpu.ran} == {0, 1}
@@ -67,7 +67,7 @@ def test_of_variants_that_are_the_same_the_first_is_run():
 def test_the_same_code_at_another_size_is_run():
     both = variants(1, sizes=("small", "large"))
     builds = {index: built(index, launched_as="same") for index in (0, 1)}
-    gpu = MadeUpGpu({0: 20.0, 1: 10.0})
+    gpu = FakeGpu({0: 20.0, 1: 10.0})
     searched(both, gpu, builds=builds)
 
     assert {run.index for run in gpu.ran} == {0, 1}
@@ -76,7 +76,7 @@ def test_the_same_code_at_another_size_is_run():
 def test_a_duplicate_of_a_wrong_variant_is_wrong():
     small_and_large = variants(2, sizes=("small", "large"))
     builds = {3: built(3, launched_as="same"), 1: built(1, launched_as="same")}
-    gpu = MadeUpGpu({0: 10.0, 1: 100.0, 2: 20.0}, verdicts={1: Verdict.MISMATCH})
+    gpu = FakeGpu({0: 10.0, 1: 100.0, 2: 20.0}, verdicts={1: Verdict.MISMATCH})
     small, large = searched(small_and_large, gpu, builds=builds).winners()
 
     assert small.variant is None
@@ -87,7 +87,7 @@ def test_a_duplicate_of_a_wrong_variant_is_wrong():
 def test_a_search_in_which_everything_spills_names_no_winner():
     spilled = resources(spill_store_bytes=8, fits=True)
     builds = {index: built(index, resources=spilled) for index in range(2)}
-    [winner] = searched(variants(2), MadeUpGpu({}), builds=builds).winners()
+    [winner] = searched(variants(2), FakeGpu({}), builds=builds).winners()
 
     assert winner.variant is None
     assert winner.note == "no variant was timed to the end (spills: 2)"

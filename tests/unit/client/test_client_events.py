@@ -14,7 +14,7 @@ STARTED = b'id: 2-0\nevent: started\ndata: {"attempt":1}\n\n'
 FINISHED = b'id: 3-0\nevent: finished\ndata: {"ending":"finished"}\n\n'
 
 
-class BrokenOff(httpx.SyncByteStream):
+class TruncatedBody(httpx.SyncByteStream):
     """A body that breaks off, as when a proxy restarts."""
 
     def __init__(self, content: bytes) -> None:
@@ -37,7 +37,7 @@ def test_events_are_reported_until_the_last_one(client: Client, tritond: FakeTri
 
 
 def test_a_lost_connection_goes_on_behind_the_last_event(client: Client, tritond: FakeTritond):
-    tritond.answers.append(httpx.Response(200, stream=BrokenOff(QUEUED + STARTED[:20])))
+    tritond.answers.append(httpx.Response(200, stream=TruncatedBody(QUEUED + STARTED[:20])))
     tritond.will_send(STARTED + FINISHED)
 
     events = list(client.events(KEY))

@@ -12,7 +12,7 @@ from tests.waiting import comes_true
 DONE = Answer("k", "succeeded", b"{}", "miss")
 
 
-class Asking:
+class FakeLookup:
     """Counts calls, and answers when a test lets it."""
 
     def __init__(self, *answers: Answer | Exception) -> None:
@@ -29,7 +29,7 @@ class Asking:
         return answer
 
 
-async def three(asking: Asking, *, wait_s: float = 5) -> list[Answer | BaseException]:
+async def three(asking: FakeLookup, *, wait_s: float = 5) -> list[Answer | BaseException]:
     flights = SingleFlight()
     equal = [
         asyncio.create_task(flights.share("equal", Deadline(wait_s), asking)) for _ in range(3)
@@ -40,7 +40,7 @@ async def three(asking: Asking, *, wait_s: float = 5) -> list[Answer | BaseExcep
 
 
 async def test_one_asks_and_the_others_join():
-    asking = Asking(DONE)
+    asking = FakeLookup(DONE)
 
     answers = await three(asking)
 
@@ -49,19 +49,19 @@ async def test_one_asks_and_the_others_join():
 
 
 async def test_a_shared_hit_stays_a_hit():
-    answers = await three(Asking(Answer("k", "succeeded", b"{}", "hit")))
+    answers = await three(FakeLookup(Answer("k", "succeeded", b"{}", "hit")))
 
     assert [answer.cache for answer in answers] == ["hit"] * 3
 
 
 async def test_when_the_first_fails_the_others_ask_for_themselves():
-    answers = await three(Asking(OSError("gone"), DONE, DONE))
+    answers = await three(FakeLookup(OSError("gone"), DONE, DONE))
 
     assert [type(answer) for answer in answers] == [OSError, Answer, Answer]
 
 
 async def test_when_the_first_is_cancelled_the_others_ask_for_themselves():
-    flights, asking = SingleFlight(), Asking(DONE, DONE)
+    flights, asking = SingleFlight(), FakeLookup(DONE, DONE)
     first = asyncio.create_task(flights.share("equal", Deadline(5), asking))
     second = asyncio.create_task(flights.share("equal", Deadline(5), asking))
     await comes_true(lambda: asking.asked)
@@ -75,8 +75,8 @@ async def test_when_the_first_is_cancelled_the_others_ask_for_themselves():
 
 
 async def test_a_caller_with_an_earlier_deadline_asks_separately():
-    flights, patient = SingleFlight(), Asking(DONE)
-    unfinished = Asking(Answer("k", "running", b"{}", "join"))
+    flights, patient = SingleFlight(), FakeLookup(DONE)
+    unfinished = FakeLookup(Answer("k", "running", b"{}", "join"))
     unfinished.go.set()
     first = asyncio.create_task(flights.share("equal", Deadline(60), patient))
     await comes_true(lambda: patient.asked)
@@ -89,7 +89,7 @@ async def test_a_caller_with_an_earlier_deadline_asks_separately():
 
 
 async def test_what_is_over_is_not_shared():
-    flights, asking = SingleFlight(), Asking(DONE, DONE)
+    flights, asking = SingleFlight(), FakeLookup(DONE, DONE)
     asking.go.set()
 
     await flights.share("equal", Deadline(5), asking)

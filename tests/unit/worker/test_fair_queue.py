@@ -7,7 +7,7 @@ import pytest
 from worker.fair_queue import MOST_PASSED, FairQueue, FairSemaphore
 
 
-class Line:
+class WaitingCallers:
     """Callers that wait for a turn, and the order in which they got it."""
 
     def __init__(self, turns):
@@ -32,7 +32,7 @@ class Line:
 async def taken():
     turns = FairQueue()
     await turns.take("the one who has it")
-    return Line(turns)
+    return WaitingCallers(turns)
 
 
 async def test_as_many_as_there_are_turns_have_one_at_once():

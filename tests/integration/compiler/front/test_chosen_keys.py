@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.compiler.children import Children, Ended
+from tests.integration.compiler.children import ChildEnd, Children
 
 HEAD = "import triton\nimport triton.language as tl\n"
 HELPER = "@triton.jit\ndef helper(x, N: tl.constexpr = 2):\n    return x * N\n"
@@ -67,7 +67,7 @@ REPORTED = {
 }
 
 
-def hashed(children: Children, before: str, value: str, **files: str) -> Ended:
+def hashed(children: Children, before: str, value: str, **files: str) -> ChildEnd:
     source = HEAD + before + KERNEL.replace("VALUE", value)
     front: dict[str, Any] = {
         "kernel": "k",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.compiler.children import Children, Ended
+from tests.integration.compiler.children import ChildEnd, Children
 
 HEAD = "import os\nimport triton\nimport triton.language as tl\n"
 KERNEL = "@triton.jit\ndef k(x):\n    tl.store(x, tl.load(x) + 1)\n"
@@ -58,7 +58,7 @@ TAKEN = {
 }
 
 
-def front(children: Children, above: str, files: Any = None) -> Ended:
+def front(children: Children, above: str, files: Any = None) -> ChildEnd:
     """Execute `above` and a kernel, like a slice that kept all of it."""
     header = {
         "task": "front",

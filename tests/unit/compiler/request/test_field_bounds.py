@@ -90,19 +90,19 @@ def test_what_is_not_too_much_is_left_to_the_model(data: Any):
     check_bounds(data, Whole)
 
 
-class Loose(BaseModel):
+class UnboundedList(BaseModel):
     """A list of any length."""
 
     names: list[str] = []
 
 
-class TwoWays(BaseModel):
+class UnionOfObjects(BaseModel):
     """A union of two kinds of objects, one of which has a limit."""
 
     part: Part | Whole
 
 
-@pytest.mark.parametrize("model", [Loose, TwoWays])
+@pytest.mark.parametrize("model", [UnboundedList, UnionOfObjects])
 def test_a_model_that_cannot_be_counted_is_a_mistake_of_ours(model: type[BaseModel]):
     with pytest.raises(Unbounded):
         check_bounds({}, model)

@@ -51,13 +51,13 @@ class Name(str):
         return 0
 
 
-class Anything:
+class AnyStructure:
     """A structure or an enumeration of which only names matter here."""
 
     def __getattr__(self, name):
         if name.startswith("CU"):
             return Name(name)
-        self.__dict__[name] = Anything()
+        self.__dict__[name] = AnyStructure()
         return self.__dict__[name]
 
     def __int__(self):
@@ -90,7 +90,9 @@ class FakeDriver(ModuleType):
             raise AttributeError(name)
         if name[:3] == "cu_" or name.startswith("CU_"):
             return 0
-        return Anything() if name.endswith(("_flags", "Type", "attribute", "ID")) else Anything
+        return (
+            AnyStructure() if name.endswith(("_flags", "Type", "attribute", "ID")) else AnyStructure
+        )
 
     # mappings by address
 

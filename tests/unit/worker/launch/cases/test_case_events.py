@@ -15,7 +15,7 @@ from store.jobs.types import Claim
 from worker.launch.cases.case_events import CaseEvents
 
 
-class Written:
+class RecordingStore:
     """Fakes the store: records the cases of each command."""
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ def case(index: int) -> CaseResult:
 
 
 @pytest.fixture
-def written() -> Written:
-    return Written()
+def written() -> RecordingStore:
+    return RecordingStore()
 
 
 @pytest.fixture
-def news(written: Written) -> CaseEvents:
+def news(written: RecordingStore) -> CaseEvents:
     claim = Claim(
         id="launch", lane="cpu", priority="normal", payload=b"", token=1, attempt=1, deliveries=1,
         refresh=False, deadline_at_ms=0, submitted_at_ms=0, started_at_ms=0,
@@ -48,7 +48,7 @@ def news(written: Written) -> CaseEvents:
 
 
 async def test_cases_that_end_together_are_reported_together(
-    written: Written, news: CaseEvents
+    written: RecordingStore, news: CaseEvents
 ) -> None:
     async with news:
         for index in range(50):
@@ -58,7 +58,7 @@ async def test_cases_that_end_together_are_reported_together(
 
 
 async def test_a_case_is_reported_while_the_next_one_runs(
-    written: Written, news: CaseEvents
+    written: RecordingStore, news: CaseEvents
 ) -> None:
     async with news:
         await news.send(case(0))
@@ -71,7 +71,7 @@ async def test_a_case_is_reported_while_the_next_one_runs(
 
 
 async def test_of_a_launch_that_is_broken_off_nothing_more_is_reported(
-    written: Written, news: CaseEvents
+    written: RecordingStore, news: CaseEvents
 ) -> None:
     with contextlib.suppress(RuntimeError):
         async with news:

@@ -124,7 +124,7 @@ async def test_a_step_is_taken_in_order_and_a_finished_case_blocks_no_other():
     assert taken == [0, 2, 3]
 
 
-class TwoThatPass(OfLaunch):
+class TwoPassingCases(OfLaunch):
     """Two cases that pass; a single failure would end the launch."""
 
     def __init__(self):
@@ -138,7 +138,7 @@ class TwoThatPass(OfLaunch):
 
 
 async def test_no_case_runs_while_one_before_it_is_still_fuzzed():
-    of_launch, cases, fuzzed = TwoThatPass(), Cases(2), asyncio.Event()
+    of_launch, cases, fuzzed = TwoPassingCases(), Cases(2), asyncio.Event()
 
     async def fuzz(result):
         await fuzzed.wait()
