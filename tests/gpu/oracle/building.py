@@ -16,7 +16,7 @@ from compiler.target import Target
 from tests.gpu.oracle.candidates import Candidate, Guess
 from tests.gpu.oracle.guessed_launches import GuessedLaunch, launches
 from tests.gpu.oracle.watched import Nondeterministic, WatchedLaunch, watched
-from tests.integration.compiler.children import Children, Ended
+from tests.integration.compiler.children import Children, ChildEnd
 from tests.integration.compiler.kernels import Compiled, Kernel, compile_kernel
 from tests.integration.compiler.ttir_to_numpy.translated import header
 
@@ -32,7 +32,7 @@ MOST_BYTES = 1 << 18
 class Compilers(Children):
     """Child processes with a limit of CPU time."""
 
-    def run(self, header: dict[str, Any], body: bytes) -> Ended:
+    def run(self, header: dict[str, Any], body: bytes) -> ChildEnd:
         return super().run(header | {"most_cpu_s": COMPILER_S}, body)
 
 

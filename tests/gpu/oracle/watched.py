@@ -43,7 +43,7 @@ class WatchedLaunch:
 def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> WatchedLaunch:
     """Run `launch`, grid and bound arguments as JSON, twice.
 
-    Raises Undetermined, and IndexError for an access outside a buffer.
+    Raises Nondeterministic, and IndexError for an access outside a buffer.
     """
     made = _run(text, kernel, launch, limit_s, backwards=False)
     try:

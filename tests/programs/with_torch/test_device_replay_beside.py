@@ -101,7 +101,7 @@ def test_what_is_compared_is_held_against_what_was_checked_and_timed(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch, works_in: tuple[str, ...]
 ) -> None:
     """A kernel that counts its runs could do its work only in the compared run."""
-    monkeypatch.setattr(stand_in_program_gpu, "StandInDevice", WaitingDevice)
+    monkeypatch.setattr(stand_in_program_gpu, "FakeDevice", WaitingDevice)
 
     def working(pointers: Any) -> None:
         scale(pointers)
