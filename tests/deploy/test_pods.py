@@ -8,14 +8,17 @@ from importlib.util import find_spec
 import pytest
 
 from service.composition import composed_app
+from service.settings import ServiceSettings
 from tests.deploy.chart import (
     PROFILES,
+    ROOT,
     containers,
     environment,
     of_kind,
     pods,
     worker_pods,
 )
+from worker.settings import WorkerSettings
 
 SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|_KEY|REDIS_URL|CACHE_URL")
 
@@ -160,6 +163,13 @@ def test_a_gpu_class_has_its_gpu_and_machines_and_its_own_image():
     assert "nvidia.com/gpu" not in without["resources"]["limits"]
 
 
+def test_torch_is_in_an_image_of_its_own_and_brings_no_gpu():
+    pod = pods("team", "--set", "workers.cpu.torch=true")["tritond-worker-cpu"]
+    [container] = containers(pod)
+    assert container["image"].split("/")[-1].startswith("tritond-worker-gpu-torch:")
+    assert environment(pod)["NVIDIA_VISIBLE_DEVICES"] == "void"
+
+
 def test_a_digest_wins_over_the_tag():
     digest = "sha256:" + "0" * 64
     pod = pods("team", "--set", f"images.digests.worker={digest}")["tritond-worker-cpu"]
@@ -190,3 +200,26 @@ def test_autoscalers_alone_set_the_number_of_pods():
     for deployment in of_kind("Deployment", "gpu").values():
         assert "replicas" not in deployment["spec"]
     assert of_kind("Deployment", "laptop")["tritond-worker-cpu"]["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_image_is_a_target_of_the_dockerfile(profile: str):
+    targets = set(re.findall(r"(?m)^FROM .* AS (.+)", (ROOT / "Dockerfile").read_text()))
+    images = [one["image"] for pod in pods(profile).values() for one in containers(pod)]
+    ours = [image for image in images if "valkey" not in image]
+    assert {re.search(r"/tritond-([\w-]+)[:@]", image)[1] for image in ours} <= targets
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_services_and_workers_read_the_settings_that_they_get(
+    profile: str, monkeypatch: pytest.MonkeyPatch
+):
+    for name, pod in pods(profile).items():
+        if name.endswith("-valkey"):
+            continue
+        with monkeypatch.context() as patched:
+            # a client of a bucket needs the CA certificates of an image
+            for variable, value in (environment(pod) | {"TRITOND_BLOBS_URL": ""}).items():
+                patched.setenv(variable, value if isinstance(value, str) else "redis://secret")
+            kind = WorkerSettings if "-worker-" in name else ServiceSettings
+            assert kind().drain_s == float(environment(pod)["TRITOND_DRAIN_S"])

@@ -6,15 +6,9 @@ import json
 
 import pytest
 
-from service.settings import ServiceSettings
 from tests.deploy.chart import CHART, refusal, rendered
-from worker.settings import WorkerSettings
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
-OF_THE_CHART = set(
-    "REDIS_URL CACHE_URL BLOBS_URL DRAIN_S HOST PORT ADMIN_KEY SLOTS SANDBOX".split()
-)
-"""Settings that other values make. The sandbox cannot be switched off in a cluster."""
 
 
 def test_unknown_names_are_refused_everywhere():
@@ -74,21 +68,13 @@ def test_a_gpu_class_must_say_on_which_machines():
     assert "nodeSelector" in said
 
 
-def test_a_class_can_be_left_out():
-    assert rendered("gpu", "--set", "workers.cpu=null")
+def test_gpus_alone_are_refused_since_they_are_not_started_to_compile():
+    assert "workers has no class without gpu" in refusal("gpu", "--set", "workers.cpu=null")
 
 
-@pytest.mark.parametrize(
-    ("settings", "place"),
-    [
-        (ServiceSettings, SCHEMA["properties"]["service"]),
-        (WorkerSettings, SCHEMA["$defs"]["worker"]),
-    ],
-)
-def test_every_other_setting_can_be_set(settings: type[ServiceSettings], place: dict):
-    own = {name.upper() for name in settings.model_fields} - OF_THE_CHART
-    offered = place["properties"]["settings"]["properties"]
-    assert {f"TRITOND_{name}" for name in own} == offered.keys()
+def test_torch_beside_a_gpu_alone_is_refused():
+    said = refusal("gpu", "--set", "workers.h100.torch=true")
+    assert "workers.cpu.torch must be true, as workers.h100.torch is" in said
 
 
 def test_a_large_number_stays_a_whole_number():

@@ -15,13 +15,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
-{{/* An image: (list $ "service" "tritond-service") */}}
+{{/* An image, by its target in the Dockerfile: (list $ "service") */}}
 {{- define "tritond.image" -}}
 {{- $ := index . 0 -}}
 {{- $registry := required "images.registry is required: where your images are, such as ghcr.io/example" $.Values.images.registry -}}
 {{- $digest := get $.Values.images.digests (index . 1) -}}
-{{- if $digest }}{{ $registry }}/{{ index . 2 }}@{{ $digest }}
-{{- else }}{{ $registry }}/{{ index . 2 }}:{{ $.Values.images.tag | default $.Chart.AppVersion }}{{ end }}
+{{- if $digest }}{{ $registry }}/tritond-{{ index . 1 }}@{{ $digest }}
+{{- else }}{{ $registry }}/tritond-{{ index . 1 }}:{{ $.Values.images.tag | default $.Chart.AppVersion }}{{ end }}
 {{- end }}
 
 {{- define "tritond.drainSeconds" -}}{{ add (int .Values.longestJobSeconds) 15 }}{{- end }}
@@ -121,10 +121,18 @@ launch:{{ .target }} {{ .model }}(:torch)?|programs:[0-9a-f]+:{{ .target }} {{ .
 {{- if and .Values.bucket.secret (not .Values.bucket.url) }}{{ fail "bucket.secret is set, but bucket.url is not: set both or neither" }}{{ end }}
 {{- if and .Values.keda.enabled (not .Values.keda.prometheusUrl) }}{{ fail "keda.prometheusUrl is required with keda.enabled, such as http://prometheus-operated.monitoring:9090" }}{{ end }}
 {{- if gt (int .Values.service.replicas.min) (int .Values.service.replicas.max) }}{{ fail "service.replicas.min is above service.replicas.max" }}{{ end }}
+{{- $cpuClasses := dict }}
+{{- $withTorch := "" }}
 {{- range $name, $worker := .Values.workers }}
+{{- if not $worker.gpu }}{{ $_ := set $cpuClasses $name $worker }}{{ end }}
+{{- if $worker.torch }}{{ $withTorch = $name }}{{ end }}
 {{- $min := int $worker.replicas.min }}
 {{- if gt $min (int $worker.replicas.max) }}{{ fail (printf "workers.%s.replicas.min is above replicas.max" $name) }}{{ end }}
 {{- if and (eq $min 0) (not $.Values.keda.enabled) }}{{ fail (printf "workers.%s.replicas.min is 0, and nothing would ever start a worker: set keda.enabled, or 1 or more" $name) }}{{ end }}
+{{- end }}
+{{- if not $cpuClasses }}{{ fail "workers has no class without gpu: nothing would start a worker for a compilation; keep workers.cpu" }}{{ end }}
+{{- range $name, $worker := $cpuClasses }}
+{{- if and $withTorch (not $worker.torch) }}{{ fail (printf "workers.%s.torch must be true, as workers.%s.torch is: work in torch for the CPU device would wait for workers that cannot do it" $name $withTorch) }}{{ end }}
 {{- end }}
 {{- if .Values.network.policies }}
 {{- if and (not .Values.valkey.enabled) (not .Values.network.store.to) }}{{ fail "network.store.to is required: where your store is, such as [{ipBlock: {cidr: 10.0.0.5/32}}]; an empty list would allow every address" }}{{ end }}
