@@ -16,7 +16,7 @@ from compiler.target import Target
 from tests.gpu.oracle.candidates import Candidate, Guess
 from tests.gpu.oracle.guessed_launches import GuessedLaunch, launches
 from tests.gpu.oracle.watched import Nondeterministic, WatchedLaunch, watched
-from tests.integration.compiler.children import Children, ChildEnd
+from tests.integration.compiler.children import ChildEnd, Children
 from tests.integration.compiler.kernels import Compiled, Kernel, compile_kernel
 from tests.integration.compiler.ttir_to_numpy.translated import header
 
