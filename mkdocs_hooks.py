@@ -20,7 +20,10 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parent
 DOCS = ROOT / "docs"
 OPENAPI = ROOT / ".cache" / "docs" / "openapi.json"  # `make docs` asks the service for it
-OUTSIDE = ("*.md", "client/*.md", "examples/**/*.md", "benchmarks/**/*.md")
+OUTSIDE = (
+    *("*.md", "client/*.md", "examples/**/*.md", "benchmarks/**/*.md"),
+    "tests/security/cheats/README.md",
+)
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:)([^)\s#]+)(#[^)\s]*)?\)")
 log = logging.getLogger("mkdocs.hooks.links")
 

@@ -64,7 +64,7 @@ class Cheat:
 
     file: str
     classes: str
-    """Numbers of docs/explanation/measuring.md, separated by spaces."""
+    """Numbers of rows in README.md, separated by spaces."""
     task: Task
     cpu: Answer
     gpu: Answer

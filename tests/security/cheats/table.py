@@ -1,4 +1,4 @@
-"""All cheats and each device's expected answers; docs/explanation/measuring.md has the classes."""
+"""All cheats and each device's expected answers; README.md has the classes."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ DOCUMENTS = [
     *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "benchmarks/results").glob("*.md")),
+    ROOT / "tests/security/cheats/README.md",
 ]
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LONGEST = 100

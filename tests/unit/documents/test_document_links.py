@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PATTERNS = ("*.md", "docs/**/*.md", "client/*.md", "examples/**/*.md", "benchmarks/**/*.md")
+PATTERNS = (
+    *("*.md", "docs/**/*.md", "client/*.md", "examples/**/*.md", "benchmarks/**/*.md"),
+    "tests/security/cheats/README.md",
+)
 DOCUMENTS = [path for pattern in PATTERNS for path in sorted(ROOT.glob(pattern))]
 LINK = re.compile(r"\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]*))?\)")
 FENCED = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
