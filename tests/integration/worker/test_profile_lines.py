@@ -27,7 +27,7 @@ from worker.pool.zygote_client import ZygoteToolchain
 
 ROOT = Path(__file__).parents[3]
 ADD = KERNELS / "good" / "vector_add.py"
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
