@@ -28,7 +28,7 @@ OTHER_TRITON := .cache/toolchains/3.8/bin/python
 # Those that take longest come first. A folder inside of another suite's is not run twice.
 SUITES := service worker compiler launches unit
 FEATURES := sweeps programs adapters
-FOLDERS_service := tests/integration/service tests/integration/client
+FOLDERS_service := tests/integration/service tests/integration/client tests/integration/compiler/posted
 FOLDERS_launches := tests/integration/service/launches tests/integration/launch tests/security/cheats
 FOLDERS_compiler := tests/integration/compiler
 FOLDERS_worker := tests/integration/worker tests/integration/store tests/integration/faults tests/security

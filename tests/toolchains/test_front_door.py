@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.integration.compiler.kernels import KERNELS
-from tests.integration.compiler.test_jit_data_compiling import SOURCE, without_paths
+from tests.integration.compiler.posted.test_jit_data_compiling import SOURCE, without_paths
 from tests.integration.service.bodies import broken, good
 from tests.toolchains.test_other_tritons import VERSIONS, compile_with
 

@@ -41,7 +41,9 @@ def environment_in(folder: Path) -> Path:
     return python
 
 
-@pytest.mark.parametrize(("name", "arch"), [("vector_add", 80), ("matmul", 90)])
+@pytest.mark.parametrize(
+    ("name", "arch"), [("vector_add", 80), pytest.param("matmul", 90, marks=pytest.mark.slow)]
+)
 def test_every_stage_is_the_same_on_another_path(
     children: Children, children_elsewhere: Children, name: str, arch: int
 ) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from compiler.target import parse_target
+from tests.cases import slow_except
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.front.autotuned import WINNER, cached, run_autotuned
 
 TARGETS = ["cuda:90", "hip:gfx942"]
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", slow_except(["cuda:90"], TARGETS))
 def test_triton_chooses_the_winner_without_a_benchmark(
     children: Children, tmp_path: Path, name: str
 ) -> None:
@@ -45,14 +46,12 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("changes", OTHERWISE.values(), ids=OTHERWISE)
-def test_another_call_is_benchmarked(
-    children: Children, tmp_path: Path, changes: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("name", slow_except(["another value of the key"], OTHERWISE))
+def test_another_call_is_benchmarked(children: Children, tmp_path: Path, name: str) -> None:
     target = parse_target("cuda:90")
     cached(children, target, tmp_path / "cache")
 
-    assert run_autotuned(tmp_path, target, **changes) == {"benchmarked": True}
+    assert run_autotuned(tmp_path, target, **OTHERWISE[name]) == {"benchmarked": True}
 
 
 def test_what_is_not_in_the_key_changes_nothing(children: Children, tmp_path: Path) -> None:
@@ -62,6 +61,7 @@ def test_what_is_not_in_the_key_changes_nothing(children: Children, tmp_path: Pa
     assert run_autotuned(tmp_path, target, ACT="gelu")["chosen"] == WINNER
 
 
+@pytest.mark.slow
 def test_another_target_is_benchmarked(children: Children, tmp_path: Path) -> None:
     cached(children, parse_target("cuda:90"), tmp_path / "cache")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import Kernel, compile_kernel
 from tests.integration.compiler.triton_compile import TritonCompile
@@ -29,15 +30,14 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(("above", "default", "stored"), KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", slow_except(["member of an enum", "computed number"], KINDS))
 def test_a_default_reaches_the_kernel_as_it_is(
     children: Children,
     directly: TritonCompile,
     tmp_path: Path,
-    above: str,
-    default: str,
-    stored: str,
+    kind: str,
 ) -> None:
+    above, default, stored = KINDS[kind]
     text = (
         f"{HEAD}{above}\n"
         f"@triton.jit\ndef k(x, MODE: tl.constexpr = {default}):\n"

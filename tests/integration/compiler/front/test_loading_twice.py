@@ -42,7 +42,9 @@ print(json.dumps(["warm" in sys.modules, finders == before]))
 """
 
 
-@pytest.mark.parametrize("tasks", ["compiler.front.tasks", "launch.launch_tasks"])
+@pytest.mark.parametrize(
+    "tasks", ["compiler.front.tasks", pytest.param("launch.launch_tasks", marks=pytest.mark.slow)]
+)
 def test_a_zygote_keeps_no_trace_of_what_it_loaded(tasks: str) -> None:
     command = [sys.executable, "-c", WARMED, tasks]
     environment = os.environ | (ENVIRONMENT if tasks.startswith("launch") else {})

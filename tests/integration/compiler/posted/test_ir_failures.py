@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.integration.compiler.back.test_ir_compiling import KEEP_ONE, ttir
+from tests.integration.compiler.posted.test_ir_compiling import KEEP_ONE, ttir
 from tests.integration.service.bodies import good
 from tests.integration.service.conftest import Post
 

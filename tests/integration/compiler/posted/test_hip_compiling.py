@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from tests.cases import slow_except
-from tests.integration.compiler.back.test_ir_compiling import WITH_CHECKS, ttir
 from tests.integration.compiler.kernels import KERNELS, read
+from tests.integration.compiler.posted.test_ir_compiling import WITH_CHECKS, ttir
 from tests.integration.compiler.triton_compile import TritonCompile
 from tests.integration.service.bodies import good
 from tests.integration.service.conftest import Post
