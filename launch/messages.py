@@ -24,7 +24,7 @@ _NUMPY_BYTES = {
 }
 CHECK_TIMEOUT = "check_timeout"
 """The slug of a failure: a check of the kernel took too long, not the kernel itself."""
-Place = Sequence[int]
+BodyRange = Sequence[int]
 """The position of bytes in the body of an order's frame: offset and size."""
 
 
@@ -54,7 +54,7 @@ class RunOrder(Order):
 
     task = "run"
     profile = "back"
-    ir: Place
+    ir: BodyRange
     stage: str
     target: Target
     files: Sequence[str]
@@ -113,7 +113,7 @@ class ReferenceOrder(Order):
 
     task = "reference"
     profile = "front"
-    source: Place
+    source: BodyRange
     allocations: Sequence[dict[str, Any]]
     arguments: dict[str, Any]
     constexprs: Mapping[str, Any] = field(default_factory=dict)
@@ -130,14 +130,14 @@ class OutputOrder:
     dtype: str
     shape: Sequence[int]
     returned: Literal["none", "summary", "values", "tensor"] = "summary"
-    actual: Place
-    expected: Place | None = None
+    actual: BodyRange
+    expected: BodyRange | None = None
     expected_dtype: str | None = None
     """NumPy's name; None: the type of the output."""
     expected_bits: int | None = None
     """Mantissa bits that the expected elements were computed with; None: all of their type's."""
-    unwritten: Place | None = None
-    expected_unwritten: Place | None = None
+    unwritten: BodyRange | None = None
+    expected_unwritten: BodyRange | None = None
     tolerance: Tolerance = Tolerance()
 
 
@@ -152,8 +152,8 @@ class CompareOrder(Order):
     task = "compare"
     profile = "parse"
     outputs: dict[str, OutputOrder]
-    ir: Place | None = None
-    reference_ir: Place | None = None
+    ir: BodyRange | None = None
+    reference_ir: BodyRange | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

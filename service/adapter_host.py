@@ -8,7 +8,7 @@ the queued programs for callers without the scope `admin`.
 from fastapi import Request
 
 from service.caller import Caller
-from service.program_places import ProgramPlace, known_places
+from service.program_runners import ProgramRunner, known_runners
 from service.state import FeatureStore, ServiceState, state_of
 
 
@@ -41,13 +41,13 @@ class AdapterHost:
         """Return the data that the adapter keeps, by a class of its `Feature.stores`."""
         return self._state.store(kind)
 
-    async def program_places(self) -> list[ProgramPlace]:
+    async def program_runners(self) -> list[ProgramRunner]:
         """Return all places where programs can run."""
-        return await known_places(self._state)
+        return await known_runners(self._state)
 
-    async def queued_programs(self, place: ProgramPlace) -> int:
-        """Return how many programs wait for `place`."""
-        return await self._state.jobs.queued(place.lane)
+    async def queued_programs(self, runner: ProgramRunner) -> int:
+        """Return how many programs wait for `runner`."""
+        return await self._state.jobs.queued(runner.lane)
 
 
 def host_of(request: Request) -> AdapterHost:

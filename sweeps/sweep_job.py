@@ -17,7 +17,7 @@ from sweeps.search.search_request import SearchRequest
 from sweeps.sweep_plan import SweepPlan
 
 
-class LaunchPlace(BaseModel):
+class LaunchDevice(BaseModel):
     """Where launches of a target and a Triton run, as variants write them ("" if not)."""
 
     model_config = ConfigDict(frozen=True)
@@ -40,7 +40,7 @@ class SweepJob(BaseModel):
     namespace: str
     plan: SweepPlan
     toolchains: dict[str, str]
-    places: list[LaunchPlace] = Field(default_factory=list)
+    places: list[LaunchDevice] = Field(default_factory=list)
     references: dict[str, CompileJob] = Field(default_factory=dict)
     """The kernels that references name, by their compilations' keys."""
     launched: CompileJob | None = None
@@ -50,9 +50,9 @@ class SweepJob(BaseModel):
     include: list[str] = Field(default_factory=list)
     assumptions: list[Assumption] = Field(default_factory=list)
 
-    def place_of(self, target: str, triton: str) -> LaunchPlace | None:
+    def launch_device_of(self, target: str, triton: str) -> LaunchDevice | None:
         """Return where launches of a target and a Triton run, as variants write them."""
-        at = (place for place in self.places if (place.target, place.triton) == (target, triton))
+        at = (one for one in self.places if (one.target, one.triton) == (target, triton))
         return next(at, None)
 
 

@@ -29,11 +29,13 @@ async def health_of(request: Request) -> EvaluatorHealth:
     """Return whether programs can be evaluated, in KernelGYM's terms."""
     host = host_of(request)
     await host.identify(request, "launch")
-    places = await host.program_places()
-    devices = dict.fromkeys(place.device_class or f"cpu {place.toolchain_id}" for place in places)
-    queued = [await host.queued_programs(place) for place in places]
+    runners = await host.program_runners()
+    devices = dict.fromkeys(
+        runner.device_class or f"cpu {runner.toolchain_id}" for runner in runners
+    )
+    queued = [await host.queued_programs(runner) for runner in runners]
     return EvaluatorHealth(
-        status="healthy" if places else "unhealthy",
+        status="healthy" if runners else "unhealthy",
         workers=[EvaluatorWorker(device=device, healthy=True) for device in devices],
         queue_size=sum(queued),
     )

@@ -44,7 +44,7 @@ async def submit_task(
 
     Raises ProblemRaised and RequestRejected.
     """
-    on_gpu = any(place.device is not None for place in await host_of(request).program_places())
+    on_gpu = any(runner.device is not None for runner in await host_of(request).program_runners())
     refuse_other_work(task, pointer, on_gpu=on_gpu)
     body = program_of(task, on_gpu=on_gpu)
     digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -10,7 +10,7 @@ from typing import Any
 
 from compiler.diff.alignment import Level, aligned, gaps
 from compiler.diff.stage_text import Interner
-from compiler.instructions.instruction_mix import InstructionMix, UserPlace
+from compiler.instructions.instruction_mix import InstructionMix, UserLine
 from compiler.instructions.opcode_classes import CLASSES
 
 MOST_OPCODES = 200
@@ -68,7 +68,7 @@ def _by_line(
     for place in a.by_line:  # posted IR may name files that are not part of the request
         if place is not None and (place[0] not in texts_a or place[0] not in texts_b):
             twins[place] = place
-    rows: dict[tuple[UserPlace | None, UserPlace | None], list[Counter[str]]] = {}
+    rows: dict[tuple[UserLine | None, UserLine | None], list[Counter[str]]] = {}
     for place, counted in a.by_line.items():
         twin = place and twins.get(place)
         rows.setdefault((place, twin), [Counter(), Counter()])[0].update(counted)
@@ -94,12 +94,12 @@ def _weight(row: dict[str, Any]) -> int:
     return sum(abs(more) for more in row["delta"]["by_class"].values())
 
 
-def _twins(texts_a: Texts, texts_b: Texts) -> dict[UserPlace, UserPlace]:
+def _twins(texts_a: Texts, texts_b: Texts) -> dict[UserLine, UserLine]:
     """Return which line of the second's files is which of the first's, by place.
 
     Of lines that changed, the first of a stretch is the first of the other.
     """
-    found: dict[UserPlace, UserPlace] = {}
+    found: dict[UserLine, UserLine] = {}
     for file in texts_a.keys() & texts_b.keys():
         intern = Interner()
         sides = [texts_a[file].split("\n"), texts_b[file].split("\n")]

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from compiler.instructions.opcode_classes import CLASSES, amd_class, sass_class
-from compiler.lines.line_map import MAPS, places_of_user
+from compiler.lines.line_map import MAPS, user_lines_of
 
-UserPlace = tuple[str, int]
+UserLine = tuple[str, int]
 
 _SASS_LINE = re.compile(
     r"\s*/\*[0-9a-f]{4,16}\*/\s+(?:\{\s*)?(?:@!?\w+\s+)?(?P<opcode>[A-Z][\w.]*)(?P<operands>[^;]*)"
@@ -44,7 +44,7 @@ class InstructionMix:
     code_bytes: int | None = None
     by_class: Counter[str] = field(default_factory=Counter)
     by_opcode: Counter[str] = field(default_factory=Counter)
-    by_line: dict[UserPlace | None, Counter[str]] = field(default_factory=dict)
+    by_line: dict[UserLine | None, Counter[str]] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -77,7 +77,7 @@ def instruction_mix(stage: str, text: str) -> InstructionMix:
     chains = MAPS[stage](text).chains
     found = InstructionMix()
     for line, opcode, kind in ASSEMBLIES[stage](text):
-        places = places_of_user(chains.get(line, ()))
+        places = user_lines_of(chains.get(line, ()))
         found.by_class[kind] += 1
         found.by_opcode[opcode] += 1
         found.by_line.setdefault(places[0] if places else None, Counter())[kind] += 1

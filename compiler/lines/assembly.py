@@ -9,7 +9,7 @@ not followed.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from compiler.lines.place import Chain, LineMap, Place
+from compiler.lines.source_location import InlineChain, LineMap, SourceLine
 
 _INSTRUCTION = re.compile(
     r"\s+(?:\{\s*)?(?P<guard>@!?%\w+\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)"
@@ -23,14 +23,14 @@ _WRITES_NONE = re.compile(r"st\.|red\.|bra|bar|\w+_store|\w+_write|s_(?:waitcnt|
 
 
 def with_next_reads(
-    lines: Sequence[str], chains: Mapping[int, Chain], operations: frozenset[int]
-) -> dict[int, Chain]:
+    lines: Sequence[str], chains: Mapping[int, InlineChain], operations: frozenset[int]
+) -> dict[int, InlineChain]:
     """Return `chains` with those of instructions that had none but whose result is read below.
 
     `operations` are 1-based numbers of `lines`.
     """
     found = dict(chains)
-    read: dict[str, Chain] = {}
+    read: dict[str, InlineChain] = {}
     for number in sorted(operations, reverse=True):
         written, others = _registers(lines[number - 1])
         known = (read[name] for name in written if name in read)
@@ -86,10 +86,10 @@ Position = tuple[str, str, str]  # number of the file, line and column, as they 
 def map_assembly(text: str) -> LineMap:
     """Return the line map of `text`."""
     files = _files(text)
-    chains: dict[int, Chain] = {}
+    chains: dict[int, InlineChain] = {}
     operations: set[int] = set()
     callers: dict[Position, Position] = {}
-    chain: Chain = ()
+    chain: InlineChain = ()
     misleading = set(misleading_locations(text.splitlines()))
     for number, line in enumerate(text.splitlines(), 1):
         if match := _LOC.match(line):
@@ -126,17 +126,19 @@ def _files(text: str) -> dict[str, str]:
     return {m[1]: f"{m[2]}/{m[3]}" if m[3] else m[2] for m in found if m}
 
 
-def _chain(match: re.Match[str], files: dict[str, str], callers: dict[Position, Position]) -> Chain:
+def _chain(
+    match: re.Match[str], files: dict[str, str], callers: dict[Position, Position]
+) -> InlineChain:
     position = match[1], match[2], match[3]
-    places = [(files.get(match[1]), match[2])]
+    locations = [(files.get(match[1]), match[2])]
     if called := _INLINED_AT.search(match.string):
         callers[position] = called[1], called[2], called[3]
-        places += [(files.get(file), line) for file, line, _ in _calls(position, callers)]
+        locations += [(files.get(file), line) for file, line, _ in _calls(position, callers)]
     else:
         by_name = {path.rpartition("/")[2]: path for path in files.values()}
         found = _COMMENT_CALL.findall(match.string)
-        places += [(by_name.get(name), at) for name, at in found]
-    return tuple(Place(file, int(at)) for file, at in places if file and int(at))
+        locations += [(by_name.get(name), at) for name, at in found]
+    return tuple(SourceLine(file, int(at)) for file, at in locations if file and int(at))
 
 
 def _calls(position: Position, callers: dict[Position, Position]) -> Iterator[Position]:

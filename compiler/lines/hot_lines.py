@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.lines.line_map import places_of_user
+from compiler.lines.line_map import user_lines_of
 from compiler.lines.sass import map_sass
 
 MOST_LINES = 200
@@ -24,7 +24,7 @@ _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,16})\*/\s+(\S.*)")
 _SELECTED = "selected"
 """No stall: the warp was issued."""
 
-UserPlace = tuple[str, int]
+UserLine = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Origin:
     """One instruction of the disassembly: its text, and the user's lines behind it."""
 
     opcode: str
-    places: Sequence[UserPlace]
+    places: Sequence[UserLine]
 
 
 def hot_lines(
@@ -96,10 +96,10 @@ def hot_lines(
 
 
 def _lines(
-    placed: Iterable[tuple[CountedInstruction, Sequence[UserPlace]]], total: int
+    placed: Iterable[tuple[CountedInstruction, Sequence[UserLine]]], total: int
 ) -> list[dict[str, Any]]:
     """Return the hottest lines, the hottest first; what has no line is one of null."""
-    heat: dict[UserPlace | None, _Heat] = {}
+    heat: dict[UserLine | None, _Heat] = {}
     for one, places in placed:
         heat.setdefault(places[0] if places else None, _Heat()).add(one)
         for place in places or (None,):
@@ -122,7 +122,7 @@ def _lines(
 
 
 def _instructions(
-    placed: Iterable[tuple[CountedInstruction, Sequence[UserPlace]]], total: int
+    placed: Iterable[tuple[CountedInstruction, Sequence[UserLine]]], total: int
 ) -> list[dict[str, Any]]:
     """Return the hottest instructions, in the order of the kernel."""
     worst = sorted(placed, key=lambda pair: (-pair[0].samples, -pair[0].instructions))
@@ -151,7 +151,7 @@ def _top(stalls: Mapping[str, int]) -> str | None:
     return max(waits, key=waits.__getitem__) if waits else None
 
 
-def _places(one: CountedInstruction, origins: Mapping[int, _Origin]) -> Sequence[UserPlace]:
+def _places(one: CountedInstruction, origins: Mapping[int, _Origin]) -> Sequence[UserLine]:
     """Return where an instruction stems from, nothing where the disassembly has another there."""
     origin = origins.get(one.offset_bytes)
     return origin.places if origin is not None and origin.opcode == _opcode(one.text) else ()
@@ -166,7 +166,7 @@ def _origins(sass: str, entry: str) -> dict[int, _Origin]:
         if section := _SECTION.match(line):
             within = section[1] == entry
         elif within and (match := _INSTRUCTION.match(line)):
-            places = places_of_user(mapped.chains.get(number, ()))
+            places = user_lines_of(mapped.chains.get(number, ()))
             found[int(match[1], 16)] = _Origin(_opcode(match[2]), places)
     return found
 

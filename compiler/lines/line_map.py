@@ -10,8 +10,8 @@ from typing import Any
 from compiler.lines.assembly import map_assembly
 from compiler.lines.llvm_ir import map_llvm_ir
 from compiler.lines.mlir import map_mlir
-from compiler.lines.place import Chain, LineMap
 from compiler.lines.sass import map_sass
+from compiler.lines.source_location import InlineChain, LineMap
 from compiler.stages import BY_NAME, MAPPED, Syntax
 
 USER_FOLDER = "/kernel/"
@@ -41,8 +41,8 @@ def table(maps: Mapping[str, LineMap]) -> list[dict[str, Any]]:
     rows: dict[tuple[str, int], dict[str, list[int]]] = {}
     for stage, found in maps.items():
         for number, chain in found.chains.items():
-            for place in places_of_user(chain):
-                row = rows.setdefault(place, {name: [] for name in MAPS})
+            for location in user_lines_of(chain):
+                row = rows.setdefault(location, {name: [] for name in MAPS})
                 row[stage].append(number)
     return [
         {"file": file, "line": line, **{stage: sorted(row[stage]) for stage in MAPS}}
@@ -50,11 +50,11 @@ def table(maps: Mapping[str, LineMap]) -> list[dict[str, Any]]:
     ]
 
 
-def places_of_user(chain: Chain) -> list[tuple[str, int]]:
+def user_lines_of(chain: InlineChain) -> list[tuple[str, int]]:
     """Return the user's files and lines on `chain`, innermost first, each once."""
-    places = [
-        (place.file.removeprefix(USER_FOLDER), place.line)
-        for place in chain
-        if place.file.startswith(USER_FOLDER)
+    locations = [
+        (location.file.removeprefix(USER_FOLDER), location.line)
+        for location in chain
+        if location.file.startswith(USER_FOLDER)
     ]
-    return list(dict.fromkeys(places))
+    return list(dict.fromkeys(locations))

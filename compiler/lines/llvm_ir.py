@@ -3,7 +3,7 @@
 import re
 from functools import cached_property
 
-from compiler.lines.place import Chain, LineMap, Place, with_first_uses
+from compiler.lines.source_location import InlineChain, LineMap, SourceLine, with_first_uses
 
 _METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|!\d+|\d+)')
@@ -16,30 +16,30 @@ class _Metadata:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._chains: dict[str, Chain] = {}
+        self._chains: dict[str, InlineChain] = {}
 
     @cached_property
     def _nodes(self) -> dict[str, tuple[str, dict[str, str]]]:
         found = map(_METADATA.match, self._text.splitlines())
         return {m[1]: (m[2], dict(_FIELD.findall(m[3]))) for m in found if m}
 
-    def chain(self, name: str) -> Chain:
+    def chain(self, name: str) -> InlineChain:
         """Return the places of the DILocation or DISubprogram `name`, innermost first."""
         if name not in self._chains:
-            self._chains[name] = tuple(self._places(name))
+            self._chains[name] = tuple(self._locations(name))
         return self._chains[name]
 
-    def _places(self, name: str) -> list[Place]:
-        places = []
+    def _locations(self, name: str) -> list[SourceLine]:
+        locations = []
         for _ in range(_MOST_STEPS):
             kind, fields = self._nodes.get(name, ("", {}))
             if kind not in {"DILocation", "DISubprogram"}:
                 break
             file, line = self._file_of(name), int(fields.get("line", "0"))
             if file and line:
-                places.append(Place(file, line))
+                locations.append(SourceLine(file, line))
             name = fields.get("inlinedAt", "!").removeprefix("!")
-        return places
+        return locations
 
     def _file_of(self, name: str) -> str | None:
         for _ in range(_MOST_STEPS):
@@ -55,7 +55,7 @@ class _Metadata:
 def map_llvm_ir(text: str) -> LineMap:
     """Return the line map of `text`."""
     metadata = _Metadata(text)
-    chains: dict[int, Chain] = {}
+    chains: dict[int, InlineChain] = {}
     operations: set[int] = set()
     within = False
     for number, line in enumerate(text.splitlines(), 1):

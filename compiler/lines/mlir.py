@@ -9,7 +9,13 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from compiler.lines.place import Chain, LineMap, Place, Spot, with_first_uses
+from compiler.lines.source_location import (
+    InlineChain,
+    LineMap,
+    SourceLine,
+    SourceLocation,
+    with_first_uses,
+)
 
 _ALIAS = re.compile(r"^(#loc\w*) = loc\((.*)\)$")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -28,17 +34,19 @@ class MlirLocations:
     def __init__(self, text: str) -> None:
         found = map(_ALIAS.match, text.splitlines())
         self._definitions = {match[1]: match[2] for match in found if match}
-        self._known: dict[str, tuple[Spot, ...]] = {}
-        self._chains: dict[str, Chain] = {}
+        self._known: dict[str, tuple[SourceLocation, ...]] = {}
+        self._chains: dict[str, InlineChain] = {}
 
-    def resolve(self, words: str) -> Chain:
+    def resolve(self, words: str) -> InlineChain:
         """Return the chain for `words`, the inside of a `loc(...)`."""
         if words not in self._chains:
-            found = self.spots(words)
-            self._chains[words] = tuple(Place(spot.file, spot.line) for spot in found)
+            found = self.locations(words)
+            self._chains[words] = tuple(
+                SourceLine(location.file, location.line) for location in found
+            )
         return self._chains[words]
 
-    def spots(self, words: str, depth: int = 0) -> tuple[Spot, ...]:
+    def locations(self, words: str, depth: int = 0) -> tuple[SourceLocation, ...]:
         """Return the same with columns."""
         words = words.strip()
         if depth > _DEEPEST:
@@ -51,23 +59,23 @@ class MlirLocations:
             parts = _split(_inside(words[words.find("[") :]), ",")
         else:
             return self._of_file_or_name(words, depth)
-        places = (place for part in parts for place in self.spots(part, depth + 1))
-        return tuple(islice(places, _MOST_SPOTS))
+        locations = (location for part in parts for location in self.locations(part, depth + 1))
+        return tuple(islice(locations, _MOST_SPOTS))
 
-    def _of_alias(self, name: str, depth: int) -> tuple[Spot, ...]:
+    def _of_alias(self, name: str, depth: int) -> tuple[SourceLocation, ...]:
         if name not in self._known:
-            self._known[name] = self.spots(self._definitions.get(name, "unknown"), depth + 1)
+            self._known[name] = self.locations(self._definitions.get(name, "unknown"), depth + 1)
         return self._known[name]
 
-    def _of_file_or_name(self, words: str, depth: int) -> tuple[Spot, ...]:
+    def _of_file_or_name(self, words: str, depth: int) -> tuple[SourceLocation, ...]:
         quoted = _QUOTED.match(words)
         if quoted is None:
             return ()  # unknown
         rest = words[quoted.end() :]
         if line := _LINE.match(rest):
             column = max(int(line[2] or 1), 1)
-            return (Spot(quoted[1], int(line[1]), column),) if int(line[1]) else ()
-        return self.spots(_inside(rest), depth + 1) if rest.startswith("(") else ()
+            return (SourceLocation(quoted[1], int(line[1]), column),) if int(line[1]) else ()
+        return self.locations(_inside(rest), depth + 1) if rest.startswith("(") else ()
 
 
 def trailing_location(line: str) -> str | None:
@@ -124,7 +132,7 @@ _NO_OPERATION = re.compile(r"\s*(?:#|//|\^|\}|module\b|\{-#|$)")
 def map_mlir(text: str) -> LineMap:
     """Return the line map of `text`, which was printed with locations."""
     locations = MlirLocations(text)
-    chains: dict[int, Chain] = {}
+    chains: dict[int, InlineChain] = {}
     operations: set[int] = set()
     openers: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):

@@ -7,7 +7,7 @@ the lines of the PTX are not, and from there our own map leads on to the user's.
 import re
 
 from compiler.lines.assembly import map_assembly
-from compiler.lines.place import Chain, LineMap, Place
+from compiler.lines.source_location import InlineChain, LineMap, SourceLine
 
 _COMMENT = re.compile(r"\s*//## ")
 _PLACE = re.compile(r'"([^"]+)", line (\d+)')
@@ -16,25 +16,25 @@ _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+\S")
 
 def map_sass(text: str) -> LineMap:
     """Return the line map of `text`. Consecutive comments tell one chain, innermost first."""
-    chains: dict[int, Chain] = {}
+    chains: dict[int, InlineChain] = {}
     operations: set[int] = set()
-    places: list[Place] = []
+    locations: list[SourceLine] = []
     collecting = False
     for number, line in enumerate(text.splitlines(), 1):
         if _COMMENT.match(line):
-            places = places if collecting else []
-            named = [Place(file, int(at)) for file, at in _PLACE.findall(line) if int(at)]
+            locations = locations if collecting else []
+            named = [SourceLine(file, int(at)) for file, at in _PLACE.findall(line) if int(at)]
             # each comment of a group begins where the one before it was inlined
-            places += [place for place in named if place not in places]
+            locations += [location for location in named if location not in locations]
             collecting = True
             continue
         collecting = False
         if line.lstrip().startswith(".section"):
-            places = []
+            locations = []
         if _INSTRUCTION.match(line):
             operations.add(number)
-            if places:
-                chains[number] = tuple(places)
+            if locations:
+                chains[number] = tuple(locations)
     return LineMap(chains, frozenset(operations))
 
 
@@ -61,16 +61,16 @@ def with_source_lines(sass: str, ptx: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _entry_chain(mapped: LineMap) -> Chain:
+def _entry_chain(mapped: LineMap) -> InlineChain:
     """Return the place of the prologue: where the kernel begins, so the first that there is."""
     return mapped.chains[min(mapped.chains)] if mapped.chains else ()
 
 
-def _comments(chain: Chain) -> list[str]:
+def _comments(chain: InlineChain) -> list[str]:
     """Return a comment for every place, each with where it was inlined."""
     comments = []
-    for index, place in enumerate(chain):
+    for index, location in enumerate(chain):
         caller = chain[index + 1] if index + 1 < len(chain) else None
         inlined = f' inlined at "{caller.file}", line {caller.line}' if caller else ""
-        comments.append(f'\t//## File "{place.file}", line {place.line}{inlined}')
+        comments.append(f'\t//## File "{location.file}", line {location.line}{inlined}')
     return comments

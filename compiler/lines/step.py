@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from compiler.lines.place import Spot
+from compiler.lines.source_location import SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class Step:
     `dtype` is in Triton's spelling, `shape` that of one program's tile; () for scalars.
     """
 
-    spot: Spot
+    location: SourceLocation
     operation: str
     name: str
     dtype: str

@@ -54,7 +54,7 @@ class Analysis:
             self._arguments[block] = frozenset(block.arguments)
         return self._arguments[block]
 
-    def place_of(self, operation: Operation, block: IrBlock) -> int | None:
+    def location_of(self, operation: Operation, block: IrBlock) -> int | None:
         """Return the index in `block` at which `operation` is evaluated, None if outside of it."""
         while operation in self.inlined:
             operation = self.inlined[operation]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from compiler.lines.place import Spot
+from compiler.lines.source_location import SourceLocation
 from compiler.lines.step import Step
 from compiler.ttir_to_numpy import runtime_text
 from compiler.ttir_to_numpy.batched.blocks import in_order
@@ -27,7 +27,7 @@ from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.module_text import TranslatedKernel, entry_of, written_functions
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import INDENT, Line
-from compiler.ttir_to_numpy.user_places import UserPlaces
+from compiler.ttir_to_numpy.user_locations import UserLocations
 
 RUN_FILE = "<run form>"
 """The file name that the text is compiled with, by which its frames are known."""
@@ -45,7 +45,7 @@ class BatchedParameter:
 class RunForm:
     """A kernel's text, and the facts that its runtime needs.
 
-    `places` has one for each line of the text, `None` where a line came from nowhere.
+    `locations` has one for each line of the text, `None` where a line came from nowhere.
     `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
     Where it `has_uneven_loops`, some programs may go more rounds than others. One that `prints`
     must not be run again from its start: what was told cannot be taken back.
@@ -54,7 +54,7 @@ class RunForm:
 
     text: str
     entry: str
-    places: Sequence[Spot | None]
+    locations: Sequence[SourceLocation | None]
     parameters: Sequence[BatchedParameter]
     is_batchable: bool
     largest_tile: int
@@ -80,19 +80,19 @@ def run_form(
         contract(module, fp_fusion=kernel.fp_fusion)
     functions = Functions(module, _reserved(), kernel.symbol, _reserved())
     entry = entry_of(functions, kernel)
-    places, constants = UserPlaces(files), Constants()
+    locations, constants = UserLocations(files), Constants()
     reachable = Reachable(functions, entry)
     for function in reachable.inside_regions():
         if in_order(function.regions[0]) is None:
             message = "a function of a reduction, scan or map, with branches that go back"
-            raise Untranslatable(message, places.words_of(function))
+            raise Untranslatable(message, locations.words_of(function))
 
     uniformity = Uniformity(reachable)
     form = run_form_with(constants)
-    follower = Stepping(places.users_own, reachable.inside_regions()) if stepping else None
+    follower = Stepping(locations.users_own, reachable.inside_regions()) if stepping else None
     extents = ExtentChecks(reachable.inside_regions()) if checks_extents else None
     codegen = FunctionCodegen(
-        form, constants.spelling, places.words_of, uniformity.values, follower or extents
+        form, constants.spelling, locations.words_of, uniformity.values, follower or extents
     )
     written = written_functions(functions, entry, codegen)
     lines = [line for function in written for line in with_deletions(function)]
@@ -101,7 +101,7 @@ def run_form(
     return RunForm(
         text,
         functions.name_of(f"@{kernel.symbol}"),
-        [*[None] * len(head), *_spots(lines, places)],
+        [*[None] * len(head), *_locations(lines, locations)],
         _parameters(entry),
         reachable.is_batchable() and not stepping,
         reachable.largest_tile(),
@@ -117,8 +117,10 @@ def _reserved() -> frozenset[str]:
     return NAMES | runtime_text.names() | runtime_text.never()
 
 
-def _spots(lines: Sequence[Line], places: UserPlaces) -> list[Spot | None]:
-    return [places.place_of(o) if (o := line.operation) is not None else None for line in lines]
+def _locations(lines: Sequence[Line], locations: UserLocations) -> list[SourceLocation | None]:
+    return [
+        locations.location_of(o) if (o := line.operation) is not None else None for line in lines
+    ]
 
 
 def _parameters(entry: Operation) -> list[BatchedParameter]:

@@ -103,7 +103,7 @@ class _Contraction:
         self._sums: list[tuple[IrBlock, Operation]] = []
         self._last: _BasicBlock | None = None
         """The end of the kernel: operations needed only there are computed there."""
-        self._places: dict[Operation, _BasicBlock] = {}
+        self._basic_blocks: dict[Operation, _BasicBlock] = {}
         self._depths: dict[Value, int] = {}
         """The number of surrounding loops that change a value; nothing for unchanged ones."""
 
@@ -111,47 +111,51 @@ class _Contraction:
         """Find out where all operations end up, and then fuse."""
         pending = [(block, _BasicBlock(block, 0)) for block in _blocks_of(self._function)[::-1]]
         while pending:
-            block, place = pending.pop()
-            pending += self._through(block, place)
+            block, basic_block = pending.pop()
+            pending += self._through(block, basic_block)
         for block, total in self._sums:
             self._fuse(block, total)
 
-    def _through(self, block: IrBlock, place: _BasicBlock) -> list[tuple[IrBlock, _BasicBlock]]:
+    def _through(
+        self, block: IrBlock, basic_block: _BasicBlock
+    ) -> list[tuple[IrBlock, _BasicBlock]]:
         """Note where operations end up; return the blocks inside of this, each with its place."""
         inner: list[tuple[IrBlock, _BasicBlock]] = []
         for argument in block.arguments:
-            self._depths[argument] = len(place.loops)
+            self._depths[argument] = len(basic_block.loops)
         for operation in block.operations:
-            self._places[operation] = self._place_of(operation, place)
+            self._basic_blocks[operation] = self._block_of(operation, basic_block)
             if operation.name in _SUMS:
                 self._sums.append((block, operation))
             if operation.name == "tt.return" and "private" not in self._visibility:
-                self._last = place
+                self._last = basic_block
             if not operation.regions:
                 continue
             blocks = _blocks_of(operation)
             if _stays_whole(operation):
-                inner += [(b, place) for b in blocks]
+                inner += [(b, basic_block) for b in blocks]
                 continue
-            loops = (*place.loops, place) if operation.name in _LOOPS else place.loops
+            loops = (
+                (*basic_block.loops, basic_block) if operation.name in _LOOPS else basic_block.loops
+            )
             inner += [(b, _BasicBlock(b, 0, loops)) for b in blocks]
-            place = _BasicBlock(place.block, place.segment + 1, place.loops)
+            basic_block = _BasicBlock(basic_block.block, basic_block.segment + 1, basic_block.loops)
         return inner[::-1]  # the last one of what is pending comes first
 
-    def _place_of(self, operation: Operation, place: _BasicBlock) -> _BasicBlock:
-        """Return where an operation of the block at `place` ends up, and note what changes it."""
-        depth = len(place.loops)
+    def _block_of(self, operation: Operation, basic_block: _BasicBlock) -> _BasicBlock:
+        """Return the block that an operation of `basic_block` ends up in; note what changes it."""
+        depth = len(basic_block.loops)
         if operation.name.startswith(("arith.", "math.")) or operation.name in _PURE:
             depth = max((self._depths.get(v, 0) for v in operation.operands), default=0)
         self._depths |= dict.fromkeys(operation.results, depth)
-        return place if depth == len(place.loops) else place.loops[depth]
+        return basic_block if depth == len(basic_block.loops) else basic_block.loops[depth]
 
     def _fuse(self, block: IrBlock, total: Operation) -> None:
         element = mlir_types.element_of(total.results[0].type)
         first, second = total.operands
         if element not in _FLOATS or (first is second and element in {"f16", "bf16"}):
             return
-        found = [self._product_of(value, self._places[total]) for value in total.operands]
+        found = [self._product_of(value, self._basic_blocks[total]) for value in total.operands]
         chosen = self._chosen(found)
         product = found[chosen]
         if product is None:
@@ -162,9 +166,13 @@ class _Contraction:
         c = total.operands[1 - chosen]
         is_difference = total.name == "arith.subf"
         if product.is_negated != (is_difference and chosen == 1):
-            a = _made(Operation("arith.negf", [a], chain=total.chain, spots=total.spots), a, made)
+            a = _made(
+                Operation("arith.negf", [a], chain=total.chain, locations=total.locations), a, made
+            )
         if is_difference and chosen == 0:
-            c = _made(Operation("arith.negf", [c], chain=total.chain, spots=total.spots), c, made)
+            c = _made(
+                Operation("arith.negf", [c], chain=total.chain, locations=total.locations), c, made
+            )
         self._uses[product.made_by.results[0]] -= 1
         block.operations[at:at] = made
         total.name, total.operands = "math.fma", [a, b, c]
@@ -181,13 +189,15 @@ class _Contraction:
             operation.name in _SPREADING for operation in product.way
         )
 
-    def _product_of(self, value: Value, place: _BasicBlock) -> _Product | None:
+    def _product_of(self, value: Value, basic_block: _BasicBlock) -> _Product | None:
         """Return the product of the same basic block that `value` is, but for its shape or sign."""
         way: list[Operation] = []
         is_negated = False
         while (made_by := value.made_by) is not None:
             if made_by.name == "arith.mulf":
-                if self._places.get(made_by) != place and not self._sinks(made_by, place):
+                if self._basic_blocks.get(made_by) != basic_block and not self._sinks(
+                    made_by, basic_block
+                ):
                     return None
                 return _Product(made_by, tuple(way), is_negated)
             if made_by.name == "arith.negf":
@@ -199,16 +209,16 @@ class _Contraction:
             [value] = made_by.operands
         return None
 
-    def _sinks(self, product: Operation, place: _BasicBlock) -> bool:
-        """Return whether a product is computed at `place`, its last and only use."""
-        if place != self._last or self._places[product].loops:
+    def _sinks(self, product: Operation, basic_block: _BasicBlock) -> bool:
+        """Return whether a product is computed at `basic_block`, its last and only use."""
+        if basic_block != self._last or self._basic_blocks[product].loops:
             return False
         pending = list(product.results)
         while pending:
             for user in self._users.get(pending.pop(), []):
                 if user.name in _SPREADING:
                     pending += user.results
-                elif self._places.get(user) != place:
+                elif self._basic_blocks.get(user) != basic_block:
                     return False
         return True
 
@@ -247,7 +257,7 @@ def _along(way: tuple[Operation, ...], value: Value, made: list[Operation]) -> V
     for operation in way:
         again = Operation(
             operation.name, [value], attributes=operation.attributes,
-            chain=operation.chain, spots=operation.spots,
+            chain=operation.chain, locations=operation.locations,
         )  # fmt: skip
         value = _made(again, operation.results[0], made)
     return value

@@ -153,7 +153,7 @@ def _may_take_place(scope: NameScope, block: IrBlock, value: Value, next_: Value
     if made_by in scope.analysis.inlined:
         return False
     made_at = scope.analysis.index_of[made_by]
-    places = [scope.analysis.place_of(use, block) for use in _needing(scope, value)]
+    places = [scope.analysis.location_of(use, block) for use in _needing(scope, value)]
     return all(place is not None and place <= made_at for place in places)
 
 

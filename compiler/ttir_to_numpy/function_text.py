@@ -40,7 +40,7 @@ class FunctionCodegen:
 
     form: Form
     spelling: NumberSpelling
-    place_of: Callable[[Operation], str]
+    location_of: Callable[[Operation], str]
     uniform: Mapping[Operation, set[Value]] = field(default_factory=dict)
     follower: Follower | None = None
 
@@ -58,11 +58,11 @@ def function_text(
     blocks = operation.regions[0] if operation.regions else []
     if not blocks or not blocks[0].operations:
         message = "a function without a body"
-        raise Untranslatable(message, codegen.place_of(operation))
+        raise Untranslatable(message, codegen.location_of(operation))
     for block in blocks:
         if block.end.name not in _LEAVES:
             message = f"the operation {block.end.name[:80]}"
-            raise Untranslatable(message, codegen.place_of(block.end))
+            raise Untranslatable(message, codegen.location_of(block.end))
     for index, argument in enumerate(blocks[0].arguments):
         argument.name = argument.name or f"arg{index}"
     names = [scope.name_for(argument) for argument in blocks[0].arguments]
@@ -90,7 +90,7 @@ def kind_of(type_: str) -> str:
 
 class _Writer:
     def __init__(self, codegen: FunctionCodegen, follower: Follower | None) -> None:
-        self._form, self._place_of = codegen.form, codegen.place_of
+        self._form, self._place_of = codegen.form, codegen.location_of
         self._follower = follower
 
     def operations(self, scope: NameScope, block: IrBlock) -> Operation:

@@ -92,7 +92,7 @@ class _ModuleReader:
         types = cursor.types()
         location = self._location()
         operation.chain = self._locations.resolve(location)
-        operation.spots = self._locations.spots(location)
+        operation.locations = self._locations.locations(location)
         for key, type_ in zip(printed, types, strict=False):
             value = self._defined(key, location, type_)
             value.made_by = operation

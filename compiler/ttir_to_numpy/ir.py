@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compiler.lines.place import Chain, Spot
+from compiler.lines.source_location import InlineChain, SourceLocation
 
 
 @dataclass(eq=False)
@@ -27,7 +27,7 @@ class Value:
 class Operation:
     """One operation; `attributes` are MLIR's texts by name, `successors` blocks with arguments.
 
-    `chain` says where it stands, innermost inlined call first, and `spots` the same with columns.
+    `chain` is its source location, innermost inlined call first; `locations` adds columns.
     """
 
     name: str
@@ -36,8 +36,8 @@ class Operation:
     attributes: dict[str, str] = field(default_factory=dict)
     regions: list[list[IrBlock]] = field(default_factory=list)
     successors: list[tuple[str, list[Value]]] = field(default_factory=list)
-    chain: Chain = ()
-    spots: tuple[Spot, ...] = ()
+    chain: InlineChain = ()
+    locations: tuple[SourceLocation, ...] = ()
 
     def integer(self, name: str, default: int = 0) -> int:
         """Return an integer attribute (`3 : i32` is 3), `default` where there is none."""

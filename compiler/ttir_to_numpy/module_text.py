@@ -13,7 +13,7 @@ from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.readable_codegen import ARTIFACT, SPELLING
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import INDENT, Line
-from compiler.ttir_to_numpy.user_places import UserPlaces
+from compiler.ttir_to_numpy.user_locations import UserLocations
 
 _COLUMN = 68
 MOST_BYTES = 32 << 20
@@ -47,11 +47,11 @@ def module_text(module: Operation, kernel: TranslatedKernel, files: Mapping[str,
         contract(module, fp_fusion=kernel.fp_fusion)
     functions = Functions(module, runtime_text.names(), kernel.symbol, runtime_text.never())
     entry = entry_of(functions, kernel)
-    places = UserPlaces(files)
-    codegen = FunctionCodegen(ARTIFACT, SPELLING, places.words_of)
+    locations = UserLocations(files)
+    codegen = FunctionCodegen(ARTIFACT, SPELLING, locations.words_of)
     written = written_functions(functions, entry, codegen)
     support = runtime_text.needed({line.text for lines in written for line in lines})
-    body = "\n\n\n".join("\n".join(_with_comments(lines, places)) for lines in written)
+    body = "\n\n\n".join("\n".join(_with_comments(lines, locations)) for lines in written)
     name = functions.name_of(f"@{kernel.symbol}")
     if name in runtime_text.names():
         body = _renamed(body, name, is_kernel=True)
@@ -125,12 +125,12 @@ def _renamed(text: str, name: str, *, is_kernel: bool) -> str:
     return "".join(lines)
 
 
-def _with_comments(lines: list[Line], places: UserPlaces) -> list[str]:
+def _with_comments(lines: list[Line], locations: UserLocations) -> list[str]:
     """Return the lines, each with the user's line where it is another one than before."""
     found, last = [], ""
     for line in lines:
         text = INDENT * line.depth + line.text
-        comment = places.comment_on(line.operation) if line.operation is not None else ""
+        comment = locations.comment_on(line.operation) if line.operation is not None else ""
         if comment and comment != last:
             text = f"{text:<{_COLUMN}}  # {comment}"
             last = comment

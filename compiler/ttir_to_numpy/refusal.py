@@ -10,14 +10,14 @@ NOT_DERIVABLE = "not_derivable"
 class Untranslatable(Exception):
     """An operation, type or structure that NumPy text cannot express."""
 
-    def __init__(self, what: str, place: str = "") -> None:
-        super().__init__(f"{place}: {what}" if place else what)
+    def __init__(self, what: str, location: str = "") -> None:
+        super().__init__(f"{location}: {what}" if location else what)
         self.what = what
-        self.place = place
+        self.location = location
 
-    def at(self, place: str) -> Untranslatable:
+    def at(self, location: str) -> Untranslatable:
         """Return the same refusal with its location, unless it has one."""
-        return self if self.place or not place else Untranslatable(self.what, place)
+        return self if self.location or not location else Untranslatable(self.what, location)
 
     def failure(self) -> Failure:
         """Return the failure of the task."""

@@ -15,7 +15,7 @@ from launch.buffers.element_types import Array, stored
 from launch.checks import finding
 from launch.checks.access import Access, Lanes, Touch
 from launch.checks.addresses import SLOT_BITS, AddressSpace, Slot
-from launch.checks.finding import KernelPlace, Stopped, index_of
+from launch.checks.finding import KernelLocation, Stopped, index_of
 from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.races import Races
 from launch.checks.steps import Steps
@@ -47,7 +47,7 @@ class Trace:
         """Return True if the trace keeps accesses of `program`."""
         return not self._programs or program in self._programs
 
-    def add(self, lanes: Lanes, place: KernelPlace) -> None:
+    def add(self, lanes: Lanes, location: KernelLocation) -> None:
         """Record one access: each lane's index in the argument, `None` for masked lanes."""
         pointers, slot = lanes.touch.pointers, lanes.slot
         if len(self.accesses) >= self._max_accesses or self._lanes + pointers.size > MOST_LANES:
@@ -64,9 +64,9 @@ class Trace:
         self.accesses.append(
             {
                 "step": self._step,
-                "program": list(place.program or ()),
-                "file": place.file,
-                "line": place.line,
+                "program": list(location.program or ()),
+                "file": location.file,
+                "line": location.line,
                 "op": lanes.touch.access.value,
                 "argument": slot.leaf.name,
                 "shape": list(pointers.shape),
@@ -98,7 +98,7 @@ class Watch:
         self,
         space: AddressSpace,
         allocations: Sequence[Allocation],
-        place: Callable[[], KernelPlace],
+        location: Callable[[], KernelLocation],
         *,
         written_elements: WrittenElements | None = None,
         trace: Trace | None = None,
@@ -108,10 +108,10 @@ class Watch:
     ) -> None:
         """Set the recorders, and the number of accesses after which to raise `TooManyAccesses`.
 
-        `place` returns the kernel's current location in the user's files and its program.
+        `location` returns the kernel's current location in the user's files and its program.
         """
         self._space = space
-        self.place = place
+        self.location = location
         self._written_elements = written_elements
         self._trace = trace
         self._written_bytes = written_bytes
@@ -174,9 +174,9 @@ class Watch:
         """
         if self._trace is None or not touch.pointers.size:
             return
-        slot, place = self._space.slot_of(address), self.place()
-        if slot is not None and self._trace.wants(place.program):
-            self._trace.add(Lanes(touch, slot, live), place)
+        slot, location = self._space.slot_of(address), self.location()
+        if slot is not None and self._trace.wants(location.program):
+            self._trace.add(Lanes(touch, slot, live), location)
 
     def strayed(self, touch: Touch, slot: Slot, there: Slot, address: int) -> Stopped:
         """Return the exception for a pointer to `slot` that was moved into the range of `there`.
@@ -184,7 +184,7 @@ class Watch:
         `address` is the address without wrap-around.
         """
         self._trace_untouched(touch, None, slot.first)
-        return Stopped(finding.strayed(touch.access, slot, there, address, self.place()))
+        return Stopped(finding.strayed(touch.access, slot, there, address, self.location()))
 
     def count(self, accesses: int) -> None:
         """Count accesses. Raises `TooManyAccesses`."""
@@ -193,14 +193,14 @@ class Watch:
             raise TooManyAccesses
 
     def _fault(self, touch: Touch, addresses: Array) -> Finding:
-        address, place = int(addresses[0]), self.place()
+        address, location = int(addresses[0]), self.location()
         slot = self._space.slot_of(address)
         if slot is None:
-            return finding.outside_arguments(touch.access, address, addresses.size, place)
+            return finding.outside_arguments(touch.access, address, addresses.size, location)
         if slot.holds(address, address + touch.size):
-            return finding.misaligned(touch.access, slot, address, touch.size, place)
+            return finding.misaligned(touch.access, slot, address, touch.size, location)
         return finding.out_of_bounds_by(
-            touch.access, slot, address, addresses.size, place, touch.form
+            touch.access, slot, address, addresses.size, location, touch.form
         )
 
     def _record(self, lanes: Lanes) -> None:
@@ -216,9 +216,9 @@ class Watch:
         if self._races is not None:
             self._record_for_races(self._races, lanes)
         if self._trace is not None:
-            place = self.place()
-            if self._trace.wants(place.program):
-                self._trace.add(lanes, place)
+            location = self.location()
+            if self._trace.wants(location.program):
+                self._trace.add(lanes, location)
 
     def _record_written(self, written_bytes: WrittenBytes, lanes: Lanes) -> None:
         access, slot, size = lanes.touch.access, lanes.slot, lanes.touch.size
@@ -227,15 +227,15 @@ class Watch:
             missing = written_bytes.unwritten(index, cells, size)
             if missing is not None:
                 address = int(lanes.addresses[missing][0])
-                self._add_finding(finding.uninitialized(slot, address, self.place()))
+                self._add_finding(finding.uninitialized(slot, address, self.location()))
         if access is not Access.LOAD:
             written_bytes.write(index, cells, size)
 
     def _record_for_races(self, races: Races, lanes: Lanes) -> None:
-        place = self.place()
-        conflict = races.note(lanes, place)
+        location = self.location()
+        conflict = races.note(lanes, location)
         if conflict is not None:
-            self._add_finding(finding.race(lanes.touch.access, lanes.slot, conflict, place))
+            self._add_finding(finding.race(lanes.touch.access, lanes.slot, conflict, location))
 
     def _add_finding(self, found: Finding) -> None:
         """Keep a finding that does not stop the launch, at most one per line."""

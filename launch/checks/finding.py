@@ -26,7 +26,7 @@ _ADVICE = {
 
 
 @dataclass(frozen=True)
-class KernelPlace:
+class KernelLocation:
     """A location in a kernel: the user's file, line and 1-based column, and the program."""
 
     file: str | None
@@ -41,7 +41,7 @@ class Conflict:
 
     address: int
     """The address of the first conflicting lane."""
-    other: KernelPlace | None
+    other: KernelLocation | None
     """The location of the other access; `None`: another lane of the same store."""
     other_wrote: bool
     lanes: int
@@ -76,14 +76,14 @@ def index_of(element: int, leaf: Leaf) -> list[int]:
 
 
 def out_of_bounds(
-    access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace
+    access: Access, slot: Slot, address: int, lanes: int, location: KernelLocation
 ) -> Finding:
     """Return the finding that `lanes` lanes access memory outside their argument."""
-    return out_of_bounds_by(access, slot, address, lanes, place, AccessForm.UNMASKED)
+    return out_of_bounds_by(access, slot, address, lanes, location, AccessForm.UNMASKED)
 
 
 def out_of_bounds_by(
-    access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace, form: AccessForm
+    access: Access, slot: Slot, address: int, lanes: int, location: KernelLocation, form: AccessForm
 ) -> Finding:
     """Return the same finding with advice for the `form` of the access."""
     leaf = slot.leaf
@@ -93,12 +93,14 @@ def out_of_bounds_by(
         advice = f"Offsets must not be negative: mask those lanes, or start later in {leaf.name}."
     elif element == end and lanes == 1 and form is AccessForm.MASKED:
         advice = "Its mask includes one lane too many: should a <= in it be a <?"
-    message = f"{_beyond(access, slot, address, place)}{_also(lanes)} {advice}"
+    message = f"{_beyond(access, slot, address, location)}{_also(lanes)} {advice}"
     index = index_of(element, leaf)
-    return _finding("out_of_bounds", place, message, access, leaf.name, index)
+    return _finding("out_of_bounds", location, message, access, leaf.name, index)
 
 
-def strayed(access: Access, slot: Slot, there: Slot, address: int, place: KernelPlace) -> Finding:
+def strayed(
+    access: Access, slot: Slot, there: Slot, address: int, location: KernelLocation
+) -> Finding:
     """Return the finding of a pointer to `slot` that was moved into the range of `there`.
 
     `address` is the address without wrap-around.
@@ -108,9 +110,9 @@ def strayed(access: Access, slot: Slot, there: Slot, address: int, place: Kernel
         why = f"Its byte offset overflows 64 bits, so that a GPU accesses {name} again."
     else:
         why = f"On a GPU that address is in {name}: use a pointer to {name} instead."
-    message = f"{_beyond(access, slot, address, place)} {why}"
+    message = f"{_beyond(access, slot, address, location)} {why}"
     index = index_of(_elements_at(slot, address)[0], slot.leaf)
-    return _finding("out_of_bounds", place, message, access, slot.leaf.name, index)
+    return _finding("out_of_bounds", location, message, access, slot.leaf.name, index)
 
 
 def _elements_at(slot: Slot, address: int) -> tuple[int, int, int]:
@@ -120,7 +122,7 @@ def _elements_at(slot: Slot, address: int) -> tuple[int, int, int]:
     return element, start, end
 
 
-def _beyond(access: Access, slot: Slot, address: int, place: KernelPlace) -> str:
+def _beyond(access: Access, slot: Slot, address: int, location: KernelLocation) -> str:
     """Return the sentence that describes an access beyond an argument's elements."""
     leaf = slot.leaf
     element, start, end = _elements_at(slot, address)
@@ -129,55 +131,59 @@ def _beyond(access: Access, slot: Slot, address: int, place: KernelPlace) -> str
     else:
         where = f"{_elements(element - end + 1)} past its end"
     subscript = _subscript(leaf.name, index_of(element, leaf))
-    return f"program {place.program} {_DOES[access]} {subscript}, {where}: {_extent(leaf)}."
+    return f"program {location.program} {_DOES[access]} {subscript}, {where}: {_extent(leaf)}."
 
 
-def outside_arguments(access: Access, address: int, lanes: int, place: KernelPlace) -> Finding:
+def outside_arguments(
+    access: Access, address: int, lanes: int, location: KernelLocation
+) -> Finding:
     """Return the finding of an access to an address outside all arguments."""
     message = (
-        f"program {place.program} {_DOES[access]} address {address:#x}, which belongs to no "
+        f"program {location.program} {_DOES[access]} address {address:#x}, which belongs to no "
         f"argument. Derive the pointer from an argument, and check that its offset does not "
         f"overflow."
         f"{_also(lanes)}"
     )
-    return _finding("illegal_access", place, message, access)
+    return _finding("illegal_access", location, message, access)
 
 
-def misaligned(access: Access, slot: Slot, address: int, size: int, place: KernelPlace) -> Finding:
+def misaligned(
+    access: Access, slot: Slot, address: int, size: int, location: KernelLocation
+) -> Finding:
     """Return the finding of an access whose offset is not a multiple of its size in bytes."""
     offset = address - slot.first
     name = slot.leaf.name
     message = (
-        f"program {place.program} {_DOES[access]} {size} bytes at byte {offset} of {name}, which "
-        f"is not a multiple of {size}. Check casts of the pointer and offsets in bytes."
+        f"program {location.program} {_DOES[access]} {size} bytes at byte {offset} of {name}, "
+        f"which is not a multiple of {size}. Check casts of the pointer and offsets in bytes."
     )
     index = index_of(offset // stored(slot.leaf.dtype).itemsize, slot.leaf)
-    return _finding("misaligned_access", place, message, access, name, index)
+    return _finding("misaligned_access", location, message, access, name, index)
 
 
-def uninitialized(slot: Slot, address: int, place: KernelPlace) -> Finding:
+def uninitialized(slot: Slot, address: int, location: KernelLocation) -> Finding:
     """Return the finding of a load from uninitialized memory."""
     leaf = slot.leaf
     index = index_of((address - slot.first) // stored(leaf.dtype).itemsize, leaf)
     message = (
-        f"program {place.program} reads {_subscript(leaf.name, index)} before it is written. Give "
-        f"{leaf.name} an `init`, or store to that element first."
+        f"program {location.program} reads {_subscript(leaf.name, index)} before it is written. "
+        f"Give {leaf.name} an `init`, or store to that element first."
     )
-    return _finding("uninitialized", place, message, Access.LOAD, leaf.name, index)
+    return _finding("uninitialized", location, message, Access.LOAD, leaf.name, index)
 
 
-def race(access: Access, slot: Slot, conflict: Conflict, place: KernelPlace) -> Finding:
+def race(access: Access, slot: Slot, conflict: Conflict, location: KernelLocation) -> Finding:
     """Return the finding of a race between two programs, or two lanes of one store."""
     leaf = slot.leaf
     index = index_of((conflict.address - slot.first) // stored(leaf.dtype).itemsize, leaf)
     element, other = _subscript(leaf.name, index), conflict.other
     if other is None:
         message = (
-            f"program {place.program} writes different values to {element} in one store: several "
-            f"lanes have this offset, and any of them may come last. Give each lane a different "
-            "element, or mask all but one."
+            f"program {location.program} writes different values to {element} in one store: "
+            "several lanes have this offset, and any of them may come last. Give each lane a "
+            "different element, or mask all but one."
         )
-        return _finding("race", place, message, access, leaf.name, index)
+        return _finding("race", location, message, access, leaf.name, index)
     if conflict.other_wrote and access is not Access.LOAD:
         outcome = "either write may come last"
     else:
@@ -189,11 +195,11 @@ def race(access: Access, slot: Slot, conflict: Conflict, place: KernelPlace) -> 
         "or split the kernel into two launches."
     )
     message = (
-        f"program {place.program} {does} {element}, which program {other.program} {did} at line "
+        f"program {location.program} {does} {element}, which program {other.program} {did} at line "
         f"{other.line}: programs run in any order, so {outcome}."
         f"{_also(conflict.lanes)} {advice}"
     )
-    return _finding("race", place, message, access, leaf.name, index)
+    return _finding("race", location, message, access, leaf.name, index)
 
 
 def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Finding:
@@ -205,18 +211,18 @@ def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Findi
         "independent of the order of programs."
     )
     return _finding(
-        "nondeterministic", KernelPlace(None, None, None), message, None, leaf.name, index
+        "nondeterministic", KernelLocation(None, None, None), message, None, leaf.name, index
     )
 
 
-def assertion_failed(words: str, place: KernelPlace) -> Finding:
+def assertion_failed(words: str, location: KernelLocation) -> Finding:
     """Return the finding of a `tl.device_assert` or `tl.assume` that does not hold."""
-    return _finding("assertion_failed", place, f"program {place.program}: {words}")
+    return _finding("assertion_failed", location, f"program {location.program}: {words}")
 
 
 def _finding(
     kind: str,
-    place: KernelPlace,
+    location: KernelLocation,
     message: str,
     access: Access | None = None,
     argument: str | None = None,
@@ -227,10 +233,10 @@ def _finding(
         access=access.direction if access is not None else None,
         argument=argument,
         index=list(index) if index is not None else None,
-        file=place.file,
-        line=place.line,
-        column=place.column,
-        program=list(place.program) if place.program is not None else None,
+        file=location.file,
+        line=location.line,
+        column=location.column,
+        program=list(location.program) if location.program is not None else None,
         message=message,
     )
 

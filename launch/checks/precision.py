@@ -113,8 +113,8 @@ def downgrade(
         kind=KIND,
         argument=name,
         file=first.file,
-        line=first.spot.line if first.spot else None,
-        column=first.spot.column if first.spot else None,
+        line=first.location.line if first.location else None,
+        column=first.location.column if first.location else None,
         message=_message(name, dtype, measured, shown, tolerance),
         measure=_numbers(measured),
     )
@@ -155,9 +155,9 @@ def _message(
 def _others(causes: Sequence[Cause]) -> str:
     """Return the locations of further causes, at most three."""
     others = [
-        _WHAT[cause.kind][0].format(_named(cause)) + (f" in line {cause.spot.line}")
+        _WHAT[cause.kind][0].format(_named(cause)) + (f" in line {cause.location.line}")
         for cause in causes[:3]
-        if cause.spot is not None
+        if cause.location is not None
     ]
     return f"; also, {'; '.join(others)}" if others else ""
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from compiler.diagnostic import KERNEL_FOLDER
 from compiler.lines.mlir import MlirLocations, trailing_location
-from compiler.lines.place import Spot
+from compiler.lines.source_location import SourceLocation
 from launch.checks.ir_values import BITS, FunctionScan, Reduced
 
 MOST_TEXT_BYTES = 4 << 20
@@ -44,13 +44,13 @@ class Cause:
     dtype: str
     """MLIR's name of the type, or `tf32`."""
     bits: int
-    spot: Spot | None
+    location: SourceLocation | None
     """The location in the user's file; None if unknown."""
 
     @property
     def file(self) -> str | None:
         """The path of the user's file, as in the request."""
-        return self.spot.file.removeprefix(KERNEL_FOLDER) if self.spot else None
+        return self.location.file.removeprefix(KERNEL_FOLDER) if self.location else None
 
 
 def questionable(ir: bytes) -> bytes:
@@ -72,9 +72,9 @@ def causes_in(text: str) -> list[Cause]:
     found: dict[Cause, None] = {}
     for name, scan in functions.items():
         for kind, dtype, where in _of(scan, least, functions):
-            for spot in _spots(name, where, locations, callers):
+            for location in _locations(name, where, locations, callers):
                 if len(found) < MOST_CAUSES:
-                    found[Cause(kind, dtype, BITS[dtype], spot)] = None
+                    found[Cause(kind, dtype, BITS[dtype], location)] = None
     order = list(CauseKind)
     return sorted(found, key=lambda cause: (cause.bits, order.index(cause.kind)))
 
@@ -147,28 +147,30 @@ def _callers(functions: Mapping[str, FunctionScan]) -> _Callers:
     return callers
 
 
-def _spots(
+def _locations(
     function: str, line: str, locations: MlirLocations, callers: _Callers
-) -> list[Spot | None]:
+) -> list[SourceLocation | None]:
     """Return the user's source lines of an IR line, one for each chain of calls.
 
     Lines of Triton's library map to the user's lines that call it.
     """
-    spots: dict[Spot, None] = {}
+    locations: dict[SourceLocation, None] = {}
     seen: set[str] = set()
     left = [(function, line)]
-    while left and len(spots) < MOST_CAUSES:
+    while left and len(locations) < MOST_CAUSES:
         name, at = left.pop()
         if own := _users(at, locations):
-            spots[own] = None
+            locations[own] = None
         elif name not in seen:
             seen.add(name)
             left += reversed(callers.get(name, ()))
-    return list(spots) or [None]
+    return list(locations) or [None]
 
 
-def _users(line: str, locations: MlirLocations) -> Spot | None:
+def _users(line: str, locations: MlirLocations) -> SourceLocation | None:
     """Return the innermost user location at the end of an IR line."""
     words = trailing_location(line)
-    spots = locations.spots(words) if words is not None else ()
-    return next((spot for spot in spots if spot.file.startswith(KERNEL_FOLDER)), None)
+    locations = locations.locations(words) if words is not None else ()
+    return next(
+        (location for location in locations if location.file.startswith(KERNEL_FOLDER)), None
+    )

@@ -15,7 +15,7 @@ import numpy as np
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array
 from launch.checks.access import Access, Lanes
-from launch.checks.finding import Conflict, KernelPlace
+from launch.checks.finding import Conflict, KernelLocation
 
 _NOTHING = -1
 _ACQUIRES = frozenset({"ACQUIRE", "ACQUIRE_RELEASE"})
@@ -36,9 +36,9 @@ class AccessOrder:
 
     def __init__(self, programs: int) -> None:
         self._steps = 0
-        self._places: dict[KernelPlace, int] = {}
+        self._locations: dict[KernelLocation, int] = {}
         """Source locations, without programs, and their numbers."""
-        self._place_of = np.zeros(1024, np.int32)
+        self._location_of = np.zeros(1024, np.int32)
         self._program_of = np.zeros(1024, np.int32)
         self._is_atomic = np.zeros(1024, np.bool_)
         self._programs = programs
@@ -47,16 +47,16 @@ class AccessOrder:
         """For each program, its last step that is ordered before the running one; `None`: none."""
         self._released: dict[int, Array] = {}
 
-    def step(self, program: int, place: KernelPlace, *, atomic: bool) -> AccessStep:
+    def step(self, program: int, location: KernelLocation, *, atomic: bool) -> AccessStep:
         """Return the next access of `program`."""
         number = self._steps
         self._steps += 1
         if number == self._program_of.size:
-            self._place_of = np.resize(self._place_of, 2 * number)
+            self._location_of = np.resize(self._location_of, 2 * number)
             self._program_of = np.resize(self._program_of, 2 * number)
             self._is_atomic = np.resize(self._is_atomic, 2 * number)
-        everywhere = replace(place, program=None)
-        self._place_of[number] = self._places.setdefault(everywhere, len(self._places))
+        everywhere = replace(location, program=None)
+        self._location_of[number] = self._locations.setdefault(everywhere, len(self._locations))
         self._program_of[number], self._is_atomic[number] = program, atomic
         if program != self._running:  # no order with its predecessor is known
             self._running = program
@@ -93,10 +93,10 @@ class AccessOrder:
         needed: Array = apart & ~self._is_atomic[steps] if now.atomic else apart
         return needed
 
-    def place_of(self, step: int) -> tuple[KernelPlace, int]:
+    def location_of(self, step: int) -> tuple[KernelLocation, int]:
         """Return the source location of a step and the number of its program."""
-        places = list(self._places)  # in the order of their numbers
-        return places[self._place_of[step]], int(self._program_of[step])
+        locations = list(self._locations)  # in the order of their numbers
+        return locations[self._location_of[step]], int(self._program_of[step])
 
 
 _SLOTS = 4
@@ -148,27 +148,29 @@ class Races:
         self._cells: dict[int, _Cells] = {}
         self._order = AccessOrder(math.prod(grid))
 
-    def note(self, lanes: Lanes, place: KernelPlace) -> Conflict | None:
+    def note(self, lanes: Lanes, location: KernelLocation) -> Conflict | None:
         """Record an access in bounds; return its conflict with an earlier access, if any."""
         index, touch = lanes.slot.leaf.allocation, lanes.touch
         if index not in self._cells:
             self._cells[index] = _Cells(self._allocations[index])
-        step = self._order.step(self._number(place), place, atomic=touch.semantics is not None)
+        step = self._order.step(
+            self._number(location), location, atomic=touch.semantics is not None
+        )
         if touch.semantics is not None:
             self._order.synchronise(lanes.addresses, touch.semantics)
         done = self._read if touch.access is Access.LOAD else self._write
         return done(self._cells[index], lanes, step)
 
-    def _number(self, place: KernelPlace) -> int:
+    def _number(self, location: KernelLocation) -> int:
         _, height, depth = self._grid
-        x, y, z = place.program or (0, 0, 0)
+        x, y, z = location.program or (0, 0, 0)
         return (x * height + y) * depth + z
 
-    def _place_of(self, step: int) -> KernelPlace:
-        place, number = self._order.place_of(step)
+    def _location_of(self, step: int) -> KernelLocation:
+        location, number = self._order.location_of(step)
         _, height, depth = self._grid
         rows, z = divmod(number, depth)
-        return replace(place, program=(*divmod(rows, height), z))
+        return replace(location, program=(*divmod(rows, height), z))
 
     def _read(self, cells: _Cells, lanes: Lanes, step: AccessStep) -> Conflict | None:
         touched = cells.touched(lanes)
@@ -199,9 +201,9 @@ class Races:
             met = apart.any(axis=1)
             if met.any():
                 lane = int(met.argmax())
-                place = self._place_of(int(steps[lane][apart[lane]][0]))
+                location = self._location_of(int(steps[lane][apart[lane]][0]))
                 address = int(lanes.addresses[lane])
-                return Conflict(address, place, slot in _WRITES, int(met.sum()))
+                return Conflict(address, location, slot in _WRITES, int(met.sum()))
         return None
 
 

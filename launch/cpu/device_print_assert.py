@@ -9,7 +9,7 @@ from launch.buffers.element_types import Array
 from launch.checks import finding
 from launch.checks.finding import Stopped
 from launch.checks.owner_table import Suspected
-from launch.cpu.places import InstancePlaces
+from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
 
@@ -17,8 +17,8 @@ from launch.cpu.programs import ProgramInstances
 class DevicePrints:
     """Prints to standard output, and ends a launch at an assertion."""
 
-    def __init__(self, programs: ProgramInstances, places: InstancePlaces) -> None:
-        self._programs, self._places = programs, places
+    def __init__(self, programs: ProgramInstances, locations: InstanceLocations) -> None:
+        self._programs, self._locations = programs, locations
 
     def show(self, prefix: str, hexadecimal: bool, *values: Any) -> None:
         """Print a line for each value, the program's indices first.
@@ -52,8 +52,8 @@ class DevicePrints:
             if self._programs.count > 1:
                 raise Suspected
             first = self._programs.first_active() if fails.size == 1 else int(fails.argmax())
-            place = self._places.here(self._programs.program_at(first))
-            raise Stopped(finding.assertion_failed(words, place))
+            location = self._locations.here(self._programs.program_at(first))
+            raise Stopped(finding.assertion_failed(words, location))
 
 
 def _hexadecimal(value: Any) -> str:

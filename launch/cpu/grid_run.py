@@ -24,7 +24,7 @@ from compiler.ttir_to_numpy.batched_codegen import RunForm
 from launch.buffers.element_types import Array
 from launch.checks.addresses import AddressSpace
 from launch.checks.checked_memory import TooManyAccesses, Watch
-from launch.checks.finding import KernelPlace, Stopped
+from launch.checks.finding import KernelLocation, Stopped
 from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.checks.order_dependence import OrderDependence
 from launch.checks.owner_table import Suspected
@@ -36,10 +36,10 @@ from launch.cpu.argument_arena import LaunchMemory
 from launch.cpu.arguments import arguments_of
 from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.freed_memory import keep_freed_memory
+from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.kernel import Kernel
 from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
-from launch.cpu.places import InstancePlaces
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
 from launch.messages import CHECK_TIMEOUT, RunOrder
@@ -143,7 +143,7 @@ class GridLaunch:
         self._form, self._order, self._how = form, order, how
         self._exact_from, self._sample = exact_from, sample
         self._programs = ProgramInstances(order.grid)
-        self._places = InstancePlaces(form.places)
+        self._locations = InstanceLocations(form.locations)
         self._allocations = memory.fresh()
         self._space = AddressSpace(self._allocations)
         found = memory.filled()
@@ -156,7 +156,7 @@ class GridLaunch:
         self._arguments = arguments_of(
             form.parameters, order.parameters, order.arguments, self._space
         )
-        prints = DevicePrints(self._programs, self._places)
+        prints = DevicePrints(self._programs, self._locations)
         self._kernel = Kernel(form, self._programs, self._memory, prints, self._step)
 
     def run(self) -> KernelRun:
@@ -202,7 +202,7 @@ class GridLaunch:
         return Watch(
             self._space,
             self._allocations,
-            self._place,
+            self._location,
             written_elements=self._written_elements,
             trace=self._how.trace,
             written_bytes=self._written_bytes,
@@ -230,5 +230,5 @@ class GridLaunch:
             step, accesses = self._form.steps[number], len(trace.accesses)
             trace.steps.add(step, lanes, program, self._space, accesses)
 
-    def _place(self) -> KernelPlace:
-        return self._places.here(self._programs.program_at(self._programs.first_active()))
+    def _location(self) -> KernelLocation:
+        return self._locations.here(self._programs.program_at(self._programs.first_active()))

@@ -71,6 +71,6 @@ def needs_gpu(refusal: Untranslatable) -> Failure:
         f"{refusal.what}, which cannot run on the CPU device: it needs a GPU. Launch it on a "
         "device with a GPU"
     )
-    match = _PLACE.fullmatch(refusal.place)
+    match = _PLACE.fullmatch(refusal.location)
     span = Span(match[1], int(match[2])) if match else None
     return Failure("needs_gpu", "ttir", message, [diagnostic("error", "ttir", message, span=span)])

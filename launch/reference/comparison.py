@@ -25,12 +25,12 @@ from launch.checks.precision import causes_of, downgrade, reference_bits
 from launch.checks.precision_causes import Cause
 from launch.checks.precision_measure import MANTISSA_BITS, PrecisionMeter
 from launch.messages import (
+    BodyRange,
     ComparedOutput,
     CompareOrder,
     CompareReport,
     Finding,
     OutputOrder,
-    Place,
     Tolerance,
 )
 from launch.reference.difference import PIECE, Comparer, Unwritten, pieces, scaled
@@ -77,7 +77,7 @@ def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> Compar
     return CompareReport(outputs=results)
 
 
-def _bits(body: bytes | memoryview, place: Place | None, count: int) -> Array | None:
+def _bits(body: bytes | memoryview, place: BodyRange | None, count: int) -> Array | None:
     if place is None:
         return None
     return np.unpackbits(np.frombuffer(shared_part(body, place), np.uint8), count=count).view("?")

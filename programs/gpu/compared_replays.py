@@ -15,7 +15,7 @@ from launch.buffers.element_types import Array
 from programs.gpu.device_replay import DeviceReplay, out_of_memory
 from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.program_order import COMPARE, ProgramOrder
-from programs.gpu.replay_outputs import KeptOutputs, Place, SentOutputs, named
+from programs.gpu.replay_outputs import KeptOutputs, OutputIndex, SentOutputs, named
 from programs.replay.checked_tapes import outputs_of
 from programs.replay.device_comparison import DeviceUnwritten, compare_on_device
 from programs.replay.operators import DTYPES
@@ -96,7 +96,7 @@ def _is_sound(report: dict[str, Any]) -> bool:
     return report["ending"] == "finished" and not report["findings"]
 
 
-def _pairs(tape: Tape, of: Tape) -> dict[Place, tuple[TensorMeta, TensorMeta]]:
+def _pairs(tape: Tape, of: Tape) -> dict[OutputIndex, tuple[TensorMeta, TensorMeta]]:
     """Return the metadata of outputs that both have, by place."""
     found = {}
     for call in range(len(CALLS)):

@@ -21,7 +21,7 @@ from programs.gpu.op_fault import OpFault, op_fault
 from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
 from programs.gpu.program_timing import TimedProgram, timed
-from programs.gpu.replay_outputs import KeptOutputs, Place, SentOutputs, named
+from programs.gpu.replay_outputs import KeptOutputs, OutputIndex, SentOutputs, named
 from programs.gpu.variant_choice import VariantChoice
 from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
 from programs.replay.given_inputs import given_inputs
@@ -144,10 +144,10 @@ class DeviceReplay:
         )
         return timed(program, order, self._sink.hold_iteration, self._timing)
 
-    def _first(self) -> tuple[Checked, dict[Place, Array]]:
+    def _first(self) -> tuple[Checked, dict[OutputIndex, Array]]:
         """Pass outputs on; return their digests, and the elements that may be unwritten."""
         digests: dict[int, Sequence[int]] = {}
-        suspects: dict[Place, Array] = {}
+        suspects: dict[OutputIndex, Array] = {}
         for run, call in self._calls():
             digests[call] = self._digests(run, call)
             for place, id_ in self._outputs(call):
@@ -172,7 +172,7 @@ class DeviceReplay:
             op, names, tensors, lambda variant: self._launches.launch(index, variant, tensors)
         )
 
-    def _unwritten(self, suspects: dict[Place, Array]) -> None:
+    def _unwritten(self, suspects: dict[OutputIndex, Array]) -> None:
         """Pass on the unwritten elements: those with the other poison after a second replay."""
         if not suspects:
             return
@@ -235,7 +235,7 @@ class DeviceReplay:
     def _end(self, _: int) -> None:
         self._context.wait()
 
-    def _outputs(self, call: int) -> list[tuple[Place, int]]:
+    def _outputs(self, call: int) -> list[tuple[OutputIndex, int]]:
         ids = [id_ for _, id_ in tensors_in(outputs_of(self.tape, call))]
         return [((call, position), id_) for position, id_ in enumerate(ids)]
 

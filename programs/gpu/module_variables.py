@@ -20,7 +20,7 @@ _MOST_KEPT_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _DeviceRange:
     address: int
     size_bytes: int
 
@@ -74,9 +74,9 @@ class ModuleVariables:
         }
 
 
-def _place(module: Any, name: str) -> _Place | None:
+def _place(module: Any, name: str) -> _DeviceRange | None:
     """Return the place of a variable; None if the driver does not know it."""
     status, address, size_bytes = cu.cuModuleGetGlobal(module, name.encode())
     if status != cu.CUresult.CUDA_SUCCESS:
         return None
-    return _Place(int(address), int(size_bytes))
+    return _DeviceRange(int(address), int(size_bytes))

@@ -18,7 +18,7 @@ from worker.gpu.launcher.run_outputs import Output, Send, send_output
 
 _MOST_SHARED = 256
 """Limit of timed runs' outputs in shared memory: a launcher has 1,024 file descriptors."""
-Place = tuple[int, int]
+OutputIndex = tuple[int, int]
 """An output: the number of its call, and its position there."""
 
 
@@ -32,15 +32,15 @@ class SentOutputs:
         self._held = 0
         """The number of timed runs' outputs, of which each may have a file descriptor."""
 
-    def take(self, place: Place, tensor: torch.Tensor) -> None:
+    def take(self, place: OutputIndex, tensor: torch.Tensor) -> None:
         """Send an output. Raises CudaError."""
         self._context.send_tensor(self._send, f"output:{named(place)}", tensor)
 
-    def take_unwritten(self, place: Place, flags: Array) -> None:
+    def take_unwritten(self, place: OutputIndex, flags: Array) -> None:
         """Send a bit for each element."""
         send_output(self._send, "unwritten", named(place), np.packbits(flags).tobytes())
 
-    def take_input(self, place: Place, data: bytes) -> None:
+    def take_input(self, place: OutputIndex, data: bytes) -> None:
         """Send the contents of a changed input."""
         send_output(self._send, "output", f"input:{named(place)}", data)
 
@@ -77,22 +77,22 @@ class KeptOutputs:
     def __init__(self, send: Send, program: str = "") -> None:
         """`program` is the prefix of the names of inputs."""
         self._send, self._program = send, program
-        self.copies: dict[Place, torch.Tensor] = {}
+        self.copies: dict[OutputIndex, torch.Tensor] = {}
         """The bytes of outputs, with elements in C order."""
-        self.unwritten: dict[Place, Array] = {}
+        self.unwritten: dict[OutputIndex, Array] = {}
 
-    def keep(self, place: Place, tensor: torch.Tensor) -> None:
+    def keep(self, place: OutputIndex, tensor: torch.Tensor) -> None:
         """Keep a copy of an output."""
         self.copies[place] = octets_of(tensor).clone()
 
-    def take(self, place: Place, tensor: torch.Tensor) -> None:
+    def take(self, place: OutputIndex, tensor: torch.Tensor) -> None:
         """Do nothing."""
 
-    def take_unwritten(self, place: Place, flags: Array) -> None:
+    def take_unwritten(self, place: OutputIndex, flags: Array) -> None:
         """Keep them."""
         self.unwritten[place] = flags
 
-    def take_input(self, place: Place, data: bytes) -> None:
+    def take_input(self, place: OutputIndex, data: bytes) -> None:
         """Send the contents of a changed input."""
         send_output(self._send, "output", f"{self._program}input:{named(place)}", data)
 
@@ -111,6 +111,6 @@ class _NotSent:
         """Do nothing."""
 
 
-def named(place: Place) -> str:
+def named(place: OutputIndex) -> str:
     """Return the name of an output in frames."""
     return f"{place[0]}:{place[1]}"

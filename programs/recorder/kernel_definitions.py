@@ -16,7 +16,7 @@ from triton.runtime.jit import JITFunction
 
 from programs.recorder.not_recordable import NotRecordable
 
-Place = tuple[str, int]
+UserLine = tuple[str, int]
 Globals = Mapping[str, Any]
 _PLAIN = (bool, int, float, str)
 _NOTHING = object()
@@ -49,7 +49,7 @@ class _Launched:
     kernel: Any
     found_as: KernelName | None
     read: tuple[_Read, ...]
-    place: Place | None
+    place: UserLine | None
 
 
 class KernelDefinitions:
@@ -58,7 +58,7 @@ class KernelDefinitions:
     def __init__(self) -> None:
         self._launched: dict[tuple[int, ...], _Launched] = {}
 
-    def launched(self, kernel: Any, place: Place | None) -> KernelName | None:
+    def launched(self, kernel: Any, place: UserLine | None) -> KernelName | None:
         """Note a kernel in its present state; return its name in a module, None without one."""
         read = tuple(_read_by(kernel))
         key = (id(kernel), *(id(one.value) for one in read))

@@ -12,7 +12,7 @@ from typing import Any
 from compiler.front.triton_knobs import State, changes, knobs_and_variables
 from programs.recorder.not_recordable import NotRecordable
 
-Place = tuple[str, int]
+UserLine = tuple[str, int]
 _PACKAGES = ("triton.language", "triton.runtime", "triton.compiler", "triton.backends")
 _ALWAYS = 256
 """This many launches are all checked, then only the first of each kind, as a check takes 1 ms."""
@@ -23,7 +23,7 @@ class TritonChanges:
 
     def __init__(self) -> None:
         self._before = {owner: dict(values) for owner, values in _state().items()}
-        self._at_launches: dict[frozenset[str], Place | None] = {}
+        self._at_launches: dict[frozenset[str], UserLine | None] = {}
         self._loaded: frozenset[str] | None = None
         self._kinds: set[Hashable] = set()
         self._count = 0
@@ -32,7 +32,7 @@ class TritonChanges:
         """Note the changes after the program's own module was loaded."""
         self._loaded = self._now()
 
-    def launched(self, kind: Hashable, place: Place | None) -> None:
+    def launched(self, kind: Hashable, place: UserLine | None) -> None:
         """Note the changes at a launch; all launches of a `kind` compile one kernel."""
         self._count += 1
         if self._count > _ALWAYS and kind in self._kinds:

@@ -6,7 +6,7 @@ from types import FrameType, TracebackType
 
 from compiler.diagnostic import KERNEL_FOLDER
 
-Place = tuple[str, int]
+UserLine = tuple[str, int]
 """The user's name of a file, and a line from 1."""
 
 
@@ -16,7 +16,7 @@ class UserLines:
     def __init__(self, paths: Collection[str]) -> None:
         self._paths = frozenset(paths)
 
-    def innermost(self) -> Place | None:
+    def innermost(self) -> UserLine | None:
         """Return the innermost line of the user that is running."""
         frame: FrameType | None = sys._getframe(1)
         paths = self._paths
@@ -26,7 +26,7 @@ class UserLines:
             frame = frame.f_back
         return None
 
-    def of(self, error: BaseException) -> Place | None:
+    def of(self, error: BaseException) -> UserLine | None:
         """Return the innermost line of the user in an error's traceback."""
         if isinstance(error, SyntaxError) and error.filename in self._paths:
             return named(str(error.filename)), error.lineno or 1

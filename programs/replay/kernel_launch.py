@@ -125,7 +125,7 @@ class KernelLaunches:
 
 
 @dataclass(frozen=True)
-class StoragePlace:
+class TypedStorage:
     """A storage as elements of one dtype, under an argument's name."""
 
     storage: int
@@ -137,7 +137,7 @@ class StorageMemory:
 
     def __init__(
         self,
-        places: Sequence[StoragePlace],
+        places: Sequence[TypedStorage],
         changed: frozenset[int],
         tensors: LiveTensors,
         written: WrittenStorages,
@@ -189,7 +189,7 @@ class StorageMemory:
             if flags is not None:
                 self._written.put(place.storage, flags, stored(place.dtype).itemsize)
 
-    def _elements(self, place: StoragePlace) -> Array:
+    def _elements(self, place: TypedStorage) -> Array:
         octets, kind = self._octets[place.storage], stored(place.dtype)
         whole: Array = octets[: octets.size // kind.itemsize * kind.itemsize].view(kind)
         return whole
@@ -200,10 +200,10 @@ class _Described:
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
-        self._numbers: dict[StoragePlace, int] = {}
+        self._numbers: dict[TypedStorage, int] = {}
 
     @property
-    def places(self) -> list[StoragePlace]:
+    def places(self) -> list[TypedStorage]:
         return list(self._numbers)
 
     def argument(self, value: LaunchValue) -> dict[str, Any]:
@@ -230,7 +230,7 @@ class _Described:
     def _buffer(self, id_: int, dtype: str | None = None) -> dict[str, Any]:
         meta = self._tape.tensors[id_]
         kind = dtype or meta.dtype
-        place = StoragePlace(meta.storage, kind)
+        place = TypedStorage(meta.storage, kind)
         if kind.startswith("complex"):
             raise InvalidTape(f"/tensors/{id_}", f"a kernel takes no tensor of {kind}")
         return {

@@ -9,7 +9,7 @@ from typing import Literal
 
 from compiler.messages.orders import IrBounds, Order
 from compiler.target import Target
-from launch.messages import MOST_BATCH_ELEMENTS, Finding, Place
+from launch.messages import MOST_BATCH_ELEMENTS, BodyRange, Finding
 
 ORDER_DEPENDENT = "order_dependent"
 """The finding that results depend on the order of program instances."""
@@ -29,7 +29,7 @@ class KernelText:
     `parameters` are paths: `x_ptr`, or `pair.1` for an item of a tuple.
     """
 
-    ir: Place
+    ir: BodyRange
     stage: str
     parameters: Sequence[str]
     fp_fusion: bool = True
@@ -45,8 +45,8 @@ class ReplayOrder(Order):
 
     task = "replay"
     profile = "back"
-    tape: Place
-    inputs_tape: Place | None = None
+    tape: BodyRange
+    inputs_tape: BodyRange | None = None
     kernels: Mapping[str, KernelText]
     """By name, as in `launches`."""
     launches: Sequence[str]

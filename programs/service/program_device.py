@@ -12,14 +12,14 @@ from launch.request.launch_resolution import AUTO, CPU, read_device
 from programs.program_request import ProgramRequest
 from programs.request_checks import device_errors
 from service.http.problems import ProblemRaised
-from service.program_places import ProgramPlace
+from service.program_runners import ProgramRunner
 from service.state import ServiceState
 
 _TRYING_S: Final = "5"
 """The `Retry-After`, in seconds, while a worker tests its recorder."""
 
 
-async def choose_place(state: ServiceState, request: ProgramRequest) -> ProgramPlace:
+async def choose_runner(state: ServiceState, request: ProgramRequest) -> ProgramRunner:
     """Return where the program runs, or where it is recorded if it stops after that.
 
     Raises RequestRejected for a device that no worker offers, or that cannot do what is asked;
@@ -27,22 +27,22 @@ async def choose_place(state: ServiceState, request: ProgramRequest) -> ProgramP
     """
     wanted = read_device(request.device)
     chosen = await state.toolchains.choose(request.triton)
-    place = None
+    runner = None
     if wanted != CPU and request.stop_after is None:
-        place = await _on_a_gpu(state, request, chosen, wanted)
-    if place is None:
+        runner = await _on_a_gpu(state, request, chosen, wanted)
+    if runner is None:
         toolchain = await _recording(state, request, chosen)
         if request.target is not None:
             offered_target(request.target, toolchain)
-        place = ProgramPlace(toolchain.id)
-    if errors := list(device_errors(request, place.device)):
+        runner = ProgramRunner(toolchain.id)
+    if errors := list(device_errors(request, runner.device)):
         raise RequestRejected(*errors)
-    return place
+    return runner
 
 
 async def _on_a_gpu(
     state: ServiceState, request: ProgramRequest, chosen: Toolchain, wanted: str | DeviceClass
-) -> ProgramPlace | None:
+) -> ProgramRunner | None:
     """Return the place on a GPU; None if `wanted` is "auto" and programs run on no GPU.
 
     Raises RequestRejected, and ProblemRaised (503) while a worker tests its GPUs.
@@ -59,7 +59,7 @@ async def _on_a_gpu(
             await _check_gpus_are_known(state)
             return None
         raise await _no_such_device(state, known, fitting)
-    return ProgramPlace(toolchain.id, fitting[toolchain.id])
+    return ProgramRunner(toolchain.id, fitting[toolchain.id])
 
 
 def _matching(names: Sequence[str], wanted: str | DeviceClass) -> str | None:

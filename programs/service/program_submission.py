@@ -10,7 +10,7 @@ from programs.program_job import program_job
 from programs.program_kind import PROGRAM
 from programs.program_request import ProgramRequest
 from programs.request_checks import check_program
-from programs.service.program_device import choose_place
+from programs.service.program_device import choose_runner
 from programs.stored_programs import Programs, StoredProgram
 from service.caller import Caller
 from service.owned_jobs import OwnedJobs
@@ -42,15 +42,15 @@ async def submit_program(
     """
     # in a thread: checking megabytes of source would hold up other requests
     await asyncio.to_thread(check_program, request, state.settings.request_limits)
-    place = await choose_place(state, request)
+    runner = await choose_runner(state, request)
     job = program_job(
         request,
         program_id=program_id,
         caller=caller.id,
         namespace=caller.namespace,
-        toolchain_id=place.toolchain_id,
-        device=place.device,
-        lane=place.lane,
+        toolchain_id=runner.toolchain_id,
+        device=runner.device,
+        lane=runner.lane,
     )
     order = JobOrder(
         PROGRAM,

@@ -12,7 +12,15 @@ from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_o
 from programs.tape.left_to_torch import left_to_torch
 from programs.tape.program_work import LaunchesWork, program_work
 from programs.tape.rounded_floats import rounded_floats
-from programs.tape.schema import Op, Structure, Tape, TapeLaunch, TapePlace, TensorMeta, tensors_of
+from programs.tape.schema import (
+    Op,
+    ProgramLine,
+    Structure,
+    Tape,
+    TapeLaunch,
+    TensorMeta,
+    tensors_of,
+)
 from programs.tape.second_call import difference_of_calls
 
 FlagKind = Literal[
@@ -56,7 +64,7 @@ def flags_of(
     return tuple(dict.fromkeys(found))[:_MAX_FLAGS]
 
 
-def _flag(kind: FlagKind, message: str, place: TapePlace | None) -> TapeFlag:
+def _flag(kind: FlagKind, message: str, place: ProgramLine | None) -> TapeFlag:
     return TapeFlag(kind, message, place.file if place else None, place.line if place else None)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from programs.tape.flow import Flow
 from programs.tape.overload_effects import kind_of, name_of
 from programs.tape.program_work import ProgramWork, shares
-from programs.tape.schema import AtenOp, Tape, TapePlace
+from programs.tape.schema import AtenOp, ProgramLine, Tape
 
 MOST_LEFT = 0.25
 """The share of the work that torch may do without a flag."""
@@ -20,7 +20,7 @@ class LeftToTorch:
     """Work of torch at one line."""
 
     message: str
-    place: TapePlace | None
+    place: ProgramLine | None
 
 
 def left_to_torch(
@@ -38,7 +38,7 @@ def left_to_torch(
     total = found.by_kernels + found.by_torch
     if total == 0 or found.by_torch <= MOST_LEFT * total:
         return
-    lines: dict[tuple[TapePlace | None, str], float] = defaultdict(float)
+    lines: dict[tuple[ProgramLine | None, str], float] = defaultdict(float)
     for index, operations in work.aten.items():
         op = tape.ops[index]
         assert isinstance(op, AtenOp)

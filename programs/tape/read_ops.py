@@ -15,10 +15,10 @@ from programs.tape.schema import (
     LaunchVariant,
     Op,
     Phase,
+    ProgramLine,
     Seeding,
     TapeKernel,
     TapeLaunch,
-    TapePlace,
 )
 from programs.tape.tape_bounds import (
     MAX_ARGUMENTS,
@@ -205,11 +205,11 @@ def read_phase(raw: Any, where: str) -> Phase:
     return cast("Phase", fields.one_of(raw, f"{where}/phase", PHASES, "phase"))
 
 
-def read_place(raw: Any, where: str) -> TapePlace | None:
+def read_place(raw: Any, where: str) -> ProgramLine | None:
     """Return the place of `file:line`, None for null. Raises `InvalidTape`."""
     if raw is None:
         return None
     match = _PLACE.fullmatch(fields.text(raw, f"{where}/line", MAX_NAME_CHARS))
     if match is None:
         raise InvalidTape(f"{where}/line", f"{fields.shown(raw)} is not `file:line`")
-    return TapePlace(match[1], int(match[2]))
+    return ProgramLine(match[1], int(match[2]))

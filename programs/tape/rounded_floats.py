@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from launch.checks.precision_measure import MANTISSA_BITS
 from programs.tape.flow import Flow
-from programs.tape.schema import Tape, TapePlace, tensors_of
+from programs.tape.schema import ProgramLine, Tape, tensors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class RoundedFloats:
     """A rounding to narrower floats at one line."""
 
     message: str
-    place: TapePlace | None
+    place: ProgramLine | None
 
 
 def rounded_floats(tape: Tape, flow: Flow, reference: Tape) -> Iterator[RoundedFloats]:

@@ -16,10 +16,10 @@ from programs.tape.overload_effects import argument_tensors, kind_of, name_of, w
 from programs.tape.schema import (
     AtenOp,
     Op,
+    ProgramLine,
     Structure,
     Tape,
     TapeLaunch,
-    TapePlace,
     TensorRef,
     TupleOf,
     tensors_of,
@@ -42,7 +42,7 @@ class Rounding:
     """A step that rounds to floats of a dtype, and its line."""
 
     dtype: str
-    place: TapePlace | None
+    place: ProgramLine | None
 
     @property
     def bits(self) -> int:

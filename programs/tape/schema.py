@@ -147,7 +147,7 @@ Structure = Scalar | TensorRef | ListOf | TupleOf | DictOf
 
 
 @dataclass(frozen=True, slots=True)
-class TapePlace:
+class ProgramLine:
     """A line of the program."""
 
     file: str
@@ -166,7 +166,7 @@ class AtenOp:
     kwargs: Mapping[str, Value]
     outputs: tuple[int | None, ...]
     phase: Phase
-    place: TapePlace | None
+    place: ProgramLine | None
     stream: int = 0
     """The CUDA stream that it runs in if one of its tensors is on CUDA; 0: the default stream."""
     after: tuple[int, ...] = ()
@@ -186,7 +186,7 @@ class Seeding:
     device: Device | None
     """The device type if only torch's generator of it was seeded; None: both, or its own one."""
     phase: Phase
-    place: TapePlace | None
+    place: ProgramLine | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class TapeLaunch:
     reset_to_zero: tuple[str, ...]
     restore_value: tuple[str, ...]
     phase: Phase
-    place: TapePlace | None
+    place: ProgramLine | None
     stream: int = 0
     """As of an `AtenOp`."""
     after: tuple[int, ...] = ()

@@ -5,7 +5,16 @@ from itertools import zip_longest
 
 from programs.tape.flow import Flow
 from programs.tape.overload_effects import argument_tensors, makes_views
-from programs.tape.schema import AtenOp, Op, Phase, Seeding, Tape, TapeLaunch, TapePlace, tensors_of
+from programs.tape.schema import (
+    AtenOp,
+    Op,
+    Phase,
+    ProgramLine,
+    Seeding,
+    Tape,
+    TapeLaunch,
+    tensors_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +22,7 @@ class CallsDiffer:
     """The first place where the second call does something else than the first."""
 
     message: str
-    place: TapePlace | None
+    place: ProgramLine | None
 
 
 def difference_of_calls(tape: Tape, flow: Flow) -> CallsDiffer | None:

@@ -6,7 +6,7 @@ Large bodies are shared with it instead of copied.
 from collections.abc import Sequence
 
 from compiler.messages.wire import header_of
-from launch.messages import CompareOrder, Place
+from launch.messages import BodyRange, CompareOrder
 from worker.compile.reports import Malformed, read_report
 from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared, body_of
 from worker.launch.launch_reports import CompareReport
@@ -22,7 +22,7 @@ class BodyParts:
         self.parts: list[Body] = []
         self._size = 0
 
-    def add(self, part: Body) -> Place:
+    def add(self, part: Body) -> BodyRange:
         """Append a part; return its offset and size in bytes."""
         place = (self._size, len(part))
         self.parts.append(part)

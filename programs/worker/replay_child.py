@@ -30,7 +30,7 @@ from programs.replay.replay_order import (
 )
 from programs.tape.schema import Tape, tensors_of
 from programs.worker.replayed import Replayed
-from programs.worker.replayed_calls import SentPlace, SentTensors, calls_of
+from programs.worker.replayed_calls import SentTensors, TensorIndex, calls_of
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Message, Report, read_report
 from worker.launch.kernel_ir import KernelIr
@@ -218,7 +218,9 @@ def _take(replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tap
 def _sent(tape: Tape, outcome: ChildOutcome) -> SentTensors:
     stages = {stage.name: stage.body for stage in outcome.stages}
 
-    def found(name: Callable[[int, int], str], most: Callable[[int], int]) -> dict[SentPlace, Body]:
+    def found(
+        name: Callable[[int, int], str], most: Callable[[int], int]
+    ) -> dict[TensorIndex, Body]:
         places = ((call, place) for call in range(len(CALLS)) for place in range(most(call)))
         return {place: stages[name(*place)] for place in places if name(*place) in stages}
 

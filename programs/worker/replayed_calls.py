@@ -16,7 +16,7 @@ from worker.compile.reports import Malformed
 from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
 
-SentPlace = tuple[int, int]
+TensorIndex = tuple[int, int]
 """A call, and the position of a tensor among its outputs or inputs."""
 
 
@@ -24,10 +24,10 @@ SentPlace = tuple[int, int]
 class SentTensors:
     """The elements of tensors in C order, by place."""
 
-    outputs: Mapping[SentPlace, Body]
-    unwritten: Mapping[SentPlace, Body] = field(default_factory=dict)
+    outputs: Mapping[TensorIndex, Body]
+    unwritten: Mapping[TensorIndex, Body] = field(default_factory=dict)
     """A bit for each element, of outputs with elements that were never written."""
-    inputs: Mapping[SentPlace, Body] = field(default_factory=dict)
+    inputs: Mapping[TensorIndex, Body] = field(default_factory=dict)
     """Inputs that the call changed in place."""
 
 
@@ -64,8 +64,8 @@ def call_of(tape: Tape, call: int, sent: SentTensors) -> ReplayedCall | None:
 
 def calls_left_on_gpu(
     tape: Tape,
-    compared: Mapping[SentPlace, ComparedOutput],
-    inputs: Mapping[SentPlace, Body | None],
+    compared: Mapping[TensorIndex, ComparedOutput],
+    inputs: Mapping[TensorIndex, Body | None],
 ) -> list[ReplayedCall]:
     """Return both calls of a program whose outputs stayed on the GPU, with its comparisons.
 
@@ -129,7 +129,7 @@ def _kind(tensor: ReplayedTensor) -> tuple[str, tuple[int, ...]]:
 
 
 def _changed_inputs(
-    tape: Tape, call: int, sent: Mapping[SentPlace, Body | None]
+    tape: Tape, call: int, sent: Mapping[TensorIndex, Body | None]
 ) -> dict[str, ReplayedTensor | Scalar]:
     """Return the inputs that a call changed in place, by path. Raises Malformed."""
     found: dict[str, ReplayedTensor | Scalar] = {}

@@ -24,7 +24,7 @@ from service.state import ServiceState
 from sweeps.axis import ARGUMENTS, Axis
 from sweeps.error_location import BASE, placed
 from sweeps.space import PlannedSweep
-from sweeps.sweep_job import LaunchPlace
+from sweeps.sweep_job import LaunchDevice
 from sweeps.sweep_plan import SweepPlan, SweptAxis
 from sweeps.variant import merged_body
 
@@ -37,7 +37,7 @@ class LaunchBase:
     """The plan with its seeds, and where its launches run."""
 
     plan: SweepPlan
-    places: list[LaunchPlace]
+    places: list[LaunchDevice]
     references: dict[str, CompileJob]
     launched: CompileJob | None = None
 
@@ -65,7 +65,9 @@ async def resolve_launch_base(
 
 def _add(found: LaunchBase, place: tuple[str, str], job: LaunchJob) -> None:
     target, triton = place
-    found.places.append(LaunchPlace(target=target, triton=triton, device=job.device, lane=job.lane))
+    found.places.append(
+        LaunchDevice(target=target, triton=triton, device=job.device, lane=job.lane)
+    )
     found.references |= job.references
     if "compilation_key" in found.plan.base:
         found.launched = job.compile_job

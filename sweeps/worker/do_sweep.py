@@ -61,7 +61,7 @@ async def _rows(run: SweepRun) -> SweepEnd:
         await compile_variants(run)
     elif job.search is None:
         await launch_variants(run)
-    elif job.places and all(place.device.interpreter for place in job.places):
+    elif job.places and all(launch_device.device.interpreter for launch_device in job.places):
         await launch_variants(run)
         note = NO_TIMES
     else:

@@ -22,7 +22,7 @@ from launch.request.request_part import below, read
 from store.jobs.types import Priority
 from sweeps.built_row import budget_row, launched_row, refused_row, with_compilation
 from sweeps.row import SweepRow
-from sweeps.sweep_job import LaunchPlace
+from sweeps.sweep_job import LaunchDevice
 from sweeps.variant import Variant
 from sweeps.worker.instruction_mixes import with_mix
 from sweeps.worker.sweep_run import BUDGET_OVER, SweepRun
@@ -102,28 +102,28 @@ def launch_of(run: SweepRun, variant: Variant) -> LaunchJob:
     """
     request = read(LaunchRequest, dict(variant.body) | {"priority": Priority.BATCH.value}, "")
     cases = resolve_launch(request).cases
-    place = _place_of(run, request)
+    launch_device = _launch_device_of(run, request)
     name = f"{run.job.id}:{variant.index}".encode()
     return launch_job(
         request,
         cases,
         launch_id=hashlib.sha256(name).hexdigest()[:32],
         caller=run.job.caller,
-        device=place.device,
-        lane=place.lane,
+        device=launch_device.device,
+        lane=launch_device.lane,
         compile_job=_compile_job(run, request),
         references=run.job.references,
     )
 
 
-def _place_of(run: SweepRun, request: LaunchRequest) -> LaunchPlace:
+def _launch_device_of(run: SweepRun, request: LaunchRequest) -> LaunchDevice:
     kernel = request.compilation
     target, triton = (kernel.target, kernel.triton or "") if kernel else ("", "")
-    place = run.job.place_of(target, triton)
-    if place is None:
+    launch_device = run.job.launch_device_of(target, triton)
+    if launch_device is None:
         message = "no device was found for the variants of this target and Triton"
         raise RequestRejected(FieldError("/device", message))
-    return place
+    return launch_device
 
 
 def _compile_job(run: SweepRun, request: LaunchRequest) -> CompileJob:

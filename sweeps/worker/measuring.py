@@ -209,8 +209,10 @@ def _target(job: SweepJob, index: int) -> str:
     """Return the target of the device that a variant runs on, "" where there is none."""
     values, compilation = job.plan.values(index), job.plan.base.get("compilation") or {}
     target = values.get("target") or compilation.get("target") or ""
-    place = job.place_of(target, values.get("triton") or compilation.get("triton") or "")
-    return place.device.target or target if place is not None else target
+    launch_device = job.launch_device_of(
+        target, values.get("triton") or compilation.get("triton") or ""
+    )
+    return launch_device.device.target or target if launch_device is not None else target
 
 
 def _by_configuration(candidates: Iterable[Candidate]) -> list[int]:

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from compiler.compilation import amended
 from compiler.messages.wire import header_of
-from launch.messages import CompareOrder, Finding, OutputOrder, Place, Tolerance
+from launch.messages import BodyRange, CompareOrder, Finding, OutputOrder, Tolerance
 from launch.request.launch_record import Output
 from launch.request.launch_request import ReturnMode
 from launch.request.reference_request import Reference
@@ -227,7 +227,7 @@ def _note(name: str, output: ComparedOutput, expected: Expected | None) -> str |
 def _order_of(
     name: str,
     run: PreparedRun,
-    places: dict[str, Place],
+    places: dict[str, BodyRange],
     expected: Expected | None,
     reference: Reference | None,
     returned: Mapping[str, ReturnMode],

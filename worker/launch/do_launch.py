@@ -37,7 +37,7 @@ from worker.launch.fuzz.fuzzing import Fuzzing
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelSource, problem_of
-from worker.launch.launch_children import ChildPlace, Children
+from worker.launch.launch_children import Children, ChildSlot
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 from worker.launch.reference_cache import ReferenceCache
@@ -69,7 +69,7 @@ class LaunchContext:
     """Facts about kernels that earlier launches of this worker found."""
     remembered: ReferenceCache | None = None
     """The same of what was expected: in front of `expected`."""
-    places: Callable[[LaunchJob], ChildPlace] | None = None
+    child_slots: Callable[[LaunchJob], ChildSlot] | None = None
     """Slots for a launch's children; None: the slots of jobs bound them."""
     in_flight: BytesInFlight | None = None
 
@@ -119,12 +119,12 @@ class _LaunchRun:
         self._deadline = Deadline(job.deadline_s, attempt.queue_ms / 1000)
         self._files = LaunchFiles(job.id, context.blobs, has_cases=job.has_cases)
         kept = self.kept = StoredReferences(context.expected, job.caller, context.remembered)
-        child_place = context.places(job) if context.places else nullcontext
+        child_slot = context.child_slots(job) if context.child_slots else nullcontext
         yield_slot = context.gpu.yield_slot if context.gpu is not None else nullcontext
         self._references = References(
-            context.children, context.registry, kept, child_place, yield_slot
+            context.children, context.registry, kept, child_slot, yield_slot
         )
-        place = CaseContext(
+        case_context = CaseContext(
             context.compiling,
             context.children,
             context.blobs,
@@ -132,13 +132,13 @@ class _LaunchRun:
             context.gpu,
             context.known_sources,
             context.known_irs,
-            child_place,
+            child_slot,
             context.in_flight,
         )
-        self.cases = Cases(job, place, self._deadline, self._files)
+        self.cases = Cases(job, case_context, self._deadline, self._files)
         self._fuzzing: Fuzzing | None = None
         if job.fuzz is not None:
-            self._fuzzing = Fuzzing(job, job.fuzz, place, self._references, self._deadline)
+            self._fuzzing = Fuzzing(job, job.fuzz, case_context, self._references, self._deadline)
 
     @property
     def compile_ms(self) -> float:

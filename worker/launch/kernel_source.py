@@ -19,7 +19,7 @@ from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import KernelFacts, ParameterFacts, ParametersReport, SliceReport
 from worker.compile.slicer import size_bytes, slice_source
-from worker.launch.launch_children import ChildPlace
+from worker.launch.launch_children import ChildSlot
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class KernelSources:
         compiling: CompileContext,
         deadline: Deadline,
         cache: LRUCache[KernelSource] | None = None,
-        place: ChildPlace = nullcontext,
+        child_slot: ChildSlot = nullcontext,
     ) -> None:
         self._compiling = compiling
         self.deadline = deadline
         self._cache = cache or LRUCache()
-        self._place = place
+        self._child_slot = child_slot
         self._read: dict[str, KernelSource] = {}
 
     async def read(self, job: CompileJob) -> KernelSource:
@@ -52,7 +52,7 @@ class KernelSources:
             key = source_key(job)
             known = self._cache.get(key)
             if known is None:
-                async with self._place():
+                async with self._child_slot():
                     known = await self._find_kernel(job, key)
             self._read[job.key] = known
         return self._read[job.key]

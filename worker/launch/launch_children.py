@@ -27,7 +27,7 @@ TORCH_ENVIRONMENT = {
 
 TORCH = "torch"
 
-ChildPlace = Callable[[], AbstractAsyncContextManager[None]]
+ChildSlot = Callable[[], AbstractAsyncContextManager[None]]
 """A slot for one of a launch's own children; a worker has only so many."""
 
 

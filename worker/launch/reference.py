@@ -20,7 +20,7 @@ from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
-from worker.launch.launch_children import TORCH, ChildPlace, Children
+from worker.launch.launch_children import TORCH, Children, ChildSlot
 from worker.launch.launch_reports import LaunchFailure, read_message
 from worker.launch.reference_cache import ReferenceAnswer
 from worker.launch.run import PreparedRun, RunResult, inputs_of
@@ -69,17 +69,17 @@ class References:
         children: Children,
         registry: Workers,
         kept: StoredReferences | None = None,
-        place: ChildPlace = nullcontext,
+        child_slot: ChildSlot = nullcontext,
         yield_slot: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`registry` says who offers torch, for a reference that would have needed it.
 
-        The child works in a `place`. The launch yields its slot while another one calculates.
+        The child works in a `child_slot`. The launch yields its slot while another one calculates.
         """
         self._children = children
         self._registry = registry
         self._kept = kept
-        self._place, self._yield_slot = place, yield_slot
+        self._child_slot, self._yield_slot = child_slot, yield_slot
         self._one_at_a_time = asyncio.Lock()
         self._source: tuple[str, str | None] | None = None
         self._session: ChildSession | None = None
@@ -125,7 +125,7 @@ class References:
         doubt: DoubtOrder | None = None,
     ) -> Expected:
         """Return what the source answers in a child, and keep it under `key`."""
-        async with self._one_at_a_time, self._place():
+        async with self._one_at_a_time, self._child_slot():
             outcome = await self._call(pool, reference, run, timeout_s, deadline, doubt)
         try:
             if outcome.result is None:

@@ -9,7 +9,7 @@ from compiler.compilation import Compilation
 from compiler.constexpr import Value
 from compiler.problem import Problem
 from compiler.specialization import Specialization
-from launch.messages import Finding, Place, TraceOrder
+from launch.messages import BodyRange, Finding, TraceOrder
 from launch.profile_record import Profile
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.element import ITEM_BYTES
@@ -111,9 +111,9 @@ def bits_bytes(buffer: Buffer) -> int:
     return -(-prod(buffer.shape) // 8)
 
 
-def places_of(parts: Mapping[str, Body]) -> dict[str, Place]:
+def places_of(parts: Mapping[str, Body]) -> dict[str, BodyRange]:
     """Return the place of each of `parts` by name, as they lie one behind the other."""
-    places: dict[str, Place] = {}
+    places: dict[str, BodyRange] = {}
     offset = 0
     for name, data in parts.items():
         places[name] = (offset, len(data))

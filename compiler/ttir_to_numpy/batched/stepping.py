@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from compiler.lines.place import Spot
+from compiler.lines.source_location import SourceLocation
 from compiler.lines.step import Step
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
@@ -17,13 +17,13 @@ _FOLLOWED = frozenset({"scf.for", "scf.while"})
 class Stepping:
     """Writes the steps of functions that are not in `unfollowed`.
 
-    `spot_of` gives the user's own place of an operation, `None` for one of Triton's library.
+    `location_of` gives the user's own place of an operation, `None` for one of Triton's library.
     """
 
     def __init__(
-        self, spot_of: Callable[[Operation], Spot | None], unfollowed: set[Operation]
+        self, location_of: Callable[[Operation], SourceLocation | None], unfollowed: set[Operation]
     ) -> None:
-        self._spot_of, self._unfollowed = spot_of, unfollowed
+        self._location_of, self._unfollowed = location_of, unfollowed
         self.steps: list[Step] = []
 
     def follows(self, function: Operation) -> bool:
@@ -49,22 +49,24 @@ class Stepping:
                 self._show(scope, operation, result)
 
     def _show(self, scope: NameScope, operation: Operation, value: Value) -> None:
-        spot = self._spot_of(operation)
+        location = self._location_of(operation)
         dtype = _dtype_of(value.type)
-        if spot is None or dtype is None:
+        if location is None or dtype is None:
             return
         shape = mlir_types.shape_of(value.type)
         is_whole = operation.name not in _STORES and not _is_part(scope, operation, value)
         number = len(self.steps)
-        self.steps.append(Step(spot, operation.name, value.name if is_whole else "", dtype, shape))
+        self.steps.append(
+            Step(location, operation.name, value.name if is_whole else "", dtype, shape)
+        )
         scope.emit(f"step({number}, {scope.typed(value).text})", operation)
 
 
 def _is_part(scope: NameScope, operation: Operation, value: Value) -> bool:
     """Return whether `value` is only used by the value with its name: IR names parts the same."""
-    place = operation.chain[:1]
+    location = operation.chain[:1]
     return any(
-        use.chain[:1] == place and any(result.name == value.name for result in use.results)
+        use.chain[:1] == location and any(result.name == value.name for result in use.results)
         for use in scope.analysis.uses.get(value, [])
     )
 

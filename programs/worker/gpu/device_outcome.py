@@ -22,8 +22,8 @@ from programs.worker.gpu.program_times import ProgramTimes, note_of, times_of
 from programs.worker.replay_child import ReplayFailure, take_failure
 from programs.worker.replayed import Replayed, TimedCall
 from programs.worker.replayed_calls import (
-    SentPlace,
     SentTensors,
+    TensorIndex,
     call_of,
     calls_left_on_gpu,
     calls_of,
@@ -108,7 +108,7 @@ def _take_both(
     _, _, changed = _by_place(outcome)
     ours.calls += calls_left_on_gpu(tape, _placed(beside.outputs), changed)
     if theirs.ending is RunEnding.FINISHED:
-        left: dict[SentPlace, Body | None] = _placed(dict.fromkeys(report.inputs_left))
+        left: dict[TensorIndex, Body | None] = _placed(dict.fromkeys(report.inputs_left))
         theirs.calls += calls_left_on_gpu(reference, {}, left)
     if not theirs.findings and (path := uncompared(ours.calls, theirs.calls)) is not None:
         detail = f"Output {path} is too large to leave the GPU, and the reference returns it at "
@@ -160,7 +160,7 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
     replayed.calls += calls_of(tape, sent)
     _take_numbers(replayed, report, tape, said)
     for number, iteration in enumerate(report.repeats):
-        data: dict[SentPlace, Body] = {
+        data: dict[TensorIndex, Body] = {
             (iteration.call, at): body for at, body in _positions(outcome.repeats.get(number, {}))
         }
         returned = call_of(tape, iteration.call, SentTensors(data))
@@ -194,7 +194,7 @@ def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:
 
 def _by_place(
     outcome: LaunchOutcome,
-) -> tuple[dict[SentPlace, Body], dict[SentPlace, Body], dict[SentPlace, Body]]:
+) -> tuple[dict[TensorIndex, Body], dict[TensorIndex, Body], dict[TensorIndex, Body]]:
     """Return outputs, bitmaps of their unwritten elements, and changed inputs. Raises Malformed.
 
     They were sent as `0:1` (the first call's second output), and as `input:0:1`.
@@ -208,7 +208,7 @@ def _by_place(
     return _placed(outputs), _placed(outcome.unwritten), _placed(inputs)
 
 
-def _placed(sent: Mapping[str, _Sent]) -> dict[SentPlace, _Sent]:
+def _placed(sent: Mapping[str, _Sent]) -> dict[TensorIndex, _Sent]:
     found = {}
     for name, body in sent.items():
         call, _, position = name.partition(":")

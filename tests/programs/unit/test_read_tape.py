@@ -7,7 +7,7 @@ import pytest
 
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import TapeLaunch, TapePlace, TensorMeta, TensorRef
+from programs.tape.schema import ProgramLine, TapeLaunch, TensorMeta, TensorRef
 from tests.programs.unit.recorded import Json, sent, vector_add
 from tests.programs.unit.tape_maker import TapeMaker
 
@@ -21,7 +21,11 @@ def test_a_recorded_tape_is_read_as_typed_records() -> None:
     assert tape.tensors[0] == TensorMeta("fp32", "cuda", (1024,), (1,), 0, 0)
     assert tape.outputs == TensorRef(2)
     assert isinstance(launch, TapeLaunch)
-    assert (launch.kernel, launch.grid, launch.place) == ("k0", (4, 1, 1), TapePlace("user.py", 20))
+    assert (launch.kernel, launch.grid, launch.place) == (
+        "k0",
+        (4, 1, 1),
+        ProgramLine("user.py", 20),
+    )
     assert (launch.args["out"], launch.args["n"]) == (TensorRef(2), 1024)
 
 

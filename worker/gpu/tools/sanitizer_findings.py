@@ -13,7 +13,7 @@ from launch.buffers.element_types import stored
 from launch.checks import finding
 from launch.checks.access import Access
 from launch.checks.addresses import Slot
-from launch.checks.finding import KernelPlace
+from launch.checks.finding import KernelLocation
 from launch.messages import Finding
 from worker.gpu.launcher.fault import GpuFault
 from worker.gpu.tools.sanitizer_report import ReportedAccess
@@ -63,7 +63,7 @@ def _finding(group: Sequence[ReportedAccess], seen: Map) -> Finding:
     first, lanes = group[0], len(group)
     if first.kind == "race":
         return _race(first)
-    place = KernelPlace(_file(first.path), first.line, seen.program(first.block))
+    place = KernelLocation(_file(first.path), first.line, seen.program(first.block))
     slot = seen.nearest(first.address) if first.address is not None else None
     access = _ACCESSES[first.access]
     if slot is None or first.address is None:
@@ -93,7 +93,7 @@ def _race(one: ReportedAccess) -> Finding:
     )
 
 
-def _nobodys(one: ReportedAccess, lanes: int, place: KernelPlace) -> Finding:
+def _nobodys(one: ReportedAccess, lanes: int, place: KernelLocation) -> Finding:
     does = {"read": "reads", "write": "writes", "atomic": "atomically updates"}[one.access]
     at = f"address {one.address:#x}" if one.address is not None else "an unknown address"
     also = f" {lanes} threads do so." if lanes > 1 else ""

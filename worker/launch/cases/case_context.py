@@ -13,7 +13,7 @@ from worker.compile.lru_cache import LRUCache
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelSource
-from worker.launch.launch_children import ChildPlace, Children
+from worker.launch.launch_children import Children, ChildSlot
 from worker.launch.reference import Expected
 from worker.launch.run import PreparedRun
 
@@ -51,7 +51,7 @@ class CaseContext:
     known_sources: LRUCache[KernelSource] | None = None
     known_irs: LRUCache[KernelIr] | None = None
     """Facts that earlier launches of this worker found."""
-    place: ChildPlace = nullcontext
+    child_slot: ChildSlot = nullcontext
     in_flight: BytesInFlight | None = None
     """A bound on the memory of all running cases; None: only the slots bound it."""
 

@@ -57,7 +57,7 @@ class Cases:
         self._context = context
         self._deadline = deadline
         known = context.known_sources
-        self._sources = KernelSources(context.compiling, deadline, known, context.place)
+        self._sources = KernelSources(context.compiling, deadline, known, context.child_slot)
         self._order = CaseOrder(job.stop_after_failures)
         self._judgement = Judgement(job, context, files, self._order, self._expect)
         self.compilation: Compilation | None = None

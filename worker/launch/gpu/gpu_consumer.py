@@ -38,7 +38,7 @@ from worker.launch.gpu.tool_reruns import (
     report_no_rerun,
 )
 from worker.launch.kernel_source import KernelSource
-from worker.launch.launch_children import ChildPlace
+from worker.launch.launch_children import ChildSlot
 from worker.slots import every
 from worker.worker_context import WorkerContext
 
@@ -59,7 +59,7 @@ class GpuShare:
     """State shared by the launches on all GPUs of a worker."""
 
     in_flight: BytesInFlight
-    places: FairSemaphore
+    child_slots: FairSemaphore
     """Of the children that launches wait for: about as many as there are processors."""
     sources: LRUCache[KernelSource] = field(default_factory=LRUCache)
 
@@ -188,7 +188,7 @@ class GpuConsumer:
             gpu,
             known_sources=share.sources,
             remembered=context.memory.references,
-            places=partial(_child_place, share.places, slot),
+            child_slots=partial(_child_slot, share.child_slots, slot),
             in_flight=share.in_flight,
         )
         await do_launch(attempt, launch_context)
@@ -237,15 +237,15 @@ class _LaunchSlot:
                 left.__exit__(None, None, None)
 
 
-def _child_place(places: FairSemaphore, slot: _LaunchSlot, job: LaunchJob) -> ChildPlace:
+def _child_slot(child_slots: FairSemaphore, slot: _LaunchSlot, job: LaunchJob) -> ChildSlot:
     @asynccontextmanager
-    async def place() -> AsyncIterator[None]:
+    async def child_slot() -> AsyncIterator[None]:
         is_batch = Priority(job.priority) is Priority.BATCH
         with slot.yield_slot():
-            async with places.turn(job.caller, is_batch=is_batch):
+            async with child_slots.turn(job.caller, is_batch=is_batch):
                 yield
 
-    return place
+    return child_slot
 
 
 async def _log_refusals(rerun: Coroutine[Any, Any, None]) -> None:

@@ -21,8 +21,8 @@ from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from compiler.ttir_to_numpy.task import generic_form
 from launch.cpu.descriptors import TensorDescriptor
 from launch.cpu.device_print_assert import DevicePrints
+from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.kernel import Kernel
-from launch.cpu.places import InstancePlaces
 from launch.cpu.programs import ProgramInstances
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import Kernel as Source
@@ -68,7 +68,7 @@ class Forms:
             value_of(memory, parameter, argument)
             for parameter, argument in zip(form.parameters, arguments, strict=True)
         ]
-        prints = DevicePrints(programs, InstancePlaces(form.places))
+        prints = DevicePrints(programs, InstanceLocations(form.locations))
         kernel = Kernel(form, programs, memory.of(programs), prints)
         total, size = math.prod(grid), kernel.batch_size(most_elements)
         for first in range(0, total, size):

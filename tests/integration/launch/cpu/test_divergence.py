@@ -291,6 +291,6 @@ def test_lines_know_where_they_came_from() -> None:
     [load] = [number for number, line in enumerate(lines) if "load(" in line]
     [store] = [number for number, line in enumerate(lines) if "store(" in line]
 
-    assert forms.run.places[load] == ("/kernel/user.py", 7, 9)
-    assert forms.run.places[store] == ("/kernel/user.py", 3, 5)
-    assert len(forms.run.places) == len(lines)
+    assert forms.run.locations[load] == ("/kernel/user.py", 7, 9)
+    assert forms.run.locations[store] == ("/kernel/user.py", 3, 5)
+    assert len(forms.run.locations) == len(lines)

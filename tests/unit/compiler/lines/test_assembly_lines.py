@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from compiler.lines.assembly import map_assembly
-from compiler.lines.place import Place
 from compiler.lines.sass import map_sass, with_source_lines
+from compiler.lines.source_location import SourceLine
 
 USER, LIBRARY = "/kernel/user.py", "/triton/language/standard.py"
 PTX = """\
@@ -60,28 +60,28 @@ SASS = """\
 """
 
 
-def places(text: str, words: str, occurrence: int = 0) -> tuple[Place, ...]:
+def places(text: str, words: str, occurrence: int = 0) -> tuple[SourceLine, ...]:
     numbers = [n for n, line in enumerate(text.splitlines(), 1) if words in line]
     return map_assembly(text).chains.get(numbers[occurrence], ())
 
 
 def test_a_location_holds_until_the_next() -> None:
-    assert places(PTX, "mov.u32 	%r1") == (Place(USER, 7),)
+    assert places(PTX, "mov.u32 	%r1") == (SourceLine(USER, 7),)
 
 
 def test_an_inlined_call_is_followed() -> None:
-    assert places(PTX, "add.s32", 0) == (Place(LIBRARY, 43), Place(USER, 16))
+    assert places(PTX, "add.s32", 0) == (SourceLine(LIBRARY, 43), SourceLine(USER, 16))
 
 
 def test_an_inlined_call_is_followed_where_only_a_comment_shows_it() -> None:
-    assert places(OLD_PTX, "add.s32") == (Place(LIBRARY, 43), Place(USER, 16))
+    assert places(OLD_PTX, "add.s32") == (SourceLine(LIBRARY, 43), SourceLine(USER, 16))
 
 
 def test_inline_assembly_has_the_line_that_it_was_written_for() -> None:
     # LLVM counts lines inside the assembly: line 12 is not the load's
-    assert places(PTX, "ld.global") == (Place(USER, 11),)
-    assert places(PTX, "mbarrier.init") == (Place(USER, 11),)
-    assert places(PTX, "add.s32", 1) == (Place(USER, 11),)
+    assert places(PTX, "ld.global") == (SourceLine(USER, 11),)
+    assert places(PTX, "mbarrier.init") == (SourceLine(USER, 11),)
+    assert places(PTX, "add.s32", 1) == (SourceLine(USER, 11),)
 
 
 def test_inline_assembly_that_begins_with_a_comment_has_its_line_too() -> None:
@@ -96,8 +96,8 @@ def test_inline_assembly_that_begins_with_a_comment_has_its_line_too() -> None:
         '	.file	1 "/kernel/user.py"\n'
     )
 
-    assert places(text, "wgmma") == (Place(USER, 18),)
-    assert places(text, "mul.f32") == (Place(USER, 18),)
+    assert places(text, "wgmma") == (SourceLine(USER, 18),)
+    assert places(text, "mul.f32") == (SourceLine(USER, 18),)
 
 
 DEEP_PTX = """\
@@ -115,14 +115,14 @@ DEEP_PTX = """\
 
 
 def test_calls_of_the_library_within_the_library_are_followed_to_the_user() -> None:
-    at = Place(LIBRARY, 189), Place(LIBRARY, 202)
+    at = SourceLine(LIBRARY, 189), SourceLine(LIBRARY, 202)
 
-    assert places(DEEP_PTX, "add.s32") == (*at, Place(USER, 10))
-    assert places(DEEP_PTX, "sub.s32") == (*at, Place(USER, 20))
+    assert places(DEEP_PTX, "add.s32") == (*at, SourceLine(USER, 10))
+    assert places(DEEP_PTX, "sub.s32") == (*at, SourceLine(USER, 20))
 
 
 def test_a_call_that_names_itself_ends() -> None:
-    assert places(DEEP_PTX, "mul.s32") == (Place(LIBRARY, 7), Place(LIBRARY, 7))
+    assert places(DEEP_PTX, "mul.s32") == (SourceLine(LIBRARY, 7), SourceLine(LIBRARY, 7))
 
 
 def test_line_0_is_no_place() -> None:
@@ -146,20 +146,20 @@ def test_amd_assembly_is_read_alike() -> None:
 
     mapped = map_assembly(text)
 
-    assert mapped.chains == {3: (Place(USER, 8),)}
+    assert mapped.chains == {3: (SourceLine(USER, 8),)}
     assert mapped.operations == {3, 5}
 
 
 def test_sass_has_the_lines_of_the_comment_above() -> None:
     chains = map_sass(SASS).chains
 
-    assert chains[4] == chains[5] == (Place(USER, 7),)
+    assert chains[4] == chains[5] == (SourceLine(USER, 7),)
 
 
 def test_consecutive_comments_of_sass_are_one_chain() -> None:
     chains = map_sass(SASS).chains
 
-    assert chains[8] == chains[10] == (Place(LIBRARY, 43), Place(USER, 16))
+    assert chains[8] == chains[10] == (SourceLine(LIBRARY, 43), SourceLine(USER, 16))
 
 
 def test_only_instructions_of_sass_are_operations() -> None:
@@ -183,20 +183,20 @@ def test_sass_gets_the_lines_that_its_ptx_has() -> None:
         f'	//## File "{USER}", line 11',
         f"	//## PTX, line {ptx_line('ld.global')}",
     ]
-    assert list(map_sass(text).chains.values()) == [(Place(USER, 11),)]
+    assert list(map_sass(text).chains.values()) == [(SourceLine(USER, 11),)]
 
 
 def test_sass_is_followed_through_inlined_calls() -> None:
     text = with_source_lines(disassembled(ptx_line("add.s32"), "IADD3 R0"), PTX)
 
     assert f'	//## File "{LIBRARY}", line 43 inlined at "{USER}", line 16' in text
-    assert list(map_sass(text).chains.values()) == [(Place(LIBRARY, 43), Place(USER, 16))]
+    assert list(map_sass(text).chains.values()) == [(SourceLine(LIBRARY, 43), SourceLine(USER, 16))]
 
 
 def test_the_prologue_of_sass_stands_where_the_kernel_begins() -> None:
     text = with_source_lines(disassembled(5, "LDC R1, c[0x0][0x28]"), PTX)
 
-    assert list(map_sass(text).chains.values()) == [(Place(USER, 7),)]
+    assert list(map_sass(text).chains.values()) == [(SourceLine(USER, 7),)]
 
 
 def test_an_instruction_that_no_line_gave_has_none() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.lines.llvm_ir import map_llvm_ir
-from compiler.lines.place import Place
+from compiler.lines.source_location import SourceLine
 
 LLIR = """\
 define ptx_kernel void @add(ptr addrspace(1) %0, i32 %1) !dbg !4 {
@@ -30,17 +30,17 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 
 
 def test_an_instruction_has_its_line_and_file() -> None:
-    assert map_llvm_ir(LLIR).chains[2] == (Place("/kernel/user.py", 8),)
+    assert map_llvm_ir(LLIR).chains[2] == (SourceLine("/kernel/user.py", 8),)
 
 
 def test_an_inlined_call_is_followed_innermost_first() -> None:
-    inlined = (Place("/triton/language/standard.py", 43), Place("/kernel/user.py", 16))
+    inlined = (SourceLine("/triton/language/standard.py", 43), SourceLine("/kernel/user.py", 16))
 
     assert map_llvm_ir(LLIR).chains[4] == inlined
 
 
 def test_a_function_has_the_line_of_its_definition() -> None:
-    assert map_llvm_ir(LLIR).chains[1] == (Place("/kernel/user.py", 7),)
+    assert map_llvm_ir(LLIR).chains[1] == (SourceLine("/kernel/user.py", 7),)
 
 
 def test_an_instruction_without_a_place_stands_where_it_is_first_used() -> None:

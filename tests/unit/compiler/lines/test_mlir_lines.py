@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.lines.mlir import MlirLocations, map_mlir, trailing_location
-from compiler.lines.place import Place
+from compiler.lines.source_location import SourceLine
 
 USER = "/kernel/user.py"
 TTIR = """\
@@ -47,7 +47,7 @@ def test_an_operation_has_the_line_of_its_location() -> None:
 def test_an_inlined_call_is_followed_innermost_first() -> None:
     chain = map_mlir(TTIR).chains[number("tt.load")]
 
-    assert chain == (Place("/triton/language/standard.py", 43), Place(USER, 16))
+    assert chain == (SourceLine("/triton/language/standard.py", 43), SourceLine(USER, 16))
 
 
 def test_a_fused_location_has_all_its_members() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from compiler.lines.assembly import with_next_reads
-from compiler.lines.place import Place
+from compiler.lines.source_location import SourceLine
 
-FIRST, SECOND = (Place("/kernel/user.py", 1),), (Place("/kernel/user.py", 2),)
+FIRST, SECOND = (SourceLine("/kernel/user.py", 1),), (SourceLine("/kernel/user.py", 2),)
 
 
 def test_a_constant_stands_where_it_is_used() -> None:

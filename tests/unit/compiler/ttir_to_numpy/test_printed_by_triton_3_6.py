@@ -17,8 +17,8 @@ from compiler.ttir_to_numpy.ir import inside
 from compiler.ttir_to_numpy.module_text import TranslatedKernel, module_text
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from launch.cpu.device_print_assert import DevicePrints
+from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.kernel import Kernel
-from launch.cpu.places import InstancePlaces
 from launch.cpu.programs import ProgramInstances
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
@@ -59,7 +59,10 @@ def test_the_run_form_reads_and_writes_blocks() -> None:
     pointers = [memory.pointer(array, "fp32") for array in (x, y)]
     numbers = [np.array([size], np.int32) for size in (ROWS, COLUMNS)]
     kernel = Kernel(
-        form, programs, memory.of(programs), DevicePrints(programs, InstancePlaces(form.places))
+        form,
+        programs,
+        memory.of(programs),
+        DevicePrints(programs, InstanceLocations(form.locations)),
     )
 
     kernel.run_batch(np.arange(3), [*pointers, *numbers])
@@ -100,7 +103,10 @@ def test_the_run_form_loads_pointers_from_tables() -> None:
     table = memory.pointer(np.zeros(B + 1, np.int64), "i64")
     pointers = [table, *[memory.pointer(array, "fp32") for array in (x, y)]]
     kernel = Kernel(
-        form, programs, memory.of(programs), DevicePrints(programs, InstancePlaces(form.places))
+        form,
+        programs,
+        memory.of(programs),
+        DevicePrints(programs, InstanceLocations(form.locations)),
     )
 
     kernel.run_batch(np.arange(1), [*pointers, np.array([SOME], np.int32)])

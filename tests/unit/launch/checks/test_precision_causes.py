@@ -23,7 +23,7 @@ def found(*lines: str, after: str = "") -> list[tuple[str, str, int | None]]:
 
 
 def reported(cause: Cause) -> tuple[str, str, int | None]:
-    return str(cause.kind), cause.dtype, cause.spot.line if cause.spot else None
+    return str(cause.kind), cause.dtype, cause.location.line if cause.location else None
 
 
 def load(name: str, dtype: str) -> str:

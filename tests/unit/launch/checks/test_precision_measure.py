@@ -9,14 +9,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.lines.place import Spot
+from compiler.lines.source_location import SourceLocation
 from launch.checks.precision import downgrade, reference_bits
 from launch.checks.precision_causes import Cause, CauseKind
 from launch.checks.precision_measure import Measured, PrecisionMeter
 from launch.messages import OutputOrder, Tolerance
 
 RANDOM = np.random.default_rng(1).normal(size=4096)
-AT = Spot("/kernel/user.py", 7, 5)
+AT = SourceLocation("/kernel/user.py", 7, 5)
 IN_FP16 = Cause(CauseKind.ACCUMULATOR, "f16", 11, AT)
 IN_TF32 = Cause(CauseKind.TF32, "tf32", 11, AT)
 IN_BF16 = Cause(CauseKind.REDUCTION, "bf16", 8, None)

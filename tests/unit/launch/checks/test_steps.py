@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from compiler.lines.place import Spot
+from compiler.lines.source_location import SourceLocation
 from compiler.lines.step import Step
 from launch.checks import steps as tracing
 from launch.checks.addresses import AddressSpace
 from launch.checks.steps import MOST_OF_ONE, Steps
 
-SPOT = Spot("/kernel/user.py", 3, 5)
+SPOT = SourceLocation("/kernel/user.py", 3, 5)
 PROGRAM = (0, 0, 0)
 MANY = 10**9
 

@@ -10,7 +10,7 @@ from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from launch.buffers.allocation import Allocation, Leaf
 from launch.checks.addresses import AddressSpace
 from launch.checks.checked_memory import Watch
-from launch.checks.finding import KernelPlace
+from launch.checks.finding import KernelLocation
 from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.order_dependence import OrderDependence
 from launch.checks.race_screen import OrderScreen, RaceScreen
@@ -53,7 +53,7 @@ class ArrayMemory:
         races: RaceScreen | None = None,
     ) -> ProgramMemory:
         """Return the programs' memory; call it after all pointers exist."""
-        watch = Watch(self.space, self.allocations, lambda: KernelPlace(None, None, (0, 0, 0)))
+        watch = Watch(self.space, self.allocations, lambda: KernelLocation(None, None, (0, 0, 0)))
         nothing = WrittenElements([], [])
         suspicion = OrderScreen(
             ModifiedInputs(self.allocations),

@@ -6,14 +6,14 @@ import pytest
 from launch.checks.finding import Stopped
 from launch.checks.owner_table import Suspected
 from launch.cpu.device_print_assert import DevicePrints
-from launch.cpu.places import InstancePlaces
+from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.programs import ProgramInstances
 
 
 def prints_of(count):
     programs = ProgramInstances((4,))
     programs.begin(np.arange(count))
-    return programs, DevicePrints(programs, InstancePlaces([]))
+    return programs, DevicePrints(programs, InstanceLocations([]))
 
 
 @pytest.mark.parametrize("condition", [True, np.True_, np.array([True]), np.ones((1, 4), np.bool_)])

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Place(NamedTuple):
+class SourceLine(NamedTuple):
     """A 1-based line of a file, by the file's path."""
 
     file: str
     line: int
 
 
-Chain = tuple[Place, ...]
+InlineChain = tuple[SourceLine, ...]
 
 
-class Spot(NamedTuple):
+class SourceLocation(NamedTuple):
     """A 1-based line and column of a file, by the file's path."""
 
     file: str
@@ -36,7 +36,7 @@ class LineMap:
     Lines are 1-based lines of the artifact. `operations` are those that could have a chain.
     """
 
-    chains: Mapping[int, Chain]
+    chains: Mapping[int, InlineChain]
     operations: frozenset[int]
 
 
@@ -46,11 +46,11 @@ _FUNCTION = re.compile(r"\s*(?:(?:tt|llvm)\.func|define)\b")
 
 
 def with_first_uses(
-    lines: Iterable[str], chains: Mapping[int, Chain], operations: frozenset[int]
-) -> dict[int, Chain]:
+    lines: Iterable[str], chains: Mapping[int, InlineChain], operations: frozenset[int]
+) -> dict[int, InlineChain]:
     """Return `chains` with those of operations that had none but whose result is used."""
     found = dict(chains)
-    used: dict[str, Chain] = {}
+    used: dict[str, InlineChain] = {}
     for number, line in reversed(list(enumerate(lines, 1))):
         if _FUNCTION.match(line):
             used.clear()  # names begin anew in every function

@@ -8,7 +8,7 @@ from store.jobs.types import program_device_lane, programs_lane
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramPlace:
+class ProgramRunner:
     """A toolchain that records programs, and the class of GPUs that replays them.
 
     `device_class` None: the CPU device.
@@ -34,10 +34,12 @@ class ProgramPlace:
         return program_device_lane(self.toolchain_id, target, model)
 
 
-async def known_places(state: ServiceState) -> list[ProgramPlace]:
+async def known_runners(state: ServiceState) -> list[ProgramRunner]:
     """Return all places where programs can run."""
     on_gpus = await state.workers.known_program_devices()
-    places = [ProgramPlace(toolchain) for toolchain in sorted(await state.workers.known_programs())]
-    return places + [
-        ProgramPlace(toolchain, name) for toolchain, names in on_gpus.items() for name in names
+    runners = [
+        ProgramRunner(toolchain) for toolchain in sorted(await state.workers.known_programs())
+    ]
+    return runners + [
+        ProgramRunner(toolchain, name) for toolchain, names in on_gpus.items() for name in names
     ]
