@@ -30,7 +30,7 @@ _OF_DECORATORS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class BindingProblem:
     """One thing that does not fit: with which parameter, and what to do about it.
 
     `suggested` is the parameter that was probably meant.
@@ -43,9 +43,9 @@ class Misfit:
     suggested: str | None = None
 
 
-def unknown(kernel: str, given: Iterable[str], names: Sequence[str]) -> list[Misfit]:
+def unknown(kernel: str, given: Iterable[str], names: Sequence[str]) -> list[BindingProblem]:
     """Return an error for each of `given` that is not among the kernel's parameters, `names`."""
-    found: list[Misfit] = []
+    found: list[BindingProblem] = []
     for name in given:
         if name in names:
             continue
@@ -54,22 +54,22 @@ def unknown(kernel: str, given: Iterable[str], names: Sequence[str]) -> list[Mis
         message += f" Did you mean `{meant}`?" if meant else ""
         if not found:  # once is enough
             message += f" Its parameters are {', '.join(names) or 'none'}."
-        found.append(Misfit("extra_argument", message, name, suggested=meant))
+        found.append(BindingProblem("extra_argument", message, name, suggested=meant))
     return found
 
 
-def without_value(kernel: str, fact: Mapping[str, Any]) -> Misfit:
+def without_value(kernel: str, fact: Mapping[str, Any]) -> BindingProblem:
     """Return the misfit of a constexpr that has neither a value nor a default."""
     name = fact["name"]
     problem = f"constexpr parameter `{name}` of `{kernel}` has no value"
     setter = fact.get("set_by")
     if setter is None:
-        return Misfit("missing_constexpr", f"{problem}: add it to `constexprs`", name)
+        return BindingProblem("missing_constexpr", f"{problem}: add it to `constexprs`", name)
     message = f"{problem}: {_OF_DECORATORS[setter]}, so give it in `constexprs`"
-    return Misfit("missing_constexpr", message, name, _hint(fact))
+    return BindingProblem("missing_constexpr", message, name, _hint(fact))
 
 
-def without_type(kernel: str, fact: Mapping[str, Any]) -> Misfit:
+def without_type(kernel: str, fact: Mapping[str, Any]) -> BindingProblem:
     """Return the misfit of a parameter that has neither a type nor a value."""
     name = fact["name"]
     example = "*fp32:16" if name.lower().endswith("ptr") else "i32"
@@ -80,7 +80,7 @@ def without_type(kernel: str, fact: Mapping[str, Any]) -> Misfit:
     hint = None
     if fact.get("set_by"):
         message, hint = f"{message} ({_OF_DECORATORS[fact['set_by']]})", _hint(fact)
-    return Misfit("missing_constexpr", message, name, hint)
+    return BindingProblem("missing_constexpr", message, name, hint)
 
 
 def _hint(fact: Mapping[str, Any]) -> str:
@@ -110,10 +110,10 @@ class BindingFailed(Exception):
         super().__init__(message)
         self.slug = slug
         self.parameter = parameter
-        self.misfits: tuple[Misfit, ...] = (Misfit(slug, message, parameter, hint),)
+        self.misfits: tuple[BindingProblem, ...] = (BindingProblem(slug, message, parameter, hint),)
 
     @classmethod
-    def of(cls, misfits: Sequence[Misfit]) -> BindingFailed:
+    def of(cls, misfits: Sequence[BindingProblem]) -> BindingFailed:
         """Return one failure for all of `misfits`, which are in the order of the report."""
         first, shown = misfits[0], misfits[:_MOST_SHOWN]
         problems = [item.message.rstrip(".") for item in shown[:-1]] + [shown[-1].message]
@@ -201,7 +201,7 @@ def with_defaults(
 
 def _by_name(
     kernel: str, names: list[str], specialization: Specialization
-) -> tuple[dict[str, SpecializedParameter], list[Misfit]]:
+) -> tuple[dict[str, SpecializedParameter], list[BindingProblem]]:
     """Return the given values by name, and an error for each unknown name."""
     misfits = unknown(kernel, specialization.named, names)
     given = dict(specialization.named)
@@ -219,7 +219,7 @@ def _by_name(
 
 def _bind_one(
     kernel: str, fact: dict[str, Any], given: SpecializedParameter | None, *, sure: bool
-) -> compilation.Parameter | Misfit:
+) -> compilation.Parameter | BindingProblem:
     name = fact["name"]
     if given is None:
         if fact["default"] is None:
@@ -235,7 +235,7 @@ def _bind_one(
             f"parameter `{name}` of `{kernel}` is a tl.constexpr: "
             f"give its value in `constexprs`, not a type in `signature`"
         )
-        return Misfit("missing_constexpr", message, name)
+        return BindingProblem("missing_constexpr", message, name)
     if "equal_to_1" in given.hints:
         return _parameter(name, "specialized", given.type, ["equal_to_1"], ONE)
     return _parameter(name, "runtime", given.type, sorted(given.hints))

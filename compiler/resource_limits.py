@@ -26,7 +26,7 @@ _MOST_NAMES = 4
 
 
 @dataclass(frozen=True)
-class CompiledWith:
+class CompileSettings:
     """The compile settings of the kernel, for advice on changes."""
 
     options: dict[str, Any]
@@ -40,7 +40,7 @@ def fits(target: Target, needs: Needs) -> bool | None:
     return not list(_excesses(target, needs))
 
 
-def warnings(target: Target, needs: Needs, asked: CompiledWith) -> list[Diagnostic]:
+def warnings(target: Target, needs: Needs, asked: CompileSettings) -> list[Diagnostic]:
     """Return a warning for everything a block asks too much of: the size, the limit, the advice."""
     last: Any = target.stages[-1]
     return [
@@ -77,7 +77,7 @@ def _lacks_registers(target: Target, needs: Needs) -> bool:
     return needs.registers > REGISTERS_PER_THREAD or bool(found and found.blocks_per_sm == 0)
 
 
-def _advice(what: str, asked: CompiledWith) -> str:
+def _advice(what: str, asked: CompileSettings) -> str:
     blocks = _listed(_block_sizes(asked.parameters))
     match what:
         case "threads":

@@ -89,7 +89,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoubtOrder:
+class RoundingOrder:
     """A request to find reference elements too sensitive to rounding to judge a kernel by.
 
     Such elements change by more than `tolerances` (by output) when inputs change by
@@ -117,7 +117,7 @@ class ReferenceOrder(Order):
     allocations: Sequence[dict[str, Any]]
     arguments: dict[str, Any]
     constexprs: Mapping[str, Any] = field(default_factory=dict)
-    doubt: DoubtOrder | None = None
+    doubt: RoundingOrder | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -120,7 +120,7 @@ def is_redirected(request: Request, answer: httpx.Response) -> bool:
     return request.may_redirect and redirects
 
 
-def is_what_was_meant(found: httpx.Response, redirect: httpx.Response) -> bool:
+def matches_redirect(found: httpx.Response, redirect: httpx.Response) -> bool:
     """Return True if the object storage answered the bytes that the service named."""
     digest = f"sha256:{hashlib.sha256(found.content).hexdigest()}"
     return found.is_success and digest == redirect.headers[DIGEST]
@@ -137,13 +137,13 @@ def read(reader: Callable[[Any], Result], answer: httpx.Response) -> Result:
         ) from error
 
 
-def not_reached(error: httpx.RequestError, url: httpx.URL) -> ServerUnavailable:
+def unreachable_error(error: httpx.RequestError, url: httpx.URL) -> ServerUnavailable:
     """Return the error for a request without any answer."""
     reason = str(error) or type(error).__name__
     return ServerUnavailable(f"no answer from {url}: {reason}; is the service up, the URL right?")
 
 
-def nobody_listens(error: ServerUnavailable, url: httpx.URL) -> bool:
+def is_connection_refused(error: ServerUnavailable, url: httpx.URL) -> bool:
     """Return True if this machine itself refused the connection, so no network can be at fault.
 
     Repeating helps only if a service is being started.

@@ -103,7 +103,7 @@ def _reading_nothing(assemble: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap LLVM's assembler: directives of inline assembly (`.incbin`, `.include`) open files."""
 
     def reading_nothing(*arguments: Any) -> Any:
-        with tool_process.none_left():
+        with tool_process.exhaust_descriptors():
             return assemble(*arguments)
 
     return reading_nothing

@@ -77,7 +77,7 @@ class _Lowering:
             case "hsaco":
                 return amdgcn.assemble(module, self.stages[name], self.metadata)
             case "ptx" | "amdgcn":
-                with tool_process.none_left():
+                with tool_process.exhaust_descriptors():
                     return self.stages[name](module, self.metadata)
         return self.stages[name](module, self.metadata)
 
@@ -110,7 +110,7 @@ def lowered(module: Any, backend: Any, order: BackOrder, send: Send, parse_ms: f
     lowering = _Lowering(stages, metadata, send, {f"/kernel/{path}": files[path] for path in files})
     lowering.timings_ms["parse"] = parse_ms
     lowering.note(language)
-    with reproducers.cut_out():
+    with reproducers.without_reproducers():
         for name in _names_of(list(stages), order):
             module = lowering.lower(name, module)
             lowering.note(name)

@@ -24,7 +24,7 @@ _MOST_BEFORE, _MOST_BEHIND = 40 << 10, 8 << 10
 """Bytes passed on from the output of a failed run: the error, and the command."""
 
 
-def keep_away() -> None:
+def disable_reproducers() -> None:
     """Have a failing pass say what failed and no more, from now on."""
     os.environ[_PATH] = _NOWHERE
 
@@ -35,7 +35,7 @@ def use_one_thread(context: Any) -> None:
     Triton sees to that where a path is set; nothing else of it does.
     """
     kept = os.environ.get(_PATH)
-    keep_away()
+    disable_reproducers()
     try:
         ir.pass_manager(context).run(ir.builder(context).create_module(), "nothing")
     finally:
@@ -44,7 +44,7 @@ def use_one_thread(context: Any) -> None:
 
 
 @contextmanager
-def cut_out() -> Iterator[None]:
+def without_reproducers() -> Iterator[None]:
     """Run passes without a copy for each in the block, and pass on what else they say.
 
     A run that the process does not survive has said nothing: MLIR turns crashes into errors.
@@ -58,7 +58,7 @@ def cut_out() -> Iterator[None]:
                 try:
                     run(manager, *arguments)
                 except BaseException:
-                    words = without_module(tool_process.content_of(written))
+                    words = log_without_module(tool_process.content_of(written))
                     raise
                 words = tool_process.content_of(written)
         finally:
@@ -74,7 +74,7 @@ def cut_out() -> Iterator[None]:
             os.environ[_PATH] = path
 
 
-def without_module(log: bytes) -> bytes:
+def log_without_module(log: bytes) -> bytes:
     """Return what MLIR wrote before and behind a module, neither without bounds."""
     module, end = _MODULE.search(log), log.rfind(_END)
     if module is not None and end > module.start():

@@ -17,7 +17,7 @@ _MOST_DESCRIPTORS = 1024
 
 
 @contextmanager
-def none_left() -> Iterator[None]:
+def exhaust_descriptors() -> Iterator[None]:
     """Take every descriptor that this process may still have, so that nothing can be opened."""
     most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most > _MOST_DESCRIPTORS:  # not in a child of a worker, which may not change it either

@@ -30,13 +30,13 @@ from compiler.slice.inert_source import check_inert
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d,]+)\](,.+)?>")
 
 
-def as_jit_says(kind: Any, annotation_type: str = "") -> Any:
+def jit_type_text(kind: Any, annotation_type: str = "") -> Any:
     """Return the JIT's text of a canonical type, for a tuple of them a tuple.
 
     `annotation_type` is what the parameter's annotation fixes: a scalar is called as that says.
     """
     if isinstance(kind, tuple):
-        return tuple(as_jit_says(item) for item in kind)
+        return tuple(jit_type_text(item) for item in kind)
     if kind == "i1":
         return annotation_type or "u1"
     if kind.startswith("*"):
@@ -80,7 +80,7 @@ def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> CacheKeyReport:
     specialization = specialize(function, front, loaded)
     give_first_lines(order.sources)
     signature = {
-        parameter.name: as_jit_says(
+        parameter.name: jit_type_text(
             specialization.signature[parameter.name], parameter.annotation_type
         )
         for parameter in function.params

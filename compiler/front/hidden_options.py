@@ -15,7 +15,7 @@ ASKED = "option_asked"
 """The slug of the failure of a front end that needs to see every option."""
 
 
-class OptionAsked(BaseException):
+class HiddenOptionRead(BaseException):
     """Code read a hidden option. No `except Exception` of the user's may catch this."""
 
 
@@ -31,7 +31,7 @@ class HiddenOptions:
         return {name: value for name, value in vars(options).items() if name not in self._names}
 
     def hide(self, options: Any) -> Any:
-        """Return `options` so that reading a hidden one raises `OptionAsked`."""
+        """Return `options` so that reading a hidden one raises `HiddenOptionRead`."""
         if not self._names:
             return options
         kind = type(options)
@@ -45,9 +45,9 @@ class HiddenOptions:
         return hidden
 
     def check(self) -> None:
-        """Raise `OptionAsked` if code read a hidden option, even if it went on without it."""
+        """Raise `HiddenOptionRead` if code read a hidden option, even if it went on without it."""
         if self._asked is not None:
-            raise OptionAsked(self._asked)
+            raise HiddenOptionRead(self._asked)
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
@@ -61,7 +61,7 @@ class HiddenOptions:
 
     def _ask(self, name: str) -> None:
         self._asked = name
-        raise OptionAsked(name)
+        raise HiddenOptionRead(name)
 
 
 class _Trap:

@@ -18,16 +18,21 @@ from typing import Any
 
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, Assumption
-from compiler.front.doubts import Doubts
 from compiler.front.environment import (
     Assumptions,
     LaunchResult,
     MissingModules,
     notice_attempts,
 )
-from compiler.front.module_execution import MODULE, Dropped, ModuleExecution, StatementFailed
+from compiler.front.module_execution import (
+    MODULE,
+    DroppedStatement,
+    ModuleExecution,
+    StatementFailed,
+)
 from compiler.front.stubs import driver_stub
 from compiler.front.stubs.torch_stub import StandIns
+from compiler.front.taint import TaintAnalysis
 from compiler.posted_text import python_text
 from compiler.slice.posted_files import package_of, root_package
 
@@ -37,10 +42,10 @@ class Loaded:
     """The user's module, the statements that it does without, and the one that ended it, if any."""
 
     module: types.ModuleType
-    dropped: Sequence[Dropped]
-    failed: Dropped | None = None
+    dropped: Sequence[DroppedStatement]
+    failed: DroppedStatement | None = None
     assumptions: Assumptions = field(default_factory=Assumptions)
-    doubts: Doubts | None = None
+    taint_analysis: TaintAnalysis | None = None
 
     @property
     def is_conclusive(self) -> bool:
@@ -151,7 +156,7 @@ def load(text: str, files: Mapping[str, str], *, name: str = MODULE) -> Loaded:
             failed = failure.dropped
     for dropped in execution.dropped:
         _note(dropped, assumptions)
-    return Loaded(module, execution.dropped, failed, assumptions, execution.doubts)
+    return Loaded(module, execution.dropped, failed, assumptions, execution.taint_analysis)
 
 
 _FINDERS = (PostedFiles, StandIns, MissingModules)
@@ -168,7 +173,7 @@ def forget_earlier() -> None:
             del sys.modules[name]
 
 
-def _note(dropped: Dropped, assumptions: Assumptions) -> None:
+def _note(dropped: DroppedStatement, assumptions: Assumptions) -> None:
     """Report the assumption behind a skipped statement, replacing earlier ones at its line."""
     file = dropped.path.removeprefix(KERNEL_FOLDER)
     others = [item for item in assumptions.made if (item.file, item.line) != (file, dropped.line)]

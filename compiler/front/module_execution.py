@@ -14,9 +14,9 @@ import types
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from compiler.front.doubts import Doubt, Doubts, Executed
 from compiler.front.environment import Assumptions, is_lacking
 from compiler.front.stubs import triton_modules
+from compiler.front.taint import Executed, Taint, TaintAnalysis
 from compiler.front.user_calls import UserCalls
 from compiler.posted_text import lines_of, python_text
 from compiler.slice.scopes import stored
@@ -28,7 +28,7 @@ _ANSWER_NAME = " answer"
 
 
 @dataclass(frozen=True)
-class Dropped:
+class DroppedStatement:
     """A statement that raised and was left out, with the names it would have defined."""
 
     path: str
@@ -52,7 +52,7 @@ class _ExecutionScope:
 class StatementFailed(BaseException):
     """Ends the loading; `dropped` says which statement failed for good."""
 
-    def __init__(self, dropped: Dropped) -> None:
+    def __init__(self, dropped: DroppedStatement) -> None:
         super().__init__()
         self.dropped = dropped
 
@@ -65,9 +65,9 @@ class ModuleExecution:
 
     def __init__(self, assumptions: Assumptions) -> None:
         self.assumptions = assumptions
-        self.dropped: list[Dropped] = []
+        self.dropped: list[DroppedStatement] = []
         self.missing: set[str] = set()
-        self.doubts = Doubts(assumptions)
+        self.taint_analysis = TaintAnalysis(assumptions)
         self._tried: dict[str, list[tuple[int, int]]] = {}
 
     def run(self, module: types.ModuleType, posted: str, path: str) -> None:
@@ -91,7 +91,7 @@ class ModuleExecution:
         asks = self.assumptions.asks
         is_posted = module.__name__ == MODULE
         self._run_all(tree.body, _ExecutionScope(module, path, flags, tried, is_posted))
-        self.assumptions.asks = asks  # its own statements are in doubt by it, not what imports it
+        self.assumptions.asks = asks  # taint_analysis its own statements, not the importer's
 
     def _run_all(self, body: list[ast.stmt], scope: _ExecutionScope) -> None:
         for statement in _one_import_each(body):
@@ -108,17 +108,17 @@ class ModuleExecution:
         truth = ast.IfExp(statement.test, ast.Constant(True), ast.Constant(False))
         asks = ast.Assign([ast.Name(_ANSWER_NAME, ast.Store())], truth)
         located = ast.fix_missing_locations(ast.copy_location(asks, statement))
-        doubt = self._run_one(located, scope, loses=stored([statement]))
+        taint = self._run_one(located, scope, loses=stored([statement]))
         known = scope.module.__dict__
         if _ANSWER_NAME in known:
             self._run_all(statement.body if known.pop(_ANSWER_NAME) else statement.orelse, scope)
-        if doubt is not None:
-            self.doubts.branched(statement, known, doubt)
+        if taint is not None:
+            self.taint_analysis.branched(statement, known, taint)
 
     def _run_one(
         self, statement: ast.stmt, scope: _ExecutionScope, *, loses: Collection[str] | None = None
-    ) -> Doubt | None:
-        """Run a statement, and return the reason if its results are in doubt.
+    ) -> Taint | None:
+        """Run a statement, and return the source of its taint, if any.
 
         `loses` are the names that are missing when it is left out.
         """
@@ -151,9 +151,9 @@ class ModuleExecution:
         if self.assumptions.asks != asks:
             asked = self.assumptions.asked
         executed = Executed(statement, code, module.__dict__, path, asked, raised, calls.found)
-        return self.doubts.after(executed, self.missing)
+        return self.taint_analysis.after(executed, self.missing)
 
-    def _leave_out(self, dropped: Dropped, module: types.ModuleType) -> None:
+    def _leave_out(self, dropped: DroppedStatement, module: types.ModuleType) -> None:
         self.dropped.append(dropped)
         self.missing |= dropped.names
         for name in dropped.names:
@@ -208,10 +208,10 @@ def _future_flags(tree: ast.Module) -> int:
 
 def _dropped(
     path: str, statement: ast.stmt, error: BaseException, loses: Collection[str] | None
-) -> Dropped:
+) -> DroppedStatement:
     kept = _with_text(error).with_traceback(error.__traceback__)
     names = stored([statement]) if loses is None else loses
-    return Dropped(path, statement.lineno, frozenset(names), kept)
+    return DroppedStatement(path, statement.lineno, frozenset(names), kept)
 
 
 def _with_text(error: BaseException) -> Exception:

@@ -70,7 +70,7 @@ def warm_up() -> None:
 
     To be called once in a zygote, before it forks; leaves no thread and no file behind.
     """
-    reproducers.keep_away()
+    reproducers.disable_reproducers()
     with absence(torch_stub.LIBRARY):
         preload(PRELOADED)
     for tool in (knobs.nvidia.ptxas, knobs.nvidia.ptxas_blackwell):

@@ -28,7 +28,7 @@ _AT_LAUNCH = frozenset(
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class RemovedDecorator:
     """A decorator that is left out, the lines it stands on, and whether it is another package's."""
 
     node: ast.expr
@@ -44,7 +44,7 @@ def left_out(
     is_foreign: Callable[[ast.expr], bool],
     *,
     tuned: bool = False,
-) -> list[LeftOut]:
+) -> list[RemovedDecorator]:
     """Return the decorators above the jit decorator of `function` that may be left out.
 
     With `tuned`, not those that act at launch.
@@ -58,7 +58,7 @@ def left_out(
         name = aliases.dotted(node.func if isinstance(node, ast.Call) else node)
         foreign = is_foreign(node)
         if foreign or (name in _AT_LAUNCH and not tuned):
-            found.append(LeftOut(node, starts[index], starts[index + 1] - 1, foreign))
+            found.append(RemovedDecorator(node, starts[index], starts[index + 1] - 1, foreign))
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from compiler.slice import decorators, names
-from compiler.slice.decorators import LeftOut
+from compiler.slice.decorators import RemovedDecorator
 from compiler.slice.jit_decorator import Aliases
 from compiler.slice.scopes import Mention, Reading, stored
 
@@ -20,7 +20,7 @@ class Unit:
     first_line: int
     last_line: int
     reading: Reading
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[RemovedDecorator] = field(default_factory=list)
     """Decorators that are blanked; `reading` lacks their mentions."""
     unread: list[Mention] = field(default_factory=list)
     """The mentions of these decorators."""
@@ -91,7 +91,7 @@ def outline(
     return Outline(units)
 
 
-def _running(node: ast.stmt, left_out: Sequence[LeftOut], *, imported: bool) -> ast.stmt:
+def _running(node: ast.stmt, left_out: Sequence[RemovedDecorator], *, imported: bool) -> ast.stmt:
     """Return the parts of a statement that run when the module is imported."""
     if left_out:
         unread = [item.node for item in left_out]

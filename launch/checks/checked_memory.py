@@ -91,7 +91,7 @@ class TooManyAccesses(BaseException):
     """Ends a launch that exceeds its limit of accesses."""
 
 
-class Watch:
+class AccessChecker:
     """Checks all accesses of one launch."""
 
     def __init__(
@@ -178,13 +178,15 @@ class Watch:
         if slot is not None and self._trace.wants(location.program):
             self._trace.add(Lanes(touch, slot, live), location)
 
-    def strayed(self, touch: Touch, slot: Slot, there: Slot, address: int) -> Stopped:
+    def into_other_argument(self, touch: Touch, slot: Slot, there: Slot, address: int) -> Stopped:
         """Return the exception for a pointer to `slot` that was moved into the range of `there`.
 
         `address` is the address without wrap-around.
         """
         self._trace_untouched(touch, None, slot.first)
-        return Stopped(finding.strayed(touch.access, slot, there, address, self.location()))
+        return Stopped(
+            finding.into_other_argument(touch.access, slot, there, address, self.location())
+        )
 
     def count(self, accesses: int) -> None:
         """Count accesses. Raises `TooManyAccesses`."""

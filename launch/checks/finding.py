@@ -98,7 +98,7 @@ def out_of_bounds_by(
     return _finding("out_of_bounds", location, message, access, leaf.name, index)
 
 
-def strayed(
+def into_other_argument(
     access: Access, slot: Slot, there: Slot, address: int, location: KernelLocation
 ) -> Finding:
     """Return the finding of a pointer to `slot` that was moved into the range of `there`.

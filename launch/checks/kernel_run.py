@@ -24,7 +24,7 @@ from launch.buffers.allocation import (
 )
 from launch.buffers.element_types import readable
 from launch.checks import finding
-from launch.checks.checked_memory import TooManyAccesses, Trace, Watch
+from launch.checks.checked_memory import AccessChecker, TooManyAccesses, Trace
 from launch.checks.steps import Steps
 from launch.checks.touched_memory import TouchedMemory
 from launch.checks.written_memory import WrittenElements
@@ -60,7 +60,7 @@ class KernelRun:
 
     allocations: list[Allocation]
     written_elements: WrittenElements
-    watch: Watch
+    access_checker: AccessChecker
     stopped: Finding | None
     touched: TouchedMemory | None = None
 
@@ -86,7 +86,7 @@ def run_and_report(order: RunOrder, run: Run, send: Send) -> RunReport:
     _send_outputs(order, ran, run_ms, send)
     if trace is not None:
         send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
-    findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing]
+    findings = [*ran.access_checker.findings, *([ran.stopped] if ran.stopped else []), *differing]
     return RunReport(
         findings=findings,
         modified=_modified(ran, order),
@@ -118,7 +118,7 @@ def _run_again(run: Run, first: KernelRun) -> KernelRun:
     If that run does not end, the programs run in the first order again: a program may wait for
     earlier ones, which is valid on devices that start programs in order.
     """
-    max_accesses = _ACCESSES_RATIO * first.watch.accesses + _ACCESSES_RATIO
+    max_accesses = _ACCESSES_RATIO * first.access_checker.accesses + _ACCESSES_RATIO
     try:
         return run(RunOptions(backwards=True, max_accesses=max_accesses))
     except TooManyAccesses:
@@ -155,7 +155,7 @@ def _outputs(order: RunOrder) -> list[Leaf]:
 def _modified(ran: KernelRun, order: RunOrder) -> list[ModifiedInput]:
     """Return the changed arguments that are not outputs, with the first changed element."""
     reported = []
-    for allocation, elements in ran.watch.inputs.changed():
+    for allocation, elements in ran.access_checker.inputs.changed():
         leaf: Any = next(
             leaf
             for leaf in leaves(order.arguments)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array
-from launch.checks.owner_table import Owners, OwnerTable, Suspected
+from launch.checks.owner_table import Owners, OwnerTable, PossibleRace
 from launch.checks.written_memory import Cells
 
 _MOST_PENDING = 2
@@ -65,12 +65,12 @@ class OrderDependence:
         return self._owners is not None and self._allocations[allocation].output
 
     def read(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Record a read. Raises `Suspected` if another program wrote there."""
+        """Record a read. Raises `PossibleRace` if another program wrote there."""
         if self._owners is None:
             return
         touched = self._touched_of(allocation)
         if touched.updates is not None:
-            raise Suspected
+            raise PossibleRace
         read = cells, size, self._owners.several if owner is None else owner
         if touched.has_writes:
             self._enter_first(allocation, touched)
@@ -80,12 +80,12 @@ class OrderDependence:
             self._enter_reads(allocation, touched)
 
     def write(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Record a write. Raises `Suspected` if another program wrote or read there."""
+        """Record a write. Raises `PossibleRace` if another program wrote or read there."""
         if self._owners is None:
             return
         touched = self._touched_of(allocation)
         if touched.updates is not None or not self._allocations[allocation].output:
-            raise Suspected
+            raise PossibleRace
         write = cells, size, self._owners.several if owner is None else owner
         if not touched.has_writes and not touched.reads and not touched.has_reads_in_table:
             touched.first_write, touched.has_writes = write, True
@@ -106,7 +106,7 @@ class OrderDependence:
     ) -> None:
         """Record an atomic operation, with its `kind` if two of that kind commute.
 
-        Raises `Suspected` if the batch accesses the same argument in another way.
+        Raises `PossibleRace` if the batch accesses the same argument in another way.
         """
         if kind is None:
             self.write(allocation, cells, size, owner)
@@ -115,9 +115,9 @@ class OrderDependence:
             return
         touched = self._touched_of(allocation)
         if touched.has_writes or touched.reads or touched.has_reads_in_table:
-            raise Suspected
+            raise PossibleRace
         if not self._allocations[allocation].output or touched.updates not in {None, kind}:
-            raise Suspected
+            raise PossibleRace
         touched.updates = kind
 
     def _touched_of(self, allocation: int) -> _Touched:
@@ -142,10 +142,10 @@ class OrderDependence:
         self._table(tables, allocation, size).check(cells(), owner, self._owners)
 
     def _table(self, tables: dict[int, OwnerTable], allocation: int, size: int) -> OwnerTable:
-        """Return the table of an allocation. Raises `Suspected` for cells of another size."""
+        """Return the table of an allocation. Raises `PossibleRace` for cells of another size."""
         memory = self._allocations[allocation].memory
         if memory.itemsize != size:
-            raise Suspected
+            raise PossibleRace
         if allocation not in tables:
             tables[allocation] = OwnerTable(memory.size)
         return tables[allocation]

@@ -9,7 +9,7 @@ from launch.buffers.element_types import Array
 _NOBODY = -1
 
 
-class Suspected(BaseException):
+class PossibleRace(BaseException):
     """A possible race between `programs`. Not an `Exception`, so that no kernel can catch it.
 
     `programs` are their numbers, as far as they are known.
@@ -43,14 +43,14 @@ class OwnerTable:
         self._owners = np.full(count, _NOBODY, np.int32)
 
     def check(self, cells: Array, owner: Array | int, owners: Owners) -> None:
-        """Raise `Suspected` if a cell has another owner; the mark for several always differs."""
+        """Raise `PossibleRace` if a cell has another owner; the mark for several always differs."""
         found = self._owners.take(cells)
         if found.max(initial=_NOBODY) < owners.floor:
             return
         strangers = (found >= owners.floor) & ((found != owner) | (found == owners.several))
         if strangers.any():
             met = [np.broadcast_to(known, strangers.shape)[strangers] for known in (found, owner)]
-            raise Suspected(owners.numbers(int(known[0]) for known in met))
+            raise PossibleRace(owners.numbers(int(known[0]) for known in met))
 
     def put(self, cells: Array, owner: Array | int) -> None:
         """Set the owner of cells."""

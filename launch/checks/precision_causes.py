@@ -148,29 +148,29 @@ def _callers(functions: Mapping[str, FunctionScan]) -> _Callers:
 
 
 def _locations(
-    function: str, line: str, locations: MlirLocations, callers: _Callers
+    function: str, line: str, ir_locations: MlirLocations, callers: _Callers
 ) -> list[SourceLocation | None]:
     """Return the user's source lines of an IR line, one for each chain of calls.
 
     Lines of Triton's library map to the user's lines that call it.
     """
-    locations: dict[SourceLocation, None] = {}
+    found: dict[SourceLocation, None] = {}
     seen: set[str] = set()
     left = [(function, line)]
-    while left and len(locations) < MOST_CAUSES:
+    while left and len(found) < MOST_CAUSES:
         name, at = left.pop()
-        if own := _users(at, locations):
-            locations[own] = None
+        if own := _users(at, ir_locations):
+            found[own] = None
         elif name not in seen:
             seen.add(name)
             left += reversed(callers.get(name, ()))
-    return list(locations) or [None]
+    return list(found) or [None]
 
 
-def _users(line: str, locations: MlirLocations) -> SourceLocation | None:
+def _users(line: str, ir_locations: MlirLocations) -> SourceLocation | None:
     """Return the innermost user location at the end of an IR line."""
     words = trailing_location(line)
-    locations = locations.locations(words) if words is not None else ()
+    locations = ir_locations.locations(words) if words is not None else ()
     return next(
         (location for location in locations if location.file.startswith(KERNEL_FOLDER)), None
     )

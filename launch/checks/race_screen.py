@@ -13,7 +13,7 @@ from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array
 from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.order_dependence import OrderDependence
-from launch.checks.owner_table import Owners, OwnerTable, Suspected
+from launch.checks.owner_table import Owners, OwnerTable, PossibleRace
 from launch.checks.written_memory import Cells, WrittenBytes, WrittenElements
 
 
@@ -42,13 +42,13 @@ class RaceScreen:
         return self._allocations[allocation].output
 
     def read(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Record a read. Raises `Suspected` if another program or an atomic operation wrote."""
+        """Record a read. Raises `PossibleRace` if another program or an atomic operation wrote."""
         known = self._known(allocation, size, owner)
         self._check(self._writers, allocation, cells(), known)
         self._table(self._readers, allocation).share(cells(), known, self._owners)
 
     def write(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Record a write. Raises `Suspected` if another program wrote or read there.
+        """Record a write. Raises `PossibleRace` if another program wrote or read there.
 
         If lanes of this write store different values to one element, reading it back shows that.
         """
@@ -60,14 +60,14 @@ class RaceScreen:
     def update(
         self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
     ) -> None:
-        """Record an atomic operation. Raises `Suspected` if other accesses are not atomic.
+        """Record an atomic operation. Raises `PossibleRace` if other accesses are not atomic.
 
-        It also raises `Suspected` if a batch makes two operations on one argument that do not
+        It also raises `PossibleRace` if a batch makes two operations on one argument that do not
         commute: that is no race, but running the programs one by one would give another result.
         """
         if self._owners.of_programs.size > 1:
             if allocation in self._updates and (kind is None or kind != self._updates[allocation]):
-                raise Suspected
+                raise PossibleRace
             self._updates[allocation] = kind
         known = self._known(allocation, size, owner)
         self._check(self._writers, allocation, cells(), self._owners.atomics)
@@ -78,7 +78,7 @@ class RaceScreen:
         """Return the owner number for tables; only outputs have tables."""
         described = self._allocations[allocation]
         if not described.output or described.memory.itemsize != size:
-            raise Suspected
+            raise PossibleRace
         return self._owners.several if owner is None else owner
 
     def _check(
@@ -117,13 +117,13 @@ class OrderScreen:
         return self.meetings.wants_reads(allocation)
 
     def load(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
-        """Screen a load. Raises `Suspected`."""
+        """Screen a load. Raises `PossibleRace`."""
         self._check_written(allocation, cells, size)
         if self.meetings.wants_reads(allocation):
             self.meetings.read(allocation, cells, size, owner)
 
     def store(self, allocation: int, cells: Cells, values: Array, owner: Array | None) -> None:
-        """Screen a store before it is performed. Raises `Suspected`."""
+        """Screen a store before it is performed. Raises `PossibleRace`."""
         self.inputs.keep(allocation)
         if self.written_elements.wants(allocation):
             self.written_elements.store(allocation, values, cells)
@@ -134,7 +134,7 @@ class OrderScreen:
     def update(
         self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
     ) -> None:
-        """Screen an atomic operation before it is performed. Raises `Suspected`."""
+        """Screen an atomic operation before it is performed. Raises `PossibleRace`."""
         self.inputs.keep(allocation)
         self._check_written(allocation, cells, size)
         if self.written_bytes is not None:
@@ -146,4 +146,4 @@ class OrderScreen:
             self.written_bytes is not None
             and self.written_bytes.unwritten(allocation, cells(), size) is not None
         ):
-            raise Suspected
+            raise PossibleRace

@@ -96,7 +96,7 @@ class Roofline:
     finding: Finding | None
 
 
-def seen_under(ceilings: Ceilings, work: Work, median_us: float, min_us: float) -> Roofline:
+def roofline_of(ceilings: Ceilings, work: Work, median_us: float, min_us: float) -> Roofline:
     """Return the comparison of a timing with the ceilings of a device."""
     bounds = list(_bounds(ceilings, work))
     floor = max(bounds, key=lambda bound: bound.least_us * bound.slack)

@@ -8,7 +8,7 @@ import numpy as np
 from launch.buffers.element_types import Array
 from launch.checks import finding
 from launch.checks.finding import Stopped
-from launch.checks.owner_table import Suspected
+from launch.checks.owner_table import PossibleRace
 from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
@@ -50,7 +50,7 @@ class DevicePrints:
             fails = fails & self._programs.active
         if fails.any():
             if self._programs.count > 1:
-                raise Suspected
+                raise PossibleRace
             first = self._programs.first_active() if fails.size == 1 else int(fails.argmax())
             location = self._locations.here(self._programs.program_at(first))
             raise Stopped(finding.assertion_failed(words, location))

@@ -23,11 +23,11 @@ from compiler.diagnostic import Failure
 from compiler.ttir_to_numpy.batched_codegen import RunForm
 from launch.buffers.element_types import Array
 from launch.checks.addresses import AddressSpace
-from launch.checks.checked_memory import TooManyAccesses, Watch
+from launch.checks.checked_memory import AccessChecker, TooManyAccesses
 from launch.checks.finding import KernelLocation, Stopped
 from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.checks.order_dependence import OrderDependence
-from launch.checks.owner_table import Suspected
+from launch.checks.owner_table import PossibleRace
 from launch.checks.race_screen import OrderScreen, RaceScreen
 from launch.checks.races import Races
 from launch.checks.touched_memory import TouchedMemory
@@ -79,7 +79,7 @@ def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptio
         limited = replace(how, max_accesses=_MOST_SAMPLED_ACCESSES, until=None)
         with suppress(TooManyAccesses):
             ran = GridLaunch(form, order, memory, limited, 0, sample).run()
-            if ran.stopped is not None or ran.watch.findings:
+            if ran.stopped is not None or ran.access_checker.findings:
                 return _ended(ran, f"{sample.size} programs that were suspected, of {total:,}")
         raise _not_examined(late.examined, sample.size, total) from None
 
@@ -93,7 +93,7 @@ def _sample_of(suspected: SuspectedAt, total: int) -> Array:
 
 def _ended(ran: KernelRun, examined: str) -> KernelRun:
     """Return a run that ends with its last finding, whose message says what was examined."""
-    stopped = ran.stopped or ran.watch.findings.pop()
+    stopped = ran.stopped or ran.access_checker.findings.pop()
     said = f"{stopped.message} (There was time to look for races among {examined}.)"
     return replace(ran, stopped=replace(stopped, message=said))
 
@@ -108,7 +108,7 @@ def _not_examined(examined: int, sampled: int, total: int) -> Failure:
     return Failure(CHECK_TIMEOUT, "run", message)
 
 
-class SuspectedAt(Suspected):
+class SuspectedAt(PossibleRace):
     """A suspicion about the programs from the `program`th on, in the order of the run."""
 
     def __init__(self, program: int, programs: Sequence[int]) -> None:
@@ -151,7 +151,7 @@ class GridLaunch:
         has_bytes = "initcheck" in how.checks
         self._written_bytes = WrittenBytes(self._allocations, found) if has_bytes else None
         self._touched = TouchedMemory(self._allocations, how.touched) if how.touched else None
-        self._watch = self._new_watch()
+        self._access_checker = self._new_access_checker()
         self._memory = self._new_memory()
         self._arguments = arguments_of(
             form.parameters, order.parameters, order.arguments, self._space
@@ -169,19 +169,19 @@ class GridLaunch:
                     return self._out_of_time(first)
                 try:
                     self._kernel.run_batch(numbers, self._arguments)
-                except Suspected as suspected:
+                except PossibleRace as suspected:
                     raise SuspectedAt(first, suspected.programs) from None
         except Stopped as found:
             stopped = found.finding
         return KernelRun(
-            self._allocations, self._written_elements, self._watch, stopped, self._touched
+            self._allocations, self._written_elements, self._access_checker, stopped, self._touched
         )
 
     def _out_of_time(self, examined: int) -> KernelRun:
         """Return the run so far if it has findings. Raises `OutOfTime` otherwise."""
-        if not self._watch.findings:
+        if not self._access_checker.findings:
             raise OutOfTime(examined)
-        ran = KernelRun(self._allocations, self._written_elements, self._watch, None)
+        ran = KernelRun(self._allocations, self._written_elements, self._access_checker, None)
         return _ended(ran, f"the first {examined:,} of {math.prod(self._order.grid):,} programs")
 
     def _batches(self) -> Iterator[tuple[int, Array]]:
@@ -197,9 +197,9 @@ class GridLaunch:
             yield first, total - 1 - numbers if self._how.backwards else numbers
             first = end
 
-    def _new_watch(self) -> Watch:
+    def _new_access_checker(self) -> AccessChecker:
         watches_races = "racecheck" in self._how.checks
-        return Watch(
+        return AccessChecker(
             self._space,
             self._allocations,
             self._location,
@@ -213,13 +213,15 @@ class GridLaunch:
     def _new_memory(self) -> ProgramMemory:
         suspects_races = "racecheck" in self._how.checks
         suspicion = OrderScreen(
-            self._watch.inputs,
+            self._access_checker.inputs,
             self._written_elements,
             self._written_bytes,
             (RaceScreen if suspects_races else OrderDependence)(self._allocations),
         )
         locator = Locator(self._space, self._allocations)
-        return ProgramMemory(self._programs, locator, self._watch, suspicion, self._touched)
+        return ProgramMemory(
+            self._programs, locator, self._access_checker, suspicion, self._touched
+        )
 
     def _step(self, number: int, value: Any) -> None:
         """Record a value of a program if the trace wants its values."""

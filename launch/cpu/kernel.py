@@ -70,7 +70,7 @@ class Kernel:
         return max(1, most_elements // self._form.largest_tile)
 
     def run_batch(self, numbers: Array, arguments: Sequence[Any]) -> None:
-        """Run the programs with these numbers at once. Raises `Suspected`, `Stopped`."""
+        """Run the programs with these numbers at once. Raises `PossibleRace`, `Stopped`."""
         self._programs.begin(numbers)
         with np.errstate(all="ignore"):
             self._function(*arguments)

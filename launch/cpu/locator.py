@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array
 from launch.checks.addresses import SLOT_BITS, AddressSpace, Slot
-from launch.checks.owner_table import Suspected
+from launch.checks.owner_table import PossibleRace
 from launch.cpu.located import LocatedLanes, Rows
 from launch.cpu.pointer import Pointer
 
@@ -46,7 +46,7 @@ class Locator:
     ) -> list[LocatedLanes]:
         """Return the live lanes, one item for each argument that they access.
 
-        With `in_rows`, items may be `Rows`. Raises `Suspected` if a lane is out of bounds or
+        With `in_rows`, items may be `Rows`. Raises `PossibleRace` if a lane is out of bounds or
         misaligned.
         """
         window = self._window(pointer)
@@ -62,7 +62,7 @@ class Locator:
             if not chosen.size:
                 return []
             if int(chosen.min()) < window.low or int(chosen.max()) >= window.end:
-                raise Suspected
+                raise PossibleRace
         first = window.first
         if window.low < 0:
             indices, first = np.add(indices, first, dtype=np.int64), 0
@@ -170,7 +170,7 @@ class Locator:
         for number in np.unique(_chosen(numbers, live)).tolist():
             slot = self._space.slot_of(number << SLOT_BITS)
             if slot is None or own_slot is not None:
-                raise Suspected
+                raise PossibleRace
             own = numbers == number if live is None else live & (numbers == number)
             chosen = _chosen(addresses, own)
             found.append(self._in_slot(slot, addresses, own, chosen, pointer.dtype))
@@ -182,7 +182,7 @@ class Locator:
         size = dtype.itemsize
         inside = slot.holds(int(chosen.min()), int(chosen.max()) + size)
         if not inside or int(np.bitwise_or.reduce(chosen, axis=None)) & (size - 1):
-            raise Suspected
+            raise PossibleRace
         elements = self._elements_of(slot.leaf.allocation, dtype)
         indices = (addresses - slot.first) // size
         return LocatedLanes(slot.leaf.allocation, elements, indices, 0, live)

@@ -1,8 +1,8 @@
 """The memory of the programs that run at once, with a quick check of all their accesses.
 
-A quick check only raises a suspicion (`Suspected`). Then the programs run one after the other, and
-`Watch` finds the cause. Invalid accesses are never performed, and addresses are virtual, so that
-no other memory can be reached.
+A quick check only raises a suspicion (`PossibleRace`). Then the programs run one after the other,
+and `AccessChecker` finds the cause. Invalid accesses are never performed, and addresses are
+virtual, so that no other memory can be reached.
 """
 
 from functools import partial
@@ -12,8 +12,8 @@ import numpy as np
 
 from launch.buffers.element_types import Array
 from launch.checks.access import Access, AccessForm, Touch
-from launch.checks.checked_memory import Watch
-from launch.checks.owner_table import Suspected
+from launch.checks.checked_memory import AccessChecker
+from launch.checks.owner_table import PossibleRace
 from launch.checks.race_screen import OrderScreen
 from launch.checks.touched_memory import TouchedMemory
 from launch.checks.written_memory import Cells
@@ -30,19 +30,19 @@ _NOTHING = np.zeros(1, np.uint8)
 class ProgramMemory:
     """Loads, stores and atomics of `programs`; values have their leading axis, or one of 1.
 
-    While it `is_exact`, programs run one at a time, and `watch` checks each access first.
+    While it `is_exact`, programs run one at a time, and `access_checker` checks each access first.
     """
 
     def __init__(
         self,
         programs: ProgramInstances,
         locator: Locator,
-        watch: Watch,
+        access_checker: AccessChecker,
         suspicion: OrderScreen,
         touched: TouchedMemory | None = None,
     ) -> None:
         self._programs, self._locator = programs, locator
-        self._watch, self._suspicion, self._touched = watch, suspicion, touched
+        self._access_checker, self._suspicion, self._touched = access_checker, suspicion, touched
         self.is_exact = False
         self._batch: Array | None = None
         self._owners: Array | None = None
@@ -198,14 +198,14 @@ class ProgramMemory:
         semantics: str | None,
         form: AccessForm | None,
     ) -> None:
-        """Count an access; if checks are exact, let `watch` check the one program's lanes."""
+        """Count an access; if checks are exact, have `access_checker` check the lanes."""
         active = self._programs.active
         if not self.is_exact:
             if self._programs.numbers is not self._batch:
                 self._batch = self._programs.numbers
                 self._owners = self._suspicion.begin(self._batch)
             count = self._programs.count if active is None else int(np.count_nonzero(active))
-            self._watch.count(count)
+            self._access_checker.count(count)
             return
         form = form or (AccessForm.UNMASKED if live is None else AccessForm.MASKED)
         addresses = np.broadcast_to(pointer.address[0], shape).astype(np.uint64)
@@ -213,8 +213,8 @@ class ProgramMemory:
         touch = Touch(access, addresses, pointer.dtype.itemsize, given, semantics, form)
         strayed = self._locator.strayed(pointer, live)
         if strayed is not None:
-            raise self._watch.strayed(touch, *strayed)
-        self._watch.admit(touch, None if live is None else np.broadcast_to(live[0], shape))
+            raise self._access_checker.strayed(touch, *strayed)
+        self._access_checker.admit(touch, None if live is None else np.broadcast_to(live[0], shape))
 
     def _look_at_load(self, lanes: LocatedLanes) -> None:
         shape = lanes.shape
@@ -235,10 +235,10 @@ class ProgramMemory:
 
 
 def _check_kept(elements: Array, cells: Array, values: Array) -> None:
-    """Raise `Suspected` if lanes of one store wrote different values to one address."""
+    """Raise `PossibleRace` if lanes of one store wrote different values to one address."""
     bits = np.dtype(f"u{elements.itemsize}")
     if (elements.view(bits).take(cells) != values.view(bits)).any():
-        raise Suspected
+        raise PossibleRace
 
 
 def _bits_of(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -63,7 +63,7 @@ def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> Compar
     Sends `tensor:<name>`, a `.npy` file, for each output that was requested as a tensor.
     """
     results = {}
-    question = Question.of(order, body)
+    precision = PrecisionCheck.of(order, body)
     for name, output in order.outputs.items():
         kind = stored(output.dtype)
         actual = np.frombuffer(shared_part(body, output.actual), kind).reshape(output.shape)
@@ -71,7 +71,7 @@ def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> Compar
             _bits(body, output.unwritten, actual.size),
             _bits(body, output.expected_unwritten, actual.size),
         )
-        results[name] = _compared(name, actual, output, body, missing, question)
+        results[name] = _compared(name, actual, output, body, missing, precision)
         if output.returned == "tensor":
             send({"kind": "stage", "stage": f"tensor:{name}", "ms": 0.0}, npy.write(actual))
     return CompareReport(outputs=results)
@@ -84,7 +84,7 @@ def _bits(body: bytes | memoryview, place: BodyRange | None, count: int) -> Arra
 
 
 @dataclass(frozen=True)
-class Question:
+class PrecisionCheck:
     """Detects precision loss in outputs, from its causes in the kernel and in a reference kernel.
 
     Measures nothing if the kernel contains no such cause.
@@ -94,8 +94,8 @@ class Question:
     of_reference: Sequence[Cause] = ()
 
     @classmethod
-    def of(cls, order: CompareOrder, body: bytes | memoryview) -> Question:
-        """Return the question for an order."""
+    def of(cls, order: CompareOrder, body: bytes | memoryview) -> PrecisionCheck:
+        """Return the check that an order asks for."""
         texts = order.ir, order.reference_ir
         found = [causes_of(bytes(shared_part(body, at))) if at else () for at in texts]
         return cls(*found)
@@ -124,20 +124,20 @@ def _compared(
     output: OutputOrder,
     body: bytes | memoryview,
     missing: Unwritten,
-    question: Question,
+    precision: PrecisionCheck,
 ) -> ComparedOutput:
     summed = SummaryInPieces() if output.returned != "none" else None
     ours, theirs = Elements(actual.reshape(-1), output.dtype), _expected(output, body)
     if theirs is not None:
         output = replace(output, tolerance=scaled(output.tolerance, theirs.parts()))
     comparer = Comparer(actual.shape, output.tolerance) if output.expected is not None else None
-    meter = question.meter(output)
+    meter = precision.meter(output)
     _go_through(ours, theirs, missing, summed, comparer, meter)
     return ComparedOutput(
         summary=summed.result(actual.shape, output.dtype, missing.actual) if summed else None,
         comparison=comparer.result() if comparer else None,
         values=values(actual, output.dtype) if output.returned == "values" else None,
-        downgrade=question.answer(name, output, comparer, meter) if comparer and meter else None,
+        downgrade=precision.answer(name, output, comparer, meter) if comparer and meter else None,
     )
 
 

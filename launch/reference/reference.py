@@ -28,17 +28,22 @@ from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, part, vi
 from launch.buffers.element_types import Array, is_float, largest_finite, readable
 from launch.checks.bounded_output import BoundedOutput
 from launch.messages import (
-    DoubtOrder,
     ExpectedOutput,
     NumpyName,
     ReferenceOrder,
     ReferenceReport,
+    RoundingOrder,
 )
 from launch.reference import reference_errors
 from launch.reference.expected import SLUG, at_return, by_output
 from launch.reference.known_contents import KnownContents
 from launch.reference.reference_language import NUMPY, Language
-from launch.reference.rounding_sensitivity import Given, RoundingSensitive, doubted, widened
+from launch.reference.rounding_sensitivity import (
+    Perturb,
+    RoundingSensitive,
+    rounding_sensitive,
+    widened,
+)
 
 FUNCTION = "reference"
 PATH = f"{KERNEL_FOLDER}reference.py"
@@ -67,22 +72,26 @@ def reference(
     started = perf_counter()
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")
-        asked = _Asked(order, part(body, order.source).decode(), _memories(order, body), language)
-        answered = (
-            asked.doubted(order.doubt) if order.doubt else RoundingSensitive(asked.answer(), {}, {})
+        call = _ReferenceCall(
+            order, part(body, order.source).decode(), _memories(order, body), language
+        )
+        results = (
+            call.rounding_sensitive(order.doubt)
+            if order.doubt
+            else RoundingSensitive(call.answer(), {}, {})
         )
         sys.stdout.flush()
     ms = spent_ms(started)
-    for name, array in answered.expected.items():
+    for name, array in results.expected.items():
         send({"kind": "stage", "stage": f"expected:{name}", "ms": ms}, array.tobytes())
-    for name, bits in answered.doubtful.items():
+    for name, bits in results.doubtful.items():
         packed = np.packbits(bits.reshape(-1)).tobytes()
         send({"kind": "stage", "stage": f"doubtful:{name}", "ms": ms}, packed)
-    return ReferenceReport(outputs=asked.describe(answered))
+    return ReferenceReport(outputs=call.describe(results))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ReferenceCall:
     """A reference with its order, inputs and language."""
 
     order: ReferenceOrder
@@ -94,37 +103,37 @@ class _Asked:
     def outputs(self) -> list[Leaf]:
         return [found for found in leaves(self.order.arguments) if found.output]
 
-    def answer(self, given: Given | None = None) -> dict[str, Array]:
+    def answer(self, given: Perturb | None = None) -> dict[str, Array]:
         """Call the reference; return its results. `given` converts stored elements to numbers."""
         language = self.language
         if given is not None:
             language = replace(
                 language, given=lambda e, dtype: language.of_numbers(given(e, dtype))
             )
-        with language.undisturbed():
+        with language.preserved_state():
             inputs = _inputs(self.order, self.memories, language)
             if given is not None:
                 inputs |= _infinite_scalars(self.order)
             returned = _call(_define(self.text), inputs, language)
         return _read_answer(returned, self.outputs, self.text)
 
-    def doubted(self, order: DoubtOrder) -> RoundingSensitive:
+    def rounding_sensitive(self, order: RoundingOrder) -> RoundingSensitive:
         """Return the expected values in float64, and masks of inconclusive elements."""
         inputs = [
             widened(view(memory, leaf), leaf.dtype)
             for leaf in leaves(self.order.arguments)
             if (memory := self.memories[leaf.allocation]) is not None
         ]
-        return doubted(order, self.answer, self.outputs, inputs)
+        return rounding_sensitive(order, self.answer, self.outputs, inputs)
 
-    def describe(self, answered: RoundingSensitive) -> dict[str, ExpectedOutput]:
+    def describe(self, results: RoundingSensitive) -> dict[str, ExpectedOutput]:
         return {
             leaf.name: replace(
-                _describe(answered.expected[leaf.name], leaf, self.memories[leaf.allocation]),
-                scale=answered.scales.get(leaf.name),
+                _describe(results.expected[leaf.name], leaf, self.memories[leaf.allocation]),
+                scale=results.scales.get(leaf.name),
             )
             for leaf in self.outputs
-            if leaf.name in answered.expected
+            if leaf.name in results.expected
         }
 
 
@@ -173,7 +182,7 @@ def _call(function: Callable[..., Any], inputs: dict[str, Any], language: Langua
         returned = language.returned(function(**_select_inputs(function, inputs)))
     except (Exception, SystemExit) as error:
         raise _failure(error) from error
-    if message := language.misused(inputs):
+    if message := language.modified_in_place(inputs):
         raise Failure(SLUG, "reference", message)
     return returned
 

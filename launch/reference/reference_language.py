@@ -22,7 +22,7 @@ def _same(returned: Any) -> Any:
 
 
 @contextmanager
-def generators_as_before() -> Iterator[None]:
+def preserved_numpy_state() -> Iterator[None]:
     """Restore the state of NumPy's global generator and its error handling afterwards.
 
     Python's own generator needs no restoring: its seed differs in every process anyway.
@@ -40,16 +40,16 @@ class Language:
     """The conversions of one language of references.
 
     `given` converts stored elements of a Triton type to an argument of the function. `returned`
-    converts results that `by_output` cannot read. `misused` describes a forbidden change to an
-    input, or returns None. `undisturbed` restores global state, so that a later case sees what it
-    would see in a new process.
+    converts results that `by_output` cannot read. `modified_in_place` describes a forbidden change
+    to an input, or returns None. `preserved_state` restores global state, so that a later case sees
+    what it would see in a new process.
     """
 
     name: str
     given: Callable[[Array, str], Any]
     returned: Callable[[Any], Any] = _same
-    misused: Callable[[Mapping[str, Any]], str | None] = _nothing
-    undisturbed: Callable[[], AbstractContextManager[Any]] = generators_as_before
+    modified_in_place: Callable[[Mapping[str, Any]], str | None] = _nothing
+    preserved_state: Callable[[], AbstractContextManager[Any]] = preserved_numpy_state
     of_numbers: Callable[[Array], Any] = _same
     """Converts an array of numbers to an argument of the function."""
 

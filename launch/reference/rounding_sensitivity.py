@@ -16,14 +16,14 @@ import numpy as np
 from compiler.diagnostic import Failure
 from launch.buffers.allocation import Leaf
 from launch.buffers.element_types import Array, is_float, largest_finite, readable, stored
-from launch.messages import DoubtOrder, Tolerance
+from launch.messages import RoundingOrder, Tolerance
 
-Given = Callable[[Array, str], Array]
+Perturb = Callable[[Array, str], Array]
 """Converts stored elements of a Triton type to numbers."""
 Answer = dict[str, Array]
 """A reference's results by output."""
-Ask = Callable[[Given | None], Answer]
-"""Calls a reference; without a `Given` its inputs have their usual types."""
+Evaluate = Callable[[Perturb | None], Answer]
+"""Calls a reference; without a `Perturb` its inputs have their usual types."""
 _NUDGES = 4
 _SHARE = 0.25
 """Fraction of the tolerance by which nudges may move a result, as a root mean square."""
@@ -43,12 +43,12 @@ class RoundingSensitive:
     """The root mean square of the finite elements, by output."""
 
 
-def doubted(
-    order: DoubtOrder, ask: Ask, outputs: Sequence[Leaf], inputs: Sequence[Array]
+def rounding_sensitive(
+    order: RoundingOrder, ask: Evaluate, outputs: Sequence[Leaf], inputs: Sequence[Array]
 ) -> RoundingSensitive:
     """Return a reference's results, in float64 if `order.wide`, and masks of doubtful elements.
 
-    `ask` calls the reference with inputs from its `Given`; `inputs` are widened. Raises `Failure`
+    `ask` calls the reference with inputs from its `Perturb`; `inputs` are widened. Raises `Failure`
     if the reference fails.
     """
     wide = ask(widened if order.wide else None)
@@ -79,7 +79,7 @@ def _named(answers: Sequence[Answer | None], name: str) -> list[Array]:
     return [each[name] for each in answers if each is not None and name in each]
 
 
-def _tried(ask: Ask, given: Given | None) -> Answer | None:
+def _tried(ask: Evaluate, given: Perturb | None) -> Answer | None:
     try:
         return ask(given)
     except Failure:
@@ -92,7 +92,7 @@ def widened(elements: Array, dtype: str) -> Array:
     return numbers.astype(np.float64) if is_float(dtype) else numbers
 
 
-def _nudging(order: DoubtOrder, source: np.random.Generator) -> Given:
+def _nudging(order: RoundingOrder, source: np.random.Generator) -> Perturb:
     """Return a conversion that moves each element a little, at random.
 
     Subnormal numbers become 0, because GPUs may flush them.

@@ -20,7 +20,7 @@ from launch.buffers.element_types import Array, readable, stored
 from launch.messages import ReferenceOrder
 from launch.reference import libraries as numbers
 from launch.reference.reference import reference
-from launch.reference.reference_language import Language, generators_as_before
+from launch.reference.reference_language import Language, preserved_numpy_state
 
 _OWN: Mapping[str, torch.dtype] = {
     "bf16": torch.bfloat16,
@@ -55,7 +55,7 @@ def plain(returned: Any) -> Any:
     return found.numpy()
 
 
-def misused(inputs: Mapping[str, Any]) -> str | None:
+def modified_in_place(inputs: Mapping[str, Any]) -> str | None:
     """Describe an input that was changed in place: torch counts changes but cannot forbid them."""
     for name, tensor in _tensors(inputs):
         if tensor._version:
@@ -72,11 +72,11 @@ def _tensors(inputs: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def preserved_state() -> Iterator[None]:
     """Restore the global generators and the default dtype afterwards."""
     kind = torch.get_default_dtype()
     try:
-        with generators_as_before(), torch.random.fork_rng(devices=[]):
+        with preserved_numpy_state(), torch.random.fork_rng(devices=[]):
             yield
     finally:
         torch.set_default_dtype(kind)
@@ -86,8 +86,8 @@ TORCH = Language(
     "torch",
     given=tensor_of,
     returned=plain,
-    misused=misused,
-    undisturbed=undisturbed,
+    modified_in_place=modified_in_place,
+    preserved_state=preserved_state,
     of_numbers=lambda numbers: torch.from_numpy(np.array(numbers, order="C")),
 )
 

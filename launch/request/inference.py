@@ -12,7 +12,7 @@ from typing import Any
 
 from compiler import parameter_binding
 from compiler.constexpr import Value, plain_value
-from compiler.parameter_binding import BindingFailed, Misfit
+from compiler.parameter_binding import BindingFailed, BindingProblem
 from compiler.rejection import did_you_mean
 from compiler.specialization import Specialization, SpecializedParameter
 from compiler.type_name import is_pointer
@@ -146,11 +146,11 @@ def _check_names(
             raise BindingFailed("extra_argument", message, name)
 
 
-def _missing(kernel: str, fact: Mapping[str, Any]) -> Misfit:
+def _missing(kernel: str, fact: Mapping[str, Any]) -> BindingProblem:
     if fact["constexpr"]:
         return parameter_binding.without_value(kernel, fact)
     message = f"parameter `{fact['name']}` of `{kernel}` has no argument and no default"
-    return Misfit("missing_argument", message, fact["name"])
+    return BindingProblem("missing_argument", message, fact["name"])
 
 
 def _default(kernel: str, fact: Mapping[str, Any]) -> Argument | None:

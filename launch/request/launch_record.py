@@ -18,17 +18,17 @@ from launch.request.fuzz_record import Fuzzed
 from launch.request.verdict import GOOD, Verdict, worst
 
 
-def answered(value: Any) -> Any:
+def number_in_json(value: Any) -> Any:
     """Return a number in the form of an answer: NaN and infinities, and large integers, as text."""
     if isinstance(value, list):
-        return [answered(item) for item in value]
+        return [number_in_json(item) for item in value]
     return written_number(value) if isinstance(value, int | float) else value
 
 
-Number = Annotated[bool | int | float | str, BeforeValidator(answered)]
+Number = Annotated[bool | int | float | str, BeforeValidator(number_in_json)]
 """A number of any size: serialization, not its users, takes care of JSON's limits."""
 
-Values = Annotated[list[Any] | bool | int | float | str, BeforeValidator(answered)]
+Values = Annotated[list[Any] | bool | int | float | str, BeforeValidator(number_in_json)]
 """Nested lists of numbers, or one number of a buffer without dimensions."""
 
 

@@ -83,7 +83,9 @@ class KernelLaunches:
             what = "the calls of its functions are nested too deeply"
             raise needs_gpu(Untranslatable(what)) from None
         memory.keep_written(ran)
-        return LaunchReport(ran.watch.findings, ran.stopped, memory.touched(ran, how.touched))
+        return LaunchReport(
+            ran.access_checker.findings, ran.stopped, memory.touched(ran, how.touched)
+        )
 
     def _ran(
         self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory, how: RunOptions
@@ -91,7 +93,7 @@ class KernelLaunches:
         """Run the launch. A backward run is limited, as an instance may wait for earlier ones."""
         if not how.backwards:
             ran = run_grid(form, order, memory, how)
-            self._accesses[index] = ran.watch.accesses
+            self._accesses[index] = ran.access_checker.accesses
             return ran
         most = _ACCESSES_RATIO * (self._accesses.get(index, 0) + 1)
         try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from launch.request.launch_record import Launch, Timing
 from launch.request.verdict import GOOD, Verdict
 
-DOUBTS = ("impossible_time", "state_kept")
+TIME_FINDINGS = ("impossible_time", "state_kept")
 """Findings that make a time worthless, whatever the verdict says."""
 
 
@@ -40,7 +40,7 @@ class Measurement:
     launch_id: str
     verdict: Verdict | None
     time: MeasuredTime | None = None
-    doubt: str | None = None
+    time_finding: str | None = None
     """The finding that makes the time worthless."""
 
     @property
@@ -56,8 +56,8 @@ class Measurement:
 def measurement_of(launch: Launch) -> Measurement:
     """Return what a finished launch without cases says of its variant."""
     kinds = [finding.kind for finding in launch.findings or []]
-    doubt = next((kind for kind in DOUBTS if kind in kinds), None)
+    time_finding = next((kind for kind in TIME_FINDINGS if kind in kinds), None)
     time = MeasuredTime.of(launch.timing) if launch.timing is not None else None
     if launch.timing is not None and launch.timing.plausible is False:
-        doubt = DOUBTS[0]
-    return Measurement(launch.id, launch.verdict, time, doubt)
+        time_finding = TIME_FINDINGS[0]
+    return Measurement(launch.id, launch.verdict, time, time_finding)

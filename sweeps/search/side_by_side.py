@@ -35,7 +35,7 @@ class Lead(Record):
     )
 
 
-def middle(medians: Sequence[float]) -> float:
+def geometric_mean(medians: Sequence[float]) -> float:
     """Return the geometric mean of a variant's medians: the lead is a mean of ratios, too."""
     return math.exp(statistics.fmean(_log(median) for median in medians))
 
@@ -63,11 +63,11 @@ def _log(time_us: float) -> float:
     return math.log(max(time_us, _SHORTEST_US))
 
 
-def _lead(over: int, middle: float, ends: tuple[float, float], passes: int) -> Lead:
+def _lead(over: int, ratio_log: float, ends: tuple[float, float], passes: int) -> Lead:
     low, high = (_percent(end) for end in ends)
     return Lead(
         over=over,
-        percent=_percent(middle),
+        percent=_percent(ratio_log),
         interval_percent=(low, high),
         clear=low > 0,
         passes=passes,

@@ -118,8 +118,8 @@ class SizeSearch:
             found = "it could not be launched" if verdict is None else f"the verdict is {verdict}"
             detail = f"{found}; launch {measurement.launch_id} says more"
             return Pruned(reason=Reason.VERDICT, detail=detail)
-        if measurement.doubt is not None:
-            detail = f"finding {measurement.doubt} of launch {measurement.launch_id}"
+        if measurement.time_finding is not None:
+            detail = f"finding {measurement.time_finding} of launch {measurement.launch_id}"
             return Pruned(reason=Reason.UNRELIABLE_TIME, detail=detail)
         if measurement.time is None:
             detail = f"launch {measurement.launch_id} has no time, as those on the CPU device"

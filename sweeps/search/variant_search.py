@@ -14,7 +14,7 @@ from sweeps.search.measurement import Measurement
 from sweeps.search.pruned import Pruned, Reason, out_of_budget
 from sweeps.search.search_request import SearchRequest
 from sweeps.search.size_search import SizeSearch
-from sweeps.search.winning import Contender, Winner, standing_launch, winner_of
+from sweeps.search.winning import Contender, Winner, middle_launch, winner_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +141,10 @@ class VariantSearch:
 
     def _launch_of(self, size: SizeSearch, index: int) -> Measurement | None:
         every = list(size.measured[index].values())
-        wrong = [one for one in every if one.is_wrong or one.doubt or one.time is None]
+        wrong = [one for one in every if one.is_wrong or one.time_finding or one.time is None]
         if wrong or not every:
             return wrong[0] if wrong else None
-        return standing_launch(size.in_rounds(index), size.in_passes(index))
+        return middle_launch(size.in_rounds(index), size.in_passes(index))
 
     def _winner(
         self, size: ProblemSize, search: SizeSearch, objections: Mapping[Any, _Objections]

@@ -13,7 +13,7 @@ from compiler.compilation import Record
 from launch.request.launch_record import launch_url
 from sweeps.search.candidate import Candidate, ProblemSize
 from sweeps.search.measurement import MeasuredTime, Measurement
-from sweeps.search.side_by_side import Lead, lead_apart, lead_in_turn, middle
+from sweeps.search.side_by_side import Lead, geometric_mean, lead_apart, lead_in_turn
 
 
 class Winner(Record):
@@ -56,8 +56,8 @@ class Contender:
         if self.objection is not None:
             return self.objection
         every = [*self.rounds, *self.passes.values()]
-        if doubt := next((one.doubt for one in every if one.doubt), None):
-            return f"its times cannot be those of its work ({doubt})"
+        if time_finding := next((one.time_finding for one in every if one.time_finding), None):
+            return f"its times cannot be those of its work ({time_finding})"
         noisy = [time.noisy for time in self.times]
         if 2 * sum(noisy) > len(noisy):
             return "its times are noisy"
@@ -70,9 +70,7 @@ class Contender:
         return measured or [one.time for one in self.rounds if one.time is not None][-1:]
 
 
-def standing_launch(
-    rounds: Sequence[Measurement], passes: Mapping[int, Measurement]
-) -> Measurement:
+def middle_launch(rounds: Sequence[Measurement], passes: Mapping[int, Measurement]) -> Measurement:
     """Return the launch in the middle of those that count, whose numbers stand for all.
 
     At least one of them has a time.
@@ -98,7 +96,7 @@ def winner_of(
     lead = _lead(best, others[0], passes) if others else None
     barred = [one for one in contenders if one.obstacle is not None]
     unverified = [] if is_verified else ["without a reference nothing says that it is right"]
-    launch = standing_launch(best.rounds, best.passes)
+    launch = middle_launch(best.rounds, best.passes)
     time = launch.time
     return Winner(
         problem_size=size.arguments,
@@ -139,7 +137,7 @@ def _last_time(contender: Contender) -> MeasuredTime:
 def _score(contender: Contender, passes: Sequence[int]) -> float:
     """Return the median of its times, which leads also use: the leader is first."""
     if passes:
-        return middle(_medians(contender, passes))
+        return geometric_mean(_medians(contender, passes))
     return _last_time(contender).median_us
 
 

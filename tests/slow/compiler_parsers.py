@@ -75,7 +75,7 @@ OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("<failed to evaluate assertion message", ">, '", "NameError('", "')>"),
     ),
     "the module in what a failing pass says": (
-        lambda text: reproducers.without_module(text.encode()),
+        lambda text: reproducers.log_without_module(text.encode()),
         ("#a = ", "#a.", "module ", "\n#-}\n", "\nmodule {\n#"),
     ),
     "the failing pass": (mlir_log.failing_pass, ("Pipeline failed while executing [", "`a`")),

@@ -10,7 +10,7 @@ from compiler.diagnostic import STDOUT_CHARS, clipped
 from compiler.job import CompileJob
 from compiler.occupancy import Needs, occupancy, shared_limit_bytes
 from compiler.problem import failure_problem
-from compiler.resource_limits import CompiledWith, fits, warnings
+from compiler.resource_limits import CompileSettings, fits, warnings
 from compiler.stages import COMPILED
 from compiler.target import BACKENDS
 from compiler.toolchain import Toolchain
@@ -68,7 +68,7 @@ def _with_metadata(
         return record
     resources = progress.resources or {}
     needs = _needs(job, metadata, resources)
-    asked = CompiledWith(job.options, progress.parameters)
+    asked = CompileSettings(job.options, progress.parameters)
     # and the name with the assembly: what has none cannot be launched
     is_named = metadata.get("name") is not None
     listed = job.ir is not None

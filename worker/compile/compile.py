@@ -16,7 +16,7 @@ from compiler.messages.wire import members_of
 from compiler.parameter_binding import (
     Binding,
     BindingFailed,
-    Misfit,
+    BindingProblem,
     bind,
     bind_unseen,
     with_defaults,
@@ -37,7 +37,7 @@ from worker.compile.reports import (
     PostedReport,
     SliceReport,
 )
-from worker.compile.result_cache import ResultCache, Sharing
+from worker.compile.result_cache import CacheScope, ResultCache
 from worker.compile.slicer import slice_source
 from worker.pool.pool import Pool
 
@@ -69,7 +69,7 @@ class CompileContext:
     def run_of(self, tasks: ChildTasks, *, refresh: bool = False) -> "CompileRun":
         """Return the run of the tasks' job; with `refresh` no shared result is taken."""
         job = tasks.job
-        sharing = Sharing(job.toolchain_id, "" if self.share_namespaces else job.namespace)
+        sharing = CacheScope(job.toolchain_id, "" if self.share_namespaces else job.namespace)
         results = ResultCache(job, tasks.progress, tasks.on_stage, self.fronts, self.backs, refresh)
         return CompileRun(tasks, results, sharing, self.ir_bounds)
 
@@ -104,7 +104,7 @@ class CompileRun:
 
     tasks: ChildTasks
     results: ResultCache
-    sharing: Sharing
+    sharing: CacheScope
     ir_bounds: IrBounds
 
     @property
@@ -241,7 +241,7 @@ def _key_inputs(order: BackOrder, other: str) -> dict[str, Any]:
     return {name: value for name, value in members_of(order).items() if name not in left_out}
 
 
-def _misfit(misfit: Misfit, facts: KernelFacts | None, source: str) -> Diagnostic:
+def _misfit(misfit: BindingProblem, facts: KernelFacts | None, source: str) -> Diagnostic:
     if facts is None:
         return diagnostic("error", "request", misfit.message, hint=misfit.hint)
     named = [item for item in facts.parameters if item.name == misfit.parameter]

@@ -25,7 +25,7 @@ from worker.compile.build_record import build_record
 from worker.compile.child_task import OnStage, TimeLimit
 from worker.compile.compile import CompileContext, compile_kernel
 from worker.compile.progress import CompilationFailed, Progress
-from worker.compile.result_cache import leave_for_others, put_stages
+from worker.compile.result_cache import put_reusable, put_stages
 from worker.consumer import Attempt
 from worker.pool.child_outcome import SentStage
 
@@ -110,7 +110,7 @@ async def do_compilation(
     # no request waits for these writes
     if progress.overruled:
         await stores.counters.add(OVERRULED)
-    await leave_for_others(progress, digests)
+    await put_reusable(progress, digests)
 
 
 def success_kept_s(*, is_own: bool) -> int:

@@ -17,7 +17,7 @@ from worker.compile.child_failure import broken_report
 from worker.compile.child_task import ChildTasks
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import OPTION_ASKED, FrontReport
-from worker.compile.result_cache import OptionsAsked, ResultCache, Sharing
+from worker.compile.result_cache import CachedFact, CacheScope, ResultCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class FrontRun:
 
     tasks: ChildTasks
     results: ResultCache
-    sharing: Sharing
+    sharing: CacheScope
 
     async def run(self, part: str, whole: str | None, order: FrontOrder) -> FrontReport:
         """Execute the slice `part`, and beside it the `whole` text if there is one to compare with.
@@ -74,7 +74,7 @@ class FrontRun:
     async def _execute(self, text: str, order: FrontOrder) -> FrontReport:
         """Execute `text` in a front child, or take what equal ones gave."""
         report = await self._without_back_options(text, order) or await self._once(text, order)
-        if report is OptionsAsked.NOT_GIVEN:
+        if report is CachedFact.READS_HIDDEN_OPTIONS:
             raise broken_report(order, "it was given all options and asks for one")
         return report
 
@@ -84,9 +84,9 @@ class FrontRun:
             return None  # its language begins with num_warps; to give it at once saves a child
         visible, hidden = split_options(order.options)
         report = await self._once(text, replace(order, options=visible, hidden=hidden))
-        return None if report is OptionsAsked.NOT_GIVEN else report
+        return None if report is CachedFact.READS_HIDDEN_OPTIONS else report
 
-    async def _once(self, text: str, order: FrontOrder) -> FrontReport | OptionsAsked:
+    async def _once(self, text: str, order: FrontOrder) -> FrontReport | CachedFact:
         # all that the child sees is in its key: what the source makes of it, it gives to its like
         key = front_key(text=text, **_key_inputs(order, "stop_after"), **self.sharing.key_inputs)
         known = await self.results.front(key)
@@ -101,8 +101,8 @@ class FrontRun:
                 raise
             progress.stdout = stdout
             progress.stages.clear()
-            self.results.keep_asks(key)
-            return OptionsAsked.NOT_GIVEN
+            self.results.keep_reads_hidden(key)
+            return CachedFact.READS_HIDDEN_OPTIONS
         self.results.keep_front(key, report)
         return report
 

@@ -23,14 +23,14 @@ _ASKS = {"asks": True}
 _BackReport = TypeVar("_BackReport", bound=BackReport)
 
 
-class OptionsAsked(Enum):
+class CachedFact(Enum):
     """Facts that the cache keeps instead of the result of some front ends."""
 
-    NOT_GIVEN = "asks for options that it was not given"
+    READS_HIDDEN_OPTIONS = "asks for options that it was not given"
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class CacheScope:
     """With whom results are shared: with the same toolchain, in the same namespace ("": in all)."""
 
     toolchain_id: str
@@ -54,14 +54,14 @@ class ResultCache:
     refresh: bool
     """True if nothing may come from the cache."""
 
-    async def front(self, key: str) -> FrontReport | OptionsAsked | None:
+    async def front(self, key: str) -> FrontReport | CachedFact | None:
         """Return what a front end made, its stages being taken over; that it asks; or None."""
         hit = await self._hit(self.fronts, key, FrontOrder.stages)
         if hit is None:
             return None
         value = json.loads(hit.record)
         if value == _ASKS:
-            return OptionsAsked.NOT_GIVEN
+            return CachedFact.READS_HIDDEN_OPTIONS
         if not self._goes_far_enough(value["language"], hit):
             return None
         report = FrontReport.model_validate_json(hit.record)
@@ -87,7 +87,7 @@ class ResultCache:
         value = report.model_dump(mode="json") | {"stdout": self.progress.stdout}
         self._keep(self.fronts, key, FrontOrder.stages, json.dumps(value).encode())
 
-    def keep_asks(self, key: str) -> None:
+    def keep_reads_hidden(self, key: str) -> None:
         """Note for others that a front end asks for options that it was not given."""
         self.progress.reusable.append(Reusable(self.fronts, key, json.dumps(_ASKS).encode(), ()))
 
@@ -137,7 +137,7 @@ async def put_stages(progress: Progress, blobs: Blobs, namespace: str) -> dict[s
     return {stage: digests[stage] for stage in progress.stages}
 
 
-async def leave_for_others(progress: Progress, digests: Mapping[str, str]) -> None:
+async def put_reusable(progress: Progress, digests: Mapping[str, str]) -> None:
     """Write the results that other jobs may use; `digests` are of the stages, which are stored.
 
     Raises StoreUnavailable.

@@ -20,7 +20,7 @@ from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
-from worker.compile.result_cache import leave_for_others, put_stages
+from worker.compile.result_cache import put_reusable, put_stages
 from worker.launch.kernel_source import KernelSource, KernelSources, ended_by
 from worker.launch.run import PreparedRun
 
@@ -95,7 +95,7 @@ class KernelIrs:
         """Leave what was made for other launches and compilations. Raises StoreUnavailable."""
         for progress, namespace in self._kept:
             digests = await put_stages(progress, self._compiling.blobs, namespace)
-            await leave_for_others(progress, digests)
+            await put_reusable(progress, digests)
         self._kept.clear()
 
     async def _of_source(self, job: CompileJob, key: str, progress: Progress) -> KernelIr:

@@ -14,7 +14,7 @@ from math import prod
 from compiler.diagnostic import MESSAGE_CHARS, clipped
 from compiler.messages.wire import header_of
 from jobs.deadline import Deadline
-from launch.messages import DoubtOrder, ExpectedOutput, Finding, ReferenceOrder, ReferenceReport
+from launch.messages import ExpectedOutput, Finding, ReferenceOrder, ReferenceReport, RoundingOrder
 from launch.request.bound_arguments import Buffer
 from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
@@ -90,7 +90,7 @@ class References:
         run: PreparedRun,
         timeout_s: float,
         deadline: Deadline,
-        doubt: DoubtOrder | None = None,
+        doubt: RoundingOrder | None = None,
         *,
         keep: bool = True,
     ) -> Expected:
@@ -122,7 +122,7 @@ class References:
         run: PreparedRun,
         timeout_s: float,
         deadline: Deadline,
-        doubt: DoubtOrder | None = None,
+        doubt: RoundingOrder | None = None,
     ) -> Expected:
         """Return what the source answers in a child, and keep it under `key`."""
         async with self._one_at_a_time, self._child_slot():
@@ -158,7 +158,7 @@ class References:
         run: PreparedRun,
         timeout_s: float,
         deadline: Deadline,
-        doubt: DoubtOrder | None,
+        doubt: RoundingOrder | None,
     ) -> ChildOutcome:
         source = (reference.source or "").encode()
         inputs = inputs_of(run, len(source))

@@ -48,7 +48,7 @@ class ChildSpec:
     paths: HiddenPaths
 
 
-def live(birth: ChildSpec, tasks: ModuleType) -> NoReturn:
+def child_main(spec: ChildSpec, tasks: ModuleType) -> NoReturn:
     """Be the child.
 
     Never returns and never unwinds: no handler or finalizer of the zygote may run here.
@@ -56,11 +56,11 @@ def live(birth: ChildSpec, tasks: ModuleType) -> NoReturn:
     status = 1
     try:
         _reset_signals()
-        shared = _mapped(birth.descriptors[_PIPES:])
-        prepared = _arrange(birth)
+        shared = _mapped(spec.descriptors[_PIPES:])
+        prepared = _arrange(spec)
         if not prepared.profile.may_run_tools:
-            birth.paths.drop()
-        status = _serve(prepared, birth.parent_pid, tasks, shared)
+            spec.paths.drop()
+        status = _serve(prepared, spec.parent_pid, tasks, shared)
     except BaseException:  # noqa: BLE001 - the parent sees exit status 1 and this text
         traceback.print_exc()
     finally:
@@ -105,20 +105,20 @@ def _map(descriptor: int) -> memoryview:
     return memoryview(mmap.mmap(descriptor, 0, mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ))
 
 
-def _arrange(birth: ChildSpec) -> PreparedSandbox:
+def _arrange(spec: ChildSpec) -> PreparedSandbox:
     """Give every descriptor its fixed number and close all others."""
     import fcntl
     from dataclasses import replace
 
     job, result, stdout, stderr = (
         fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
-        for descriptor in birth.descriptors[:_PIPES]
+        for descriptor in spec.descriptors[:_PIPES]
     )
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     os.dup2(job, _JOB, inheritable=False)
     os.dup2(result, _RESULT, inheritable=False)
-    prepared, kept = birth.prepared, {_JOB, _RESULT}
+    prepared, kept = spec.prepared, {_JOB, _RESULT}
     if prepared.ruleset is not None:
         os.dup2(prepared.ruleset, _RULESET, inheritable=False)
         prepared, kept = replace(prepared, ruleset=_RULESET), kept | {_RULESET}

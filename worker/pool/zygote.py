@@ -76,23 +76,23 @@ class ForkServer:
                 message, descriptors = zygote_protocol.receive(self._link)
                 if message is None:
                     break
-                birth = self._fork(message["order"], message["profile"], descriptors)
-                if birth is not None:
-                    return birth
+                spec = self._fork(message["order"], message["profile"], descriptors)
+                if spec is not None:
+                    return spec
         return None
 
     def _fork(self, order: int, profile: str, descriptors: list[int]) -> child.ChildSpec | None:
         assert_single_thread()
         slot = next(free for free in itertools.count() if free not in self._slots.values())
         prepared = _prepared_for(self._prepared[profile], slot)
-        birth = child.ChildSpec(prepared, os.getpid(), descriptors, self._paths)
+        spec = child.ChildSpec(prepared, os.getpid(), descriptors, self._paths)
         try:
             pid = os.fork()
         except OSError as error:
             self._report({"refused": order, "reason": str(error)})
         else:
             if pid == 0:
-                return birth
+                return spec
             self._orders[pid] = order
             self._slots[pid] = slot
             pidfd = os.pidfd_open(pid)
@@ -210,10 +210,10 @@ def main(arguments: list[str]) -> NoReturn:
     gc.freeze()
     server = ForkServer(link, prepared, paths)
     _send(link, {"ready": facts})
-    birth = server.serve()
-    if birth is None:
+    spec = server.serve()
+    if spec is None:
         server.end()
         os._exit(0)  # triton's own exit would print what it leaked
     link.detach()
     del server, prepared
-    child.live(birth, tasks)
+    child.child_main(spec, tasks)

@@ -17,14 +17,14 @@ from tritonc.exchange import (
     RETRY_PAUSES_S,
     Request,
     check,
+    is_connection_refused,
     is_redirected,
-    is_what_was_meant,
-    nobody_listens,
-    not_reached,
+    matches_redirect,
     pool_arguments,
     retry_after_s,
     retry_pause_s,
     stream_arguments,
+    unreachable_error,
 )
 from tritonc.service_errors import ProblemError, ServerUnavailable
 
@@ -104,7 +104,7 @@ class Connection:
                         yield from stream.feed(text)
                 stream.ended()
             except httpx.RequestError as error:
-                stream.lost(not_reached(error, self._http.base_url))
+                stream.lost(unreachable_error(error, self._http.base_url))
             except ServerUnavailable as error:
                 stream.lost(error)
 
@@ -119,7 +119,7 @@ class Connection:
             try:
                 return self._send_once(request)
             except ServerUnavailable as error:
-                if not self._was_answered and nobody_listens(error, self._http.base_url):
+                if not self._was_answered and is_connection_refused(error, self._http.base_url):
                     raise  # retry only if the service answered before, since it may be restarting
                 sleep(retry_pause_s(pause_s, error))
         return self._send_once(request)
@@ -129,7 +129,7 @@ class Connection:
         try:
             answer = self._http.request(**request.arguments(self._timeout_s))
         except httpx.RequestError as error:
-            raise not_reached(error, self._http.base_url) from error
+            raise unreachable_error(error, self._http.base_url) from error
         self._was_answered = True
         if is_redirected(request, answer):
             return self._follow(request, answer)
@@ -144,7 +144,7 @@ class Connection:
             self._storage = httpx.Client(timeout=self._timeout_s, transport=self._transport)
         try:
             found = self._storage.get(redirect.headers["Location"])
-            if is_what_was_meant(found, redirect):
+            if matches_redirect(found, redirect):
                 return found
         except (httpx.RequestError, httpx.InvalidURL, KeyError):
             pass

@@ -24,12 +24,12 @@ Entries = dict[str, dict[str, dict[str, dict[str, Any]]]]
 """By kernel, target and Triton, as in the file."""
 
 
-class BaselineWrong(TritoncError):
+class InvalidBaseline(TritoncError):
     """A baseline that cannot be read or is malformed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class BaselineEntry:
     """The baseline of a cell; `triton` differs from the cell's if it has none for that version."""
 
     triton: str
@@ -46,7 +46,7 @@ class Baseline:
 
     entries: Entries
 
-    def of(self, cell: Cell) -> Known | None:
+    def of(self, cell: Cell) -> BaselineEntry | None:
         """Return the baseline of a cell.
 
         If the cell's Triton is missing, the next older one counts, then the next newer one. So a
@@ -84,25 +84,25 @@ class Baseline:
 def read_baseline(path: Path, led: Path) -> Baseline | None:
     """Return the baseline in the file `led`, the resolved `path`; None if it does not exist.
 
-    Raises BaselineWrong.
+    Raises InvalidBaseline.
     """
     try:
         if led.stat().st_size > MAX_BYTES:
-            raise BaselineWrong(f"{path}: a baseline cannot have more than {MAX_BYTES >> 20} MiB")
+            raise InvalidBaseline(f"{path}: a baseline cannot have more than {MAX_BYTES >> 20} MiB")
         document = json.loads(led.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        raise BaselineWrong(f"{path}: this is not a baseline: {error}") from error
+        raise InvalidBaseline(f"{path}: this is not a baseline: {error}") from error
     if not isinstance(document, dict) or document.get("version") != VERSION:
-        raise BaselineWrong(f"{path}: this is not a baseline of version {VERSION}")
+        raise InvalidBaseline(f"{path}: this is not a baseline of version {VERSION}")
     try:
         entries: Entries = document["kernels"]
         for name, target, triton in _keys(entries):
             _known(triton, entries[name][target][triton])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         message = f"{path}: this is not a baseline: {error}; --update-baseline writes a new one"
-        raise BaselineWrong(message) from error
+        raise InvalidBaseline(message) from error
     return Baseline(entries)
 
 
@@ -143,7 +143,7 @@ def _is_compared(cell: Cell, metric: str) -> bool:
     return any(budget.reference == BASELINE for budget in cell.budgets.get(metric, ()))
 
 
-def _known(triton: str, entry: Mapping[str, Any]) -> Known:
+def _known(triton: str, entry: Mapping[str, Any]) -> BaselineEntry:
     """Parse an entry. Raises KeyError, TypeError or ValueError if it is malformed."""
     metrics = {n: float(v) for n, v in entry.items() if isinstance(v, int | float)}
     metrics |= {f"{CLASSES}.{n}": float(v) for n, v in entry.get(CLASSES, {}).items()}
@@ -155,7 +155,7 @@ def _known(triton: str, entry: Mapping[str, Any]) -> Known:
         str(line): {str(n): int(c) for n, c in counts.items()}
         for line, counts in entry.get("lines", {}).items()
     }
-    return Known(triton, metrics, entry.get(PTX), lines, intervals, entry.get("device"))
+    return BaselineEntry(triton, metrics, entry.get(PTX), lines, intervals, entry.get("device"))
 
 
 def _no_number(text: str) -> float:

@@ -28,7 +28,7 @@ ON_A_CPU = ("cpu", "interpreter")
 MAX_KERNELS = 1000
 
 
-class GateFileWrong(TritoncError):
+class InvalidGateFile(TritoncError):
     """An unusable gate file; `faults` has all its errors."""
 
     def __init__(self, path: Path, faults: list[FileProblem]) -> None:
@@ -69,12 +69,12 @@ def read_gate_file(
 ) -> tuple[GateFile, list[FileProblem]]:
     """Return the content of the file and its errors.
 
-    Raises OSError if it cannot be read or is outside of the checkout, GateFileWrong if not TOML.
+    Raises OSError if it cannot be read or is outside of the checkout, InvalidGateFile if not TOML.
     """
     try:
         root = TomlTable(tomllib.loads(checkout.text(path)), "")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GateFileWrong(path, [FileProblem("", f"this is not TOML: {error}")]) from error
+        raise InvalidGateFile(path, [FileProblem("", f"this is not TOML: {error}")]) from error
     root.only(("baseline", "matrix", "budgets", "kernels"))
     matrix = root.table("matrix")
     reader = KernelTables(path.parent, checkout, read_argument, matrix, instead or Matrix())

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonc.gate.baseline import Baseline, Known
+from tritonc.gate.baseline import Baseline, BaselineEntry
 from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.cells import Cell, CellKey, matching_version
 from tritonc.gate.line_growth import Growth, LineCounts, grown_lines, line_counts
@@ -235,7 +235,7 @@ def _ptx(measured: CellNumbers, beside: _Beside | None) -> tuple[str, str]:
     return BROKEN, f"the instructions differ from {beside.name}"
 
 
-def _of_baseline(known: Known, cell: Cell) -> _Beside:
+def _of_baseline(known: BaselineEntry, cell: Cell) -> _Beside:
     upper = {name: high for name, (_, high) in known.intervals.items()}
     name = "the baseline"
     if known.triton != cell.triton:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonc._sync.client import Client
-from tritonc.gate.baseline import Baseline, BaselineWrong, missing_baseline, read_baseline
+from tritonc.gate.baseline import Baseline, InvalidBaseline, missing_baseline, read_baseline
 from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.cells import Cell, OfferedTritons, cells_of
 from tritonc.gate.checkout import Checkout, LeavesCheckout
-from tritonc.gate.gate_file import GateFile, GateFileWrong, read_gate_file
+from tritonc.gate.gate_file import GateFile, InvalidGateFile, read_gate_file
 from tritonc.gate.gate_judgement import GateJudgement, Judge
 from tritonc.gate.gated_kernel import Matrix, ReadArgument
 from tritonc.gate.measure_cells import CellMeasuring, Say
@@ -98,7 +98,7 @@ def _read(asked: GateRun) -> tuple[GateFile, list[FileProblem]]:
         raise GateNotRun(str(error)) from error
     except OSError as error:
         raise GateNotRun(f"{asked.path}: {error.strerror}") from error
-    except GateFileWrong as error:
+    except InvalidGateFile as error:
         raise GateNotRun(str(error)) from error
     names = {kernel.name for kernel in gate_file.kernels}
     faults += [
@@ -113,7 +113,7 @@ def _read(asked: GateRun) -> tuple[GateFile, list[FileProblem]]:
 def _baseline(path: Path, asked: GateRun, faults: list[FileProblem]) -> Baseline | None:
     try:
         return read_baseline(path, asked.baseline_led(path))
-    except (BaselineWrong, LeavesCheckout) as error:
+    except (InvalidBaseline, LeavesCheckout) as error:
         faults.append(FileProblem("baseline", str(error)))
         return Baseline({})
 
@@ -151,4 +151,4 @@ def _measured(
 def _stop_at(faults: list[FileProblem], asked: GateRun) -> None:
     """Raise GateNotRun if there is any fault."""
     if faults:
-        raise GateNotRun(str(GateFileWrong(asked.path, faults)))
+        raise GateNotRun(str(InvalidGateFile(asked.path, faults)))

@@ -17,7 +17,7 @@ from compiler.front.diagnosis.hints import CONSTRUCTS
 from compiler.front.diagnosis.internal_errors import reworded
 from compiler.front.diagnosis.source_places import CallFrame
 from compiler.front.module import Loaded
-from compiler.front.module_execution import Dropped
+from compiler.front.module_execution import DroppedStatement
 
 _UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
 _RECURSION = "RecursionError"
@@ -169,7 +169,9 @@ def _calls(found: list[CallFrame], shown: CallFrame) -> list[Diagnostic]:
     return notes[:_MOST_NOTES]
 
 
-def _caused_by(dropped: Dropped, name: str, used: CallFrame, others: Sequence[Dropped]) -> Failure:
+def _caused_by(
+    dropped: DroppedStatement, name: str, used: CallFrame, others: Sequence[DroppedStatement]
+) -> Failure:
     failure = module_errors.of_definition(dropped, name, others)
     missing = module_errors.missing_module(dropped.error)
     if missing in module_errors.HOST_LIBRARIES and isinstance(used.node, ast.Name):

@@ -22,7 +22,7 @@ from compiler.front import environment
 from compiler.front.diagnosis import import_errors, name_errors, wording
 from compiler.front.diagnosis.value_errors import OUTSIDE
 from compiler.front.module import Loaded
-from compiler.front.module_execution import Dropped
+from compiler.front.module_execution import DroppedStatement
 from compiler.slice import syntax_errors
 
 HOST_LIBRARIES = frozenset({"torch", "numpy", "jax", "cupy"})
@@ -36,7 +36,9 @@ _JIT_ARGUMENTS = ("version", "repr", "launch_metadata", "do_not_specialize",
 _MOST_NOTES = 20
 
 
-def of_definition(dropped: Dropped, name: str, others: Sequence[Dropped] = ()) -> Failure:
+def of_definition(
+    dropped: DroppedStatement, name: str, others: Sequence[DroppedStatement] = ()
+) -> Failure:
     """Return the failure for a kernel, or a name it needs, whose definition raised.
 
     `others` are all statements that raised: when this one only missed a name of theirs, the failure
@@ -60,8 +62,8 @@ def of_definition(dropped: Dropped, name: str, others: Sequence[Dropped] = ()) -
 
 
 def _chain_of_definitions(
-    dropped: Dropped, name: str, others: Sequence[Dropped]
-) -> list[tuple[Dropped, str]]:
+    dropped: DroppedStatement, name: str, others: Sequence[DroppedStatement]
+) -> list[tuple[DroppedStatement, str]]:
     """Return the statements that raised, each because of the next, with the name each lacks."""
     chain = [(dropped, name)]
     while len(chain) <= len(others):
@@ -100,7 +102,7 @@ def check_executed(loaded: Loaded, touched: Mapping[str, Sequence[str]] | None) 
             raise _of_unchanged(dropped, changed)
 
 
-def _of_unchanged(dropped: Dropped, names: Sequence[str]) -> Failure:
+def _of_unchanged(dropped: DroppedStatement, names: Sequence[str]) -> Failure:
     """Return the failure for a statement that would have affected the kernel."""
     failure = of_definition(dropped, names[0])
     detail = failure.message.removesuffix(f" (so {names[0]!r} is missing)")
@@ -110,14 +112,14 @@ def _of_unchanged(dropped: Dropped, names: Sequence[str]) -> Failure:
 
 def check_certain(loaded: Loaded, kernel: object, name: str | None) -> None:
     """Raise `Failure` where a kernel depends on what only a package, a GPU or a file can say."""
-    if loaded.doubts is None:
+    if loaded.taint_analysis is None:
         return
-    doubt = loaded.doubts.of_kernel(kernel, vars(loaded.module), name)
-    if doubt is None:
+    taint = loaded.taint_analysis.of_kernel(kernel, vars(loaded.module), name)
+    if taint is None:
         return
-    span = Span(doubt.path.removeprefix(KERNEL_FOLDER), doubt.line)
-    shown = excerpt(linecache.getlines(doubt.path), span)
-    message = f"the kernel depends on this statement, which cannot be decided here: {doubt.asked}"
+    span = Span(taint.path.removeprefix(KERNEL_FOLDER), taint.line)
+    shown = excerpt(linecache.getlines(taint.path), span)
+    message = f"the kernel depends on this statement, which cannot be decided here: {taint.asked}"
     hint = "Write the value that it gives into the source, or pass it in `constexprs`."
     found = diagnostic("error", "frontend", message, hint=hint, span=span, excerpt=shown)
     place = f"line {span.line}" if span.file == USER_FILE else f"{span.file}, line {span.line}"
@@ -137,7 +139,7 @@ def of_assumptions(loaded: Loaded) -> list[Diagnostic]:
     return warned
 
 
-def _explanation(dropped: Dropped) -> str:
+def _explanation(dropped: DroppedStatement) -> str:
     """Return the exception of a statement, in words that do not mislead."""
     if re.search(OUTSIDE, str(dropped.error)):
         span = _span(dropped)
@@ -158,7 +160,7 @@ def _raised_in(error: Exception) -> str:
     return str(frames_of_error[-1].f_globals.get("__name__")) if frames_of_error else ""
 
 
-def _definition_hint(dropped: Dropped) -> str | None:
+def _definition_hint(dropped: DroppedStatement) -> str | None:
     error = dropped.error
     if environment.was_refused(error):
         return environment.HINT
@@ -221,14 +223,14 @@ def _of_triton(message: str) -> str | None:
 
 
 def _at_module_level(
-    dropped: Dropped, severity: Severity, message: str, hint: str | None
+    dropped: DroppedStatement, severity: Severity, message: str, hint: str | None
 ) -> Diagnostic:
     span = _span(dropped)
     shown = excerpt(linecache.getlines(KERNEL_FOLDER + span.file), span)
     return diagnostic(severity, "frontend", message, hint=hint, span=span, excerpt=shown)
 
 
-def _span(dropped: Dropped) -> Span:
+def _span(dropped: DroppedStatement) -> Span:
     """Return the innermost place in the user's files that a statement raised at."""
     span = Span(file_in_kernel(dropped.path) or "user.py", dropped.line)
     for summary in traceback.extract_tb(dropped.error.__traceback__, limit=-50):

@@ -49,7 +49,7 @@ def cpu(case: dict[str, Any], folder: Path, checks: Sequence[str] = (), **asked:
     )  # fmt: skip
     memory, how = OrderedMemory(order, ir), RunOptions(checks=list(checks))
     ran = run_grid(translated(order, ir.decode()), order, memory, how)
-    findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else [])]
+    findings = [*ran.access_checker.findings, *([ran.stopped] if ran.stopped else [])]
     if findings:
         raise AssertionError(str(findings[0]))
     return {one.name: one.memory for one in ran.allocations}

@@ -6,7 +6,7 @@ import pytest
 
 from compiler.compilation import Parameter
 from compiler.occupancy import Needs
-from compiler.resource_limits import CompiledWith, fits, warnings
+from compiler.resource_limits import CompileSettings, fits, warnings
 from compiler.target import Target
 
 H100 = Target("cuda", 90, 32)
@@ -18,7 +18,7 @@ def constexpr(name: str, value: object) -> Parameter:
     return Parameter(name=name, type=None, role="constexpr", hints=[], value=value)
 
 
-MATMUL = CompiledWith(
+MATMUL = CompileSettings(
     {"num_stages": 4, "num_warps": 8},
     [constexpr("BLOCK_M", 128), constexpr("BLOCK_K", 64), constexpr("GROUP_M", 8)],
 )
@@ -75,7 +75,7 @@ def test_a_byte_too_much_does_not_read_as_the_limit() -> None:
 
 
 def test_without_names_that_look_like_blocks_the_advice_is_general() -> None:
-    asked = CompiledWith(
+    asked = CompileSettings(
         {"num_stages": 1}, [constexpr("N", 4096), constexpr("BLOCK_IS_EVEN", True)]
     )
 

@@ -20,7 +20,7 @@ from worker.launch.run import PreparedRun
 CPU_SMS = 1
 
 
-class Answers(Protocol):
+class ReferenceSource(Protocol):
     """A source of expected outputs."""
 
     async def expect(
@@ -46,7 +46,7 @@ class CaseContext:
     compiling: CompileContext
     children: Children
     blobs: Blobs
-    references: Answers
+    references: ReferenceSource
     gpu: GpuContext | None
     known_sources: LRUCache[KernelSource] | None = None
     known_irs: LRUCache[KernelIr] | None = None

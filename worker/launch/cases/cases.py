@@ -34,7 +34,7 @@ from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
 MUCH_BYTES = 8 << 20
 """Limit of a case's bytes while it waits for a compile job; a larger one starts after the job."""
-Further = Callable[[CaseResult], Awaitable[CaseResult]]
+FollowUp = Callable[[CaseResult], Awaitable[CaseResult]]
 """Adds later findings to the result of a case."""
 _SLUGS = {"invalid_request": "invalid_argument"}
 """Of rejections that only a worker could make: there is no request any more to refuse."""
@@ -94,7 +94,7 @@ class Cases:
         """
         return await self._bind(self._job.compile_job, case)
 
-    async def run(self, case: Case, further: Further | None = None) -> CaseResult:
+    async def run(self, case: Case, further: FollowUp | None = None) -> CaseResult:
         """Return what came of a case: a verdict, or a problem where it could not be run.
 
         Several may be under way: what belongs in their order is done in it. One that must not run

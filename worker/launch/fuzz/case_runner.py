@@ -21,7 +21,7 @@ _MOST_NAME_CHARS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class CaseAttempt:
     """The outcome of one case; `result` is None if no request could contain the case."""
 
     case: FuzzCase
@@ -43,19 +43,19 @@ class CaseRunner:
         self._plan = plan
         self._runs = 0
 
-    async def run(self, case: FuzzCase) -> Tried:
+    async def run(self, case: FuzzCase) -> CaseAttempt:
         """Return what became of a case. Raises DeviceCordoned."""
         plan = self._plan
         arguments = {**plan.subject.arguments, **written(case, plan.subject, plan.links)}
         try:
             bound = bind_arguments(arguments, ARGUMENTS)
         except RequestRejected:
-            return Tried(case, Outcome.SKIPPED, "no request could have it")
+            return CaseAttempt(case, Outcome.SKIPPED, "no request could have it")
         self._references.only_copies = case.only_copies
         index, self._runs = self._runs, self._runs + 1
         result = await self._cases.run(amended(self._first, index=index, bound=bound))
         outcome, word = outcome_of(result)
-        return Tried(case, outcome, word, result)
+        return CaseAttempt(case, outcome, word, result)
 
     def words_of(self, case: FuzzCase) -> str:
         """Return what a case changes, for people."""

@@ -7,7 +7,7 @@ from compiler.json_number import written_number
 from launch.fuzz.fuzz_case import FuzzCase
 from launch.fuzz.fuzz_plan import FuzzPlan
 from launch.request.fuzz_record import Fuzzed
-from worker.launch.fuzz.case_runner import Tried
+from worker.launch.fuzz.case_runner import CaseAttempt
 from worker.launch.fuzz.fuzz_outcome import REFUSED, Outcome
 
 _MOST_LISTED = 64
@@ -31,7 +31,7 @@ class FuzzTally:
     tried: int = 0
     """Cases that were run, those that say nothing included."""
 
-    def add(self, tried: Tried) -> None:
+    def add(self, tried: CaseAttempt) -> None:
         """Count a case."""
         self.tried += 1
         if tried.outcome is Outcome.SKIPPED:

@@ -22,7 +22,7 @@ from launch.request.verdict import CHECK_INCOMPLETE, Verdict
 from worker.compile.progress import CompilationFailed
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.cases import Cases
-from worker.launch.fuzz.case_runner import CaseRunner, Tried, plain_launch
+from worker.launch.fuzz.case_runner import CaseAttempt, CaseRunner, plain_launch
 from worker.launch.fuzz.fuzz_outcome import Outcome, finding_of_case, verdict_after
 from worker.launch.fuzz.fuzz_tally import FuzzTally
 from worker.launch.fuzz.wide_reference import WideReferences
@@ -107,7 +107,7 @@ class Fuzzing:
         """Return the result with what the cases of a plan add to it."""
         tally = FuzzTally(plan)
         base = await self._measured(runner, plan)
-        failed: Tried | None = base
+        failed: CaseAttempt | None = base
         more: str | None = None
         if base.outcome is Outcome.PASSED:
             failed, more = await self._searched(runner, plan, tally)
@@ -126,7 +126,7 @@ class Fuzzing:
             return self._incomplete(result, record, "no case could be compared")
         return amended(result, fuzz=record)
 
-    async def _measured(self, runner: CaseRunner, plan: FuzzPlan) -> Tried:
+    async def _measured(self, runner: CaseRunner, plan: FuzzPlan) -> CaseAttempt:
         """Run the launch against its reference in float64, or else in what the kernel gets.
 
         A large one is run with fewer elements, unless the reference does not take these. What is
@@ -138,7 +138,7 @@ class Fuzzing:
         self._references.keep_scales()
         return base
 
-    async def _compared(self, runner: CaseRunner, case: FuzzCase) -> Tried:
+    async def _compared(self, runner: CaseRunner, case: FuzzCase) -> CaseAttempt:
         self._references.wide = True
         tried = await runner.run(case)
         if tried.outcome in {Outcome.FAILED, Outcome.SKIPPED}:
@@ -148,7 +148,7 @@ class Fuzzing:
 
     async def _searched(
         self, runner: CaseRunner, plan: FuzzPlan, tally: FuzzTally
-    ) -> tuple[Tried | None, str | None]:
+    ) -> tuple[CaseAttempt | None, str | None]:
         """Return the first case that fails, and why there were not more cases, if it is time."""
         most = self._fuzz.asked.cases
         for case in plan.cases():
@@ -164,7 +164,9 @@ class Fuzzing:
                 return None, f"anything more: there was no time for it after {tally.cases} cases"
         return None, None
 
-    async def _smallest(self, runner: CaseRunner, plan: FuzzPlan, failed: Tried) -> Tried:
+    async def _smallest(
+        self, runner: CaseRunner, plan: FuzzPlan, failed: CaseAttempt
+    ) -> CaseAttempt:
         """Return the smallest case found that fails as `failed` does."""
         left = MOST_SHRINKING
         while True:
@@ -182,7 +184,7 @@ class Fuzzing:
                 return failed
 
     def _failed(
-        self, runner: CaseRunner, failed: Tried, result: CaseResult, record: Fuzzed
+        self, runner: CaseRunner, failed: CaseAttempt, result: CaseResult, record: Fuzzed
     ) -> CaseResult:
         assert failed.result is not None
         case = runner.request_of(failed.case, self._fuzz.own)

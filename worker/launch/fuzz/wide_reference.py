@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from jobs.deadline import Deadline
-from launch.messages import DoubtOrder
+from launch.messages import RoundingOrder
 from launch.request.element import is_floating
 from launch.request.reference_request import Reference
 from worker.launch.comparison import tolerance_of
@@ -59,7 +59,7 @@ class WideReferences:
         """Take the case that came last as the measure of all others."""
         self.scales = dict(self.last_scales)
 
-    def _doubt(self, reference: Reference, run: PreparedRun) -> DoubtOrder:
+    def _doubt(self, reference: Reference, run: PreparedRun) -> RoundingOrder:
         outputs = run.bound.outputs
         tolerances = {name: tolerance_of(each.dtype, reference) for name, each in outputs.items()}
         parts = [
@@ -67,7 +67,7 @@ class WideReferences:
             for name, tolerance in tolerances.items()
             if is_floating(outputs[name].dtype)
         ]
-        return DoubtOrder(
+        return RoundingOrder(
             seed=self.seed,
             wide=self.wide,
             relative=min(_PART * max(parts, default=0.0), _MOST),

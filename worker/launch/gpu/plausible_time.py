@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import prod
 
 from compiler.compilation import amended
-from launch.checks.roofline import Ceilings, Work, seen_under
+from launch.checks.roofline import Ceilings, Work, roofline_of
 from launch.request.bound_arguments import BoundArguments
 from launch.request.element import ITEM_BYTES
 from launch.request.launch_job import LaunchJob
@@ -25,7 +25,7 @@ def check_roofline(
         stated_flops=asked.flops if asked is not None else None,
         dtypes=frozenset(one.dtype for one in bound.allocations),
     )
-    seen = seen_under(ceilings, work, result.timing.median_us, result.timing.min_us)
+    seen = roofline_of(ceilings, work, result.timing.median_us, result.timing.min_us)
     result.timing = amended(
         result.timing,
         overhead_us=round(ceilings.launch_us, 3),

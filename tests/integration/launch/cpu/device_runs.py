@@ -61,5 +61,5 @@ class DeviceLaunch:
 
 def findings_of(run):
     """Return the findings of a run in words, without columns."""
-    found = [*run.watch.findings, *([run.stopped] if run.stopped else [])]
+    found = [*run.access_checker.findings, *([run.stopped] if run.stopped else [])]
     return [{**asdict(one), "column": None} for one in found]

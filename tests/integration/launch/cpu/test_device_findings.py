@@ -183,7 +183,7 @@ def test_an_offset_that_leads_to_another_argument_is_out_of_bounds(children, wha
     found = ran.stopped
     assert (found.kind, found.line, found.program) == ("out_of_bounds", 9, [0, 0, 0])
     assert (found.access, found.argument, found.index) == (access, argument, [element])
-    assert ran.watch.findings == []
+    assert ran.access_checker.findings == []
 
 
 def test_a_strayed_access_says_where_a_gpu_comes_to(children):

@@ -63,4 +63,4 @@ def test_where_none_was_found_the_check_is_named_and_not_the_kernel(children):
 
 def test_without_races_all_run_at_once_whatever_the_time(children):
     ran = launch(children, "tl.store(out + pid, pid)").run("racecheck", until=NOW)
-    assert (ran.stopped, ran.watch.findings) == (None, [])
+    assert (ran.stopped, ran.access_checker.findings) == (None, [])

@@ -1,6 +1,6 @@
 """Rooflines: shares of a device's peak, lower bounds, and impossible times."""
 
-from launch.checks.roofline import Ceilings, Work, seen_under
+from launch.checks.roofline import Ceilings, Work, roofline_of
 
 MIB = 1 << 20
 H200 = Ceilings(4.2e12, 8e12, 2.0, 50 * MIB, {"fp16": 1e15, "tf32": 5e14, "fp32": 6.7e13})
@@ -8,7 +8,7 @@ H200 = Ceilings(4.2e12, 8e12, 2.0, 50 * MIB, {"fp16": 1e15, "tf32": 5e14, "fp32"
 
 def under(median_us: float, min_us: float | None = None, **work: object):
     usual = {"written_bytes": 0}
-    return seen_under(H200, Work(**(usual | work)), median_us, min_us or median_us)  # type: ignore[arg-type]
+    return roofline_of(H200, Work(**(usual | work)), median_us, min_us or median_us)  # type: ignore[arg-type]
 
 
 def test_an_honest_time_is_no_finding():
@@ -67,6 +67,6 @@ def test_ceilings_are_read_back_from_json():
 
 def test_a_device_without_a_table_of_flops_has_no_floor_of_them():
     unknown = Ceilings(4.2e12, 8e12, 2.0, 50 * MIB, {})
-    seen = seen_under(unknown, Work(0, stated_flops=1e18, dtypes=frozenset({"fp16"})), 10.0, 10.0)
+    seen = roofline_of(unknown, Work(0, stated_flops=1e18, dtypes=frozenset({"fp16"})), 10.0, 10.0)
 
     assert (seen.flops_share, seen.finding) == (None, None)

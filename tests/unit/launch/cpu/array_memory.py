@@ -9,7 +9,7 @@ import numpy as np
 from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from launch.buffers.allocation import Allocation, Leaf
 from launch.checks.addresses import AddressSpace
-from launch.checks.checked_memory import Watch
+from launch.checks.checked_memory import AccessChecker
 from launch.checks.finding import KernelLocation
 from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.order_dependence import OrderDependence
@@ -53,7 +53,9 @@ class ArrayMemory:
         races: RaceScreen | None = None,
     ) -> ProgramMemory:
         """Return the programs' memory; call it after all pointers exist."""
-        watch = Watch(self.space, self.allocations, lambda: KernelLocation(None, None, (0, 0, 0)))
+        access_checker = AccessChecker(
+            self.space, self.allocations, lambda: KernelLocation(None, None, (0, 0, 0))
+        )
         nothing = WrittenElements([], [])
         suspicion = OrderScreen(
             ModifiedInputs(self.allocations),
@@ -61,4 +63,6 @@ class ArrayMemory:
             written_bytes,
             races or OrderDependence(self.allocations),
         )
-        return ProgramMemory(programs, Locator(self.space, self.allocations), watch, suspicion)
+        return ProgramMemory(
+            programs, Locator(self.space, self.allocations), access_checker, suspicion
+        )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from launch.checks.finding import Stopped
-from launch.checks.owner_table import Suspected
+from launch.checks.owner_table import PossibleRace
 from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.programs import ProgramInstances
@@ -35,7 +35,7 @@ def test_a_failed_assertion_ends_a_launch_of_one_program(condition):
 @pytest.mark.parametrize("condition", [False, np.array([True, False])])
 def test_a_failed_assertion_among_several_programs_is_suspected(condition):
     _, prints = prints_of(2)
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         prints.check(condition, "words")
 
 

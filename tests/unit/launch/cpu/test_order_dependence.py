@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from launch.checks.owner_table import Suspected
+from launch.checks.owner_table import PossibleRace
 from launch.cpu.programs import ProgramInstances
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
@@ -92,7 +92,7 @@ def test_harmless(steps):
 
 @pytest.mark.parametrize("steps", HARMFUL)
 def test_suspected(steps):
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         HARMFUL[steps](Steps())
 
 
@@ -102,5 +102,5 @@ def test_a_single_program_raises_no_suspicion():
 
 
 def test_only_outputs_may_be_changed():
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         Steps(output=False).load(ALL).store(BLOCKS)

@@ -6,7 +6,7 @@ import pytest
 
 from launch.buffers.poison import poisoned
 from launch.checks.finding import Stopped
-from launch.checks.owner_table import Suspected
+from launch.checks.owner_table import PossibleRace
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
@@ -122,11 +122,11 @@ def test_one_lane_out_of_bounds_is_suspected_and_nothing_is_touched(offset, mask
     memory, x = memory_of(array)
     offsets = np.array([[0], [offset], [1]])
     mask = np.array([[True], [True], [False]]) if masked else None
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         memory.load(x + offsets, mask, None, (1,))
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         memory.store(x + offsets, np.ones((1, 1), np.float32), mask, (1,))
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         memory.atomic("add", x + offsets, np.ones((1, 1), np.float32), mask, (1,), False)
     assert not array.any()
 
@@ -137,7 +137,7 @@ def test_a_view_is_bounded_by_itself():
     memory = arrays.of(programs_of(1))
     assert memory.load(x + np.arange(3)[None], shape=(3,)).tolist() == [[2, 3, 4]]
     for outside in (-1, 3):
-        with pytest.raises(Suspected):
+        with pytest.raises(PossibleRace):
             memory.load(x + np.array([outside]))
 
 
@@ -145,7 +145,7 @@ def test_a_pointer_of_bytes_must_be_aligned():
     memory, x = memory_of(np.arange(4, dtype=np.int32), "i32")
     octets = x.cast(np.int8) + np.array([[4, 8]])
     assert memory.load(octets.cast(np.int32), shape=(2,)).tolist() == [[1, 2]]
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         memory.load((octets + np.array([[1, 0]])).cast(np.int32), shape=(2,))
 
 
@@ -163,7 +163,7 @@ def test_lanes_may_point_into_several_arguments():
 
 def test_an_address_of_no_argument_is_suspected():
     memory, _ = memory_of(np.zeros(4, np.float32))
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         memory.load(Pointer(0, np.float32))
 
 
@@ -186,7 +186,7 @@ def test_reads_of_unwritten_memory_are_suspected_until_it_is_written():
     mine = x + (column(0, 4) + LANES)
     memory.store(mine, np.ones((1, 1), np.float32), LANES < 3, (4,))
     memory.load(mine, LANES < 3, None, (4,))
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         memory.load(mine, shape=(4,))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from launch.checks.owner_table import Suspected
+from launch.checks.owner_table import PossibleRace
 from launch.checks.race_screen import RaceScreen
 from launch.cpu.programs import ProgramInstances
 from tests.unit.launch.cpu.array_memory import ArrayMemory
@@ -150,13 +150,13 @@ def add_to_what_another_read(memory, x):
     ids=lambda do: do.__name__.replace("_", " "),
 )  # fmt: skip
 def test_suspected(made, do):
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         do(*made)
 
 
 def test_elements_that_are_only_partly_accessed(made):
     memory, x = made
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         store(memory, x.cast(np.int16), BLOCKS, np.ones((1, 1), np.int16))
 
 
@@ -167,5 +167,5 @@ def test_only_outputs_may_be_written():
     programs.begin(np.arange(2))
     memory = arrays.of(programs, races=RaceScreen(arrays.allocations))
     load(memory, x, ALL)
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         store(memory, x, BLOCKS, NUMBERS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from launch.checks.owner_table import Suspected
+from launch.checks.owner_table import PossibleRace
 from launch.cpu.located import Rows
 from launch.cpu.locator import Locator
 from launch.cpu.programs import ProgramInstances
@@ -41,7 +41,7 @@ def test_contiguous_offsets_are_a_row():
 def test_numbers_that_wrap_around_are_no_row():
     _, x, memory, _ = made()
     wrapping = (np.int64(2**31 - 4) + COLUMNS).astype(np.int32)
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         memory.load((x + np.array([4 - 2**31]))[:, None] + wrapping, None, None, (WIDTH,))
 
 
@@ -69,9 +69,9 @@ def test_a_row_out_of_bounds_is_suspected(offset):
     array, x, memory, _ = made()
     before = array.copy()
     rows = (x + (STARTS.astype(np.int64) + offset))[:, None] + COLUMNS
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         memory.load(rows, None, None, (WIDTH,))
-    with pytest.raises(Suspected):
+    with pytest.raises(PossibleRace):
         memory.store(rows, np.ones((1, 1), np.float32), None, (WIDTH,))
     assert (array == before).all()
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from launch.buffers.allocation import Leaf
-from launch.messages import DoubtOrder, Tolerance
-from launch.reference.rounding_sensitivity import RoundingSensitive, doubted, widened
+from launch.messages import RoundingOrder, Tolerance
+from launch.reference.rounding_sensitivity import RoundingSensitive, rounding_sensitive, widened
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +30,7 @@ def asked(
     stored = np.asarray(x, names[dtype])
     tolerance = Tolerance(1e-4, 1e-5, **more.pop("compared", {}))
     usual = {"seed": 1, "wide": True, "relative": 1e-5, "tolerances": {"z": tolerance}}
-    order = DoubtOrder(**(usual | more))
+    order = RoundingOrder(**(usual | more))
 
     def ask(given: Any) -> dict[str, Array]:
         with np.errstate(all="ignore"):
@@ -38,7 +38,7 @@ def asked(
             return {"z": np.asarray(function(inputs))}
 
     shape = ask(None)["z"].shape
-    return doubted(order, ask, [leaf(made, *shape)], [widened(stored, dtype)])
+    return rounding_sensitive(order, ask, [leaf(made, *shape)], [widened(stored, dtype)])
 
 
 def test_a_reference_gets_float64():

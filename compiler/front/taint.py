@@ -1,8 +1,8 @@
 """Finds names and objects that may differ with the real torch, package, file or GPU.
 
-A statement that decides by a stand-in, swallows what one raised, or ends by it, may bind and change
-something else there. What it may have bound and changed is in doubt, and what is made of that; a
-kernel that reads something in doubt is refused.
+A statement that branches on a stand-in, swallows an exception of one, or fails by it, may bind and
+change something else there. This taints all that it may have bound or changed, and all that is made
+from those. A kernel that reads something tainted is refused.
 """
 
 import ast
@@ -52,8 +52,8 @@ _SIMPLE = (
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """The reason for a doubt: the statement, and the involved stand-in."""
+class Taint:
+    """The source of a taint: the statement, and the stand-in involved."""
 
     path: str
     line: int
@@ -74,17 +74,17 @@ class Executed:
     calls: Sequence[UserCall] = ()
 
 
-class Doubts:
-    """The doubts so far in one execution."""
+class TaintAnalysis:
+    """The tainted names and objects of one execution."""
 
     def __init__(self, assumptions: Assumptions) -> None:
         self._assumptions = assumptions
         self._left = _MOST_OF_ALL
-        self._names: dict[tuple[int, str], Doubt] = {}
-        self._objects: dict[int, tuple[Any, Doubt]] = {}  # held, so that none gets another's number
+        self._names: dict[tuple[int, str], Taint] = {}
+        self._objects: dict[int, tuple[Any, Taint]] = {}  # held, so that none gets another's number
 
-    def after(self, executed: Executed, missing: Collection[str]) -> Doubt | None:
-        """Record the doubts that a statement leaves, and return the reason, if any.
+    def after(self, executed: Executed, missing: Collection[str]) -> Taint | None:
+        """Record what a statement taints, and return the source, if any.
 
         `missing` are names that statements left out would have bound.
         """
@@ -98,16 +98,16 @@ class Doubts:
         bodies = _may_call_what_it_defines(statement, namespace)
         facts = code_reach.facts_of(executed.code, bodies=bodies)
         reach = self._reach_of(facts, namespace, executed.calls)
-        doubt = self._within(reach) or _of(executed, reach, missing)
+        taint = self._within(reach) or _of(executed, reach, missing)
         names = stored([statement])
-        if doubt is not None and not self._is_only_tuned(executed, missing):
-            self._spread(names, namespace, reach, doubt)
+        if taint is not None and not self._is_only_tuned(executed, missing):
+            self._spread(names, namespace, reach, taint)
         elif isinstance(statement, _SIMPLE):
             for name in names:
                 self._names.pop((id(namespace), name), None)
-            if doubt is not None:
-                self._spread((), namespace, reach, doubt)
-        return doubt
+            if taint is not None:
+                self._spread((), namespace, reach, taint)
+        return taint
 
     def _reach_of(
         self, facts: CodeFacts, namespace: Namespace, calls: Iterable[UserCall] = ()
@@ -118,7 +118,7 @@ class Doubts:
         return reach
 
     def _is_only_tuned(self, executed: Executed, missing: Collection[str]) -> bool:
-        """Return whether a statement is in doubt by decorators alone that act at a launch."""
+        """Return True if only decorators that act at a launch taint a statement."""
         statement = executed.statement
         if not isinstance(statement, ast.FunctionDef) or executed.raised:
             return False
@@ -130,29 +130,29 @@ class Doubts:
         rest = replace(executed, statement=bare, calls=())
         return self._within(reach) is None and _of(rest, reach, missing) is None
 
-    def branched(self, statement: ast.If, namespace: Namespace, doubt: Doubt) -> None:
-        """Note what an `if` leaves in doubt, whose condition is: either branch may be run."""
-        reach = self._reach_of(_facts_of(statement, doubt.path), namespace)
-        self._spread(stored([statement]), namespace, reach, doubt)
+    def branched(self, statement: ast.If, namespace: Namespace, taint: Taint) -> None:
+        """Taint what either branch of an `if` with a tainted condition may bind or change."""
+        reach = self._reach_of(_facts_of(statement, taint.path), namespace)
+        self._spread(stored([statement]), namespace, reach, taint)
 
     def _spread(
-        self, names: Iterable[str], namespace: Namespace, reach: Reach, doubt: Doubt
+        self, names: Iterable[str], namespace: Namespace, reach: Reach, taint: Taint
     ) -> None:
-        """Put in doubt the `names` that a statement binds, and all that it may have changed."""
+        """Taint the `names` that a statement binds, and all that it may have changed."""
         bound = {(id(namespace), name): namespace for name in names} | reach.binds
         if reach.sees_all:
             bound |= {(id(namespace), name): namespace for name in namespace}
         for (_, name), owner in bound.items():
             if not isinstance(owner.get(name), (StandIn, types.ModuleType)):
-                self._names[id(owner), name] = doubt
+                self._names[id(owner), name] = taint
         for number, value in reach.objects.items():
             if number not in reach.exposed:
                 continue
             named = not reach.sets.isdisjoint(_held_names(value))
             named |= isinstance(value, types.ModuleType) and _module_name(value) in _WITH_STATE
             if named or not (isinstance(value, _IMMUTABLE) or _is_tritons(value)):
-                self._objects[number] = value, doubt
-        self._names |= dict.fromkeys(self._of_modules(reach), doubt)
+                self._objects[number] = value, taint
+        self._names |= dict.fromkeys(self._of_modules(reach), taint)
 
     def _of_modules(self, reach: Reach) -> list[tuple[int, str]]:
         """Return the names that a statement may set in modules of the user's."""
@@ -160,14 +160,14 @@ class Doubts:
         owners = {id(vars(module)) for module in modules if code_reach.is_users(module)}
         return [(at, name) for at, name in reach.names if at in owners and name in reach.sets]
 
-    def of_kernel(self, kernel: Any, namespace: Namespace, name: str | None) -> Doubt | None:
-        """Return why a kernel is in doubt, or something that it reads."""
+    def of_kernel(self, kernel: Any, namespace: Namespace, name: str | None) -> Taint | None:
+        """Return the source of a taint of the kernel, or of something that it reads."""
         if not self._names and not self._objects:
             return None
         own = self._names.get((id(namespace), name)) if name else None
         return own or self._within(code_reach.reach_of_value(kernel, _MOST))
 
-    def _within(self, reach: Reach) -> Doubt | None:
+    def _within(self, reach: Reach) -> Taint | None:
         for key in reach.names:
             if key in self._names:
                 return self._names[key]
@@ -179,7 +179,7 @@ class Doubts:
         return None
 
     def _import(self, statement: ast.stmt, namespace: Namespace) -> None:
-        """Let what an import binds be in doubt as it is in its module."""
+        """Taint names that an import binds if they are tainted in their module."""
         if not isinstance(statement, ast.ImportFrom):
             return
         dotted = "." * statement.level + (statement.module or "")
@@ -210,8 +210,8 @@ def _acts_at_launch(decorator: ast.expr) -> bool:
     return name in {"autotune", "heuristics"}
 
 
-def _of(executed: Executed, reach: Reach, missing: Collection[str]) -> Doubt | None:
-    """Return why a statement itself is in doubt, if it is."""
+def _of(executed: Executed, reach: Reach, missing: Collection[str]) -> Taint | None:
+    """Return the taint that a statement itself is the source of, if it is one."""
     asked = executed.asked
     lacked = sorted(reach.missing.intersection(missing)) if reach.catches else []
     if lacked:
@@ -224,7 +224,7 @@ def _of(executed: Executed, reach: Reach, missing: Collection[str]) -> Doubt | N
     passes_on = not (executed.raised or lacked or executed.calls)
     if passes_on and _is_naming(executed.statement, executed.namespace):
         return None
-    return Doubt(executed.path, executed.statement.lineno, asked)
+    return Taint(executed.path, executed.statement.lineno, asked)
 
 
 def _may_call_what_it_defines(statement: ast.stmt, namespace: Namespace) -> bool:
