@@ -188,5 +188,7 @@ def _at_least(value: int, info: ValidationInfo, *names: str) -> int:
 
 def wrong_settings(error: ValidationError) -> str:
     """Return the names of invalid variables and why, without their values (they may be secret)."""
-    faults = error.errors(include_url=False, include_input=False)
-    return "; ".join(f"TRITOND_{str(fault['loc'][0]).upper()}: {fault['msg']}" for fault in faults)
+    problems = error.errors(include_url=False, include_input=False)
+    return "; ".join(
+        f"TRITOND_{str(problem['loc'][0]).upper()}: {problem['msg']}" for problem in problems
+    )

@@ -81,5 +81,7 @@ class WorkerSettings(BaseSettings):
 
 def wrong_settings(error: ValidationError) -> str:
     """Return which variables cannot be used, and why; their values are not shown."""
-    faults = error.errors(include_url=False, include_input=False)
-    return "; ".join(f"TRITOND_{str(fault['loc'][0]).upper()}: {fault['msg']}" for fault in faults)
+    problems = error.errors(include_url=False, include_input=False)
+    return "; ".join(
+        f"TRITOND_{str(problem['loc'][0]).upper()}: {problem['msg']}" for problem in problems
+    )

@@ -74,7 +74,7 @@ class IterationOutputs:
                 self._drawn[place : place + 1] = [iteration]
         self._expected += count
 
-    def see(self, call: int, outputs: Sequence[torch.Tensor]) -> None:
+    def compare(self, call: int, outputs: Sequence[torch.Tensor]) -> None:
         """Compare a finished run, and keep its outputs if it is chosen."""
         found = self._digests(outputs)
         sizes = [one.numel() * one.itemsize for one in outputs]

@@ -230,7 +230,7 @@ class _ProgramTiming:
                 span_ms = (time.monotonic() - began) * 1000 * (count - 1)
                 if is_timed:
                     with plan.paused():
-                        outputs.see(one.number, one.outputs())
+                        outputs.compare(one.number, one.outputs())
             if is_timed:
                 plan.timed(times_us, span_ms)
                 self._look()

@@ -106,15 +106,15 @@ class ProgramConsumers:
         if self._children is None:
             return
         async with asyncio.TaskGroup() as group:
-            recorder = group.create_task(self._fault(self._children))
+            recorder = group.create_task(self._recorder_problem(self._children))
             gpus = await self._context.gpus.started()
             facts_of_all = gpus.facts if gpus is not None else ()
             # in parallel with the recorder's test, as each takes seconds
             trying = [group.create_task(self._tried(facts)) for facts in facts_of_all]
-            fault = await recorder
-            self.recording = RecordingOffer(fault, tries_gpus=fault is None and bool(trying))
-            if fault is not None:
-                logger.error("programs are not recorded here: %s", fault)
+            problem = await recorder
+            self.recording = RecordingOffer(problem, tries_gpus=problem is None and bool(trying))
+            if problem is not None:
+                logger.error("programs are not recorded here: %s", problem)
                 for task in trying:
                     task.cancel()
                 return
@@ -140,15 +140,15 @@ class ProgramConsumers:
         shared = self._context.gpus
         gpus, ordinal = await shared.started(), facts["ordinal"]
         assert gpus is not None
-        fault = await _gpu_fault(gpus.launchers, ordinal)
-        if fault is not None:
-            logger.error("programs do not run on GPU %d: %s", ordinal, fault)
+        problem = await _gpu_problem(gpus.launchers, ordinal)
+        if problem is not None:
+            logger.error("programs do not run on GPU %d: %s", ordinal, problem)
             return None
         gpu = ProgramGpu(gpus.launchers, ordinal, shared.in_flight)
         name = f"{self._context.name}-gpu{ordinal}-programs"
         return ProgramGpuConsumer(name, gpu, facts["model"], self._context, self._do)
 
-    async def _fault(self, children: ProgramChildren) -> str | None:
+    async def _recorder_problem(self, children: ProgramChildren) -> str | None:
         try:
             return await recorder_fault(await children.recorder.started())
         except ZygoteError as error:
@@ -181,7 +181,7 @@ class ProgramConsumers:
         await do_program(attempt, doing)
 
 
-async def _gpu_fault(launchers: Launchers, ordinal: int) -> str | None:
+async def _gpu_problem(launchers: Launchers, ordinal: int) -> str | None:
     """Return why programs do not run on a GPU, None if they do."""
     try:
         await launchers.try_programs(ordinal)

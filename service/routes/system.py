@@ -158,16 +158,16 @@ async def readiness(state: ServiceState) -> dict[str, Any]:
     subscription is down.
     """
     listeners = {name: is_connected() for name, is_connected in state.listeners.items()}
-    faults = [
+    problems = [
         f"the subscription to {name} is down" for name, hears in listeners.items() if not hears
     ]
     for redis in {state.redis, state.cache}:
         try:
             await probe(redis, WITHIN_S, writes=redis is state.redis)
         except StoreUnavailable as error:
-            faults.insert(0, str(error) if redis is state.redis else f"The cache: {error}")
-    if faults:
-        raise ProblemRaised("store_unavailable", "; ".join(faults))
+            problems.insert(0, str(error) if redis is state.redis else f"The cache: {error}")
+    if problems:
+        raise ProblemRaised("store_unavailable", "; ".join(problems))
     return {"status": "ready", "listeners": listeners, "workers": await _workers(state)}
 
 

@@ -39,7 +39,7 @@ class SizeSearch:
         self._live: list[int] = []
         self._round = 1
         self._last_run: dict[int, TimedRun] = {}
-        self._coming: list[TimedRun] = []
+        self._upcoming: list[TimedRun] = []
         self._awaited = 0
         """Runs of this round that are not over."""
         self._is_held = True
@@ -85,10 +85,10 @@ class SizeSearch:
         self._is_held = False
         self._advance()
 
-    def coming(self) -> list[TimedRun]:
+    def upcoming(self) -> list[TimedRun]:
         """Return the runs that are wanted from now on, in their order; each is returned once."""
-        coming, self._coming = self._coming, []
-        return coming
+        upcoming, self._upcoming = self._upcoming, []
+        return upcoming
 
     def ask_for_finals(self) -> None:
         """Ask for the finalists in turn, every other pass in the opposite order.
@@ -175,7 +175,7 @@ class SizeSearch:
         if stage.startswith(ROUND):
             self._last_run[index] = run
             self._awaited += 1
-        self._coming.append(run)
+        self._upcoming.append(run)
 
     def _fitting(self, index: int, max_ms: float) -> int | None:
         """Return how many repeats there is time for; None where it has been enough for all."""

@@ -71,7 +71,7 @@ class VariantSearch:
         """Take note of what a run came to."""
         self._changed(run.index).add_measurement(run, measurement)
 
-    def coming(self) -> list[TimedRun]:
+    def upcoming(self) -> list[TimedRun]:
         """Return the runs that are wanted from now on, in the order in which to begin them.
 
         Each is returned once. No second round begins before all first ones are over: who is wrong
@@ -83,14 +83,14 @@ class VariantSearch:
         if self._is_held and not self._in_first_round:
             self._release()
             changed = dict.fromkeys(self._sizes)
-        runs = [run for size in changed for run in self._sizes[size].coming()]
+        runs = [run for size in changed for run in self._sizes[size].upcoming()]
         self._undecided -= {one for one in changed if self._sizes[one].finalists is not None}
         if self._finals_asked or self._undecided:
             return runs
         self._finals_asked = True
         for size in self._sizes.values():
             size.ask_for_finals()
-            runs += size.coming()
+            runs += size.upcoming()
         return runs
 
     def is_wanted(self, run: TimedRun) -> bool:

@@ -88,7 +88,7 @@ class Measuring:
 
     async def _until_over(self) -> None:
         while True:
-            self._wanted += self._search.coming()
+            self._wanted += self._search.upcoming()
             if self._run.is_over_budget and not self._replays and self._is_unfinished:
                 self._end_budget()
                 return

@@ -29,7 +29,7 @@ def examine(figure):
             await launchers.start()
             try:
                 started = asyncio.get_running_loop().time()
-                found = await launchers.examine(0, job, tool, limit_s=limit_s)
+                found = await launchers.run_under_tool(0, job, tool, limit_s=limit_s)
                 figure(f"{tool}: {asyncio.get_running_loop().time() - started:.2f} s")
                 await launchers.run(0, vector_add(elements=1000), caller="ada", deadline_s=30)
                 assert launchers.devices[0].cordoned is None

@@ -91,17 +91,17 @@ def version_order(version: str) -> tuple[tuple[int, str], ...]:
 def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], list[FileProblem]]:
     """Return all cells, including reference cells, and an error for each unavailable one."""
     cells: dict[CellKey, Cell] = {}
-    faults: list[FileProblem] = []
+    problems: list[FileProblem] = []
     for kernel in gate_file.kernels:
         targets = [*kernel.targets, *([LAUNCH] if kernel.launch is not None else [])]
         for written in kernel.tritons or (offered.default,):
-            triton = _version(kernel.tritons_at, written, offered, faults)
+            triton = _version(kernel.tritons_at, written, offered, problems)
             if triton is not None:
                 made = [_cell(gate_file, kernel, target, triton) for target in targets]
                 cells |= {cell.key: cell for cell in made}
     for cell in list(cells.values()):
         for written in _references(cell):
-            triton = _version("budgets", written, offered, faults)
+            triton = _version("budgets", written, offered, problems)
             if triton is not None and (cell.kernel.name, cell.target, triton) not in cells:
                 other = replace(cell, triton=triton, is_reference=True)
                 cells[other.key] = other
@@ -110,8 +110,8 @@ def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], 
         if ":" in cell.target and cell.target not in offered.targets[cell.triton]:
             place = cell.kernel.targets_at
             lacking.setdefault((place, cell.target), set()).add(cell.triton)
-    faults += [_no_target(*key, tritons, offered) for key, tritons in lacking.items()]
-    return list(cells.values()), list(dict.fromkeys(faults))
+    problems += [_no_target(*key, tritons, offered) for key, tritons in lacking.items()]
+    return list(cells.values()), list(dict.fromkeys(problems))
 
 
 def compile_body(cell: Cell, parameters: Parameters) -> dict[str, Any]:
@@ -148,14 +148,14 @@ def _cell(gate_file: GateFile, kernel: GatedKernel, target: str, triton: str) ->
 
 
 def _version(
-    place: str, written: str, offered: OfferedTritons, faults: list[FileProblem]
+    place: str, written: str, offered: OfferedTritons, problems: list[FileProblem]
 ) -> str | None:
     """Return the available Triton for a written version; note an error if there is none."""
     triton = offered.version(written)
     if triton is None:
         there = ", ".join(sorted(offered.targets, key=version_order))
         message = f"no worker has Triton {written}; available: {there}"
-        faults.append(FileProblem(place, message))
+        problems.append(FileProblem(place, message))
     return triton
 
 

@@ -29,13 +29,15 @@ MAX_KERNELS = 1000
 
 
 class InvalidGateFile(TritoncError):
-    """An unusable gate file; `faults` has all its errors."""
+    """An unusable gate file; `problems` has all its errors."""
 
-    def __init__(self, path: Path, faults: list[FileProblem]) -> None:
+    def __init__(self, path: Path, problems: list[FileProblem]) -> None:
         lines = _lines(path)
-        placed = sorted((line_of(key_path(f.place), lines) or 0, f) for f in dict.fromkeys(faults))
-        super().__init__("\n".join(_fault_line(path, line, fault) for line, fault in placed))
-        self.faults = faults
+        placed = sorted(
+            (line_of(key_path(f.place), lines) or 0, f) for f in dict.fromkeys(problems)
+        )
+        super().__init__("\n".join(_problem_line(path, line, problem) for line, problem in placed))
+        self.problems = problems
 
 
 def _lines(path: Path) -> dict[KeyPath, int]:
@@ -45,9 +47,9 @@ def _lines(path: Path) -> dict[KeyPath, int]:
         return {}
 
 
-def _fault_line(path: Path, line: int, fault: FileProblem) -> str:
+def _problem_line(path: Path, line: int, problem: FileProblem) -> str:
     """Return an error with its file, and its line if known."""
-    return f"{path}:{line}: {fault}" if line else f"{path}: {fault}"
+    return f"{path}:{line}: {problem}" if line else f"{path}: {problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +84,18 @@ def read_gate_file(
     tables = {} if is_list else root.table("kernels").tables()
     if not tables:
         what = "this is a list of kernels" if is_list else "there is no kernel"
-        root.fault("kernels", f"{what}; write each as [kernels.NAME]")
+        root.add_problem("kernels", f"{what}; write each as [kernels.NAME]")
     if len(tables) > MAX_KERNELS:
-        root.fault("kernels", f"{len(tables)} kernels are more than the {MAX_KERNELS} allowed")
+        root.add_problem(
+            "kernels", f"{len(tables)} kernels are more than the {MAX_KERNELS} allowed"
+        )
     found = [reader.kernel(name, table) for name, table in tables.items()]
     kernels = tuple(kernel for kernel in found if kernel is not None)
     baseline = path.parent / (root.text("baseline") or f"{path.stem}.baseline.json")
     budgets = budget_table(root.table("budgets"))
     gate_file = GateFile(path, baseline, kernels, budgets)
     _check_budgets(gate_file, root)
-    return gate_file, root.faults
+    return gate_file, root.problems
 
 
 def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
@@ -100,13 +104,13 @@ def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
     for below, budgets in gate_file.budgets.every():
         for metric in _alone(budgets):
             if kernels and not any(_is_reported(metric, kernel) for kernel in kernels):
-                root.faults.append(FileProblem(f"budgets.{below}{metric}", _unreported(metric)))
+                root.problems.append(FileProblem(f"budgets.{below}{metric}", _unreported(metric)))
     for kernel in kernels:
         for below, budgets in kernel.budgets.every():
             for metric in _alone(budgets):
                 place = f"{kernel.place}.budgets.{below}{metric}"
                 if not _is_reported(metric, kernel):
-                    root.faults.append(FileProblem(place, _unreported(metric)))
+                    root.problems.append(FileProblem(place, _unreported(metric)))
 
 
 def _alone(budgets: Budgets) -> list[str]:

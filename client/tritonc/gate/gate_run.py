@@ -73,13 +73,13 @@ def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, B
 
     Raises GateNotRun if nothing can be judged.
     """
-    gate_file, faults = _read(asked)
+    gate_file, problems = _read(asked)
     path = asked.baseline or gate_file.baseline
-    baseline = _baseline(path, asked, faults)
-    cells = _cells(client, gate_file, faults)
+    baseline = _baseline(path, asked, problems)
+    cells = _cells(client, gate_file, problems)
     if not asked.is_update and baseline is None:
-        faults += missing_baseline(cells, path)
-    _stop_at(faults, asked)
+        problems += missing_baseline(cells, path)
+    _stop_at(problems, asked)
     measured = _measured(client, asked, cells, say)
     missing = [] if asked.is_part or asked.is_update else (baseline or Baseline({})).missing(cells)
     judged = {cell: numbers for cell, numbers in measured.items() if not cell.is_reference}
@@ -91,7 +91,7 @@ def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, B
 
 def _read(asked: GateRun) -> tuple[GateFile, list[FileProblem]]:
     try:
-        gate_file, faults = read_gate_file(
+        gate_file, problems = read_gate_file(
             asked.path, asked.checkout, asked.read_argument, asked.matrix
         )
     except LeavesCheckout as error:
@@ -101,35 +101,35 @@ def _read(asked: GateRun) -> tuple[GateFile, list[FileProblem]]:
     except InvalidGateFile as error:
         raise GateNotRun(str(error)) from error
     names = {kernel.name for kernel in gate_file.kernels}
-    faults += [
+    problems += [
         FileProblem(f"kernels.{name}", "no such kernel in the file, but --kernel names it")
         for name in asked.kernels
         if name not in names
     ]
     chosen = tuple(k for k in gate_file.kernels if not asked.kernels or k.name in asked.kernels)
-    return replace(gate_file, kernels=chosen), faults
+    return replace(gate_file, kernels=chosen), problems
 
 
-def _baseline(path: Path, asked: GateRun, faults: list[FileProblem]) -> Baseline | None:
+def _baseline(path: Path, asked: GateRun, problems: list[FileProblem]) -> Baseline | None:
     try:
         return read_baseline(path, asked.baseline_led(path))
     except (InvalidBaseline, LeavesCheckout) as error:
-        faults.append(FileProblem("baseline", str(error)))
+        problems.append(FileProblem("baseline", str(error)))
         return Baseline({})
 
 
-def _cells(client: Client, gate_file: GateFile, faults: list[FileProblem]) -> list[Cell]:
+def _cells(client: Client, gate_file: GateFile, problems: list[FileProblem]) -> list[Cell]:
     """Return the cells; an unreachable service is an error like others."""
     try:
         offered = OfferedTritons.from_json(client.targets())
     except NOT_SERVED as error:
-        faults.append(FileProblem("", f"the service's targets are unknown: {error}"))
+        problems.append(FileProblem("", f"the service's targets are unknown: {error}"))
         return []
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        faults.append(FileProblem("", f"this is not tritond, or it has no workers: {error!r}"))
+        problems.append(FileProblem("", f"this is not tritond, or it has no workers: {error!r}"))
         return []
     cells, found = cells_of(gate_file, offered)
-    faults += found
+    problems += found
     return cells
 
 
@@ -142,13 +142,13 @@ def _measured(
         compiled = measuring.compilations([c for c in cells if not c.is_launch], parameters)
         launched = measuring.launches([c for c in cells if c.is_launch])
     except NOT_SERVED as error:
-        _stop_at([*measuring.faults, FileProblem("", str(error))], asked)
+        _stop_at([*measuring.problems, FileProblem("", str(error))], asked)
         raise
-    _stop_at(measuring.faults, asked)
+    _stop_at(measuring.problems, asked)
     return {**compiled, **launched}
 
 
-def _stop_at(faults: list[FileProblem], asked: GateRun) -> None:
-    """Raise GateNotRun if there is any fault."""
-    if faults:
-        raise GateNotRun(str(InvalidGateFile(asked.path, faults)))
+def _stop_at(problems: list[FileProblem], asked: GateRun) -> None:
+    """Raise GateNotRun if there is any problem."""
+    if problems:
+        raise GateNotRun(str(InvalidGateFile(asked.path, problems)))

@@ -129,7 +129,9 @@ class KernelTables:
         targets, tritons = self._cells(table)
         launch = self._launch(table) if "launch" in table.members else None
         if "signature" not in table.members and launch is None:
-            table.fault("", "neither `signature` nor `launch`; give one, to know what to compile")
+            table.add_problem(
+                "", "neither `signature` nor `launch`; give one, to know what to compile"
+            )
         members, budgets = _members(table), budget_table(table.table("budgets"))
         source = self._source(table)
         if source is None:
@@ -155,10 +157,12 @@ class KernelTables:
         targets = self._instead.targets or table.texts("targets") or self._targets or ()
         tritons = self._instead.tritons or table.texts("tritons") or self._tritons or ()
         if not targets:
-            table.fault("", "no targets; write [matrix] targets = [...], or the kernel's own")
+            table.add_problem("", "no targets; write [matrix] targets = [...], or the kernel's own")
         for target in targets:
             if ":" not in target:
-                table.fault("targets", f"{target!r} is not a target; write cuda:90 or hip:gfx942")
+                table.add_problem(
+                    "targets", f"{target!r} is not a target; write cuda:90 or hip:gfx942"
+                )
         return targets, tritons
 
     def _source(self, table: TomlTable) -> tuple[Path, dict[str, str], SourceLines] | None:
@@ -166,7 +170,7 @@ class KernelTables:
         written = table.text("source")
         if written is None:
             if "source" not in table.members:
-                table.fault("", "no `source`; write the path of the kernel's file")
+                table.add_problem("", "no `source`; write the path of the kernel's file")
             return None
         path = self._folder / written
         text = self._text(table, "source", path)
@@ -190,20 +194,20 @@ class KernelTables:
             )
         except ImportsTooLarge:
             message = "it imports more than one request can carry; name what the kernel needs in "
-            table.fault("source", f"{message}`files`, and write local_imports = false")
+            table.add_problem("source", f"{message}`files`, and write local_imports = false")
         except OSError as error:
-            table.fault("source", f"an imported module cannot be read: {error}")
+            table.add_problem("source", f"an imported module cannot be read: {error}")
         return {}
 
     def _text(self, table: TomlTable, key: str, path: Path) -> str | None:
         try:
             return self._checkout.python_text(path)
         except LeavesCheckout as error:
-            table.fault(key, str(error))
+            table.add_problem(key, str(error))
             return None
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else None
-            table.fault(key, f"{path}: {reason}" if reason else str(error))
+            table.add_problem(key, f"{path}: {reason}" if reason else str(error))
             return None
 
     def _launch(self, table: TomlTable) -> dict[str, Any]:
@@ -212,7 +216,7 @@ class KernelTables:
         members = dict(launch.members)
         for key in ("arguments", "grid"):
             if key not in members:
-                launch.fault("", f"no `{key}`; a launch needs it")
+                launch.add_problem("", f"no `{key}`; a launch needs it")
         members |= {"arguments": self._arguments(launch), "grid": launch.array("grid")}
         if cases := launch.array("cases"):
             members["cases"] = [self._case(launch, case) for case in cases]
@@ -228,9 +232,9 @@ class KernelTables:
 
     def _case(self, launch: TomlTable, case: Any) -> Any:
         if not isinstance(case, dict):
-            launch.fault("cases", f"{shown(case)} is not a table")
+            launch.add_problem("cases", f"{shown(case)} is not a table")
             return {}
-        inner = TomlTable(case, launch.at("cases"), launch.faults)
+        inner = TomlTable(case, launch.at("cases"), launch.problems)
         return case | ({"arguments": self._arguments(inner)} if "arguments" in case else {})
 
     def _arguments(self, launch: TomlTable) -> dict[str, Any]:
@@ -246,7 +250,7 @@ class KernelTables:
             path = self._checkout.inside(self._folder / at) if at else ""
             return self._read_argument(f"@{path}{':' if rest else ''}{rest}" if at else given)
         except (ArgumentTypeError, OSError) as error:
-            arguments.fault(name, str(error))
+            arguments.add_problem(name, str(error))
             return None
 
 
@@ -269,7 +273,7 @@ def _check_values(table: TomlTable, members: dict[str, Any]) -> None:
             try:
                 json.dumps(members_json({name: {key: value}}))
             except (TypeError, ValueError) as error:
-                table.fault(name, str(error))
+                table.add_problem(name, str(error))
 
 
 def _at(table: TomlTable, key: str, instead: tuple[str, ...] | None) -> str:
@@ -282,7 +286,7 @@ def _at(table: TomlTable, key: str, instead: tuple[str, ...] | None) -> str:
 def _signature(table: TomlTable) -> Any:
     signature = table.members.get("signature")
     if signature is not None and not isinstance(signature, str | dict):
-        table.fault("signature", f"{shown(signature)} is neither a table nor a text")
+        table.add_problem("signature", f"{shown(signature)} is neither a table nor a text")
     return signature
 
 

@@ -49,7 +49,7 @@ class CellMeasuring:
         self._until = monotonic() + wait_s
         self._wait_s = wait_s
         self._say = say
-        self.faults: list[FileProblem] = []
+        self.problems: list[FileProblem] = []
 
     def parameters(self, kernels: Iterable[GatedKernel]) -> Parameters:
         """Return the parameters of kernels that have a launch but no signature."""
@@ -143,7 +143,7 @@ class CellMeasuring:
                 made = body(cell)
                 json.dumps(made.body if isinstance(made, LaunchRequest) else made, allow_nan=False)
             except (TypeError, ValueError, AttributeError) as error:
-                self._fault(FileProblem(place, f"this cannot be sent as JSON: {error}"))
+                self._add_problem(FileProblem(place, f"this cannot be sent as JSON: {error}"))
             else:
                 yield cell, made
 
@@ -194,9 +194,9 @@ class CellMeasuring:
         for error in problem.errors:
             below = error.pointer.removeprefix("/compilation").replace("/", ".")
             place = f"{cell.kernel.place}{'.launch' if cell.is_launch else ''}{below}"
-            self._fault(FileProblem(place, error.message))
+            self._add_problem(FileProblem(place, error.message))
         if not problem.errors:
-            self._fault(FileProblem(cell.kernel.place, str(problem)))
+            self._add_problem(FileProblem(cell.kernel.place, str(problem)))
         return CellNumbers(failure=str(problem))
 
     def _instructions(self, key: str) -> dict[str, Any] | None:
@@ -209,9 +209,9 @@ class CellMeasuring:
             return None
         return found
 
-    def _fault(self, fault: FileProblem) -> None:
-        if fault not in self.faults:
-            self.faults.append(fault)
+    def _add_problem(self, problem: FileProblem) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
 
     def _remaining_s(self) -> float:
         return max(0.1, self._until - monotonic())

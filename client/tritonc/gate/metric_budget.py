@@ -109,7 +109,7 @@ def read_budgets(table: TomlTable, further: tuple[str, ...] = ()) -> Budgets:
             for name, bounds in given.items():
                 budgets[f"{key}.{name}"] = _bounds(inner, name, f"{key}.{name}", bounds)
         elif key == OPCODES:
-            table.fault(key, "write a table of opcodes, such as {LDG = 8}")
+            table.add_problem(key, "write a table of opcodes, such as {LDG = 8}")
         elif key == CLASSES:
             budgets[f"{key}.*"] = _bounds(table, key, f"{key}.*", given)
         elif key == SPILLS:
@@ -132,7 +132,7 @@ def _no_spills(table: TomlTable, given: Any) -> dict[str, tuple[MetricBudget, ..
     if given == ANY:
         return dict.fromkeys(metrics, ())
     if given != NO_SPILLS:
-        table.fault(
+        table.add_problem(
             SPILLS, f'{shown(given)} is neither "none" nor "any"; `spill_bytes` takes numbers'
         )
     return {metric: (MetricBudget(metric, NO_SPILLS),) for metric in metrics}
@@ -153,17 +153,17 @@ def _bound(table: TomlTable, key: str, metric: str, given: Any) -> MetricBudget 
     is_least = metric in AT_LEAST
     if metric == PTX:
         if given != UNCHANGED:
-            table.fault(key, f'{shown(given)} is not "unchanged", the only budget for PTX')
+            table.add_problem(key, f'{shown(given)} is not "unchanged", the only budget for PTX')
             return None
         return MetricBudget(metric, UNCHANGED, reference=BASELINE)
     if isinstance(given, int | float) and not isinstance(given, bool):
         if given < 0 or given != given or given == float("inf"):
-            table.fault(key, f"{shown(given)} is not a bound; write a number of at least 0")
+            table.add_problem(key, f"{shown(given)} is not a bound; write a number of at least 0")
             return None
         return MetricBudget(metric, str(given), is_least, given)
     match = _BOUND.fullmatch(given.strip()) if isinstance(given, str) else None
     if match is None:
-        table.fault(key, f"{shown(given)} is not a budget; {HOW_TO_WRITE}")
+        table.add_problem(key, f"{shown(given)} is not a budget; {HOW_TO_WRITE}")
         return None
     values = {name: float((match[name] or "0").replace("_", "")) for name in ("limit", "slack")}
     factor = float((match["factor"] or "1").replace("_", ""))

@@ -34,20 +34,20 @@ class FileProblem:
 
 @dataclass(frozen=True, slots=True)
 class TomlTable:
-    """A table and its path in the file; all tables of a file share one list of `faults`."""
+    """A table and its path in the file; all tables of a file share one list of `problems`."""
 
     members: Mapping[str, Any]
     place: str
-    faults: list[FileProblem] = field(default_factory=list)
+    problems: list[FileProblem] = field(default_factory=list)
 
     def at(self, key: str) -> str:
         """Return the path of a member."""
         written = key if _is_bare(key) else json.dumps(key)
         return f"{self.place}.{written}" if self.place else written
 
-    def fault(self, key: str, message: str) -> None:
+    def add_problem(self, key: str, message: str) -> None:
         """Note an error of a member, or of the table itself for ""."""
-        self.faults.append(FileProblem(self.at(key) if key else self.place, message))
+        self.problems.append(FileProblem(self.at(key) if key else self.place, message))
 
     def only(self, known: Iterable[str]) -> None:
         """Note errors for unknown members, with the most similar known one."""
@@ -55,7 +55,7 @@ class TomlTable:
         for key in self.members.keys() - set(names):
             like = difflib.get_close_matches(key, names, 1)
             hint = f"; did you mean `{like[0]}`?" if like else f"; known are {', '.join(names)}"
-            self.fault(key, f"unknown key{hint}")
+            self.add_problem(key, f"unknown key{hint}")
 
     def text(self, key: str) -> str | None:
         """Return a text, None if it is missing or of another type."""
@@ -73,7 +73,7 @@ class TomlTable:
 
     def table(self, key: str) -> "TomlTable":
         """Return a table for reading, an empty one if it is missing."""
-        return TomlTable(self.mapping(key), self.at(key), self.faults)
+        return TomlTable(self.mapping(key), self.at(key), self.problems)
 
     def tables(self) -> dict[str, "TomlTable"]:
         """Return every member as a table; note errors for other types."""
@@ -90,17 +90,17 @@ class TomlTable:
             return None
         for item in given:
             if not isinstance(item, str) or not item:
-                self.fault(key, f"{shown(item)} is not a text; this must be a list of texts")
+                self.add_problem(key, f"{shown(item)} is not a text; this must be a list of texts")
                 return None
         if not given:
-            self.fault(key, "the list is empty, so nothing would be judged")
+            self.add_problem(key, "the list is empty, so nothing would be judged")
         return tuple(dict.fromkeys(given))
 
     def _of(self, key: str, kind: type) -> Any:
         given = self.members.get(key)
         if given is None or isinstance(given, kind):
             return given
-        self.fault(key, f"{shown(given)} is not {_NAMES[kind]}")
+        self.add_problem(key, f"{shown(given)} is not {_NAMES[kind]}")
         return None
 
 

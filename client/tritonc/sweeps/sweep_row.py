@@ -124,8 +124,8 @@ def _why(row: SweepRow) -> str:
         return str(row.pruned.get("detail") or row.pruned.get("reason") or "")
     if row.problem is None:
         return row.reason or ""
-    faults = [f"{f.pointer.rpartition('/')[2]}: {f.message}" for f in row.problem.errors]
-    return "; ".join(faults) or row.problem.detail or row.problem.title
+    problems = [f"{f.pointer.rpartition('/')[2]}: {f.message}" for f in row.problem.errors]
+    return "; ".join(problems) or row.problem.detail or row.problem.title
 
 
 def _short(text: str) -> str:

@@ -181,7 +181,7 @@ async def test_a_gpu_on_which_no_launcher_starts_is_cordoned_and_the_others_are_
 
 async def test_a_tool_that_is_not_installed_is_said_to_be_missing(command):
     async with launchers_of(replace(command, environment={"PATH": "/nonexistent"})) as launchers:
-        examined = await launchers.examine(0, job(GOOD), "memcheck", limit_s=LONG_S)
+        examined = await launchers.run_under_tool(0, job(GOOD), "memcheck", limit_s=LONG_S)
 
         assert launchers.devices[0].tools == ()
         assert "does not have the program" in examined.incomplete
@@ -211,7 +211,7 @@ async def test_what_a_tool_reports_arrives_as_findings(command, tmp_path):
     watched = job(GOOD)
     path = f"{tmp_path}:{os.environ['PATH']}"
     async with launchers_of(replace(command, environment={"PATH": path})) as launchers:
-        examined = await launchers.examine(0, watched, "memcheck", limit_s=LONG_S)
+        examined = await launchers.run_under_tool(0, watched, "memcheck", limit_s=LONG_S)
 
     assert examined.incomplete is None
     assert [(one["argument"], one["index"], one["line"], one["program"])
@@ -224,7 +224,7 @@ async def test_a_tool_that_hangs_is_killed_with_all_it_started(command, tmp_path
     tool.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     async with launchers_of(replace(command, environment={"PATH": path})) as launchers:
-        examined = await launchers.examine(0, job(GOOD), "memcheck", limit_s=2)
+        examined = await launchers.run_under_tool(0, job(GOOD), "memcheck", limit_s=2)
 
         assert "within 2 s" in examined.incomplete
         started = (tmp_path / "compute-sanitizer.pid").read_text().strip()

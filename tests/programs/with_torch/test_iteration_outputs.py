@@ -43,7 +43,7 @@ def test_runs_that_differ_are_counted_and_one_of_them_is_sent() -> None:
     outputs = watched({0: [right]})
     outputs.outputs.expect(16)
     for number in range(50):
-        outputs.outputs.see(0, [wrong if number == 40 else right.clone()])
+        outputs.outputs.compare(0, [wrong if number == 40 else right.clone()])
 
     report, sent = outputs.report(), outputs.sent
 
@@ -56,7 +56,7 @@ def test_runs_that_differ_are_counted_and_one_of_them_is_sent() -> None:
 def test_what_is_sent_is_as_it_was_when_its_run_was_over() -> None:
     memory = torch.zeros(10)
     outputs = watched({0: [memory]})
-    outputs.outputs.see(0, [memory])
+    outputs.outputs.compare(0, [memory])
     memory.fill_(7)
 
     outputs.report()
@@ -66,7 +66,7 @@ def test_what_is_sent_is_as_it_was_when_its_run_was_over() -> None:
 
 def test_a_call_that_returns_no_tensor_is_compared_as_well() -> None:
     outputs = watched({0: []})
-    outputs.outputs.see(0, [])
+    outputs.outputs.compare(0, [])
 
     report, sent = outputs.report(), outputs.sent
 
@@ -79,7 +79,7 @@ def test_large_outputs_are_sent_of_one_repeat_alone(monkeypatch: pytest.MonkeyPa
     right, wrong = torch.ones(100), torch.zeros(100)
     outputs = watched({0: [right]})
     for number in range(20):
-        outputs.outputs.see(0, [wrong if number == 3 else right.clone()])
+        outputs.outputs.compare(0, [wrong if number == 3 else right.clone()])
 
     report, sent = outputs.report(), outputs.sent
 
@@ -90,7 +90,7 @@ def test_large_outputs_are_sent_of_one_repeat_alone(monkeypatch: pytest.MonkeyPa
 def test_outputs_larger_than_is_sent_are_only_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(iteration_outputs, "MOST_SENT_BYTES", 399)
     outputs = watched({0: [torch.ones(100)]})
-    outputs.outputs.see(0, [torch.zeros(100)])
+    outputs.outputs.compare(0, [torch.zeros(100)])
 
     report, sent = outputs.report(), outputs.sent
 
@@ -106,7 +106,7 @@ def test_each_run_is_as_likely_to_be_sent_as_any_other_however_many_come_at_once
         for batch in (8, 4):
             outputs.outputs.expect(batch)
             for _ in range(batch):
-                outputs.outputs.see(0, [torch.ones(1)])
+                outputs.outputs.compare(0, [torch.ones(1)])
         found.update(one["repeat"] for one in outputs.report()["repeats"])
 
     assert sum(found.values()) == 3 * 600
@@ -118,7 +118,7 @@ def test_no_more_is_held_of_a_batch_than_is_sent_of_it() -> None:
     outputs.outputs.expect(16)
     holds = []
     for _ in range(16):
-        outputs.outputs.see(0, [torch.ones(1)])
+        outputs.outputs.compare(0, [torch.ones(1)])
         holds.append(outputs.sent.held)
 
     assert holds == sorted(holds)

@@ -79,8 +79,8 @@ def searched(candidates, gpu, *, builds=None, has_reference=True, most_runs=None
 
 
 def drive(search, gpu, most_runs=None):
-    while coming := search.coming():
-        for run in coming:
+    while upcoming := search.upcoming():
+        for run in upcoming:
             if most_runs is not None and len(gpu.ran) >= most_runs:
                 search.end(1.5)
             if search.is_wanted(run):

@@ -96,7 +96,7 @@ def test_a_search_among_equally_noisy_variants_ends():
     gpu = FakeGpu(dict.fromkeys(range(40), 20_000.0), noise=0.01, noisy=set(range(40)))
     found = searched(variants(40), gpu, finalists=3, keep=0.9)
 
-    assert found.coming() == []
+    assert found.upcoming() == []
     assert found.winners()[0].variant is None
 
 

@@ -31,7 +31,7 @@ _PTX = b"""
 \0"""
 
 
-def examine(device: GpuDevice, memory: GuardedMemory) -> None:
+def check_health(device: GpuDevice, memory: GuardedMemory) -> None:
     """Add a number to a thousand others on the GPU. Raises CudaError, JobFailed when it is wrong.
 
     The kernel is PTX, so that it suits every GPU.

@@ -125,13 +125,13 @@ def _perform(
 def _do(context: LauncherContext, order: frame.Frame, send: Send) -> dict[str, Any]:
     """Do what an order asks for. Raises KernelFault, JobFailed, CudaError, MemoryError."""
     from worker.gpu.launcher.device_run import DeviceRun
-    from worker.gpu.launcher.health import examine
+    from worker.gpu.launcher.health import check_health
     from worker.gpu.launcher.launcher_order import LauncherOrder
     from worker.gpu.timing_integrity.ceilings import measure_ceilings
 
     match order.header.get("task"):
         case "health":
-            examine(context.device, context.memory)
+            check_health(context.device, context.memory)
             return {}
         case "ceilings":
             return {"ceilings": measure_ceilings(context).to_json()}

@@ -15,7 +15,7 @@ BESIDE = "beside"
 """The stage with which a second run begins, of an order that has one; its limit starts anew."""
 _MEMBERS = {"abi", "grid", "allocations", "arguments", "timing", "determinism", "cubin"} | {
     "task",  # that it is a launch, which the launcher has read
-    "examine",  # the tool of an examination, which the examiner has read
+    "examine",  # the tool of a rerun, which `tool_runner` has read
 }
 
 

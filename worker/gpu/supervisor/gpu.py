@@ -1,8 +1,8 @@
 """One GPU as the worker uses it: one job at a time, a launcher per caller, spares for the next.
 
-After anything that was not clean the launcher is gone and the GPU is examined before the next job;
-a GPU that fails that is cordoned: it takes no job any more. Programs have launchers of their own,
-which take the same turns. Runs in the worker.
+After a run that was not clean, the launcher ends and the GPU's health is checked before the next
+job. A GPU that fails the check is cordoned: it takes no more jobs. Programs have launchers of their
+own, which take the same turns. Runs in the worker.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from worker.gpu.supervisor.encoded_order import EncodedOrder
 from worker.gpu.supervisor.launcher_pool import DeviceCordoned, LauncherPool, LauncherSettings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherProcess, SentOrder
 from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
-from worker.gpu.supervisor.sanitizer_run import SanitizerReport, examine
+from worker.gpu.supervisor.sanitizer_run import SanitizerReport, run_under_tool
 from worker.gpu.tools.installed_tools import Tools, find_tools
 
 _UNWANTED_S = 1.0
@@ -108,7 +108,9 @@ class Gpu:
             raise
         return await self._perform(job, caller, single_use, limit_s, ahead)
 
-    async def examine(self, job: LauncherOrder, tool: str, limit_s: float) -> SanitizerReport:
+    async def run_under_tool(
+        self, job: LauncherOrder, tool: str, limit_s: float
+    ) -> SanitizerReport:
         """Have a tool watch one run of `job` when it is its turn; then see to the GPU's health.
 
         `limit_s` counts from its turn. Raises DeviceCordoned, FrameError when the job is too big to
@@ -118,7 +120,7 @@ class Gpu:
         try:
             if self.cordoned is not None:
                 raise DeviceCordoned(self.cordoned)
-            return await examine(self._command, self.tools, self.ordinal, job, tool, limit_s)
+            return await run_under_tool(self._command, self.tools, self.ordinal, job, tool, limit_s)
         finally:
             self._launchers.in_background(self._recover(None))
 

@@ -276,7 +276,7 @@ class LauncherPool:
                 self.cordon(str(error))
                 return
             self._spares.append(fresh)
-        outcome = await fresh.examine(self.settings.health_s)
+        outcome = await fresh.check_health(self.settings.health_s)
         if outcome.ending is not LaunchEnding.OK:
             self._spares.remove(fresh)
             await self.retire(fresh)

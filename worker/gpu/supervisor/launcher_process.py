@@ -157,7 +157,7 @@ class LauncherProcess:
         """
         return await self.outcome_of(self.send(job), deadline_s)
 
-    async def examine(self, deadline_s: float) -> LaunchOutcome:
+    async def check_health(self, deadline_s: float) -> LaunchOutcome:
         """Run the health kernel."""
         return await self.outcome_of(self._send(framed({"task": "health"})), deadline_s)
 

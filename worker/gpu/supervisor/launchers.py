@@ -104,14 +104,14 @@ class Launchers:
             is_batch=is_batch,
         )
 
-    async def examine(
+    async def run_under_tool(
         self, ordinal: int, job: LauncherOrder, tool: str, *, limit_s: float
     ) -> SanitizerReport:
         """Have a tool (`DeviceState.tools`) watch one run of `job`, in processes of their own.
 
         It takes the GPU's turn, for at most `limit_s`. Raises DeviceCordoned, FrameError.
         """
-        return await self._gpus[ordinal].examine(job, tool, limit_s)
+        return await self._gpus[ordinal].run_under_tool(job, tool, limit_s)
 
     async def try_programs(self, ordinal: int) -> None:
         """Find out whether programs run on a GPU. Raises DeviceCordoned, with the reason."""

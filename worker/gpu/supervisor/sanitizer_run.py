@@ -1,4 +1,4 @@
-"""One examination as the worker sees it: a tool that watches a run, in processes of their own.
+"""The worker's side of a rerun under a tool, which happens in separate processes.
 
 Runs in the worker, which never imports CUDA and never reads a tool's report itself.
 """
@@ -15,8 +15,8 @@ from typing import Any
 
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launcher_process import LauncherCommand
-from worker.gpu.tools.examiner import BOOTSTRAP
 from worker.gpu.tools.installed_tools import Tools
+from worker.gpu.tools.tool_runner import BOOTSTRAP
 from worker.pool import frame
 
 _ANSWER_BYTES = 32 << 20
@@ -38,7 +38,7 @@ class SanitizerReport:
     counters: bytes = b""
 
 
-async def examine(
+async def run_under_tool(
     command: LauncherCommand,
     tools: Tools,
     ordinal: int,
@@ -57,10 +57,10 @@ async def examine(
     with tempfile.TemporaryDirectory(prefix="tritond-examine-") as folder:
         nonce = os.urandom(frame.NONCE_BYTES)
         encoded = frame.encode(nonce, header, body)
-        return await _run_examiner(command, ordinal, Path(folder), encoded, nonce, limit_s)
+        return await _run_in_processes(command, ordinal, Path(folder), encoded, nonce, limit_s)
 
 
-async def _run_examiner(
+async def _run_in_processes(
     command: LauncherCommand,
     ordinal: int,
     folder: Path,
@@ -101,7 +101,7 @@ async def _read_answer(reader: asyncio.StreamReader) -> bytes:
 async def _start(
     command: LauncherCommand, ordinal: int, folder: Path
 ) -> tuple[asyncio.subprocess.Process, BufferedReader]:
-    """Start an examiner; also return what it answers into."""
+    """Start a tool runner; also return the file that it answers into."""
     ours, theirs = os.pipe2(os.O_CLOEXEC)
     results = os.fdopen(ours, "rb")
     try:
@@ -128,7 +128,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """Kill the whole group, and wait for its first process for a while."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(TimeoutError):  # stuck in the driver: the GPU's examination tells
+    with contextlib.suppress(TimeoutError):  # stuck in the driver: the health check reports it
         async with asyncio.timeout(_EXIT_S):
             await process.wait()
 

@@ -87,7 +87,7 @@ class IterationChecker:
         self._tables = self._comparison.tables(pieces)
         self._seen = 0
 
-    def see(self, turn: int) -> None:
+    def check(self, turn: int) -> None:
         """Queue a look at the run that was queued last, on the buffers of `turn`."""
         if self._seen < MOST_RUNS:
             table = self._tables[turn % len(self._tables)]

@@ -56,22 +56,22 @@ class TimedRuns:
         self._memory = context.memory
         self._contents = timed.contents
         self._values: FreshValues | None = None
-        self._witness: IterationChecker | None = None
+        self._checker: IterationChecker | None = None
         self._rotation = Rotation(timed.kernel, timed.initial, timed.sets)
         if order.fresh_inputs == "values":
             self._values = FreshValues(context, job, timed, order)
         elif timed.first:
-            self._witness = IterationChecker(context, timed.contents, timed.sets, timed.first)
+            self._checker = IterationChecker(context, timed.contents, timed.sets, timed.first)
 
     @property
     def work(self) -> TimedWork:
         """The work for a stopwatch."""
         if self._values is not None:
             return self._values.work
-        work, witness, rotation = self._rotation.work, self._witness, self._rotation
-        if witness is None:
+        work, checker, rotation = self._rotation.work, self._checker, self._rotation
+        if checker is None:
             return work
-        inspect = lambda: witness.see(rotation.turn)  # noqa: E731 - a name for it says no more
+        inspect = lambda: checker.check(rotation.turn)  # noqa: E731 - a name for it says no more
         return replace(work, operations=work.operations + 1, inspect=inspect)
 
     @property
@@ -91,9 +91,9 @@ class TimedRuns:
         """
         if self._values is not None:
             report, left = self._values.report()
-        elif self._witness is not None:
-            report = self._witness.report(timed)
-            left = [self._witness.kept] * len(report.sent)
+        elif self._checker is not None:
+            report = self._checker.report(timed)
+            left = [self._checker.kept] * len(report.sent)
         else:
             return None
         return report, [Copies(self._memory, self._contents, blocks) for blocks in left]

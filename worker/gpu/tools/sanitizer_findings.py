@@ -1,6 +1,6 @@
 """From a sanitizer's report to findings: which argument, which element, which line.
 
-Runs in examiners: on NumPy, without CUDA. Findings are those that launches answer.
+Runs in `tool_runner`: on NumPy, without CUDA. Findings are those that launches answer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -34,7 +34,7 @@ def main(folder: str, ordinal: str, poison: str) -> NoReturn:
     try:
         libc.prctl(libc.PR_SET_PDEATHSIG, signal.SIGKILL)  # the parent is the tool
         status = _run(Path(folder), int(ordinal), poison=poison == "1")
-    except BaseException:  # noqa: BLE001 - the examiner sees exit status 1 and this text
+    except BaseException:  # noqa: BLE001 - the tool runner sees exit status 1 and this text
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -58,23 +58,23 @@ async def rerun_under_tools(
     found: list[Finding] = []
     for check in dict.fromkeys(launch.checks):
         if check in SANITIZERS:
-            examined = await _examine(launchers, ordinal, order, check, result, deadline)
-            found += read_findings(examined.findings)
-            if examined.incomplete is not None:
-                message = f"The check {check} is incomplete: {examined.incomplete}."
+            rerun = await _run_under_tool(launchers, ordinal, order, check, result, deadline)
+            found += read_findings(rerun.findings)
+            if rerun.incomplete is not None:
+                message = f"The check {check} is incomplete: {rerun.incomplete}."
                 found.append(Finding(kind=CHECK_INCOMPLETE, message=message))
     if launch.profile:
-        examined = await _examine(launchers, ordinal, order, PROFILE, result, deadline)
-        if examined.profile is not None:
-            result.profile = Profile.model_validate(examined.profile)
+        rerun = await _run_under_tool(launchers, ordinal, order, PROFILE, result, deadline)
+        if rerun.profile is not None:
+            result.profile = Profile.model_validate(rerun.profile)
         else:
-            found.append(not_profiled("profile", examined.incomplete))
+            found.append(not_profiled("profile", rerun.incomplete))
     if launch.profile == BY_LINE and result.profile is not None:
         tool = SOURCE_COUNTERS
-        examined = await _examine(launchers, ordinal, order, tool, result, deadline)
-        result.counters = examined.counters
-        if not examined.counters:
-            found.append(not_profiled("profile by line", examined.incomplete))
+        rerun = await _run_under_tool(launchers, ordinal, order, tool, result, deadline)
+        result.counters = rerun.counters
+        if not rerun.counters:
+            found.append(not_profiled("profile by line", rerun.incomplete))
     result.findings = found + result.findings
 
 
@@ -84,7 +84,7 @@ def not_profiled(what: str, why: str | None) -> Finding:
     return Finding(kind=NOT_PROFILED, message=message)
 
 
-async def _examine(
+async def _run_under_tool(
     launchers: Launchers,
     ordinal: int,
     order: LauncherOrder,
@@ -100,7 +100,7 @@ async def _examine(
         limit_s = deadline.limit_s(CHECK_S)
     except DeadlinePassed:
         return SanitizerReport(incomplete="deadline_s passed before it could start")
-    return await launchers.examine(ordinal, order, tool, limit_s=limit_s)
+    return await launchers.run_under_tool(ordinal, order, tool, limit_s=limit_s)
 
 
 RERUN_S = 10.0
@@ -155,11 +155,11 @@ async def explain_fault(
     A fault that does not occur again gives a finding too. Raises StoreUnavailable.
     """
     try:
-        examined = await launchers.examine(ordinal, fault.order, MEMCHECK, limit_s=RERUN_S)
+        rerun = await launchers.run_under_tool(ordinal, fault.order, MEMCHECK, limit_s=RERUN_S)
     except DeviceCordoned as cordoned:
-        examined = SanitizerReport(incomplete=str(cordoned))
+        rerun = SanitizerReport(incomplete=str(cordoned))
     await amend_launch(
-        claim, fault.finding, findings_of_rerun(fault.finding, examined), jobs, amendments
+        claim, fault.finding, findings_of_rerun(fault.finding, rerun), jobs, amendments
     )
 
 
@@ -196,13 +196,13 @@ async def amend_launch(
     await amendments.amend(claim.id, claim.token, record, EVENT, data)
 
 
-def findings_of_rerun(first: Finding, examined: SanitizerReport) -> list[Finding]:
+def findings_of_rerun(first: Finding, rerun: SanitizerReport) -> list[Finding]:
     """Return a rerun's findings about `first`, or the reason why there are none."""
-    found = read_findings(examined.findings)
+    found = read_findings(rerun.findings)
     if found:
         return found
-    if examined.incomplete is not None:
-        message = f"A rerun under memcheck is incomplete: {examined.incomplete}."
+    if rerun.incomplete is not None:
+        message = f"A rerun under memcheck is incomplete: {rerun.incomplete}."
     else:
         message = (
             "The fault did not occur again under memcheck with the same inputs. There, arguments "

@@ -45,7 +45,7 @@ class FakeLaunchers:
     answers: dict[str, SanitizerReport]
     asked: list[str] = field(default_factory=list)
 
-    async def examine(
+    async def run_under_tool(
         self, _: int, __: LauncherOrder, tool: str, *, limit_s: float
     ) -> SanitizerReport:
         self.asked.append(tool)

@@ -20,9 +20,9 @@ from worker.sandbox import libc
 
 BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from worker.gpu.tools.examiner import main; main(*sys.argv[1:])"
+    "from worker.gpu.tools.tool_runner import main; main(*sys.argv[1:])"
 )
-"""The examiner's program for the interpreter (`-c`), with these arguments.
+"""The tool runner's program for the interpreter (`-c`), with these arguments.
 
 Source root, result descriptor, the worker's pid, the GPU's number, a folder of its own.
 """
@@ -34,7 +34,7 @@ _LAST_WORDS_CHARS = 500
 
 
 def main(root: str, descriptor: str, parent_pid: str, ordinal: str, folder: str) -> NoReturn:
-    """Be an examiner. Never returns."""
+    """Run a tool. Never returns."""
     status = 1
     try:
         from worker.gpu.launcher import launcher_sandbox
