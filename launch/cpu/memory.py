@@ -211,9 +211,9 @@ class ProgramMemory:
         addresses = np.broadcast_to(pointer.address[0], shape).astype(np.uint64)
         given = None if values is None else np.broadcast_to(values[0], shape)
         touch = Touch(access, addresses, pointer.dtype.itemsize, given, semantics, form)
-        strayed = self._locator.strayed(pointer, live)
-        if strayed is not None:
-            raise self._access_checker.strayed(touch, *strayed)
+        elsewhere = self._locator.in_other_argument(pointer, live)
+        if elsewhere is not None:
+            raise self._access_checker.into_other_argument(touch, *elsewhere)
         self._access_checker.admit(touch, None if live is None else np.broadcast_to(live[0], shape))
 
     def _look_at_load(self, lanes: LocatedLanes) -> None:

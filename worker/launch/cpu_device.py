@@ -10,20 +10,23 @@ from dataclasses import dataclass, field
 from compiler.compilation import Compilation
 from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
+from compiler.messages.wire import header_of
 from compiler.problem import failure_problem
 from jobs.deadline import Deadline
 from launch.checks.precision_causes import questionable
-from launch.messages import Finding
+from launch.messages import Finding, RunOrder
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import TraceRequest
 from worker.compile.build_record import build_record
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
-from worker.launch.cpu_run import run_on_cpu
+from worker.launch.cpu_outcome import result_of, stages_of
 from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
 from worker.launch.kernel_source import advice_of, detail_of
 from worker.launch.launch_children import Children
-from worker.launch.run import PreparedRun, RunResult, not_run
+from worker.launch.run import PreparedRun, RunResult, inputs_of, not_run, traced
+from worker.pool.child_outcome import Ending
+from worker.pool.retry import run_task
 from worker.pool.session import ChildSession
 
 DOES_NOT_COMPILE = "does_not_compile"
@@ -86,19 +89,39 @@ class CpuDevice:
         checks: Sequence[str],
         trace: TraceRequest | None,
     ) -> RunResult:
+        """Run IR that is translated to NumPy, in a child. Raises DeadlinePassed.
+
+        No user Python runs in that child, so its report is not the word of the kernel's author.
+        """
         self._session = self._session or ChildSession(self.children.kernels)
-        return await run_on_cpu(
-            self._session,
-            job,
-            ir,
-            run,
-            self.launch.timeout_s,
-            self.deadline,
+        inputs, step = inputs_of(run, len(ir.text)), self.deadline.step(self.launch.timeout_s)
+        order = RunOrder(
+            ir=(0, len(ir.text)),
+            stage=ir.stage,
+            target=job.target,
+            files=ir.files,
+            allocations=inputs["allocations"],
+            arguments=inputs["arguments"],
+            parameters=ir.parameters,
+            grid=run.grid,
             checks=checks,
-            trace=trace,
+            trace=traced(trace),
             batch_elements=self.children.batch_elements,
+            fp_fusion=ir.fp_fusion,
             ir_bounds=self.compiling.ir_bounds,
+            limit_s=step.limit_s,
         )
+        outcome = await run_task(
+            self._session,
+            order.profile,
+            header_of(order),
+            ir.text + run.uploads,
+            deadline_s=step.limit_s,
+            stages=stages_of(run),
+        )
+        if outcome.ending is Ending.DEADLINE:
+            step.timed_out()
+        return result_of(outcome, run, self.launch.timeout_s, order)
 
     def _not_compiled(self, job: CompileJob, failed: IrFailed, started: float) -> RunResult:
         """Return that there is no run, and keep the compilation that says why."""

@@ -15,8 +15,8 @@ from launch.request.launch_record import (
     Mismatch,
     Output,
     Summary,
-    answered,
     launch_url,
+    number_in_json,
     with_cases,
     with_run,
 )
@@ -117,7 +117,7 @@ def test_a_case_counts_as_failed_unless_it_passed(verdict: Verdict | None, faile
     ],
 )
 def test_numbers_in_answers_are_finite(number: Any, said: Any):
-    assert answered(number) == said
+    assert number_in_json(number) == said
 
 
 def test_an_answer_with_any_numbers_is_strict_json():
