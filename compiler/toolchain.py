@@ -1,7 +1,7 @@
 """A toolchain: one Triton with its assemblers and our pipeline, as workers describe it.
 
 Its id stands in every key, so whatever can change an artifact must change the id: Triton and its
-tools, the options, the walls around children, and our own code (see `worker.code_digest`).
+tools, the options, the sandbox of children, and our own code: see `toolchain_id`.
 """
 
 import hashlib
@@ -50,6 +50,12 @@ class Toolchain(BaseModel):
 
 
 def toolchain_id(description: dict[str, Any]) -> str:
-    """Return the id of what `describe` and its zygote reported: 16 hex digits over its JSON."""
+    """Return the id of a toolchain: 16 hex digits over the JSON of all that makes it.
+
+    `worker/compile/toolchain_identity.py` collects that: the members of `ToolchainReport` except
+    `language`, the targets that a small kernel compiles for, `policy` (a digest of
+    what children may do, from `worker/sandbox/profile.py`) and `pipeline` (a digest of our own
+    code, from `worker/code_digest.py`).
+    """
     text = json.dumps(description, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

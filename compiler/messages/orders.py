@@ -18,7 +18,7 @@ class Order:
 
     task: ClassVar[str]
     profile: ClassVar[str]
-    """The walls that the task runs behind."""
+    """The sandbox profile that the task runs in."""
     stages: ClassVar[frozenset[str]] = frozenset()
     """The names under which the task may send bytes, each once."""
 

@@ -1,6 +1,6 @@
 """The parts of the support module that a text needs, so that the text needs no other file.
 
-They are read once, when this is imported: a child that is behind its walls opens no file.
+They are read once, when this is imported: a child in its sandbox cannot open files.
 """
 
 import ast

@@ -68,7 +68,9 @@ class Locator:
             indices, first = np.add(indices, first, dtype=np.int64), 0
         return [LocatedLanes(window.allocation, window.elements, indices, first, live)]
 
-    def in_other_argument(self, pointer: Pointer, live: Array | None) -> tuple[Slot, Slot, int] | None:
+    def in_other_argument(
+        self, pointer: Pointer, live: Array | None
+    ) -> tuple[Slot, Slot, int] | None:
         """Return the pointer's argument, and the argument into whose range a live lane strayed.
 
         They are the same if the address wrapped around. The third item is the address without

@@ -122,7 +122,7 @@ class ChildProtocol:
             return Ending.SIGNAL, f"killed by signal {os.WTERMSIG(status)}"
         code = os.WEXITSTATUS(status)
         if not self.ready:
-            return Ending.SANDBOX, f"exit status {code} before its walls were up"
+            return Ending.SANDBOX, f"exit status {code} before it entered its sandbox"
         if self._decoder.pending_bytes:
             return Ending.GARBAGE, f"{self._decoder.pending_bytes} bytes that are no whole frame"
         if self.last is None:

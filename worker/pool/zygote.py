@@ -142,7 +142,7 @@ class ForkServer:
 
 
 def _prepared_for(prepared: PreparedSandbox, slot: int) -> PreparedSandbox:
-    """Return the walls of one child: users differ by slot."""
+    """Return the sandbox of one child: users differ by slot."""
     first = prepared.optional.user
     if first is None:
         return prepared

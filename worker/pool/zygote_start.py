@@ -53,7 +53,7 @@ class Settings:
 
 
 def warm_up(settings: Settings) -> tuple[ModuleType, dict[str, PreparedSandbox], dict[str, Any]]:
-    """Import and warm up the tasks; return them, the walls by profile, and the first message.
+    """Import and warm up the tasks; return them, the sandboxes by profile, and the first message.
 
     Raises whatever importing the toolchain raises.
     """

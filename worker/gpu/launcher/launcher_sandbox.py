@@ -1,6 +1,6 @@
 """The sandbox of a launcher: drops privileges, networks, files, programs. Runs in launchers.
 
-No user code runs there, so these walls are behind the first one. CUDA reserves address space
+No user code runs there, so this sandbox is a second line of defence. CUDA reserves address space
 without end, starts threads, and opens files and sockets of its own choice while it starts: so files
 and calls are given up once the context is there, and the calls that are refused are named, where
 for children those are named that are permitted.
