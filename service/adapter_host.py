@@ -42,7 +42,7 @@ class AdapterHost:
         return self._state.store(kind)
 
     async def program_runners(self) -> list[ProgramRunner]:
-        """Return all places where programs can run."""
+        """Return all toolchains and GPU classes that run programs."""
         return await known_runners(self._state)
 
     async def queued_programs(self, runner: ProgramRunner) -> int:

@@ -1,4 +1,4 @@
-"""Places where programs can run, as workers registered them: toolchains and GPU classes."""
+"""Runners of programs, as workers registered them: toolchains, and classes of GPUs."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ class ProgramRunner:
 
 
 async def known_runners(state: ServiceState) -> list[ProgramRunner]:
-    """Return all places where programs can run."""
+    """Return all toolchains and GPU classes that run programs."""
     on_gpus = await state.workers.known_program_devices()
     runners = [
         ProgramRunner(toolchain) for toolchain in sorted(await state.workers.known_programs())

@@ -15,9 +15,9 @@ from tests.sweeps.service.test_sweeps import post_sweep
 from tests.waiting import wait_until
 
 
-def slow(comment: str, cpu_s: float = 0.4) -> dict[str, Any]:
+def slow(comment: str, duration_s: float = 0.4) -> dict[str, Any]:
     """A kernel that takes this long to compile, with any block size."""
-    body = bodies.busy(cpu_s, comment)
+    body = bodies.slow(duration_s, comment)
     return body | {"source": body["source"].replace("= SIZE", "")}
 
 
