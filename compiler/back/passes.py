@@ -174,7 +174,7 @@ def passes(order: PassesOrder, body: bytes, send: Send) -> None:
         for name in _names(list(stages), order):
             try:
                 module = _run(name, stages[name], module, metadata, printed, trace)
-            except Exception as raised:  # noqa: BLE001 - told in the answer
+            except Exception as raised:  # noqa: BLE001 - the answer reports it
                 trace.add(name, printed.take(), "")
                 error = {"stage": name, "message": str(raised) or type(raised).__name__}
                 break

@@ -71,7 +71,7 @@ Files = Annotated[
     dict[Annotated[str, Field(max_length=MAX_PATH_CHARS)], Text],
     Field(max_length=MAX_FILES, fail_fast=True),
 ]
-# by value, not by type: who draws the schema would hold the type of a member against it
+# by value, not by type: generated clients would check the type of a member
 _NULL: JsonValue = {"const": None}
 NOT_NULL: JsonValue = {"not": _NULL}
 ONE_INPUT: list[JsonValue] = [

@@ -52,18 +52,18 @@ async def refused(recorder):
 @pytest.mark.parametrize(
     ("source", "slug", "says"),
     [
-        ("import os\nos._exit(0)", "sandbox_violation", "ended the process"),
+        ("import os\nos._exit(0)", "sandbox_violation", "ended its own process"),
         ("import os, signal\nsignal.raise_signal(signal.SIGSEGV)", "recorder_crashed", "SIGSEGV"),
         ("import signal\nsignal.raise_signal(40)", "recorder_crashed", "signal 40"),
         ("x = bytearray(1 << 40)", "recorder_crashed", "memory"),
-        ("print('x' * (1 << 20))", "sandbox_violation", "more to its output"),
+        ("print('x' * (1 << 20))", "sandbox_violation", "more output than is allowed"),
         (
             "send({'kind': 'stage', 'stage': 'tape', 'ms': 1.0}, b'[' * (2 << 20))",
             "sandbox_violation",
-            "more to its output",
+            "more output than is allowed",
         ),
-        ("import os\nos.write(4, b'TRTD' + bytes(60))", "sandbox_violation", "did not report"),
-        (TAPE + TAPE, "sandbox_violation", "did not report"),
+        ("import os\nos.write(4, b'TRTD' + bytes(60))", "sandbox_violation", "an invalid report"),
+        (TAPE + TAPE, "sandbox_violation", "an invalid report"),
         ("", "invalid_tape", "there is no tape"),
         ("answer = {}", "invalid_tape", "not_recordable"),
         ("answer['not_recordable'] = 7", "invalid_tape", "not_recordable"),

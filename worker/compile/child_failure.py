@@ -72,12 +72,15 @@ def failure_of(
         case Ending.SIGNAL if killed_from_outside(outcome, order.profile):
             return CompilationFailed("worker_lost", _KILLED, [_diagnostic(stage, _KILLED)])
         case Ending.SIGNAL if runs_user_code(order):
-            detail = f"The process that ran the source was ended by {signal_name(outcome)}."
+            detail = f"The process that ran the source was killed by {signal_name(outcome)}."
             return CompilationFailed("compiler_crashed", detail, [_diagnostic(stage, detail)])
         case Ending.GARBAGE:
             return broken_report(order, outcome.detail)
         case Ending.SANDBOX:
-            detail = "A layer of the sandbox did not hold; nothing was run."
+            detail = (
+                "The sandbox could not be set up, so nothing was run. Tell the operator of this "
+                "service."
+            )
             return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
     return _crash(stage, outcome, logged)
 
@@ -89,13 +92,13 @@ def violation_of(outcome: ChildOutcome) -> str | None:
     """
     match outcome.ending:
         case Ending.FLOOD:
-            return "The source wrote more to its output than is allowed, and was ended."
+            return "The source wrote more output than is allowed, so its process was killed. Print less."
         case Ending.SIGNAL if outcome.signal == signals.SIGSYS:
-            return f"The process that ran the source was ended by {signal_name(outcome)}."
+            return f"The process that ran the source was killed by {signal_name(outcome)}."
         case Ending.SILENT:
             return (
-                "The source ended the process that ran it (os._exit or the like) before that was "
-                "done."
+                "The source ended its own process before the compiler was done, for example with "
+                "os._exit. Remove that call."
             )
         case Ending.GARBAGE:
             return misreported(outcome.detail)
@@ -104,7 +107,7 @@ def violation_of(outcome: ChildOutcome) -> str | None:
 
 def misreported(detail: str) -> str:
     """Return how to describe a child that ran the source and whose report is no report."""
-    return f"The process that ran the source did not report as the compiler does ({detail})."
+    return f"The process that ran the source sent an invalid report ({detail})."
 
 
 def reported_failure(
@@ -148,7 +151,9 @@ def _with_errors(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
 def broken_report(order: AnyOrder, detail: str) -> CompilationFailed:
     """Return the failure of a child whose report is no report: what ran in it wrote to its pipe."""
     if not runs_user_code(order):
-        return CompilationFailed("compiler_crashed", f"The compiler's report is broken: {detail}")
+        return CompilationFailed(
+            "compiler_crashed", f"The compiler sent an invalid report: {detail}"
+        )
     message = misreported(detail)
     return CompilationFailed("sandbox_violation", message, [_diagnostic("frontend", message)])
 
@@ -161,7 +166,7 @@ def _crash(stage: str, outcome: ChildOutcome, logged: Sequence[Diagnostic]) -> C
     why = f": {found[0].message}" if found else ""
     detail = (
         f"Triton's compiler crashed ({signal_name(outcome)}) in stage {stage}{why}. "
-        "The stages before it are kept; another target or another Triton version may compile it."
+        "The earlier stages are kept. Try another target or another version of Triton."
     )
     return CompilationFailed("compiler_crashed", detail, found or [_diagnostic(stage, detail)])
 

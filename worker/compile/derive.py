@@ -250,7 +250,7 @@ class _Derivation:
                 return outcome, read_report(model, outcome.result)
             raise self._failed(outcome)
         except Malformed as error:
-            raise DerivationFailed("derivation_failed", f"The report is broken: {error}") from None
+            raise DerivationFailed("derivation_failed", f"The report is invalid: {error}") from None
 
     def _failed(self, outcome: ChildOutcome) -> DerivationFailed:
         if outcome.failure is not None:
@@ -270,7 +270,10 @@ class _Derivation:
         for stage in stages:
             data = await self.context.blobs.get(self.compilation.artifacts[stage].digest)
             if data is None:
-                raise DerivationFailed("evicted", f"The artifact {stage} has left the cache.")
+                raise DerivationFailed(
+                    "evicted",
+                    f"The artifact {stage} has left the cache. Post the compilation again.",
+                )
             parts[stage] = data
         return parts
 
@@ -279,7 +282,9 @@ class _Derivation:
 
     def _request(self) -> CompileJob:
         if self.job.compile_job is None:
-            raise DerivationFailed("evicted", "The request of the compilation has left the cache.")
+            raise DerivationFailed(
+                "evicted", "The request of the compilation has left the cache. Post it again."
+            )
         return self.job.compile_job
 
     def _record(self) -> dict[str, Any]:

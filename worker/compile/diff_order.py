@@ -62,6 +62,8 @@ async def _parts(
     for stage, digest in digests.items():
         data = await blobs.get(digest)
         if data is None:
-            raise ArtifactEvicted(f"The artifact {stage} has left the cache.")
+            raise ArtifactEvicted(
+                f"The artifact {stage} has left the cache. Post the compilation again."
+            )
         parts[stage] = data
     return parts | {"files": json.dumps(request.texts).encode()}

@@ -75,7 +75,7 @@ class FrontRun:
         """Execute `text` in a front child, or take what equal ones gave."""
         report = await self._without_back_options(text, order) or await self._once(text, order)
         if report is CachedFact.READS_HIDDEN_OPTIONS:
-            raise broken_report(order, "it was given all options and asks for one")
+            raise broken_report(order, "it reads a hidden option, although all options were given")
         return report
 
     async def _without_back_options(self, text: str, order: FrontOrder) -> FrontReport | None:

@@ -41,7 +41,7 @@ async def do_inspection(
             asked = AutotunedSource(job.source, job.files, job.kernel, job.target)
             inspection = _with_autotuner(inspection, await read_autotuner(pool, asked))
     except Malformed as error:
-        inspection = _failed("compiler_crashed", f"The report is broken: {error}", [])
+        inspection = _failed("compiler_crashed", f"The report is invalid: {error}", [])
     record = inspection.model_dump_json().encode()
     reusable = inspection.problem is None or not inspection.problem.retryable
     keep_s = success_kept_s(is_own=is_own) if reusable else KEPT_S

@@ -59,7 +59,7 @@ def _take_report(
 
 def _whole(data: bytes | None, name: str, output: Buffer) -> bytes:
     if data is None or len(data) != size_bytes(output):
-        raise Malformed(f"the output {name} is missing or of another size")
+        raise Malformed(f"the output {name} is missing or has the wrong size")
     return data
 
 

@@ -133,7 +133,7 @@ class References:
             answer = _answer(outcome)
             expected = _with_doubts(_expected(answer, run), answer.report, outcome)
         except Malformed as error:
-            return no_reference(f"the reference did not report as it should: {error}")
+            return no_reference(f"the reference sent an invalid report: {error}")
         if self._kept is not None and key is not None:
             await self._kept.keep(key, answer)
         return expected
@@ -206,7 +206,7 @@ def of_kernel(result: RunResult, run: PreparedRun) -> Expected:
     if result.problem is not None:
         return no_reference(f"the reference's kernel could not be run: {result.problem.detail}")
     if result.ending is not RunEnding.FINISHED or result.findings:
-        reason = result.findings[0].message if result.findings else "it did not end well"
+        reason = result.findings[0].message if result.findings else "it failed"
         return no_reference(f"the reference's kernel went wrong: {reason}")
     outputs = {name: result.outputs[name] for name in run.bound.outputs}
     return Expected(outputs, {}, unwritten=result.unwritten, ir=result.ir)
@@ -265,7 +265,7 @@ def _with_doubts(expected: Expected, report: ReferenceReport, outcome: ChildOutc
     for name, described in report.outputs.items():
         if (bits := stages.get(f"doubtful:{name}")) is not None:
             if len(bits) != -(-prod(described.shape) // 8):
-                raise Malformed(f"the doubts of {name} are of another size")
+                raise Malformed(f"the mask of inconclusive elements of {name} has the wrong size")
             doubtful[name] = bytes(bits)
     scales = {name: item.scale for name, item in report.outputs.items() if item.scale is not None}
     return replace(expected, doubtful=doubtful, scales=scales)
@@ -273,7 +273,7 @@ def _with_doubts(expected: Expected, report: ReferenceReport, outcome: ChildOutc
 
 def _whole(data: Body, name: str, described: ExpectedOutput, output: Buffer | None) -> Body:
     if output is None or described.shape != output.shape:
-        raise Malformed(f"{name} is no output of that shape")
+        raise Malformed(f"{name} is not an output of that shape")
     if len(data) != described.size_bytes:
-        raise Malformed(f"the expected {name} is missing or of another size")
+        raise Malformed(f"the expected {name} is missing or has the wrong size")
     return data

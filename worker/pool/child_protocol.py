@@ -104,7 +104,9 @@ class ChildProtocol:
         if len(received.header) > MOST_STAGE_HEADER_MEMBERS:
             raise frame.FrameError("a stage frame has a name and a time, and nothing else")
         if name not in self._awaited:
-            raise frame.FrameError(f"the stage {_quoted(name)}, which is not awaited (any more)")
+            raise frame.FrameError(
+                f"the stage {_quoted(name)}, which was not asked for, or came already"
+            )
         self._awaited.remove(name)
         return SentStage(name, float(ms), received.body)
 
@@ -124,7 +126,10 @@ class ChildProtocol:
         if not self.ready:
             return Ending.SANDBOX, f"exit status {code} before it entered its sandbox"
         if self._decoder.pending_bytes:
-            return Ending.GARBAGE, f"{self._decoder.pending_bytes} bytes that are no whole frame"
+            return (
+                Ending.GARBAGE,
+                f"{self._decoder.pending_bytes} bytes that are not a complete frame",
+            )
         if self.last is None:
             return Ending.SILENT, f"exit status {code} without a last frame"
         if code != 0:

@@ -55,7 +55,7 @@ def encode(nonce: bytes, header: dict[str, Any], body: bytes = b"") -> bytes:
 def _members(record: Any) -> dict[str, Any]:
     """Return what JSON has of a record that a header holds, such as a diagnostic."""
     if not is_dataclass(record) or isinstance(record, type):
-        message = f"JSON cannot say a {type(record).__name__}"
+        message = f"JSON has no {type(record).__name__}"
         raise TypeError(message)
     return {item.name: getattr(record, item.name) for item in fields(record)}
 
@@ -74,7 +74,7 @@ def _no_constant(name: str) -> NoReturn:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError("a number is larger than a double can say")
+        raise ValueError("a number is too large for a double")
     return number
 
 

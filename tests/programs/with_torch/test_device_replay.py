@@ -162,4 +162,4 @@ def test_a_module_that_cannot_be_read_is_reported(gpu: Gpu) -> None:
 
     result = gpu.run(program(scaling(), [[COUNT]]))
 
-    assert "no ELF file" in result["module_state"]["scale"]["problem"]
+    assert "not a 64-bit ELF file" in result["module_state"]["scale"]["problem"]

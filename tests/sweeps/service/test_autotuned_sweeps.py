@@ -141,8 +141,8 @@ FORGED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an expression that is deep": ({"expression": "(" * 150 + "1" + ")" * 150}, "brackets nest"),
     "a text of half a megabyte": ({"why_not": "x" * (1 << 19)}, "more characters were not kept"),
-    "an expression of half a megabyte": ({"expression": "1" * (1 << 19)}, "The report is broken"),
-    "a line that is none": ({"line": -1, "expression": "1"}, "The report is broken"),
+    "an expression of half a megabyte": ({"expression": "1" * (1 << 19)}, "The report is invalid"),
+    "a line that is none": ({"line": -1, "expression": "1"}, "The report is invalid"),
 }
 
 

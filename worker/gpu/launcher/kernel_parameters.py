@@ -121,7 +121,7 @@ def _pointer(address: int) -> bytes:
 def item_bytes(dtype: str) -> int:
     """Return the size of one element of a Triton type. Raises JobFailed."""
     if dtype not in SCALAR_BYTES:
-        raise JobFailed("malformed_job", f"{dtype!r} is no element type")
+        raise JobFailed("malformed_job", f"{dtype!r} is not an element type")
     return SCALAR_BYTES[dtype]
 
 
@@ -154,7 +154,7 @@ def _number(value: Any, name: str) -> int | float:
             return float.fromhex(text)
         case {"float": number}:
             return float(number)
-    raise JobFailed("malformed_job", f"the value of {name} is no number: {value!r:.80}")
+    raise JobFailed("malformed_job", f"the value of {name} is not a number: {value!r:.80}")
 
 
 _ALIGN_BYTES = 128  # of tensor maps; every other parameter needs less

@@ -163,7 +163,7 @@ def after_cuda(results: int) -> list[str]:
             [_open_a_socket, _start_a_program, _signal_the_parent],
         ),
     ):
-        with contextlib.suppress(OSError):  # told by its absence
+        with contextlib.suppress(OSError):  # its absence says so
             enter()
             if all(_is_refused(attempt) for attempt in attempts):
                 layers.append(name)

@@ -130,7 +130,7 @@ class LauncherProtocol:
                 self._take_stage(name, received)
             case {"kind": "result" | "failure", "clean": bool()}:
                 if not isinstance(header.get("fault"), dict | None):
-                    raise frame.FrameError("a fault that is none")
+                    raise frame.FrameError("a fault that is not an object")
                 self.last = header
             case _:
                 raise frame.FrameError("a frame of unknown kind")
@@ -162,7 +162,7 @@ class LauncherProtocol:
             raise frame.FrameError(f"a piece of {argument} is missing")
         if isinstance(received.body, SharedBytes) or isinstance(pieces, SharedBytes):
             if pieces:
-                raise frame.FrameError(f"{argument} is shared, and more than one piece")
+                raise frame.FrameError(f"{argument} is shared, but comes in several pieces")
             if len(received.body) < LEAST_SHARED_BYTES:
                 raise frame.FrameError(f"{argument} is shared, and of {len(received.body)} bytes")
             outputs[argument] = received.body

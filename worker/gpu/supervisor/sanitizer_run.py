@@ -51,7 +51,7 @@ async def run_under_tool(
     Everything that was started is killed after `limit_s`, and when the caller is cancelled.
     """
     if not tools.can(tool):
-        return SanitizerReport(incomplete="this worker does not have the program for it")
+        return SanitizerReport(incomplete="this worker does not have the tool installed")
     header, body = job.to_frame()
     header["examine"] = {"tool": tool, "tools": asdict(tools)}
     with tempfile.TemporaryDirectory(prefix="tritond-examine-") as folder:
@@ -79,7 +79,7 @@ async def _run_in_processes(
                 process.communicate(encoded), _read_answer(reader)
             )
     except TimeoutError:
-        return SanitizerReport(incomplete=f"it was not done within {limit_s:g} s")
+        return SanitizerReport(incomplete=f"it did not finish within {limit_s:g} s")
     except frame.FrameError as error:
         return SanitizerReport(incomplete=f"its answer cannot be read ({error})")
     finally:
@@ -139,6 +139,8 @@ def _read(answer: bytes, nonce: bytes, words: str) -> SanitizerReport:
     except frame.FrameError as error:
         return SanitizerReport(incomplete=f"its answer cannot be read ({error})")
     if len(frames) != 1 or frames[0].nonce != nonce or frames[0].header.get("kind") != "examined":
-        return SanitizerReport(incomplete=f"it broke off ({words.strip()[-_LAST_WORDS_CHARS:]})")
+        return SanitizerReport(
+            incomplete=f"it stopped early ({words.strip()[-_LAST_WORDS_CHARS:]})"
+        )
     found = frames[0].header
     return SanitizerReport(found["findings"], found["profile"], found["incomplete"], frames[0].body)

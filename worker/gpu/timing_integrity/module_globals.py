@@ -102,7 +102,7 @@ def read_globals(cubin: bytes) -> ModuleGlobals:
 
 def _sections(cubin: bytes) -> list[_Section]:
     if len(cubin) < _HEADER.size or not cubin.startswith(_MAGIC):
-        raise BadModule("the module is no ELF file of 64 bits")
+        raise BadModule("the module is not a 64-bit ELF file")
     header = _HEADER.unpack_from(cubin)
     offset, entry_size, count, names_index = header[6], header[11], header[12], header[13]
     if entry_size != _SECTION.size or offset + count * entry_size > len(cubin):

@@ -149,8 +149,10 @@ def _read_sanitizer(header: dict[str, Any], folder: Path, printed: str) -> dict[
     if found:
         return {"findings": [asdict(one) for one in found]}
     if not ended or "SUMMARY" not in report:
-        return {"incomplete": f"it broke off ({printed or report.strip()[-_LAST_WORDS_CHARS:]})"}
-    return {"incomplete": f"the kernel did not end well under it ({error})" if error else None}
+        return {
+            "incomplete": f"it stopped early ({printed or report.strip()[-_LAST_WORDS_CHARS:]})"
+        }
+    return {"incomplete": f"the kernel failed under it ({error})" if error else None}
 
 
 def _read_profiler(_: dict[str, Any], folder: Path, printed: str) -> dict[str, Any]:

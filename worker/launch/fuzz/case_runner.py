@@ -50,7 +50,7 @@ class CaseRunner:
         try:
             bound = bind_arguments(arguments, ARGUMENTS)
         except RequestRejected:
-            return CaseAttempt(case, Outcome.SKIPPED, "no request could have it")
+            return CaseAttempt(case, Outcome.SKIPPED, "no valid request has such arguments")
         self._references.only_copies = case.only_copies
         index, self._runs = self._runs, self._runs + 1
         result = await self._cases.run(amended(self._first, index=index, bound=bound))

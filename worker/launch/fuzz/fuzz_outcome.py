@@ -12,7 +12,7 @@ from worker.launch.cpu_device import DOES_NOT_COMPILE
 _TIME_IS_UP = frozenset({"deadline_exceeded", "worker_lost"})
 _DOES_NOT_COMPILE = frozenset({"compile_error", "lowering_failed", "compiler_crashed"})
 REFUSED = "the reference refuses it"
-ON_ROUNDING = "its answers depend on rounding"
+ON_ROUNDING = "its results depend on rounding"
 _ROUNDED_SHARE, _ROUNDED_ERROR = 0.02, 16.0
 """The share of elements, and multiple of the tolerance, up to which rounding is plausible."""
 _OF_RESOURCES = frozenset({Verdict.DOES_NOT_FIT, Verdict.OUT_OF_MEMORY, Verdict.TIMEOUT})

@@ -63,7 +63,7 @@ class Fuzzing:
         Raises DeviceCordoned.
         """
         if result.verdict is not Verdict.PASSED:
-            return amended(result, fuzz=self._nothing("the launch has not passed as it is"))
+            return amended(result, fuzz=self._nothing("the launch itself did not pass"))
         self._time = Deadline(min(MOST_S, self._deadline.left_s / 2))
         cases = self._cases(first)
         try:
@@ -114,7 +114,7 @@ class Fuzzing:
         elif base.outcome is Outcome.ENDED:
             return self._incomplete(result, self._nothing(NO_TIME), NO_TIME)
         elif base.case.is_plain:
-            why = f"the launch itself cannot be compared so: {base.word}"
+            why = f"the launch itself cannot be compared in this way: {base.word}"
             return self._incomplete(result, self._nothing(why), why)
         else:
             tally.add(base)
@@ -161,7 +161,7 @@ class Fuzzing:
             if tried.outcome is Outcome.FAILED:
                 return tried, None
             if tried.outcome is Outcome.ENDED or self._time.left_s <= 0:
-                return None, f"anything more: there was no time for it after {tally.cases} cases"
+                return None, f"further cases: the time was up after {tally.cases}"
         return None, None
 
     async def _smallest(

@@ -78,4 +78,4 @@ async def _hot_lines(
     try:
         return HotLinesReport.model_validate_json(made[0])
     except ValidationError as error:
-        return not_profiled(what, f"its lines cannot be read ({error.error_count()} faults)")
+        return not_profiled(what, f"its lines cannot be read ({error.error_count()} errors)")

@@ -38,7 +38,7 @@ def test_a_flood_of_frames_of_a_reference_is_ended(launch: Launch) -> None:
     answer = launch(with_forged_reference(code, timeout_s=20))
 
     assert answer["verdict"] == "invalid_reference"
-    assert "not awaited" in answer["findings"][-1]["message"]
+    assert "not asked for" in answer["findings"][-1]["message"]
 
 
 FORBIDDEN = pytest.mark.parametrize(
