@@ -1,4 +1,4 @@
-"""The order for the child that writes the file of Triton's autotuner; it parses the kernel again.
+"""Makes the order for the child that writes a cache file of Triton's autotuner.
 
 The results are the sweep's. The decorator's configurations come from the toolchain that compiled
 the winner, since the key of the file depends on both.

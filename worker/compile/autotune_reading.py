@@ -21,7 +21,7 @@ DEADLINE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class UnreadAutotuner:
-    """Why nothing is known: the task's own `failure`, or how its child ended."""
+    """Says why an autotuner is not known: the task's own `failure`, or how its child ended."""
 
     outcome: ChildOutcome
     failure: FailureReport | None
@@ -29,7 +29,7 @@ class UnreadAutotuner:
 
 @dataclass(frozen=True, slots=True)
 class AutotunedSource:
-    """A source, the modules beside it, and which of its kernels to ask."""
+    """A source, its other modules, and the kernel whose autotuner is read."""
 
     source: str
     files: dict[str, str]
@@ -38,7 +38,7 @@ class AutotunedSource:
 
 
 async def read_autotuner(pool: Pool, asked: AutotunedSource) -> AutotuneReading | UnreadAutotuner:
-    """Return what a kernel tries at a launch. Raises Malformed."""
+    """Return the configurations that a kernel tries at a launch. Raises Malformed."""
     sliced = await _slice(pool, asked)
     if sliced.report is None:
         return UnreadAutotuner(sliced.outcome, sliced.failure)

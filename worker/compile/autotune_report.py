@@ -43,7 +43,7 @@ class ReportedHeuristic(Report):
 
 
 class AutotuneReport(Report):
-    """Of a front child that asked a kernel's own decorators."""
+    """The report of a front child that read a kernel's decorators."""
 
     kernel: FunctionName
     line: Count
@@ -63,7 +63,7 @@ class AutotuneReport(Report):
 def as_reading(report: AutotuneReport, target: str) -> AutotuneReading:
     """Return what the report says, in a request's words.
 
-    Raises Malformed for a value that is none.
+    Raises Malformed for an invalid value.
     """
     return AutotuneReading(
         kernel=report.kernel,

@@ -1,4 +1,4 @@
-"""From what a compilation came to, to the record that is stored and answered."""
+"""Builds the record of a compilation, which is stored and answered."""
 
 import time
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""From how a child ended to what the answer says: one named failure for every abnormal end.
+"""Names a failure for each way in which a child can end abnormally.
 
-Pure; what a compiler wrote to its log was read elsewhere.
+Pure: another child reads the compiler's log.
 """
 
 import signal as signals
@@ -21,12 +21,12 @@ AnyOrder = Order | type[Order]
 
 
 def runs_user_code(order: AnyOrder) -> bool:
-    """Return whether how the child ends may be the author's doing, and not the compiler's alone."""
+    """Return True if the child runs user code, which may be why it ended as it did."""
     return order.profile != BackOrder.profile
 
 
 def explains_itself_in_log(order: AnyOrder, outcome: ChildOutcome) -> bool:
-    """Return whether the log says why the task failed: MLIR and LLVM say it on stderr only."""
+    """Return True if the log says why the task failed: MLIR and LLVM write that to stderr only."""
     if outcome.failure is not None:
         slug = outcome.failure.get("slug")
         return slug == "lowering_failed" or (
@@ -55,7 +55,7 @@ def failure_of(
 ) -> CompilationFailed:
     """Return the failure that `outcome` of a child with `order` means, which had `limit_s`.
 
-    `stages` are those reached before, `logged` is what its log complained of.
+    `stages` are those reached before, `logged` are the diagnostics in its log.
     """
     stage = stage_under_way(order, job, stages)
     violation = violation_of(outcome)
@@ -86,13 +86,13 @@ def failure_of(
 
 
 def violation_of(outcome: ChildOutcome) -> str | None:
-    """Return what a child that ran user code did that no child may, in words; None: nothing.
+    """Describe what a child that ran user code did against the rules; None if nothing.
 
-    A signal other than that of the call filter may be the compiler's doing.
+    A signal other than the call filter's may come from a bug of the compiler.
     """
     match outcome.ending:
         case Ending.FLOOD:
-            return "The source wrote more output than is allowed, so its process was killed. Print less."
+            return "The source wrote more output than is allowed, so it was killed. Print less."
         case Ending.SIGNAL if outcome.signal == signals.SIGSYS:
             return f"The process that ran the source was killed by {signal_name(outcome)}."
         case Ending.SILENT:
@@ -106,14 +106,14 @@ def violation_of(outcome: ChildOutcome) -> str | None:
 
 
 def misreported(detail: str) -> str:
-    """Return how to describe a child that ran the source and whose report is no report."""
+    """Describe a child that ran user code and sent an invalid report."""
     return f"The process that ran the source sent an invalid report ({detail})."
 
 
 def reported_failure(
     failure: FailureReport, outcome: ChildOutcome, logged: Sequence[Diagnostic] = ()
 ) -> CompilationFailed:
-    """Return the failure that a task named itself; `logged` is what its log complained of."""
+    """Return the failure that a task reported itself; `logged` are the diagnostics in its log."""
     diagnostics = _with_errors(logged) or failure.diagnostics
     if failure.slug == "assembler_failed":  # LLVM's complaint is the cause, the assembler's follows
         diagnostics = [*_with_errors(logged), *failure.diagnostics]
@@ -128,9 +128,9 @@ def reported_failure(
 
 
 def warnings_of(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return warnings of the errors that LLVM logged before it went on as if there were none.
+    """Return errors that LLVM logged and then ignored, as warnings.
 
-    Without excerpts: what equal IR gave is answered to others, too, whose text may be another.
+    They have no excerpts: other sources with the same IR share this result.
     """
     return [
         replace(
@@ -149,7 +149,7 @@ def _with_errors(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def broken_report(order: AnyOrder, detail: str) -> CompilationFailed:
-    """Return the failure of a child whose report is no report: what ran in it wrote to its pipe."""
+    """Return the failure of a child with an invalid report: user code may write to its pipe."""
     if not runs_user_code(order):
         return CompilationFailed(
             "compiler_crashed", f"The compiler sent an invalid report: {detail}"

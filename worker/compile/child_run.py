@@ -1,4 +1,4 @@
-"""One order carried out by a child, and what the child reported, checked before it is believed."""
+"""Has a child carry out one order, and checks its report."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -17,7 +17,7 @@ _Report = TypeVar("_Report", bound=Report)
 
 @dataclass(frozen=True, slots=True)
 class ChildRun(Generic[_Report]):
-    """The end of a child. One that ended in order has either a `report` or a `failure`."""
+    """The end of a child. After a normal end there is either a `report` or a `failure`."""
 
     outcome: ChildOutcome
     report: _Report | None
@@ -34,7 +34,7 @@ async def carry_out(
     on_stage: OnStage | None = None,
     more_s: MoreTime | None = None,
 ) -> ChildOutcome:
-    """Return how a child of `pool` ended that was given `order`: see `run_task`."""
+    """Have a child of `pool` carry out `order`; return how it ended. See `run_task`."""
     return await run_task(
         pool,
         order.profile,
@@ -49,7 +49,7 @@ async def carry_out(
 
 
 def read_run(outcome: ChildOutcome, model: type[_Report]) -> ChildRun[_Report]:
-    """Return what `outcome` says, a result being a `model`. Raises Malformed for anything else."""
+    """Return the validated report of a child; a result must be a `model`. Raises Malformed."""
     return ChildRun(
         outcome,
         None if outcome.result is None else read_report(model, outcome.result),

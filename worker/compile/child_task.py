@@ -39,11 +39,11 @@ class TimeLimit:
         self._started = time.monotonic()
 
     def left_s(self) -> float:
-        """Return the seconds that are left, never less than a moment."""
+        """Return the seconds that are left, always more than 0."""
         return max(self._started + self.limit_s - time.monotonic(), 0.001)
 
     async def more_s(self) -> float:
-        """Return the seconds that are left after all, now that they seem over; 0 for none."""
+        """Ask whether the limit has grown since; return the seconds that are left, 0 for none."""
         try:
             present_s = await self._ask() if self._ask is not None else 0.0
         except StoreUnavailable:
@@ -72,9 +72,9 @@ class ChildTasks:
     limit: TimeLimit
 
     async def run(self, order: Order, body: bytes, model: type[_Report]) -> _Report:
-        """Return the report of a child with `order`; its stages and output go into the progress.
+        """Have a child carry out `order`, return its report, and add its stages to the progress.
 
-        Raises CompilationFailed however the child ended otherwise.
+        Raises CompilationFailed if there is no report.
         """
         outcome = await carry_out(
             self.pool,
@@ -102,7 +102,7 @@ class ChildTasks:
         raise failure_of(order, outcome, self.job, stages, limit_s, logged)
 
     async def _read_log(self, order: Order, run: ChildRun[_Report]) -> list[Diagnostic]:
-        """Return what the log complains of, read in a child: its author may be hostile."""
+        """Return the diagnostics in a log. A child reads it: its author may be hostile."""
         if not run.outcome.stderr.strip() or not explains_itself_in_log(order, run.outcome):
             return []
         stage = stage_under_way(order, self.job, self.progress.stages)

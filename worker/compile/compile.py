@@ -1,7 +1,7 @@
-"""One compilation from start to end: slice, front and back, each in its own child.
+"""Runs one compilation: slice, front and back, each in its own child.
 
-Runs in the worker parent: it moves bytes between children and never looks into source or IR.
-What an equal slice or equal TTIR gave before is taken from the cache instead.
+Runs in the worker's own process: it moves bytes between children and never parses source or IR.
+It takes the results of an equal slice or of equal TTIR from the cache.
 """
 
 from dataclasses import dataclass, field
@@ -63,11 +63,11 @@ class CompileContext:
         limit: TimeLimit,
         on_stage: OnStage = lambda _: None,
     ) -> ChildTasks:
-        """Return what runs the children of `job`, which fill `progress`."""
+        """Return the tasks of `job`, whose children fill `progress`."""
         return ChildTasks(self.pool, self.toolchain, job, progress, on_stage, limit)
 
     def run_of(self, tasks: ChildTasks, *, refresh: bool = False) -> "CompileRun":
-        """Return the run of the tasks' job; with `refresh` no shared result is taken."""
+        """Return the run of the tasks' job; with `refresh`, it takes nothing from the cache."""
         job = tasks.job
         sharing = CacheScope(job.toolchain_id, "" if self.share_namespaces else job.namespace)
         results = ResultCache(job, tasks.progress, tasks.on_stage, self.fronts, self.backs, refresh)
@@ -100,7 +100,7 @@ async def compile_kernel(
 
 @dataclass(frozen=True, slots=True)
 class CompileRun:
-    """The steps of one compilation, what they give going into the progress of its tasks."""
+    """The steps of one compilation; they fill the progress of its tasks."""
 
     tasks: ChildTasks
     results: ResultCache
@@ -135,7 +135,7 @@ class CompileRun:
         return binding
 
     def front_order(self, sliced: SliceReport, binding: Binding) -> FrontOrder:
-        """Return what the front end is given beside the text."""
+        """Return the order for the front child, whose body is the text."""
         return FrontOrder(
             kernel=sliced.kernel,
             files=sliced.files,
@@ -210,7 +210,7 @@ class CompileRun:
         self._take(order, report)
 
     def _take(self, order: BackOrder, report: BackReport) -> None:
-        """Take over what the report says of the stage to stop after."""
+        """Take the facts of the stage to stop after from the report."""
         # IR that is not lowered at all has its facts under its language
         at = self.job.stop_after if self.job.stop_after in report.facts else order.language
         facts = report.facts.get(at)
@@ -226,13 +226,13 @@ class CompileRun:
         self.progress.resources = facts.resources
 
     def _is_behind(self, name: str) -> bool:
-        """Return whether a time is that of a stage that this job does not go on to."""
+        """Return True if `name` is a stage behind the one where this job stops."""
         order = self.job.target.stages
         return name in order[order.index(self.job.stop_after) + 1 :]
 
 
 def _key_inputs(order: BackOrder, other: str) -> dict[str, Any]:
-    """Return what a child is given, but for the member `other` and what changes no result.
+    """Return the inputs of a child, without the member `other` and those that change no result.
 
     The files are for excerpts in messages only: the back end never runs them. A member that the key
     does not know is a TypeError there, never an input outside of the key.

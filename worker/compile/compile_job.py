@@ -1,8 +1,8 @@
-"""One claimed compile job: look once more, compile, hand in the record under the claim's token.
+"""Does one claimed compile job: looks in the cache again, compiles, and finishes the job.
 
-Blobs first, then the fenced finish, then the record in the cache: a late worker changes nothing.
-The stages that are reached are announced in order, without holding the job up: events are news, not
-results, and are dropped where the store is away.
+The order is blobs, then the finish with the claim's token, then the record in the cache. So a
+worker that lost its claim changes nothing. Reached stages are announced as events, in order.
+Announcements never delay the job, and are dropped while the store is unavailable.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def announcing(claim: Claim, events: Events) -> AsyncIterator[OnStage]:
-    """Yield what a reached stage is handed to; all are announced when the context ends."""
+    """Yield the function that takes each reached stage; announce all before the context ends."""
     stages: asyncio.Queue[SentStage | None] = asyncio.Queue()
     announcements = asyncio.create_task(_announce_all(claim, events, stages))
     try:
@@ -67,9 +67,9 @@ async def _announce_all(
 
 
 REPLACED_KEPT_S = 24 * 3600
-"""A success under the key of a toolchain that is served no more is nowhere else."""
+"""A success under the key of a replaced toolchain is in no cache, so its result stays longer."""
 SUCCESS_KEPT_S = 60
-"""A success lives in the cache; its result only bridges the moment until it is written there."""
+"""A success is in the cache; its result is needed only until it is written there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ async def do_compilation(
 
 
 def success_kept_s(*, is_own: bool) -> int:
-    """Return how long, in seconds, the result of a job stays that succeeded."""
+    """Return for how many seconds to keep the result of a job that succeeded."""
     return SUCCESS_KEPT_S if is_own else REPLACED_KEPT_S
 
 
@@ -136,7 +136,7 @@ async def _make(
 
 
 def _limit(claim: Claim, job: CompileJob, attempts: JobConsumer) -> TimeLimit:
-    """Return the limit of this attempt: what callers want now, or will when it is over."""
+    """Return the limit of this attempt, which asks for later callers' limits when it is over."""
 
     async def ask() -> float:
         return await attempts.timeout_ms(claim.id) / 1000

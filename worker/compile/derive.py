@@ -1,6 +1,6 @@
-"""Makes what is derived from a compilation: moves its blobs into a child, and the result out.
+"""Makes derivations: moves a compilation's blobs into a child, and the result out.
 
-Runs in the worker parent, which looks into no artifact.
+Runs in the worker's own process, which parses no artifact.
 """
 
 from collections.abc import Sequence
@@ -140,7 +140,7 @@ class _Derivation:
         return await self._made(order, {})
 
     async def diff(self) -> bytes:
-        """Return what differs from another compilation: pure text, so whatever its toolchain."""
+        """Return the differences from another compilation, of any toolchain: texts are compared."""
         try:
             order, parts = await diff_order_of(self.job, self.context.blobs)
         except ArtifactEvicted as error:
@@ -195,7 +195,7 @@ class _Derivation:
         await self.kept.write(key, made.model_dump_json().encode(), {MADE: digest})
 
     async def _source(self, request: CompileJob) -> tuple[FrontReport, bytes]:
-        """Return the stage `source`, made anew: its text alone lacks the loops' locations."""
+        """Make the stage `source` again: its text alone lacks the loops' locations."""
         order, text = await self._front_order(request)
         progress = Progress()
         tasks = self.context.tasks_of(request, progress, self.limit)
@@ -206,7 +206,7 @@ class _Derivation:
         return front, progress.stages["source"]
 
     async def _front_order(self, request: CompileJob) -> tuple[FrontOrder, bytes]:
-        """Return what the front end of the compilation was given, and the text that it executes."""
+        """Return the order of the compilation's front child, and the text that it executes."""
         tasks = self.context.tasks_of(request, Progress(), self.limit)
         run = self.context.run_of(tasks)
         try:
@@ -220,7 +220,7 @@ class _Derivation:
         return (await self._all_made(order, parts))[order.task]
 
     async def _made_and_sass(self, order: Order, parts: dict[str, bytes]) -> bytes:
-        """Return the body of the task's own name; SASS that it made on the way is kept."""
+        """Return the body that the task is named after, and keep SASS that it made on the way."""
         made = await self._all_made(order, parts)
         if "sass" in made:
             await self._keep_sass(made["sass"])

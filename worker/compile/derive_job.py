@@ -1,6 +1,6 @@
-"""One claimed derivation: look once more, make it from the compilation's blobs, hand it in.
+"""Does one claimed derivation: looks in the cache again, makes it, and finishes the job.
 
-As with compilations: blobs first, then the fenced finish, then the record in the cache.
+The order is that of compilations: blobs, then the finish, then the record in the cache.
 """
 
 import logging

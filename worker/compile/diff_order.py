@@ -1,6 +1,6 @@
 """The order of a diff: the records of two compilations, and the texts to compare as its parts.
 
-Runs in the worker, which moves blobs into a child and looks into none.
+Runs in the worker, which moves blobs into a child and parses none.
 """
 
 import json

@@ -1,7 +1,6 @@
-"""The front end of one compilation: a slice is executed, or what an equal one gave is taken.
+"""The front end of one compilation: executes a slice, or takes the result of an equal one.
 
-Beside some slices the whole text is executed, too, and decides where it can: see
-`whole_module_check`.
+For some slices it also executes the whole text, whose result may win: see `whole_module_check`.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ class FrontRun:
     sharing: CacheScope
 
     async def run(self, part: str, whole: str | None, order: FrontOrder) -> FrontReport:
-        """Execute the slice `part`, and beside it the `whole` text if there is one to compare with.
+        """Execute the slice `part`, and the `whole` text too if there is one to compare with.
 
         Raises CompilationFailed.
         """
@@ -42,7 +41,7 @@ class FrontRun:
         return await self._compare(part, whole, order, key)
 
     async def _compare(self, part: str, whole: str, order: FrontOrder, key: str) -> FrontReport:
-        """Return what the slice gave, or the whole text where that decides and differs."""
+        """Return the slice's result, or the whole text's where that is conclusive and differs."""
         progress, other = self.tasks.progress, self._beside()
         running = asyncio.create_task(
             whole_module_check.outcome(other._execute(whole, order), other.tasks.progress.stages)
@@ -65,21 +64,21 @@ class FrontRun:
         return answer.end
 
     def _beside(self) -> "FrontRun":
-        """Return runs for the same job with a progress of their own, which announce nothing."""
+        """Return runs for the same job that announce nothing and have their own progress."""
         progress = Progress()
         tasks = replace(self.tasks, progress=progress, on_stage=lambda _: None)
         results = replace(self.results, progress=progress, on_stage=tasks.on_stage)
         return replace(self, tasks=tasks, results=results)
 
     async def _execute(self, text: str, order: FrontOrder) -> FrontReport:
-        """Execute `text` in a front child, or take what equal ones gave."""
+        """Execute `text` in a front child, or take the result of an equal text."""
         report = await self._without_back_options(text, order) or await self._once(text, order)
         if report is CachedFact.READS_HIDDEN_OPTIONS:
             raise broken_report(order, "it reads a hidden option, although all options were given")
         return report
 
     async def _without_back_options(self, text: str, order: FrontOrder) -> FrontReport | None:
-        """Return what a front end makes that is not given what only back ends read, if it can."""
+        """Execute `text` without the options that only back ends read; None if it reads one."""
         if "gluon" in text:
             return None  # its language begins with num_warps; to give it at once saves a child
         visible, hidden = split_options(order.options)
@@ -87,7 +86,7 @@ class FrontRun:
         return None if report is CachedFact.READS_HIDDEN_OPTIONS else report
 
     async def _once(self, text: str, order: FrontOrder) -> FrontReport | CachedFact:
-        # all that the child sees is in its key: what the source makes of it, it gives to its like
+        # the key has all that the child sees, so equal keys have equal results
         key = front_key(text=text, **_key_inputs(order, "stop_after"), **self.sharing.key_inputs)
         known = await self.results.front(key)
         if known is not None:
@@ -108,7 +107,7 @@ class FrontRun:
 
 
 def _key_inputs(order: FrontOrder, other: str) -> dict[str, Any]:
-    """Return what a child is given, but for the member `other` and what changes no result.
+    """Return the inputs of a child, without the member `other` and those that change no result.
 
     A member that the key does not know is a TypeError there, never an input outside of the key.
     """

@@ -1,7 +1,7 @@
-"""One claimed inspection: a child reads the syntax of a source and reports what it finds.
+"""Does one claimed inspection: a child parses a source and reports its kernels.
 
-No code of the user's runs for that; where a target is named, another child executes the source to
-ask one kernel's autotuner.
+That runs no user code. If the request names a target, another child executes the source to read
+one kernel's autotuner.
 """
 
 from typing import Any

@@ -28,6 +28,6 @@ class LRUCache(Generic[_Value]):
         return None if found is None else found[0]
 
     def put(self, key: str, value: _Value, size_bytes: int) -> None:
-        """Keep `value`, and let go of the least recently used; one beyond the size is not kept."""
+        """Keep `value` unless it is larger than the cache; drop the least recently used ones."""
         with suppress(ValueError):
             self._sized[key] = value, size_bytes

@@ -10,7 +10,7 @@ from store.compilations import Derived
 
 
 class CompilationFailed(Exception):
-    """Ends a compilation with a named failure; what was reached stays in the progress."""
+    """Ends a compilation with a named failure; the progress keeps the stages reached."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class CompilationFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reusable:
-    """A result made on the way, which is kept for other jobs when this one is done."""
+    """A result that other jobs may use; it is stored when this job is done."""
 
     level: Derived
     key: str
@@ -59,7 +59,7 @@ class Progress:
     """True if the whole source gave another kernel than its slice."""
 
     def take_over(self, other: "Progress") -> None:
-        """Replace what the slice gave by what the whole text gave."""
+        """Replace the slice's results by the whole text's."""
         self.overruled = True
         self.stages.clear()
         self.stages |= other.stages

@@ -1,7 +1,7 @@
 """Validates the reports of children: a child that ran user code can send anything.
 
-What does not fit these shapes is no result. What fits may still be a lie about its own source, but
-it is of a bounded size: texts that explain are clipped, everything else is refused.
+A valid report may still lie about its own source, but its size is bounded: long messages are
+clipped, and anything else that is too large is refused.
 """
 
 import json
@@ -25,7 +25,7 @@ from worker.compile.diagnostic_bounds import bounded_assumption, kept_diagnostic
 from worker.pool.child_protocol import MOST_MS
 
 OPTION_ASKED = "option_asked"
-"""The slug of a front child that must be given all options; no failure of the compilation."""
+"""The slug of a front child that needs all options; the compilation does not fail by it."""
 MOST_VALUE_BYTES = 128 << 10
 """Of constexprs or metadata, as JSON."""
 MOST_HASHES = 16

@@ -1,7 +1,7 @@
-"""Looks up what equal work gave before, and keeps what this compilation gave for others.
+"""The cache of front and back results, which compilations share.
 
-A result is kept under the key of all that its child was given but `stop_after`, with every stage
-that was reached: a compilation that ends earlier takes what it would have made itself.
+The key has all inputs of a child except `stop_after`; the value has every stage that was reached.
+So a compilation that stops earlier uses it too.
 """
 
 import json
@@ -31,14 +31,14 @@ class CachedFact(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CacheScope:
-    """With whom results are shared: with the same toolchain, in the same namespace ("": in all)."""
+    """The jobs that share results: those of one toolchain in one namespace ("": in all)."""
 
     toolchain_id: str
     namespace: str
 
     @property
     def key_inputs(self) -> dict[str, Any]:
-        """As the functions of `compiler.key` take it."""
+        """The arguments for the functions of `compiler.key`."""
         return {"toolchain_id": self.toolchain_id, "namespace": self.namespace}
 
 
@@ -55,7 +55,7 @@ class ResultCache:
     """True if nothing may come from the cache."""
 
     async def front(self, key: str) -> FrontReport | CachedFact | None:
-        """Return what a front end made, its stages being taken over; that it asks; or None."""
+        """Return a front result and take its stages, or a fact about it, or None."""
         hit = await self._hit(self.fronts, key, FrontOrder.stages)
         if hit is None:
             return None
@@ -72,7 +72,7 @@ class ResultCache:
     async def back(
         self, key: str, stages: Collection[str], model: type[_BackReport]
     ) -> _BackReport | None:
-        """Return what a back end made, its stages being taken over, or None."""
+        """Return a back result and take its stages, or None."""
         hit = await self._hit(self.backs, key, stages)
         if hit is None:
             return None
@@ -83,12 +83,12 @@ class ResultCache:
         return report
 
     def keep_front(self, key: str, report: FrontReport) -> None:
-        """Leave the front end's result, and what the source printed, for others."""
+        """Keep the front end's result, and what the source printed, for other jobs."""
         value = report.model_dump(mode="json") | {"stdout": self.progress.stdout}
         self._keep(self.fronts, key, FrontOrder.stages, json.dumps(value).encode())
 
     def keep_reads_hidden(self, key: str) -> None:
-        """Note for others that a front end asks for options that it was not given."""
+        """Record for other jobs that a front end reads options that were hidden from it."""
         self.progress.reusable.append(Reusable(self.fronts, key, json.dumps(_ASKS).encode(), ()))
 
     async def agrees_with_whole_module(self, key: str) -> bool:
@@ -100,7 +100,7 @@ class ResultCache:
         self.progress.reusable.append(Reusable(self.fronts, key, b"{}", ()))
 
     def keep_back(self, key: str, stages: Collection[str], report: BackReport) -> None:
-        """Leave the back end's result for others."""
+        """Keep the back end's result for other jobs."""
         self._keep(self.backs, key, stages, report.model_dump_json().encode())
 
     def _keep(self, level: Derived, key: str, stages: Collection[str], value: bytes) -> None:
@@ -126,7 +126,7 @@ class ResultCache:
 
 
 async def put_stages(progress: Progress, blobs: Blobs, namespace: str) -> dict[str, str]:
-    """Store the stages that are not from the store, let `namespace` read all; return digests.
+    """Store new stages, let `namespace` read all stages, and return their digests.
 
     Raises StoreUnavailable.
     """

@@ -1,4 +1,4 @@
-"""Running the slicer: in a child that reads the syntax of a source and executes none of it.
+"""Runs the slicer, in a child that parses a source and executes none of it.
 
 Autotuning posts one source many times, so recent slices are cached.
 """
@@ -16,8 +16,8 @@ from worker.pool.pool import Pool
 INSPECT_DEADLINE_S = 30.0
 _LEAST_BYTES = 4 << 10
 _BYTES_OF_JSON = 20
-"""Memory of a slice, without its texts, for each byte of its JSON: a report may have megabytes of
-facts about a source whose slice is one line."""
+"""Bytes in memory for each byte of a slice's JSON, without its texts: a report may have megabytes
+of facts about a source whose slice is one line."""
 
 
 async def slice_source(
@@ -25,7 +25,7 @@ async def slice_source(
 ) -> SliceReport:
     """Return the slice of the kernel of the tasks' job; what it assumes goes into the progress.
 
-    It may be `known`, and is remembered there; with `refresh` it is cut anew. Raises
+    `known` is a cache of slices; `refresh` skips it. Raises
     CompilationFailed.
     """
     job, progress = tasks.job, tasks.progress
@@ -65,7 +65,7 @@ def _order_of(job: CompileJob) -> SliceOrder:
 
 
 async def inspect_source(pool: Pool, source: str, files: dict[str, str]) -> ChildRun[InspectReport]:
-    """Return what a source says of all its kernels. Raises Malformed."""
+    """Return the facts about all kernels of a source. Raises Malformed."""
     order = SliceOrder(files=files, inspect=True)
     outcome = await carry_out(pool, order, source.encode(), deadline_s=INSPECT_DEADLINE_S)
     return read_run(outcome, InspectReport)

@@ -1,8 +1,8 @@
-"""Finding out what a toolchain is: it describes itself; small kernels show what it compiles for.
+"""Describes a toolchain: its own report, and the targets that a small kernel compiles for.
 
-Runs once when a worker starts. Each trial is a child, because some targets abort the process. What
-a machine's trials found is kept in the store for a day, as they take seconds, under a name that
-holds whatever could change it.
+Runs once when a worker starts. Each trial is a child, because some targets abort the process.
+Trials take seconds, so the store keeps their results for a day, under a digest of all that can
+change them.
 """
 
 import asyncio
@@ -103,6 +103,6 @@ async def identify(pool: Pool, sandbox: str, known: Toolchains) -> Toolchain:
 
 
 def _trials_name(facts: dict[str, Any]) -> str:
-    """Return a name for this toolchain, these candidates and walls, on this machine."""
+    """Return a name for this toolchain, its sandbox and these candidates on this machine."""
     tried = [CANDIDATES, platform.uname(), facts]
     return hashlib.sha256(json.dumps(tried, sort_keys=True).encode()).hexdigest()

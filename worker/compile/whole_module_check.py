@@ -1,7 +1,7 @@
-"""Compares what executing a whole source gave with what its slice gave.
+"""Compares the result of a whole source with that of its slice.
 
-Decides which of the two is the answer; runs nothing itself. The whole text decides where it was
-executed as Python does, without a stand-in: then it is what importing the posted file makes.
+Decides which of the two is the answer; runs nothing itself. The whole text wins where it ran
+without a stand-in, as in Python: then its result is that of importing the posted file.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class FrontOutcome:
 
 
 async def outcome(front: Awaitable[FrontReport], stages: Mapping[str, bytes]) -> FrontOutcome:
-    """Return how `front` ends, `stages` being filled by it."""
+    """Return how `front` ends; it fills `stages`."""
     try:
         return FrontOutcome(await front, stages)
     except CompilationFailed as failure:
@@ -46,7 +46,7 @@ async def outcome(front: Awaitable[FrontReport], stages: Mapping[str, bytes]) ->
 
 
 async def in_time(whole: "asyncio.Task[FrontOutcome]") -> FrontOutcome | None:
-    """Return how the whole text ended; `None` if it has not by then, and is ended now."""
+    """Return how the whole text ended; end it and return `None` if it takes too long."""
     done, _ = await asyncio.wait({whole}, timeout=EXTRA_TIME_S)
     if done:
         return whole.result()
@@ -62,7 +62,7 @@ async def cancel(whole: "asyncio.Task[FrontOutcome]") -> None:
 
 
 def agree(part: FrontOutcome, whole: FrontOutcome) -> bool:
-    """Return whether the slice gave what the whole text gave, or failed alike."""
+    """Return True if the slice and the whole text have equal results, or fail alike."""
     if isinstance(part.end, CompilationFailed) or isinstance(whole.end, CompilationFailed):
         return (
             isinstance(part.end, CompilationFailed)
