@@ -1,7 +1,7 @@
 """The life of one child: it enters its sandbox, reads a job, runs the task and writes frames.
 
 Where a job says `keep`, another may follow it in the same process; nothing of the first is kept.
-The parent believes nothing of it but its frames, once they are checked, and its exit status.
+The parent trusts only its exit status, and frames that it has checked.
 """
 
 import gc
@@ -49,7 +49,7 @@ class ChildSpec:
 
 
 def child_main(spec: ChildSpec, tasks: ModuleType) -> NoReturn:
-    """Be the child.
+    """Run the child.
 
     Never returns and never unwinds: no handler or finalizer of the zygote may run here.
     """
@@ -137,7 +137,7 @@ def _arrange(spec: ChildSpec) -> PreparedSandbox:
 def _serve(
     prepared: PreparedSandbox, parent_pid: int, tasks: ModuleType, shared: memoryview | Mappings
 ) -> int:
-    """Wall in, take the job, do it; return the exit status."""
+    """Enter the sandbox, take the job, do it; return the exit status."""
     try:
         enter(prepared, parent_pid)
     except SandboxError as error:
@@ -177,14 +177,14 @@ def _do(job: frame.Frame, shared: memoryview | Mappings, profile: str, tasks: Mo
 
 
 def _forget(tasks: ModuleType) -> None:
-    """Let go of all that the last job left in memory."""
+    """Free all memory of the last job."""
     if hasattr(tasks, "forget"):
         tasks.forget()
     gc.collect()
 
 
 def _await_job(decoder: frame.Decoder, profile: str, tasks: ModuleType) -> frame.Frame | None:
-    """Return the next job frame, or None when the worker wants nothing any more. Raises FrameError.
+    """Return the next job frame, or None if there will be none. Raises FrameError.
 
     A frame without a nonce says that there is time to prepare.
     """
@@ -239,7 +239,7 @@ def _perform(task: Task, job: frame.Frame, body: bytes | memoryview | Mappings) 
 
 
 def _failure_of(error: BaseException) -> dict[str, Any]:
-    """Return what a task's own Failure says, or that the task broke."""
+    """Return a task's own Failure, or that the task broke."""
     slug = getattr(error, "slug", None)
     if not isinstance(slug, str):
         return _crashed(f"{type(error).__name__}: {error}"[:8000])

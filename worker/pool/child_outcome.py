@@ -22,7 +22,7 @@ class Ending(StrEnum):
     FLOOD = "flood"
     """More output or result than the caps allow."""
     GARBAGE = "garbage"
-    """Something that is no frame of this job."""
+    """Bytes that are not a frame of this job."""
     SILENT = "silent"
     """It left without a last frame."""
     SANDBOX = "sandbox"
@@ -33,7 +33,7 @@ class Ending(StrEnum):
 class SentStage:
     """One stage that was reached.
 
-    Its artifact, and the milliseconds it took by the child's own account.
+    Its artifact, and its milliseconds as the child reported them.
     """
 
     name: str
@@ -52,14 +52,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChildOutcome:
-    """Everything that is known of one job's child.
+    """The end of one job's child.
 
-    All of it except the ending is by that child's own account.
+    The child itself reports everything except `ending`.
     """
 
     ending: Ending
     detail: str
-    """Why, in words for a log; empty for `ok`."""
+    """The reason, for a log; empty for `ok`."""
     stages: tuple[SentStage, ...]
     result: dict[str, Any] | None
     failure: dict[str, Any] | None
@@ -88,16 +88,16 @@ class Caps:
 
 KEPT_TASKS = frozenset({"slice", "compare"})
 UNPARSED_TASKS = frozenset({"compare"})
-"""Those whose bodies are numbers, of which nothing stays."""
+"""Tasks whose bodies are numbers: no text of them stays in the process."""
 
 MOST_JOBS = 200
 MOST_BYTES = 16 << 20
-"""Of jobs, which bounds what the parser may have interned and fragmented."""
+"""The most jobs of a child: the parser interns texts and fragments memory."""
 MOST_BUSY_S = 10.0
 """All its jobs together: the kernel allows a child 60 s of CPU time."""
 LONGEST_LIFE_S = 600.0
 MOST_RSS_BYTES = 256 << 20
-"""At its largest, by its own account."""
+"""The largest resident set that a child may report."""
 REUSED_CHILD_LIMIT_S = 10.0
 """For a job in a child that did others before; a fresh one has all the time that the job has."""
 
@@ -105,7 +105,7 @@ _UNCLEAN = frozenset({"memory_exceeded", "compiler_crashed"})
 
 
 def ended_well(outcome: ChildOutcome) -> bool:
-    """Return True if the task ended in order: done, or with a failure that it named itself."""
+    """Return True if the task finished, or reported a failure itself."""
     if outcome.ending is Ending.FAILURE:
         return outcome.failure is not None and outcome.failure.get("slug") not in _UNCLEAN
     return outcome.ending is Ending.OK
@@ -134,7 +134,7 @@ class ChildUse:
             self._begun = None
 
     def is_enough(self, now: float, usage: Usage | None) -> bool:
-        """Return whether another child should do the next job; `usage` is that of the last."""
+        """Return True if another child should do the next job; `usage` is that of the last."""
         return (
             usage is None
             or usage.max_rss_bytes >= MOST_RSS_BYTES

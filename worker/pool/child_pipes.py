@@ -1,6 +1,6 @@
 """The worker's ends of the pipes of one child: its jobs, its result, its output.
 
-What arrives is counted and bounded, never read: what it means is for `ChildProtocol` to say.
+They count and bound the bytes that arrive; `ChildProtocol` parses them.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class CapturedOutput:
         self._size_bytes = 0
 
     def take(self, data: bytes) -> None:
-        """Add the next bytes, as far as there is room."""
+        """Add the next bytes, up to the limit."""
         self._size_bytes += len(data)
         self._first += data[: self._most_bytes - len(self._first)]
 
@@ -97,17 +97,17 @@ class ChildPipes:
             self._close_job()
 
     def read_result(self) -> bytes | None:
-        """Return what there is of the result now: see `_read`."""
+        """Return the bytes of the result that have arrived: see `_read`."""
         return self._read(self._result)
 
     def read_output(self, output: CapturedOutput) -> bytes:
-        """Return what there is of an output now, and keep it as far as there is room."""
+        """Return the bytes of an output that have arrived, and keep them up to the limit."""
         data = self._read(output.descriptor) or b""
         output.take(data)
         return data
 
     def _read(self, descriptor: int) -> bytes | None:
-        """Return what is there now, None when there is nothing yet.
+        """Return the bytes that have arrived; None if none have.
 
         Returns b"" at the end, and stops watching the descriptor.
         """

@@ -1,6 +1,6 @@
-"""One child as the worker sees it: its job, its deadline, its death.
+"""The worker's side of one child: its job, its deadline, its death.
 
-Everything that arrives may have been written by hostile code, so it is counted before it is kept.
+Hostile code may have written all that arrives, so sizes are checked before bytes are kept.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _WHOLE_GROUP = 4  # PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9
 
 OnStage = Callable[[SentStage], None]
 MoreTime = Callable[[], Awaitable[float]]
-"""Asked when a child's time is over: how many seconds it has after all, 0 for none."""
+"""Called when a child's time is over; returns how many more seconds it may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Job:
     """The names that it may send bytes under, each once."""
     on_stage: OnStage | None = None
     more_s: MoreTime | None = None
-    """Asked when the time is over: how many seconds more it may have."""
+    """Called when the time is over; returns how many more seconds the child may have."""
 
 
 class ChildProcess:
@@ -88,7 +88,7 @@ class ChildProcess:
         self._pipes.send(frame.encode(frame.NO_JOB, {}), is_last=False)
 
     def set_handle(self, pidfd: int) -> None:
-        """Take the handle by which this child, which was forked now, can be killed."""
+        """Take the handle that can kill this child, which was just forked."""
         if self._closed:
             _kill_tree(pidfd)
             os.close(pidfd)
@@ -150,7 +150,7 @@ class ChildProcess:
         self._on_stage = None
 
     def kill(self, ending: Ending, detail: str) -> None:
-        """End the child for this reason; the first reason counts.
+        """Kill the child for this reason; the first reason counts.
 
         `outcome` follows when it is dead.
         """
@@ -173,7 +173,7 @@ class ChildProcess:
         self._close()
 
     def _settle(self, status: int | None, usage: Usage | None) -> None:
-        """Make the outcome; unless the child is kept, make sure that nothing of it goes on."""
+        """Make the outcome. Unless the child is kept, kill all its processes."""
         self._drain_outputs()
         ending, detail = self._cause or self._protocol.verdict(status)
         last = self._protocol.last

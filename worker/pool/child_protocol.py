@@ -1,4 +1,4 @@
-"""The frames of one child so far, and what they and its exit status make of its end. Pure.
+"""Checks the frames of one child, and derives its ending from them and its exit status. Pure.
 
 Their order is fixed: `ready` (or `sandbox`), maybe `prewarmed`, then with the job's nonce each of
 the stages that the job makes at most once, and exactly one `result` or `failure`. Anything else is
@@ -14,7 +14,7 @@ from worker.pool.child_outcome import Ending, SentStage, Usage
 
 MOST_STAGE_HEADER_MEMBERS = 3
 MOST_MS = 86_400_000.0
-"""A day: nothing that is timed takes longer."""
+"""A day: no reported time may be longer."""
 MOST_CPU_S = 1e9
 MOST_RSS_BYTES = 1 << 50
 LONGEST_DETAIL = 200
@@ -111,7 +111,7 @@ class ChildProtocol:
         return SentStage(name, float(ms), received.body)
 
     def verdict(self, status: int | None) -> tuple[Ending, str]:
-        """Return how a child ended that left with this wait status, and why.
+        """Return how a child with this wait status ended, and why.
 
         None stands for a status that is not known. A child whose last frame is there and whose
         stream has ended may be judged before it has left, with status 0.
@@ -148,7 +148,7 @@ def _quoted(value: object) -> str:
 
 
 def _usage(value: object) -> Usage | None:
-    """Return what the child says it took, or None when that makes no sense.
+    """Return the usage that the child reports, or None if it is implausible.
 
     It is for statistics only.
     """

@@ -1,7 +1,7 @@
 """The one message format between the worker and its children: a prefix, a JSON header, raw bytes.
 
-Whatever arrives here may have been written by hostile code: everything is bounded and checked,
-nothing is guessed. Runs on the standard library alone, on both sides.
+Hostile code may have written the bytes that arrive: everything is bounded and checked. Runs on the
+standard library alone, on both sides.
 """
 
 import json
@@ -24,9 +24,9 @@ _PREFIX = struct.Struct("<4sB16sII")
 
 
 class FrameError(Exception):
-    """The bytes are no frame, or one that is not wanted here.
+    """The bytes are not a frame, or not one that is expected here.
 
-    The message says which rule they break.
+    The message names the broken rule.
     """
 
 
@@ -53,7 +53,7 @@ def encode(nonce: bytes, header: dict[str, Any], body: bytes = b"") -> bytes:
 
 
 def _members(record: Any) -> dict[str, Any]:
-    """Return what JSON has of a record that a header holds, such as a diagnostic."""
+    """Return the JSON form of a record in a header, such as a diagnostic."""
     if not is_dataclass(record) or isinstance(record, type):
         message = f"JSON has no {type(record).__name__}"
         raise TypeError(message)

@@ -1,4 +1,4 @@
-"""Hides where this installation lies from code that may read no file of it anyway.
+"""Hides the paths of this installation from user code, which may not read its files anyway.
 
 A zygote gives all code and modules the paths of a fixed, invented tree, but for what says where
 Triton lies, which children that run its tools need. A child that runs user code, or reads it,

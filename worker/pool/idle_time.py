@@ -1,4 +1,4 @@
-"""The moments in which no child of a worker has a job: waiting children prepare in them.
+"""Lets waiting children prepare while no child of the worker has a job.
 
 Preparing costs CPU time that jobs could use, those of other pools on the same processors too, so
 pools share one of these. Never do two children prepare at once.
@@ -35,7 +35,7 @@ class IdleTime:
         self._pools.append(next_child)
 
     def leave(self, next_child: NextChild) -> None:
-        """Let no child of that pool prepare any more: it is closed."""
+        """Stop preparing children of that pool: it is closed."""
         if next_child in self._pools:
             self._pools.remove(next_child)
         if not self._pools:

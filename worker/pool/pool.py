@@ -1,7 +1,7 @@
 """A pool of sandboxed children: each job gets one, and the pool says how it ended.
 
-They are single-use but for those of tasks that run nothing of the user's. Runs in the worker, which
-never imports triton: that is the zygote's business.
+They are single-use, except for tasks that run no user code. Runs in the worker, which never imports
+triton: the zygote does.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class Outdated(ZygoteError):
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """The children that a job may use, and the place of its child afterwards."""
+    """The children that a job may use, and where its child goes afterwards."""
 
     keep: bool = False
     """True if the child may do another job."""
@@ -73,14 +73,14 @@ class _Use:
         return spares.give_back(child) if self.held is None else self.held.give_back(child)
 
     def is_worth_another(self, outcome: ChildOutcome) -> bool:
-        """Return True if a job that ended so in a used child might succeed in a fresh one."""
+        """Return True if a job with this end in a used child might succeed in a fresh one."""
         if self.held is not None:  # user code may have left anything, but time is over for both
             return outcome.ending not in (Ending.OK, Ending.DEADLINE)
         return not ended_well(outcome)
 
 
 class Pool:
-    """Children of one tool chain, some of them waiting ready for the next jobs."""
+    """Children of one toolchain; some wait for the next jobs."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class Pool:
     async def _run(
         self, profile: str, job: Job, deadline: Deadline, use: "_Use"
     ) -> tuple[ChildOutcome, bool]:
-        """Return how the job ended in one child, and whether it was that child's first."""
+        """Run the job in one child; return how it ended, and whether it was that child's first."""
         spares = await self._wait_until_up(deadline)
         child = use.take(spares, profile)
         was_fresh = child.use.jobs == 0

@@ -1,4 +1,4 @@
-"""One task in a child, tried again when the child was killed from outside.
+"""Runs one task in a child, and again if the child was killed from outside.
 
 That is no verdict on what ran in it: the kernel kills whom it likes when memory runs out, and a
 zygote takes its children with it. Triton 3.6, forked, now and then dies in LLVM's thread pool.
@@ -61,7 +61,7 @@ async def run_task(
 
 
 def killed_from_outside(outcome: ChildOutcome, profile: str) -> bool:
-    """Return whether neither the child, of this profile, nor this process ended it.
+    """Return True if neither the child itself nor this process ended it.
 
     A process that has used up its CPU time dies by the same signal, which is its own doing.
     """

@@ -37,7 +37,7 @@ class SandboxReport:
 
 
 async def self_test(pool: Pool, group: Cgroup | str = "none was made") -> SandboxReport:
-    """Let one child of every profile try what is forbidden; whatever it does is in the report.
+    """Have one child of every profile try what is forbidden; report what succeeded.
 
     `group` is what all children should be in, or why there is none. A level of `weak` means: take
     no jobs, unless the deployment says that it wants no sandbox. Raises ZygoteError when no child

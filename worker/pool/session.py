@@ -1,7 +1,7 @@
-"""Children for the jobs of one launch alone: user code may leave behind in them what it likes.
+"""Children for the jobs of one launch alone, since user code may leave anything in them.
 
 One child does job after job until the session is closed, it has done enough, or a job ends badly
-in it. Nothing of it is seen by another session.
+in it. No other session uses it.
 """
 
 from collections.abc import Collection
@@ -44,9 +44,9 @@ class ChildSession:
         on_stage: OnStage | None = None,
         more_s: MoreTime | None = None,
     ) -> ChildOutcome:
-        """Run one job of one and the same profile: see `Pool.run`.
+        """Run one job; all jobs of a session have one profile. See `Pool.run`.
 
-        What crashes in a child that did jobs before is done again in a fresh one.
+        A job that crashes in a used child runs again in a fresh one.
         """
         return await self._pool.run(
             profile,
@@ -60,5 +60,5 @@ class ChildSession:
         )
 
     def close(self) -> None:
-        """End its child, and whatever user code left there."""
+        """End its child, with all that user code left there."""
         self._held.let_go()

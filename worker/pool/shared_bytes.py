@@ -44,7 +44,7 @@ class SharedBytes:
 
     @classmethod
     def received(cls, descriptor: int, size_bytes: int) -> Self:
-        """Return the memory behind a descriptor that somebody sent, and own it.
+        """Take the memory behind a received descriptor.
 
         Raises NotSealed and closes it, unless it has exactly this size and is immutable.
         """
@@ -58,7 +58,7 @@ class SharedBytes:
         return shared
 
     def close(self) -> None:
-        """Let go of it; mappings of it live on."""
+        """Close the descriptor; mappings stay valid."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

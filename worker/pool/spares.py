@@ -1,4 +1,4 @@
-"""The children that wait for jobs: how many, and which is next."""
+"""The children that wait for jobs: how many there are, and which is next."""
 
 import asyncio
 import logging
@@ -49,7 +49,7 @@ class Spares:
         idle.join(self._next_to_prepare)
 
     def take(self, profile: str, *, keep: bool = False, fresh: bool = True) -> ChildProcess:
-        """Return the child that would be quickest to begin, or a newly ordered one.
+        """Return the child that can begin soonest, or a newly ordered one.
 
         A job runs from now on. With `keep` it will be given back; unless `fresh`, it may be one
         that was.
@@ -86,7 +86,7 @@ class Spares:
         return True
 
     def start_job(self, profile: str) -> None:
-        """Replace the child that was taken now, if that keeps no job from a processor."""
+        """Replace the child that was just taken, if a processor is free for that."""
         if self._idle.jobs < self._processors - 1:
             self.refill(profile)
 

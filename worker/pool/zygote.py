@@ -1,4 +1,4 @@
-"""The fork server of one tool chain: imports and warms up once, then forks a child for every order.
+"""The fork server of one toolchain: imports and warms up once, then forks a child for every order.
 
 Holds no secret: it is exec'd with an almost empty environment, keeps nothing of any job, and never
 has a second thread. Runs under the tool chain's own Python, on the standard library and the tasks
@@ -169,7 +169,7 @@ def assert_single_thread() -> None:
 
 
 def _send(link: socket.socket, message: dict[str, Any]) -> None:
-    """Send the worker a message, or exit if the worker is gone: no one needs children then."""
+    """Send the worker a message, or exit if the worker is gone."""
     try:
         zygote_protocol.send(link, message)
     except ConnectionError:
@@ -177,7 +177,7 @@ def _send(link: socket.socket, message: dict[str, Any]) -> None:
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """Be the zygote; in a forked child, be that child. Never returns."""
+    """Run the zygote; in a forked child, run that child. Never returns."""
     link = socket.socket(fileno=int(arguments[0]))
     settings = Settings.from_json(arguments[1])
     libc.die_with_parent(settings.parent_pid, signal.SIGTERM)

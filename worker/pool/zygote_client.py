@@ -23,7 +23,7 @@ from worker.sandbox.rlimits import ResourceLimits
 _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 _LEAVE_S = 5.0
 _MOST_WAITS = 5
-"""For a zygote that is late: on a machine with too much to do another one would be later still."""
+"""A late zygote gets more time: on an overloaded machine a new one would be later still."""
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class ZygoteClient:
             raise
 
     async def _wait_until_warm(self, toolchain: ZygoteToolchain) -> None:
-        """Return once the zygote is warm; say so where it is late. Raises ZygoteError."""
+        """Wait until the zygote is warm; log if it is late. Raises ZygoteError."""
         name, start_s = f"the zygote of {toolchain.tasks_module}", toolchain.start_s
         for waits in range(1, _MOST_WAITS + 1):
             await asyncio.wait([self._started], timeout=start_s)
