@@ -38,7 +38,7 @@ class PreparedSandbox:
 
 
 def prepare(profile: SandboxProfile, *, unsafe: bool) -> PreparedSandbox:
-    """Build what children of `profile` will enter; with `unsafe` no file or call is denied.
+    """Build the sandbox of children of `profile`; with `unsafe` it denies no file or call.
 
     Raises SandboxError.
     """
@@ -57,7 +57,7 @@ def prepare(profile: SandboxProfile, *, unsafe: bool) -> PreparedSandbox:
 
 
 def above(descriptor: int) -> int:
-    """Move a descriptor out of the way of those that a child has at fixed places."""
+    """Move a descriptor above the fixed numbers of a child's own."""
     import fcntl
 
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
@@ -66,7 +66,7 @@ def above(descriptor: int) -> int:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability of this thread, for good. Raises OSError."""
+    """Drop every capability of this thread, irrevocably. Raises OSError."""
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), 8)
     nothing = ctypes.create_string_buffer(24)
     number = seccomp.machine().number("capset")
@@ -75,7 +75,7 @@ def drop_capabilities() -> None:
 
 
 def enter(prepared: PreparedSandbox, parent_pid: int) -> None:
-    """Wall this process in, for good.
+    """Sandbox this process, irrevocably.
 
     Descriptors are already arranged. Raises SandboxError, naming the layer.
     """

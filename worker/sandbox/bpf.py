@@ -1,6 +1,6 @@
 """Filters of system calls as classic BPF, written by hand so that no C library is needed.
 
-See Documentation/userspace-api/seccomp_filter.rst. What is permitted is for others to say.
+See Documentation/userspace-api/seccomp_filter.rst. `profile.py` says what is permitted.
 """
 
 import ctypes
@@ -26,12 +26,12 @@ PERMIT: Instruction = (RETURN, 0, 0, _ALLOW)
 
 
 def refuse(code: int) -> Instruction:
-    """Return what refuses the call with this errno."""
+    """Return the instruction that refuses the call with this errno."""
     return (RETURN, 0, 0, _ERRNO | code)
 
 
 def argument(index: int, *, high: bool = False) -> Instruction:
-    """Return what loads the low, or the high, word of an argument of the call."""
+    """Return the instruction that loads the low, or the high, word of a call's argument."""
     return (LOAD, 0, 0, _FIRST_ARGUMENT + 8 * index + (4 if high else 0))
 
 
@@ -69,7 +69,7 @@ def operand_offset(index: int) -> int:
 
 
 def install(program: bytes, target: Machine, flags: int = 0) -> None:
-    """Install an assembled program, for good. NO_NEW_PRIVS must be set. Raises OSError."""
+    """Install an assembled program, irrevocably. NO_NEW_PRIVS must be set. Raises OSError."""
     instructions = ctypes.create_string_buffer(program, len(program))
     count = len(program) // _INSTRUCTION.size
     header = ctypes.create_string_buffer(struct.pack("@HP", count, ctypes.addressof(instructions)))

@@ -20,12 +20,12 @@ _PREFIX = "tritond-children-"
 _CONTROLLERS = {"memory", "pids"}
 _EMPTY_S, _PAUSE_S = 2.0, 0.01
 _YOUNG_S = 60.0
-"""A group without a process may be that of a worker which is starting."""
+"""A group without processes may belong to a worker that is starting."""
 _PARENT_GROUP = "tritond-worker-"
 
 
 class NoCgroup(Exception):
-    """This machine gives no cgroup to this process; the message says why."""
+    """This process cannot have a cgroup on this machine; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Cgroup:
         return all(str(pid) in _words(folder / "cgroup.procs") for folder in self.folders)
 
     def remove(self) -> None:
-        """End what is still in the group and remove it; one that does not empty stays behind."""
+        """Kill all processes of the group and remove it; it stays if some do not end."""
         until = time.monotonic() + _EMPTY_S
         while any(not _try_remove(folder) for folder in self.folders) and time.monotonic() < until:
             time.sleep(_PAUSE_S)
@@ -184,7 +184,7 @@ def _made(parent: Path, name: str) -> Path:
 
 
 def _write(file: Path, limit: int) -> None:
-    """Set a limit, and make sure that it is one. Raises OSError, NoCgroup."""
+    """Set a limit, and check that it holds. Raises OSError, NoCgroup."""
     file.write_text(str(limit), encoding="utf-8")
     held = file.read_text(encoding="utf-8").strip()
     if not held.isdigit() or int(held) > limit:

@@ -1,6 +1,6 @@
-"""A mount namespace in which there is no file at all, for children that may open none.
+"""A mount namespace without any file, for children that may open none.
 
-It is made once by a zygote, and entered by each of its children. Needs namespaces of one's own.
+It is made once by a zygote, and entered by each of its children. Needs its own namespaces.
 """
 
 import os

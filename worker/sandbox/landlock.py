@@ -73,5 +73,5 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def enter(ruleset: int) -> None:
-    """Restrict this process to `ruleset`, for good. NO_NEW_PRIVS must be set. Raises OSError."""
+    """Restrict this process to `ruleset`, irrevocably. NO_NEW_PRIVS must be set. Raises OSError."""
     syscall(_RESTRICT_SELF, ruleset, 0)

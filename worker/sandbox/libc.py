@@ -1,4 +1,4 @@
-"""The C library as the layers use it: system calls through ctypes, errno turned into OSError."""
+"""System calls through ctypes, with errno as OSError."""
 
 import ctypes
 import os
@@ -45,7 +45,7 @@ def prctl(option: int, argument: int) -> None:
 
 
 def die_with_parent(parent_pid: int, signal_number: int) -> None:
-    """Ask for `signal_number` when the parent dies, and end at once if it is already gone."""
+    """Have the kernel send `signal_number` when the parent dies; end now if it is dead already."""
     prctl(PR_SET_PDEATHSIG, signal_number)
     if os.getppid() != parent_pid:
         os._exit(1)

@@ -16,7 +16,7 @@ _MOUNTS = 0x00020000
 
 
 def enter() -> bool:
-    """Move on into new pid, network, IPC, UTS and mount namespaces, as their first process.
+    """Enter new pid, network, IPC, UTS and mount namespaces, as their first process.
 
     False where that is not permitted.
 

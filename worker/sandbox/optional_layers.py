@@ -20,7 +20,7 @@ _DIES_FIRST = "1000"
 _FIRST_USER = 1 << 30
 _PIDS = 1 << 22
 SLOTS = 1 << 8
-"""Users of one zygote; more children than that share some."""
+"""The number of users of one zygote; more children share them."""
 MOST_PROCESSES = 64
 """Of one user of ours, where a child may start programs."""
 
@@ -38,17 +38,17 @@ NOTHING = OptionalLayers()
 
 
 def first_user(zygote_pid: int) -> int:
-    """Return the first of the `SLOTS` users that are those of one zygote's children alone."""
+    """Return the first of `SLOTS` users that only the children of one zygote have."""
     return _FIRST_USER + (zygote_pid % _PIDS) * SLOTS
 
 
 def raise_score() -> None:
-    """Be the first that the kernel ends when memory runs out. Raises OSError."""
+    """Have the kernel kill this process first when memory runs out. Raises OSError."""
     Path("/proc/self/oom_score_adj").write_text(_DIES_FIRST, encoding="utf-8")
 
 
 def become(user: int) -> None:
-    """Be this user and its group, for good. Raises OSError."""
+    """Become this user and its group, irrevocably. Raises OSError."""
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
@@ -57,7 +57,7 @@ def become(user: int) -> None:
 def found(
     profiles: Mapping[str, SandboxProfile], zygote_pid: int, root: int | None, why_no_root: str
 ) -> tuple[dict[str, OptionalLayers], dict[str, str]]:
-    """Return what children of each profile can enter here, and of every layer why not all can."""
+    """Return the layers that children of each profile can enter, and why others do not work."""
     made: dict[str, OptionalLayers] = {}
     absent = {} if root is not None else {ROOT: why_no_root}
     user = first_user(zygote_pid) if os.geteuid() == 0 else None
@@ -109,7 +109,7 @@ def _reasons(profile: SandboxProfile, wanted: OptionalLayers) -> dict[str, str]:
 def _try_in_child(
     profile: SandboxProfile, wanted: OptionalLayers, says: int, hold: int, others: tuple[int, int]
 ) -> None:
-    """Enter what is wanted, say what did not work, and wait for the end. Never returns."""
+    """Enter the wanted layers, report those that failed, and wait for the end. Never returns."""
     try:
         for descriptor in others:
             os.close(descriptor)

@@ -105,7 +105,7 @@ def _tools() -> list[Path]:
 
 
 def _triton_folders() -> list[Path]:
-    """Return Triton's own folder: device libraries, and all that its cache key is a hash of."""
+    """Return Triton's own folder: device libraries, and the files that its cache key hashes."""
     root = _triton_root()
     return [] if root is None else [root]
 

@@ -1,4 +1,4 @@
-"""Resource limits of one child, as the kernel enforces them on a single process."""
+"""Resource limits of one child, which the kernel enforces per process."""
 
 import resource
 from dataclasses import asdict, dataclass

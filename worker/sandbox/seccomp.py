@@ -31,12 +31,12 @@ _NAMESPACE_FLAGS = (
 
 
 class UnknownMachine(OSError):
-    """The processor is neither x86_64 nor aarch64: no call number here means what it says."""
+    """The processor is neither x86_64 nor aarch64, so the call numbers are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A finished program, and the place of its one word that is this process's own id."""
+    """A finished program, and the index of the one word that holds this process's id."""
 
     program: bytes
     own_pid_offset: int
@@ -54,7 +54,7 @@ def machine() -> Machine:
 
 
 def _answers(*, may_clone: bool) -> dict[str, list[Instruction]]:
-    """Return the calls judged by their arguments, or refused with an error libraries expect."""
+    """Return calls that are checked by argument, or refused with an error that libraries expect."""
     answers = {
         "clone3": [refuse(errno.ENOSYS)],  # its flags are behind a pointer; glibc then uses clone
         "ioctl": [refuse(errno.ENOTTY)],  # isatty() and open() ask, and take no for an answer
@@ -98,7 +98,7 @@ def build(allowed: Iterable[str], target: Machine, *, may_clone: bool) -> Filter
 
 
 def enter(chosen: Filter, own_pid: int) -> None:
-    """Install the filter in this process, for good. NO_NEW_PRIVS must be set. Raises OSError."""
+    """Install the filter in this process, irrevocably. NO_NEW_PRIVS must be set. Raises OSError."""
     program = bytearray(chosen.program)
     struct.pack_into("=I", program, chosen.own_pid_offset, own_pid)
     install(bytes(program), machine())

@@ -1,4 +1,4 @@
-"""Tries, inside a real child, what must not be possible there, and reports what was.
+"""Tries to break out of a real child, and reports which attempts succeeded.
 
 Every attempt is harmless where it succeeds: signal 0, an own socket that is closed again, a file of
 our own.

@@ -135,7 +135,7 @@ RECORDING: frozenset[str] = QUIET - {"poll", "ppoll", "lseek", "fstat"}
 """Enough for torch's fake tensors and Triton's JIT functions, all of it preloaded."""
 
 TOOLING: frozenset[str] = QUIET | frozenset(_OF_TOOLS)
-"""`QUIET`, and what it takes to read named files and to run ptxas."""
+"""`QUIET`, and the calls for reading named files and running ptxas."""
 
 
 @dataclass(frozen=True, slots=True)
