@@ -6,7 +6,7 @@ Start here. The path of a program, from POST to verdict:
 2. `worker/do_program.py` claims the job and does its cases and trials. `worker/program_case.py`
    is one case; it calls the steps 3 to 8.
 3. `worker/program_recordings.py` decides what to record: the candidate, the reference, and the
-   code that makes inputs. `worker/recording.py` sends each to a child and checks its answer.
+   code that makes inputs. `worker/record_child.py` sends each to a child and checks its answer.
 4. In that child, `recorder/record.py` runs the user's Python on torch's fake tensors, without
    data. It writes each ATen op and each launch of a kernel to a tape (JSON).
 5. `tape/read_tape.py` reads the tape. User code ran beside its writer, so it may be forged.

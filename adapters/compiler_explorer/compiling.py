@@ -21,7 +21,7 @@ from adapters.compiler_explorer.compile_result import (
     plain_lines,
     sources_of,
 )
-from adapters.compiler_explorer.inference import InferredRequest, infer
+from adapters.compiler_explorer.inferred_request import InferredRequest, infer
 from adapters.compiler_explorer.offered_compilers import OfferedCompiler
 from adapters.compiler_explorer.user_arguments import (
     MAX_CHARS,

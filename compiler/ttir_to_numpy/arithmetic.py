@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.clamping import clamped
-from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.external_functions import external
 from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import NameScope, results_of
 

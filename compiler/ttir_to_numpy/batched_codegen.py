@@ -13,7 +13,7 @@ from compiler.lines.source_location import SourceLocation
 from compiler.lines.step import Step
 from compiler.ttir_to_numpy import runtime_text
 from compiler.ttir_to_numpy.batched.blocks import in_order
-from compiler.ttir_to_numpy.batched.constants import Constants
+from compiler.ttir_to_numpy.batched.constant_list import Constants
 from compiler.ttir_to_numpy.batched.extents import ExtentChecks
 from compiler.ttir_to_numpy.batched.form import NAMES, run_form_with
 from compiler.ttir_to_numpy.batched.lifetimes import with_deletions

@@ -7,6 +7,7 @@ lower bound.
 from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.known_numbers import number_of, source_of
+from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.scope import NameScope
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.ttir_to_numpy.analysis import EFFECTS
-from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.ir import IrBlock, Operation
+from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.scope import NameScope
 
 Body = Callable[[NameScope, IrBlock], Operation]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.expression import NumpyExpression, broadcast
 from compiler.ttir_to_numpy.ir import Operation, Value
+from compiler.ttir_to_numpy.numpy_expression import NumpyExpression, broadcast
 from compiler.ttir_to_numpy.refusal import Untranslatable
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.scope import NameScope, results_of
 
 

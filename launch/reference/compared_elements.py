@@ -11,7 +11,7 @@ import numpy as np
 
 from compiler.json_number import written_number
 from launch.messages import Tolerance
-from launch.reference.mismatch_map import MismatchMap
+from launch.reference.mismatch_map import MismatchCounter
 
 
 @dataclass(slots=True)
@@ -32,10 +32,10 @@ class ComparedElements:
     zeros_match: bool = True
     """True if all expected values so far are within the tolerance of zero."""
     first: dict[str, Any] | None = None
-    map: MismatchMap = field(init=False)
+    map: MismatchCounter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.map = MismatchMap(self.shape)
+        self.map = MismatchCounter(self.shape)
 
     def note_errors(self, absolute: Any, relative: Any) -> None:
         """Add the largest errors of more elements."""

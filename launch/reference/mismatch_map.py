@@ -14,7 +14,7 @@ from launch.buffers.element_types import Array
 CELLS = 32
 
 
-class MismatchMap:
+class MismatchCounter:
     """Counts the mismatches of one output of the given shape, by cell."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:

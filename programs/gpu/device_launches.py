@@ -16,13 +16,13 @@ from compiler.json_number import tagged_float
 from programs.gpu.module_variables import ModuleVariables
 from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.program_order import DeviceKernel, ProgramOrder
-from programs.replay.launches import LaunchReport, kernels_by_op
 from programs.replay.live_tensors import LiveTensors
+from programs.replay.replayed_launches import LaunchReport, kernels_by_op
 from programs.tape.schema import (
-    DescriptorArgument,
     LaunchValue,
     ReinterpretedArgument,
     Tape,
+    TapeDescriptor,
     TapeLaunch,
     TensorRef,
 )
@@ -150,7 +150,7 @@ class _Described:
                 return self._buffer(value.id)
             case ReinterpretedArgument():
                 return self._buffer(value.base.id)
-            case DescriptorArgument():
+            case TapeDescriptor():
                 base = self._buffer(value.base.id)
                 base |= {"shape": list(value.shape), "strides": list(value.strides)}
                 return {"kind": "descriptor", "base": base, "padding": "zero"}

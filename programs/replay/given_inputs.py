@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import torch
 
-from programs.replay.launches import NoLaunches
 from programs.replay.program_run import ProgramRun, ReplayOptions, tensors_in
+from programs.replay.replayed_launches import NoLaunches
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.inputs_tape import MEMBERS
 from programs.tape.invalid_tape import InvalidTape

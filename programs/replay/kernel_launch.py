@@ -20,17 +20,17 @@ from launch.checks.touched_memory import TouchedBytes
 from launch.cpu.grid_run import run_grid
 from launch.cpu.translation import needs_gpu, translated
 from launch.messages import RunOrder
-from programs.replay.launches import LaunchReport, Written, kernels_by_op
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import KernelText, ReplayOrder
+from programs.replay.replayed_launches import LaunchReport, Written, kernels_by_op
 from programs.replay.written_storages import WrittenStorages
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.schema import (
-    DescriptorArgument,
     LaunchValue,
     ReinterpretedArgument,
     Tape,
+    TapeDescriptor,
     TapeLaunch,
     TensorRef,
 )
@@ -214,7 +214,7 @@ class _Described:
                 return self._buffer(value.id)
             case ReinterpretedArgument():
                 return self._buffer(value.base.id, value.dtype)
-            case DescriptorArgument():
+            case TapeDescriptor():
                 base = self._buffer(value.base.id)
                 base |= {"shape": list(value.shape), "strides": list(value.strides)}
                 block = list(value.block_shape)

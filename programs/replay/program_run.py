@@ -18,12 +18,12 @@ import torch
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
 from programs.replay.changed_inputs import ChangedInputs, Digest, digest_on_host
-from programs.replay.launches import ReplayedLaunches, Written
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, STATISTICS, called
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.random_generators import RandomGenerators
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
+from programs.replay.replayed_launches import ReplayedLaunches, Written
 from programs.replay.storage_lifetimes import START, Lifetimes
 from programs.replay.stream_races import StreamRaces
 from programs.replay.written_storages import EMPTIES, WrittenStorages

@@ -20,12 +20,12 @@ from programs.tape.overload_effects import (
 )
 from programs.tape.schema import (
     AtenOp,
-    DescriptorArgument,
     LaunchValue,
     Op,
     ReinterpretedArgument,
     Structure,
     Tape,
+    TapeDescriptor,
     TapeLaunch,
     TensorRef,
     tensors_of,
@@ -135,7 +135,7 @@ def _number(value: LaunchValue) -> object:
     match value:
         case TensorRef() | ReinterpretedArgument():
             return None
-        case DescriptorArgument():
+        case TapeDescriptor():
             return value.shape, value.strides, value.block_shape
         case tuple():
             return tuple(map(_number, value))

@@ -7,7 +7,6 @@ from typing import Any
 from programs.tape import json_fields as fields
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import (
-    DescriptorArgument,
     DeviceName,
     DictOf,
     DtypeName,
@@ -20,6 +19,7 @@ from programs.tape.schema import (
     ReinterpretedArgument,
     Scalar,
     Structure,
+    TapeDescriptor,
     TensorRef,
     TupleOf,
     Value,
@@ -185,7 +185,7 @@ class ValueReader:
     def _kernel(self, raw: Any, where: str) -> KernelArgument:
         return KernelArgument(fields.one_of(raw, where, self._kernels, "kernel of this tape"))
 
-    def _descriptor(self, raw: Any, where: str) -> DescriptorArgument:
+    def _descriptor(self, raw: Any, where: str) -> TapeDescriptor:
         found = fields.record(raw, where, ("t", "shape", "strides", "block_shape"))
         shape, strides, block = (
             fields.integers(found[name], f"{where}/{name}", MAX_RANK, 0, _LARGEST_SIZE)
@@ -193,7 +193,7 @@ class ValueReader:
         )
         if not len(shape) == len(strides) == len(block) > 0:
             raise InvalidTape(where, "shape, strides and block_shape have different lengths, or 0")
-        return DescriptorArgument(self.tensor(found["t"], f"{where}/t"), shape, strides, block)
+        return TapeDescriptor(self.tensor(found["t"], f"{where}/t"), shape, strides, block)
 
     def _reinterpreted(self, raw: Any, where: str) -> ReinterpretedArgument:
         found = fields.record(raw, where, ("t", "dtype"))

@@ -73,7 +73,7 @@ class GeneratorRef:
 
 
 @dataclass(frozen=True, slots=True)
-class DescriptorArgument:
+class TapeDescriptor:
     """A tensor descriptor made on the host, as a kernel's argument; strides count elements."""
 
     base: TensorRef
@@ -113,7 +113,7 @@ LaunchValue = (
     Scalar
     | TensorRef
     | DtypeName
-    | DescriptorArgument
+    | TapeDescriptor
     | KernelArgument
     | ReinterpretedArgument
     | tuple["LaunchValue", ...]
@@ -313,6 +313,6 @@ def tensors_of(value: Value | LaunchValue | Structure) -> tuple[int, ...]:
         return tuple(id_ for item in value.items for id_ in tensors_of(item))
     if isinstance(value, DictOf):
         return tuple(id_ for _, item in value.items for id_ in tensors_of(item))
-    if isinstance(value, (DescriptorArgument, ReinterpretedArgument)):
+    if isinstance(value, (TapeDescriptor, ReinterpretedArgument)):
         return (value.base.id,)
     return ()

@@ -11,7 +11,6 @@ from programs.tape.overload_effects import makes_views
 from programs.tape.schema import (
     PHASES,
     AtenOp,
-    DescriptorArgument,
     DictOf,
     GeneratorRef,
     KernelArgument,
@@ -23,6 +22,7 @@ from programs.tape.schema import (
     Seeding,
     Structure,
     Tape,
+    TapeDescriptor,
     TapeLaunch,
     TensorRef,
     TupleOf,
@@ -190,7 +190,7 @@ def _value(value: Value | LaunchValue) -> str:
     if isinstance(value, tuple):
         shown = [_value(item) for item in value[:_MAX_LISTED]]
         return f"[{', '.join([*shown, *(['...'] if len(value) > _MAX_LISTED else [])])}]"
-    if isinstance(value, DescriptorArgument):
+    if isinstance(value, TapeDescriptor):
         return f"descriptor(%{value.base.id}, {list(value.shape)}, block {list(value.block_shape)})"
     if isinstance(value, ReinterpretedArgument):
         return f"%{value.base.id} as {value.dtype}"

@@ -24,12 +24,12 @@ from launch.request.bound_arguments import (
 from launch.request.element import ITEM_BYTES
 from launch.request.scalar import dtype_of
 from programs.tape.schema import (
-    DescriptorArgument,
     DtypeName,
     KernelArgument,
     LaunchValue,
     ReinterpretedArgument,
     Tape,
+    TapeDescriptor,
     TapeLaunch,
     TensorMeta,
     TensorRef,
@@ -97,7 +97,7 @@ def _argument(name: str, tape: Tape, value: LaunchValue, storages: dict[int, int
             return _buffer(name, tensor, tensor.dtype, storages)
         case ReinterpretedArgument():
             return _buffer(name, tape.tensors[value.base.id], value.dtype, storages)
-        case DescriptorArgument():
+        case TapeDescriptor():
             tensor = tape.tensors[value.base.id]
             base = _buffer(name, tensor, tensor.dtype, storages)
             return Descriptor(base=base, block_shape=list(value.block_shape))

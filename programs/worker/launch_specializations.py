@@ -14,13 +14,13 @@ from compiler.problem import Problem
 from launch.request.element import INTEGER_RANGES
 from launch.request.inference import annotated_type
 from programs.tape.schema import (
-    DescriptorArgument,
     DtypeName,
     KernelArgument,
     LaunchValue,
     LaunchVariant,
     ReinterpretedArgument,
     Tape,
+    TapeDescriptor,
     TapeLaunch,
     TensorMeta,
     TensorRef,
@@ -121,7 +121,7 @@ def _specialization(tape: Tape, value: LaunchValue, taken: range | None = None) 
             return _memory(tape.tensors[value.id])
         case ReinterpretedArgument():
             return _memory(tape.tensors[value.base.id]), value.dtype
-        case DescriptorArgument():
+        case TapeDescriptor():
             return _memory(tape.tensors[value.base.id]), value.block_shape
         case tuple():
             return [_specialization(tape, item) for item in value]

@@ -27,7 +27,7 @@ from programs.worker.program_kernels import ProgramKernels
 from programs.worker.program_outcome import launches_of
 from programs.worker.program_recordings import RecordedCase, Recordings
 from programs.worker.program_texts import ProgramTexts
-from programs.worker.recording import ProgramTape
+from programs.worker.record_child import ProgramTape
 from programs.worker.replay_child import ProgramToReplay, ReplaySettings, replay
 from programs.worker.replayed import Replayed
 from store.compilations import Compilations

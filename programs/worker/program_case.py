@@ -27,7 +27,7 @@ from programs.worker.program_kernels import ProgramKernels, compile_kernels
 from programs.worker.program_outcome import CaseOutcome
 from programs.worker.program_recordings import RecordedCase
 from programs.worker.program_texts import ProgramTexts
-from programs.worker.recording import NotRecorded, ProgramTape
+from programs.worker.record_child import NotRecorded, ProgramTape
 from programs.worker.replayed import Replayed
 from programs.worker.tape_flags import tape_flags
 from programs.worker.tuned_kernels import tuned_warnings

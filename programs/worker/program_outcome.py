@@ -26,7 +26,7 @@ from programs.tape.program_work import WorkShares
 from programs.tape.schema import Tape, TapeLaunch
 from programs.worker.gpu.program_times import ProgramTimes, Speedup, speedup_of
 from programs.worker.program_recordings import RecordedCase
-from programs.worker.recording import ProgramTape
+from programs.worker.record_child import ProgramTape
 
 _MOST_WARNINGS = 100
 _MOST_FLAGS = 100

@@ -26,7 +26,7 @@ from programs.tape.inputs_tape import inputs_text
 from programs.tape.invalid_tape import InvalidTape
 from programs.worker.input_specs import specs
 from programs.worker.program_texts import ProgramTexts
-from programs.worker.recording import NotRecorded, ProgramTape, record_program
+from programs.worker.record_child import NotRecorded, ProgramTape, record_program
 from worker.compile.lru_cache import LRUCache
 from worker.pool.pool import Pool
 

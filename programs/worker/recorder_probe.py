@@ -8,7 +8,7 @@ from jobs.deadline import Deadline, DeadlinePassed
 from programs.program_job import CANDIDATE
 from programs.recorder.self_test import BODY, ORDER, fault_of
 from programs.worker.program_children import ENVIRONMENT
-from programs.worker.recording import NotRecorded, record_program
+from programs.worker.record_child import NotRecorded, record_program
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 

@@ -27,7 +27,7 @@ from sweeps.axis_validation import check_axes, check_base, check_sources
 from sweeps.combinations import max_combinations
 from sweeps.error_location import BASE, COMPILATION, placed
 from sweeps.search.search_request import read_search
-from sweeps.service.autotune_reading import read_autotuners
+from sweeps.service.autotuners import read_autotuners
 from sweeps.service.launch_base import LaunchBase, resolve_launch_base
 from sweeps.service.refused_work import MeasuredWork, RefusedWork
 from sweeps.space import AT, PlannedSweep, Space, planned, read_space

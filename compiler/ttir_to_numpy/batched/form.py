@@ -2,7 +2,7 @@
 
 from compiler.ttir_to_numpy.batched import accesses, control_flow, conversions, reductions, shapes
 from compiler.ttir_to_numpy.batched.blocks import write_blocks
-from compiler.ttir_to_numpy.batched.constants import Constants
+from compiler.ttir_to_numpy.batched.constant_list import Constants
 from compiler.ttir_to_numpy.form import Form
 from compiler.ttir_to_numpy.readable_codegen import ARTIFACT
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types, shapes
-from compiler.ttir_to_numpy.batched.constants import Constants
-from compiler.ttir_to_numpy.expression import NumpyExpression, broadcast
+from compiler.ttir_to_numpy.batched.constant_list import Constants
 from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.numpy_expression import NumpyExpression, broadcast
 from compiler.ttir_to_numpy.scope import NameScope
 
 Writer = Callable[[NameScope, Operation], NumpyExpression]

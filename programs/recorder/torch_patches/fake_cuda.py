@@ -76,7 +76,7 @@ class DriverUtilities:
         return dict(_TRITON_PROPERTIES)
 
 
-class Driver:
+class FakeCudaDriver:
     """Replaces Triton's driver: one device of compute capability 9.0."""
 
     utils = DriverUtilities()
@@ -132,7 +132,7 @@ def install() -> None:
     cuda._cudart = None
     version: Any = torch.version
     version.cuda = version.cuda or "13.0"
-    triton.runtime.driver.set_active(Driver())
+    triton.runtime.driver.set_active(FakeCudaDriver())
     import torch.utils.cpp_extension as extensions
 
     for name in ("load", "load_inline"):

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import (
-    DescriptorArgument,
     LaunchValue,
     ReinterpretedArgument,
     Tape,
+    TapeDescriptor,
     TapeKernel,
     TapeLaunch,
     tensors_of,
@@ -76,7 +76,7 @@ def _check_argument(value: LaunchValue, tape: Tape, where: str) -> None:
     if isinstance(value, tuple):
         for index, item in enumerate(value):
             _check_argument(item, tape, f"{where}/{index}")
-    elif isinstance(value, DescriptorArgument):
+    elif isinstance(value, TapeDescriptor):
         tensor = tape.tensors[value.base.id]
         size = ELEMENT_BYTES[tensor.dtype]
         reach = spanned_bytes(value.shape, value.strides, tensor.offset, size)

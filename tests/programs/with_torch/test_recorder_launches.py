@@ -9,10 +9,10 @@ import pytest
 
 from programs.tape.schema import (
     AtenOp,
-    DescriptorArgument,
     DtypeName,
     KernelArgument,
     Tape,
+    TapeDescriptor,
     TapeLaunch,
 )
 from tests.programs.with_torch.recording_process import RecordingProcess
@@ -119,7 +119,7 @@ kernel[(1,)](d, out, 8, (x, 1), None, True, float("inf"), F=twice, T=tl.float16,
 """
     tape = tape_of(recorder, source)
     (launch,) = launches(tape)
-    assert isinstance(launch.args["x"], DescriptorArgument)
+    assert isinstance(launch.args["x"], TapeDescriptor)
     assert launch.args["none"] is None
     assert launch.args["flag"] is True
     assert launch.args["scale"] == float("inf")

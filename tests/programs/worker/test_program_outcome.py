@@ -9,7 +9,7 @@ from programs.program_job import program_problem
 from programs.program_record import ProgramFlag
 from programs.worker.program_outcome import CaseOutcome, with_cases
 from programs.worker.program_recordings import RecordedCase
-from programs.worker.recording import ProgramTape
+from programs.worker.record_child import ProgramTape
 from tests.programs.unit.queued_programs import queued
 from tests.programs.unit.tape_maker import TapeMaker
 

@@ -33,18 +33,8 @@ ROLES = {"__init__", "__main__", "feature", "settings", "composition", "routes"}
 PAIRS = {
     "comparison": "compares in a child, and drives that child from a worker",
     "reference": "computes in a child, and drives that child from a worker",
-    "recording": "records in a child, and drives that child from a worker",
-    "autotune_reading": "asks for a reading in the service, and makes it in a worker",
-    "inspection": "the record, and its submission",
-    "inference": "specializations from arguments, and from Compiler Explorer's options",
     "submission": "of any job, and the policy of compilations",
     "consumer": "the store's side of the job protocol, and the worker's loop",
-    "launches": "the resource, and launches of a tape",
-    "expression": "of a kernel in NumPy, and of a grid",
-    "constants": "of a kernel in NumPy, and of a source",
-    "DescriptorArgument": "of a launch, and of a program's tape",
-    "Driver": "stand-ins for Triton's driver and for CUDA's",
-    "MismatchMap": "the record's, and the child's that measures it",
 }
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from launch.reference.mismatch_map import CELLS, MismatchMap
+from launch.reference.mismatch_map import CELLS, MismatchCounter
 
 
 def mapped(wrong: np.ndarray, piece: int = 1 << 14):
-    found = MismatchMap(wrong.shape)
+    found = MismatchCounter(wrong.shape)
     flat = wrong.reshape(-1)
     for start in range(0, flat.size, piece):
         found.note(start, flat[start : start + piece])
@@ -58,5 +58,5 @@ def test_every_mismatch_of_any_shape_is_in_it(shape):
 
 
 def test_where_all_match_there_is_none():
-    assert MismatchMap((4, 4)).result() is None
+    assert MismatchCounter((4, 4)).result() is None
     assert mapped(np.zeros((4, 4), bool)) is None
