@@ -41,7 +41,7 @@ class SandboxTooWeak(Exception):
 
 
 async def serve(settings: WorkerSettings, features: Sequence[WorkerFeature]) -> None:
-    """Be a worker with `features` until SIGTERM or SIGINT.
+    """Run a worker with `features` until SIGTERM or SIGINT.
 
     Raises SandboxTooWeak, ZygoteError, StoreUnavailable when it cannot begin, Outdated when it
     cannot go on.

@@ -14,7 +14,7 @@ class BytesInFlight:
         self._limit_bytes = limit_bytes
         self._used_bytes = 0
         self._waiting: OrderedDict[str, deque[tuple[int, asyncio.Future[None]]]] = OrderedDict()
-        """By caller: whose turn is next is first."""
+        """Waiting takers by caller; the caller whose turn is next comes first."""
 
     async def take(self, size_bytes: int, caller: str = "") -> None:
         """Return when there is room for `size_bytes`, which must be given back."""

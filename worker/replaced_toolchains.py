@@ -51,9 +51,9 @@ class ReplacedToolchains:
         }
         self._own_lanes = list(self._by_lane)
         self._unserved: set[str] = set()
-        """Those of the look before: a worker that begins has no heartbeat yet."""
+        """Toolchains unserved at the last look: a starting worker has no heartbeat yet."""
         self.lanes: list[str] = list(self._own_lanes)
-        """Those that jobs are taken from now."""
+        """The lanes that jobs are taken from now."""
 
     def context_of(self, lane: str) -> CompileContext:
         """Return what a job of `lane` is done with."""

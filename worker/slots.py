@@ -221,7 +221,7 @@ class Slots:
             del self._running[claim.id, claim.token]
 
     async def _conclude(self, task: asyncio.Task[None], claim: Claim) -> None:
-        """See to it that a job which was not handed in is soon with somebody else."""
+        """Give an unfinished job back, so that another worker takes it soon."""
         if task.cancelled():
             logger.info("job %s was revoked", claim.id)
             return

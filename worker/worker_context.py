@@ -24,11 +24,11 @@ class MemoryBudget:
     """Limits on the memory that launches take from a worker."""
 
     references: ReferenceCache
-    """Of what references answered before; the CPU device and all GPUs share it."""
+    """Earlier answers of references, shared by the CPU device and all GPUs."""
     in_flight_bytes: int
-    """For uploads and outputs of the launches that are under way."""
+    """The budget for uploads and outputs of running launches."""
     inputs: InputsBudget
-    """Of each launcher, for what buffers start with."""
+    """The budget of each launcher for initial contents of buffers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class WorkerContext:
     compiling: CompileContext
     children: Children
     client: JobClient
-    """For jobs that need other jobs."""
+    """Submits the jobs that other jobs need."""
     compilations: Compilations
     derivations: Derived
     expected: ExpectedOutputs

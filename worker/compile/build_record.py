@@ -18,7 +18,7 @@ from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.compile.progress import CompilationFailed, Progress
 
 CHILDREN = 3
-"""Of one compilation: parse, front, back."""
+"""The number of children of one compilation: parse, front, back."""
 
 
 def build_record(

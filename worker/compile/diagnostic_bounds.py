@@ -14,7 +14,7 @@ EXCERPT_CHARS = 2000
 FILE_CHARS = 300
 MAX_ASSUMPTION_FILE_CHARS = 4096
 DIAGNOSTICS_CHARS = 64 << 10
-"""Of all texts of all diagnostics of one record."""
+"""The limit for all texts of all diagnostics of one record."""
 MOST_LINE = 1 << 31
 
 

@@ -36,7 +36,7 @@ class Reusable:
     key: str
     value: bytes
     stages: tuple[str, ...]
-    """Of the progress; their blobs belong to it."""
+    """Names of stages of the progress, whose blobs belong to the result."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Progress:
     kernel: str | None = None
     stages: dict[str, bytes] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
-    """Of the stages that came from the store."""
+    """Digests of the stages that came from the store."""
     reusable: list[Reusable] = field(default_factory=list)
     timings_ms: dict[str, float] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()

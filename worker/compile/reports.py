@@ -27,7 +27,7 @@ from worker.pool.child_protocol import MOST_MS
 OPTION_ASKED = "option_asked"
 """The slug of a front child that needs all options; the compilation does not fail by it."""
 MOST_VALUE_BYTES = 128 << 10
-"""Of constexprs or metadata, as JSON."""
+"""The limit for constexprs or metadata, as JSON."""
 MOST_HASHES = 16
 
 
@@ -139,7 +139,7 @@ class Facts(Report):
 
 
 class SliceReport(Report):
-    """Of a child that sliced a source and ran none of it.
+    """The report of a child that sliced a source and ran none of it.
 
     `kernel` is null if only execution can decide which one it is.
     """
@@ -162,13 +162,13 @@ class InspectedFacts(Report):
 
 
 class InspectReport(Report):
-    """Of a child that only inspected a source."""
+    """The report of a child that only inspected a source."""
 
     facts: InspectedFacts
 
 
 class ParametersReport(Report):
-    """Of a front child that asked a kernel's own function for its parameters."""
+    """The report of a front child that read the parameters of a kernel's function."""
 
     kernel: str
     line: int
@@ -176,7 +176,7 @@ class ParametersReport(Report):
 
 
 class BlockLocations(Report):
-    """Of all block arguments: texts, and for each block which of them."""
+    """The locations of all block arguments: texts, and their indices for each block."""
 
     table: list[str]
     blocks: list[list[Count]]
@@ -187,7 +187,7 @@ class BlockLocations(Report):
 
 
 class FrontReport(Report):
-    """Of a front child, which ran user code. `language` is what the back end begins with."""
+    """The report of a front child, which ran user code. The back end begins with `language`."""
 
     kernel: Name
     language: Literal["ttir", "glir"]
@@ -226,7 +226,7 @@ class Lowered(Report):
 
 
 class BackReport(Report):
-    """Of a back child, which ran no user code; `facts` by stage, that it began with included."""
+    """The report of a back child, which ran no user code; `facts` are by stage."""
 
     facts: Annotated[dict[Name, Lowered], Field(max_length=16)]
     timings_ms: Timings
@@ -247,7 +247,7 @@ class PostedParameter(Report):
 
 
 class PostedReport(BackReport):
-    """Of a back child that was given posted IR."""
+    """The report of a back child for posted IR."""
 
     kernel: Name
     parameters: list[PostedParameter] = Field(max_length=4096)
@@ -273,7 +273,7 @@ class DerivationFailureReport(Report):
 
 
 class CacheKeyReport(Report):
-    """Of a child that hashed the kernel as Triton's JIT does; the name becomes file names."""
+    """The report of a child that hashed the kernel as Triton does; `name` becomes file names."""
 
     name: FunctionName
     source_hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
@@ -282,7 +282,7 @@ class CacheKeyReport(Report):
 
 
 class LogReport(Report):
-    """Of a child that read the log of another."""
+    """The report of a child that read another child's log."""
 
     diagnostics: Diagnostics
 

@@ -46,7 +46,7 @@ class CpuDevice:
     compile_ms: float = 0.0
     _printed: set[str] = field(default_factory=set)
     _session: ChildSession | None = None
-    """Of the children that run IR: one for all cases, if each ends well."""
+    """The children that run IR: one for all cases, if each ends well."""
 
     def close(self) -> None:
         """End its children: the launch is over."""

@@ -58,12 +58,12 @@ class LaunchContext:
     blobs: Blobs
     compiling: CompileContext
     children: Children
-    """Of launches; those of compilations are in `compiling`."""
+    """The children of launches; those of compilations are in `compiling`."""
     registry: Workers
     expected: ExpectedOutputs
     """The cache of reference outputs."""
     gpu: GpuContext | None = None
-    """None: on the CPU device."""
+    """The GPU; None: the CPU device."""
     known_sources: LRUCache[KernelSource] | None = None
     known_irs: LRUCache[KernelIr] | None = None
     """Facts about kernels that earlier launches of this worker found."""

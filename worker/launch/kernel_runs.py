@@ -33,7 +33,7 @@ class KernelRuns:
         self._gpu = GpuLaunch(gpu, job, deadline) if gpu is not None else None
         self._compiling = _Stopwatch()
         self._jobs: list[tuple[Specialization, CompileJob]] = []
-        """For each specialization that there was; to make one anew, with its key, takes longer."""
+        """Jobs by specialization: making one again, with its key, takes longer."""
 
     @property
     def compile_ms(self) -> float:

@@ -38,7 +38,7 @@ class Children:
     kernels: Pool
     torch: Pool | None = None
     batch_elements: int = MOST_BATCH_ELEMENTS
-    """Of the largest tensor of a batch of programs on the CPU device."""
+    """The limit for the largest tensor of a batch of programs on the CPU device."""
 
     @property
     def languages(self) -> list[str]:

@@ -19,12 +19,12 @@ MAX_VALUES = 131_072
 MAX_STDOUT_CHARS = 256 << 10
 MAX_FINDINGS = 500
 MAX_FINDING_CHARS = 256 << 10
-"""Of all texts of all findings of a launch, of all its cases together."""
+"""The limit for the texts of all findings of a launch, all cases together."""
 FINDINGS_OF_ANY_CASE = 3
-"""So many of each case are answered whatever those before it found, their messages clipped."""
+"""The number of findings of each case that are always answered, with clipped messages."""
 SHORT_MESSAGE_CHARS = 300
 MAX_PROFILED_INSTRUCTIONS = 5_000
-"""In the profiles of all cases together; their lines are answered in any case."""
+"""The limit for the profiles of all cases together; their lines are always answered."""
 
 
 class LaunchFiles:

@@ -51,9 +51,9 @@ class Expected:
     ir: bytes = b""
     """The TTIR of a reference's kernel, where its precision may be in question."""
     doubtful: Mapping[str, bytes] = field(default_factory=dict)
-    """Of a reference that was doubted: a bit for each element, 1 for one that says nothing."""
+    """With a `doubt`: a bit per element of each output, 1 if the element is inconclusive."""
     scales: Mapping[str, float] = field(default_factory=dict)
-    """Of such a reference: how large the elements of each output are."""
+    """With a `doubt`: the typical size of each output's elements."""
     atol_factors: Mapping[str, float] = field(default_factory=dict)
     """Factors on `atol`, by output, for outputs with large elements."""
 
@@ -224,7 +224,7 @@ def no_reference(message: str, line: int | None = None) -> Expected:
 
 
 async def _torch(registry: Workers) -> str:
-    """Return what to do about a reference that imports torch and did not say so."""
+    """Return advice for a reference that imports torch without saying so."""
     known = await registry.known_references()
     places = [place for place, languages in known.items() if TORCH in languages]
     classes = [place for place in places if " " in place]

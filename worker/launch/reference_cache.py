@@ -15,11 +15,11 @@ from launch.messages import ReferenceReport
 from worker.pool.shared_bytes import Body, SharedBytes
 
 LIFE_S = 3600.0
-"""Of an answer, as in the store."""
+"""How long an answer is kept, as in the store."""
 SHARED_FROM_BYTES = 1 << 20
 MOST_ANSWERS = 4096
 MOST_DESCRIPTORS = 128
-"""Of the answers of all callers together."""
+"""The limit of descriptors for the answers of all callers together."""
 OVERHEAD_BYTES = 2 << 10
 SHARE = 2
 """One caller may have this part of it all, one answer that part of a caller's."""
@@ -107,7 +107,7 @@ class ReferenceCache:
         return answer
 
     def _make_room(self, caller: str) -> None:
-        """Let go of the least recently used: the caller's own beyond its part, then anybody's."""
+        """Drop the least recently used: the caller's own beyond its share, then those of others."""
         while self._bytes[caller] * SHARE > self._most_bytes:
             self._drop_oldest(caller)
         while (

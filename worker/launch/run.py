@@ -30,7 +30,7 @@ class PreparedRun:
     constexprs: dict[str, Value]
     """The values of constexpr parameters, by name."""
     inferred: Specialization
-    """With the types and hints inferred from the arguments."""
+    """The specialization with types and hints inferred from the arguments."""
     uploads: bytes = b""
 
     @property
@@ -84,7 +84,7 @@ class RunResult:
     compilation: Compilation | None = None
     """The kernel that ran on a GPU; on the CPU device, the one that failed to compile."""
     problem: Problem | None = None
-    """Why the kernel could not be run at all, where its ending is `NOT_RUN`."""
+    """The reason why the kernel could not run, if its ending is `NOT_RUN`."""
 
     def end(self, ending: RunEnding, message: str) -> None:
         """Say that it ended badly, with a finding of that kind."""

@@ -26,7 +26,7 @@ from worker.pool.shared_bytes import Body
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
 MOST_UNWRITTEN_BYTES = 64 << 20
-"""Of one launch's answers, before they are written while it runs."""
+"""The limit of one launch's answers that are not yet written to the store."""
 
 logger = logging.getLogger(__name__)
 

@@ -81,9 +81,9 @@ class Caps:
 
     result_bytes: int = 64 << 20
     output_bytes: int = 1 << 20
-    """Of stdout and stderr together."""
+    """The limit for stdout and stderr together."""
     kept_output_bytes: int = 64 << 10
-    """Of each of them."""
+    """The number of bytes kept of each of them."""
 
 
 KEPT_TASKS = frozenset({"slice", "compare"})
@@ -99,7 +99,7 @@ LONGEST_LIFE_S = 600.0
 MOST_RSS_BYTES = 256 << 20
 """The largest resident set that a child may report."""
 REUSED_CHILD_LIMIT_S = 10.0
-"""For a job in a child that did others before; a fresh one has all the time that the job has."""
+"""The time of a job in a used child; a fresh child gets the job's whole limit."""
 
 _UNCLEAN = frozenset({"memory_exceeded", "compiler_crashed"})
 

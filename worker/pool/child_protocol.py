@@ -18,7 +18,7 @@ MOST_MS = 86_400_000.0
 MOST_CPU_S = 1e9
 MOST_RSS_BYTES = 1 << 50
 LONGEST_DETAIL = 200
-"""Of a child's own words, in a log or a message."""
+"""The limit for a child's own words in a log or a message."""
 
 
 class ChildProtocol:

@@ -36,7 +36,7 @@ _OF_SYS: Mapping[str, object] = {
     "_home": None,
 }
 _PARTS = ("__spec__", "__loader__", "__path__", "module_finder")
-"""Of modules: objects that hold paths too."""
+"""Attributes of modules whose objects hold paths too."""
 _MOST_ITEMS = 5000
 
 _Change = tuple[dict[str, Any], str, Any]  # whose, which, the value that is shown

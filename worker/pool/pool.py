@@ -118,7 +118,7 @@ class Pool:
 
     @property
     def zygote_pid(self) -> int | None:
-        """Of the running zygote, or of the process that waits for it outside its namespaces."""
+        """The pid of the zygote, or of the process that waits for it outside its namespaces."""
         return self._zygote.pid if self._zygote is not None else None
 
     async def start(self) -> None:

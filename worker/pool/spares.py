@@ -41,7 +41,7 @@ class Spares:
         self._idle = idle
         self._waiting: dict[str, list[ChildProcess]] = {profile: [] for profile in wanted}
         self._lent: Counter[str] = Counter()
-        """By profile, children that will be given back."""
+        """The number of lent children by profile, which will be given back."""
         self._loop = asyncio.get_running_loop()
         self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._processors = len(os.sched_getaffinity(0))

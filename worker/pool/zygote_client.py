@@ -45,7 +45,7 @@ class ZygoteToolchain:
     For machines without Landlock or seccomp only.
     """
     limits: dict[str, ResourceLimits] = field(default_factory=dict)
-    """By profile; the profile's own where absent."""
+    """Limits by profile; the profile's own where absent."""
     cgroup: Cgroup | None = None
     """The cgroup that bounds memory and processes of all children together."""
     environment: dict[str, str] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class ZygoteClient:
 
     @property
     def pid(self) -> int | None:
-        """Of the zygote's process."""
+        """The zygote's process id."""
         return None if self._process is None else self._process.pid
 
     async def open(self, toolchain: ZygoteToolchain) -> None:

@@ -34,7 +34,7 @@ class Cgroup:
 
     folders: tuple[Path, ...]
     memory_bytes: int | None
-    """None: this machine bounds no memory of the group; and so for its processes."""
+    """The limit of the group's memory; None: this machine sets none. The same for processes."""
     processes: int | None
 
     @property

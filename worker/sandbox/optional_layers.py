@@ -22,7 +22,7 @@ _PIDS = 1 << 22
 SLOTS = 1 << 8
 """The number of users of one zygote; more children share them."""
 MOST_PROCESSES = 64
-"""Of one user of ours, where a child may start programs."""
+"""The limit for one of these users, where a child may start programs."""
 
 
 @dataclass(frozen=True, slots=True)

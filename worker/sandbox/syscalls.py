@@ -7,7 +7,7 @@ x86_64 numbers come from the kernel's `unistd_64.h`, aarch64 numbers from the ge
 from dataclasses import dataclass
 
 _Numbers = dict[str, tuple[int | None, int | None]]
-"""By a call's name: its number on x86_64, and on aarch64."""
+"""The number on x86_64, and on aarch64, by a call's name."""
 
 _OF_EVERY_CHILD: _Numbers = {
     # memory, its own pipes, its own signals, the clock, the end

@@ -25,7 +25,7 @@ class UniformDraw:
     """`count` numbers of `item_bytes` each, from `low` on in a range of `width`."""
 
     key: tuple[int, int]
-    """Of the generator: what its seed makes of it."""
+    """The generator's key, derived from the seed."""
     count: int
     low: float
     width: float

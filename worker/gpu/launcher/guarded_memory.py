@@ -66,7 +66,7 @@ def protect(device: GpuDevice, mapping: Mapping) -> None:
 
 
 def unmap(mapping: Mapping) -> None:
-    """Give memory and addresses back to the driver, as far as it has them."""
+    """Give memory and addresses back to the driver."""
     cu.cuMemUnmap(mapping.start, mapping.size_bytes)
     cu.cuMemAddressFree(mapping.reserved_start, mapping.reserved_bytes)
     cu.cuMemRelease(mapping.handle)
@@ -130,9 +130,9 @@ class GuardedMemory:
         """The mappings by size, and by whether a kernel ever got their address."""
         self._staging = _staging()
         self.outputs = OutputMemory()
-        """Of the host, to read outputs into."""
+        """Memory of the host that outputs are read into."""
         self.relieve: Callable[[], None] = lambda: None
-        """Gives up memory that is kept elsewhere, where there is none left for a run."""
+        """Frees memory that is kept elsewhere, if a run finds none."""
 
     def take(self, size_bytes: int, align_bytes: int, *, is_argument: bool = False) -> GuardedBlock:
         """Return a block aligned to the end of its mapping, rounded down to `align_bytes`.
@@ -224,7 +224,7 @@ class GuardedMemory:
         return int(hit[-1]) - before_bytes if hit.size else None
 
     def scrub(self) -> None:
-        """End the run: queue zeroes for all that it used, keep the mappings or give them back.
+        """End the run: queue zeros for all its memory; keep the mappings or give them back.
 
         All of a mapping is zeroed, also where nothing is checked: no run is to find there what
         another one left. The next run's work comes behind it on the stream.

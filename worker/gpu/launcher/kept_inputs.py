@@ -20,7 +20,7 @@ _MOST_GPU_BYTES = 4 << 30
 _PART_OF_GPU = 16
 _HOST_BYTES = 1 << 30
 _MOST_PREPARED_BYTES = 128 << 20
-"""Of one allocation of a job whose turn has not come."""
+"""The limit for one allocation of a job that waits for its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class KeptBudget:
 
     gpu_bytes: int
     host_bytes: int = _HOST_BYTES
-    """For contents that are too large for the GPU's budget."""
+    """The host's budget, for contents that are too large for the GPU's."""
 
     @classmethod
     def of(
@@ -54,13 +54,13 @@ class FirstContent:
     size_bytes: int
     address: int | None = None
     digest: int | None = None
-    """Of the bytes at `address`."""
+    """The digest of the bytes at `address`."""
     content: Bytes | None = None
     numbers: UniformDraw | None = None
 
 
 class KeptInputs:
-    """The contents that are kept, each under its key, the longest unused to go first."""
+    """The kept contents by key; the least recently used go first."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class KeptInputs:
         return found
 
     def prepare(self, contents: Contents) -> None:
-        """Make what is not kept yet for a job that comes next; safe on another thread.
+        """Make missing contents for the next job; safe on another thread.
 
         Raises JobFailed.
         """
@@ -110,7 +110,7 @@ class KeptInputs:
                 self._prepared[key] = made
 
     def hold(self, first: FirstContent) -> tuple[Mapping, FirstContent]:
-        """Return what is not on the GPU in read-only memory there; `unmap` ends it.
+        """Copy contents to read-only memory of the GPU; `unmap` frees it.
 
         Raises CudaError.
         """
@@ -161,7 +161,7 @@ class KeptInputs:
         return sum(kept[key][0].size_bytes for key in self._used if key in kept)
 
     def _made(self, contents: Contents, index: int, key: str | None) -> Bytes:
-        """Make the bytes, or take them from those of the host."""
+        """Make the bytes, or take the host's."""
         if key is not None and key in self._on_host:
             self._on_host.move_to_end(key)
             return self._on_host[key]
@@ -175,7 +175,7 @@ class KeptInputs:
         return made
 
     def _shrink(self, most_bytes: int) -> None:
-        """Let contents go that this job does not use, until no more than `most_bytes` are kept."""
+        """Drop contents that this job does not use, until at most `most_bytes` are kept."""
         kept = sum(mapping.size_bytes for mapping, _ in self._on_gpu.values())
         for key in [one for one in self._on_gpu if one not in self._used]:
             if kept <= most_bytes:

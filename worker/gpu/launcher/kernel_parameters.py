@@ -175,7 +175,7 @@ class ParameterBlock:
 
     @property
     def address(self) -> int:
-        """Of the array of pointers that cuLaunchKernelEx takes."""
+        """The address of the array of pointers that cuLaunchKernelEx takes."""
         return ctypes.addressof(self._pointers)
 
 

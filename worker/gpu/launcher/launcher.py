@@ -36,7 +36,7 @@ _SWITCH_S = 0.0005
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """Be a launcher. Never returns, and runs no finalizer: the driver frees what is left."""
+    """Run a launcher. Never returns, and runs no finalizer: the driver frees what is left."""
     from worker.gpu.launcher.result_channel import ResultChannel
 
     status = 1

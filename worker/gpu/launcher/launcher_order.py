@@ -1,4 +1,4 @@
-"""One launch as the worker sends it to a launcher: a frame's header and body, and back.
+"""A launch as the worker sends it to a launcher: the header and body of a frame.
 
 The worker has checked what the user wrote; here only what could harm the launcher is.
 """
@@ -56,7 +56,7 @@ class LauncherOrder:
     determinism: bool = False
 
     def to_frame(self) -> tuple[dict[str, Any], bytes]:
-        """Return header and body; `from_frame` makes the same job of them."""
+        """Return header and body, which `from_frame` reads."""
         timing = self.timing
         header = {
             "task": "launch",
@@ -74,7 +74,7 @@ class LauncherOrder:
 
     @classmethod
     def from_frame(cls, header: Mapping[str, Any], body: bytes) -> "LauncherOrder":
-        """Return the job of a frame. Raises JobFailed when it is none."""
+        """Return the job in a frame. Raises JobFailed if it is invalid."""
         if unknown := header.keys() - _MEMBERS:
             names = ", ".join(sorted(unknown))
             raise JobFailed("malformed_job", f"the launch has members that are not known: {names}")

@@ -67,7 +67,7 @@ _COLUMNS = {"x86_64": 0, "aarch64": 1}
 
 
 def refuse(own_pid: int, results: int) -> None:
-    """Give the calls up for good, in all threads. NO_NEW_PRIVS must be set. Raises OSError.
+    """Give the calls up irrevocably, in all threads. NO_NEW_PRIVS must be set. Raises OSError.
 
     `results` is the descriptor that leads to the worker.
     """

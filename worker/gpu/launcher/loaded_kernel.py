@@ -40,7 +40,7 @@ class LoadedKernel:
             check(cu.cuLaunchKernelEx(self.config, self.function, parameters, 0), "launching")
 
     def at(self, device: GpuDevice, abi: Abi, grid: tuple[int, int, int]) -> "LoadedKernel":
-        """Return the same kernel for another grid. Raises KernelFault when there is none such."""
+        """Return the same kernel for another grid. Raises KernelFault if the grid is too large."""
         blocks = _blocks(abi, grid)
         config = _config(device, abi, blocks, self.attributes)
         return replace(self, config=config, empty=prod(blocks) == 0)
@@ -53,7 +53,7 @@ class LoadedKernel:
 def load(device: GpuDevice, cubin: bytes, abi: Abi, grid: tuple[int, int, int]) -> LoadedKernel:
     """Load a kernel for this grid.
 
-    Raises KernelFault when it can never run on this GPU, JobFailed when it was built for another,
+    Raises KernelFault if it can never run on this GPU, JobFailed if it was built for another,
     CudaError.
     """
     blocks = _blocks(abi, grid)

@@ -79,11 +79,11 @@ class MemoryChecks:
         self._pointers = ctypes.addressof(self._parameters)
 
     def digest_of(self, start: int, size_bytes: int) -> MemoryCheck:
-        """Ask for a number that only equal contents have in common."""
+        """Ask for a digest: only equal contents have equal ones."""
         return MemoryCheck(start, size_bytes, _DIGEST, self._key)
 
     def ask(self, checks: Sequence[MemoryCheck]) -> list[int]:
-        """Return an answer for each, after all work queued so far.
+        """Return the answers, after all work queued so far.
 
         What was asked is in no memory that a kernel can read when this returns.
         """

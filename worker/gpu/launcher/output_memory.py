@@ -26,9 +26,9 @@ _LEAST_SHARED_BYTES = 64 << 10
 MOST_SHARED_BYTES = 2 << 30
 """More than a worker takes from one job."""
 _LEAST_SPARE_BYTES, _MOST_SPARE_BYTES = 4 << 20, 256 << 20
-"""Of one output that the next of its size is prepared for; of all that are."""
+"""The least size of an output for which pages are made ahead, and the limit of all such pages."""
 _MOST_ALIKE_BYTES = 32 << 20
-"""Of all of one size, where they are more than one."""
+"""The limit of all such pages for outputs of one size."""
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _POPULATE_FOR_WRITING = 23  # MADV_POPULATE_WRITE, since Linux 5.14
 _SPAN_BYTES = 4 << 20
@@ -76,7 +76,7 @@ class OutputMemory:
         """Have so much memory of one size made ahead, as outputs of it come one behind another."""
         self._most_alike = most_alike
         self._spares: OrderedDict[int, deque[Future[_Pages]]] = OrderedDict()
-        """By size; the one that was used last is last."""
+        """Spare pages by size, the last used size at the end."""
 
     @staticmethod
     def write(content: Bytes) -> SharedOutput:

@@ -18,7 +18,7 @@ from worker.gpu.launcher.result_channel import CHUNK_BYTES
 Output = bytes | SharedOutput
 Send = Callable[[dict[str, Any], Output], None]
 Digests = dict[str, str]
-"""Of outputs, by name: two runs made the same when these are equal."""
+"""Digests of outputs, by name: equal digests mean equal outputs."""
 
 
 class Readable(Protocol):

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 EVENT_RESOLUTION_US = 0.5
-"""Of the time between two events, as CUDA documents it (cuEventElapsedTime)."""
+"""The resolution of the time between two events, as CUDA documents it (cuEventElapsedTime)."""
 ENOUGH_RELATIVE_ERROR = 0.005
-"""Of the median, on either side: more repeats would tell little more."""
+"""The error of the median, on either side, at which more repeats are not worth their time."""
 NOISY_SPREAD = 0.1
-"""Of p80 - p20, relative to the median."""
+"""The limit of (p80 - p20) / median."""
 _NOISY_RELATIVE_ERROR = 0.01
 _Z = 1.96
 _RUN_TO_RUN_RELATIVE = 0.035

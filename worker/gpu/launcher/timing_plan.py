@@ -19,7 +19,7 @@ _SHORTEST_ITERATION_MS = 0.001
 
 
 class Plan:
-    """Of one kernel: what was queued and timed so far, and how many runs to queue next.
+    """Plans the runs of one kernel: counts those queued and timed, and says how many to queue next.
 
     The budget `max_ms` counts from when this is made, warming up included.
     """

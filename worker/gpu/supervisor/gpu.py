@@ -22,7 +22,7 @@ from worker.gpu.tools.installed_tools import Tools, find_tools
 _UNWANTED_S = 1.0
 """The time on the GPU that an unwanted job may still take."""
 PROGRAM_SETTINGS = LauncherSettings(spares=2, most_processes=6, most_runs=1_000)
-"""Of program launchers, which begin with the first program: torch takes seconds to start in one."""
+"""Settings of program launchers, which start with the first program: torch needs seconds."""
 
 LimitNow = Callable[[], float]
 """Returns a job's time limit when the job starts; an exception ends the job before."""
@@ -70,7 +70,7 @@ class Gpu:
 
     @property
     def cordoned(self) -> str | None:
-        """Why it takes no jobs; None while it does."""
+        """The reason why it takes no jobs; None if it does."""
         return self._launchers.cordoned
 
     @property

@@ -30,10 +30,10 @@ class LauncherSettings:
     """Limits on a GPU's launchers. Each takes about half a GiB of GPU memory."""
 
     spares: int = 1
-    """With a context, waiting for a caller that has none."""
+    """Launchers with a context that wait for a caller without one."""
     most_processes: int = 4
     most_runs: int = 10_000
-    """Of one launcher, before it is replaced: with what it keeps, and some seconds of a GPU."""
+    """The runs of one launcher before it is replaced."""
     health_s: float = 30.0
 
 
@@ -50,7 +50,7 @@ class LauncherPool:
         """Start none yet; `what` is done in them, in the words of a log."""
         self.facts: LauncherFacts | None = None
         self.cordoned: str | None = None
-        """Why it takes no jobs; None while it does."""
+        """The reason why it takes no jobs; None if it does."""
         self.ceilings: Ceilings | None = None
         """The GPU's peak performance; None if it is not known."""
         self.settings = settings

@@ -40,7 +40,7 @@ class InputsBudget:
     """Limits on a launcher's cached inputs, in bytes."""
 
     gpu_bytes: int | None = None
-    """None: as much as it finds right for its GPU."""
+    """The GPU's memory for initial contents; None: the launcher decides."""
     host_bytes: int = 1 << 30
 
     @property
@@ -113,7 +113,7 @@ class LauncherProcess:
 
     @property
     def pid(self) -> int | None:
-        """Of the process."""
+        """The process id."""
         return None if self._process is None else self._process.pid
 
     async def start(self) -> LauncherFacts:

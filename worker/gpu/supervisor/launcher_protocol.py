@@ -49,9 +49,9 @@ class LaunchOutcome:
     """The last long stage that it began: inputs, run, unwritten, again, timing, or a stage of a
     feature's order, such as `BESIDE`."""
     outputs: Mapping[str, Body] = field(default_factory=dict)
-    """By name, elements in C order, of the first run."""
+    """Elements of the first run in C order, by output."""
     unwritten: Mapping[str, Body] = field(default_factory=dict)
-    """Of outputs with elements that the kernel did not write: a bit for each element."""
+    """For each output with unwritten elements: a bit per element."""
     repeats: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
     """Outputs of timed runs that were chosen, by their place in `repeats` of the result."""
     iterations_unwritten: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ MAX_FRAMES = 1 << 18
 """A tape has up to 200,000 ops, and a frame may report each."""
 MAX_NAME_CHARS = 2048
 MAX_NAMES_CHARS = 16 << 20
-"""Of all stages and outputs of a job together."""
+"""The limit for the names of all stages and outputs of a job together."""
 LEAST_SHARED_BYTES = 64 << 10
 """Launchers send less through the socket: each shared output is a descriptor here."""
 _Pieces = bytes | bytearray | SharedBytes

@@ -34,7 +34,7 @@ class DeviceState:
     """None until a first launcher has started."""
     busy: bool
     cordoned: str | None
-    """Why it takes no jobs any more; None while it does."""
+    """The reason why it takes no more jobs; None if it does."""
     tools: tuple[str, ...] = ()
     """The tools for runs on it: memcheck, racecheck, initcheck, profile."""
     ceilings: Ceilings | None = None

@@ -29,12 +29,12 @@ from worker.gpu.timing_integrity.run_comparison import (
 from worker.gpu.timing_integrity.timed_iteration import IterationsReport, TimedIteration
 
 MOST_IN_A_ROUND = 16
-"""As many as a stopwatch queues at a time."""
+"""The most repeats that a stopwatch queues at a time."""
 MOST_ROUND_BYTES = 2 << 30
-"""Of the inputs and outputs that are kept of a round; one repeat always has room."""
+"""The limit for inputs and outputs kept in a round; one repeat always fits."""
 _FEWEST_ITERATIONS = 3
 _LEAST_POISON_BYTES = 2
-"""Of other values every 256th byte equals the poison by chance."""
+"""Smaller values equal the poison in every 256th byte by chance."""
 _ALIGN_BYTES = 256
 
 
@@ -97,7 +97,7 @@ class FreshValues:
         self._slot: int | None = None
         self._repeats = self._differing = 0
         self._spent_s = 0.0
-        """On values and on reruns, which a launch has so much time for."""
+        """The time spent on values and reruns, which is limited per launch."""
 
     @property
     def work(self) -> TimedWork:

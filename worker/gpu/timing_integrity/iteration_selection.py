@@ -74,4 +74,4 @@ def _differing(iteration: TimedIteration) -> _Weight:
 
 
 _WEIGHTS: tuple[Callable[[TimedIteration], _Weight], ...] = (_left, _repeating, _differing)
-"""By which a run takes each of the places: many of one kind must not keep another kind out."""
+"""The weights by which a run takes each place: runs of one kind must not crowd out another kind."""

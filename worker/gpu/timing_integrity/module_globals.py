@@ -59,7 +59,7 @@ class ModuleGlobals:
 
     variables: tuple[ModuleGlobal, ...]
     unnamed_bytes: int
-    """Of writable sections, which no symbol covers."""
+    """Bytes of writable sections that no symbol covers."""
     uses_heap: bool
     """True if it allocates on the device's heap, which outlives the kernel."""
 

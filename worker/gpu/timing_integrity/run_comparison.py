@@ -24,7 +24,7 @@ _UNITS = (16, 4, 2)
 _WIDEST_ITEM = 4
 TALLY_BYTES = 32
 ROW_BYTES = _TABLE_WORDS * _WORD
-"""Of a piece in a table."""
+"""The size of a table's row, which describes one piece."""
 
 
 @dataclass(frozen=True, slots=True)

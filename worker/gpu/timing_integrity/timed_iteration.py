@@ -20,7 +20,7 @@ class TimedIteration:
     """Of its outputs, from those of another run on the same inputs: the first run, or where it has
     inputs of its own one of a freshly loaded kernel."""
     left_bytes: int = 0
-    """Of its outputs, that it did not write and the first run did."""
+    """Bytes of its outputs that it did not write, but the first run did."""
     equals_first: bool = False
     """True if its outputs equal the first run's, although its inputs differ."""
 

@@ -26,7 +26,7 @@ from worker.gpu.timing_integrity.iteration_checker import (
 from worker.gpu.timing_integrity.timed_iteration import IterationsReport, TimedIteration
 
 _COPIES = 2
-"""Of what the kernel writes: the first run's, and the worst run's."""
+"""The copies of outputs: those of the first run, and of the worst run."""
 
 
 def copies_of_first(
@@ -81,7 +81,7 @@ class TimedRuns:
 
     @property
     def modified(self) -> frozenset[int]:
-        """Of these, the ones that a run changed, though they are no outputs."""
+        """The inputs that a run changed, though they are not outputs."""
         return frozenset() if self._values is None else frozenset(self._values.modified)
 
     def report(self, timed: int) -> tuple[IterationsReport, list["Copies"]] | None:

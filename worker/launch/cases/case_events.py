@@ -17,7 +17,7 @@ from store.jobs.types import Claim
 
 SOON_S = 0.02
 MOST_NAME_CHARS = 200
-"""Of a case, in an event."""
+"""The limit for a case's name in an event."""
 
 logger = logging.getLogger(__name__)
 

@@ -37,7 +37,7 @@ MUCH_BYTES = 8 << 20
 FollowUp = Callable[[CaseResult], Awaitable[CaseResult]]
 """Adds later findings to the result of a case."""
 _SLUGS = {"invalid_request": "invalid_argument"}
-"""Of rejections that only a worker could make: there is no request any more to refuse."""
+"""New slugs for rejections by a worker, when there is no request to refuse any more."""
 
 
 class Cases:

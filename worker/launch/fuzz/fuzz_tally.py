@@ -17,7 +17,7 @@ _MOST_REFUSED = 4
 
 @dataclass(slots=True)
 class FuzzTally:
-    """Of one plan."""
+    """The results of one plan's cases so far."""
 
     plan: FuzzPlan
     cases: int = 0

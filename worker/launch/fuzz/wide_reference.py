@@ -15,7 +15,7 @@ _PART = 1 / 8
 """The shift of inputs, as part of the tolerance, that shows sensitivity to rounding."""
 _MOST = 2.0**-8
 MOST_CALLS = 7
-"""Of the reference for one case, each of which may take as long as one call may."""
+"""The most calls of the reference for one case; each may take the full time limit."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class WideReferences:
     only_copies: bool = False
     scales: Mapping[str, float] = field(default_factory=dict)
     last_scales: Mapping[str, float] = field(default_factory=dict)
-    """Of the outputs of the case that came last."""
+    """The typical size of each output's elements in the last case."""
 
     async def expect(
         self,

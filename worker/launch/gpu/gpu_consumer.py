@@ -60,7 +60,7 @@ class GpuShare:
 
     in_flight: BytesInFlight
     child_slots: FairSemaphore
-    """Of the children that launches wait for: about as many as there are processors."""
+    """Slots of the children that launches wait for: about one per processor."""
     sources: LRUCache[KernelSource] = field(default_factory=LRUCache)
 
 
@@ -223,7 +223,7 @@ class _LaunchSlot:
 
     @contextmanager
     def yield_slot(self) -> Iterator[None]:
-        """Be out of the slot while the block runs."""
+        """Give the slot up while the block runs."""
         if self._left is None:
             self._left = self._yield_slot()
             self._left.__enter__()

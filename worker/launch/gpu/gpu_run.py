@@ -37,7 +37,7 @@ class GpuContext:
     client: JobClient
     kernels: CompiledKernels
     faults: UnexplainedFaults | None = None
-    """Of the one launch that this context is for."""
+    """The unexplained faults of this context's launch."""
     yield_slot: Callable[[], AbstractContextManager[None]] = nullcontext
     """Gives the slot of that launch to another while it waits for other jobs."""
 

@@ -17,7 +17,7 @@ from worker.launch.reference import Expected
 from worker.launch.run import RunResult, SentIteration
 
 Seeds = Mapping[str, int]
-"""Of random inputs, by argument."""
+"""Seeds of random inputs, by argument."""
 Expect = Callable[[Seeds], Awaitable[Expected | None]]
 """Asks for what the outputs should be on inputs of other seeds; of none: on the launch's own."""
 Compare = Callable[[Actual, Expected], Awaitable[Compared]]
