@@ -17,7 +17,7 @@ MAX_NAME_CHARS = 256
 MAX_SHOWN_BITS = 128
 _ALIKE = 0.74
 ALIKE_AMONG_FEW = 0.6
-"""For names that the message lists anyway, so that a wrong guess does no harm."""
+"""A low bar, for names that the message lists anyway: a wrong guess does no harm."""
 _SHORTEST_BEGINNING = 4
 _LONGEST_SLIP = 128
 

@@ -91,7 +91,7 @@ class ProgramJob(_Resolved):
     """Everything that a program's verdict depends on."""
 
     version: Literal[2] = 2
-    """Of these fields. Version 1 held the posted body."""
+    """The version of these fields. Version 1 held the posted body."""
     id: Annotated[str, Field(max_length=64)]
     caller: Name
     namespace: str
@@ -109,7 +109,7 @@ class ProgramJob(_Resolved):
     tolerance: ToleranceRequest | None
     trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
     checks: Annotated[list[ProgramCheck], Field(max_length=3)] | None
-    """None: `cpu_checks` says which, when the program's kernels are known."""
+    """None: `cpu_checks` chooses them when the program's kernels are known."""
     timing: RepeatsRequest | None
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
     stop_after: Literal["tape", "kernels"] | None

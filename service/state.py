@@ -67,7 +67,7 @@ class ServiceState:
     redis: Redis
     cache: Redis
     listeners: Mapping[str, Callable[[], bool]]
-    """For each subscription of this process: True while it is connected."""
+    """For each subscription of this process, a function: is it connected?"""
     invalidate: Callable[[str], Awaitable[None]]
     metrics: Metrics
     stores: Mapping[type[Any], Any]

@@ -12,9 +12,9 @@ from store import keys, scripts
 from store.budget import Budget
 
 LIFE_S: Final = 3600
-"""Of an answer, from when it was computed."""
+"""How long an answer lives from when it was computed."""
 MOST_ANSWERS: Final = 20_000
-"""Of one caller."""
+"""The limit per caller."""
 SHARE: Final = 4
 """One answer may take this part of its caller's budget."""
 

@@ -15,7 +15,7 @@ from sweeps.where import Condition
 COMBINATIONS_PER_VARIANT: Final = 10
 """The number of combinations that may be examined for each variant that a sweep may have."""
 MAX_STEPS: Final = 1_500_000
-"""Of evaluating `where`, some 0.7 s: for each combination its terms and `STEPS_EACH`."""
+"""The limit for evaluating `where`, some 0.7 s: terms and `STEPS_EACH` per combination."""
 STEPS_EACH: Final = 5
 """The cost of a combination beside the terms of its conditions."""
 

@@ -34,7 +34,7 @@ class SweepJob(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     version: Literal[1] = 1
-    """Of these fields."""
+    """The version of these fields."""
     id: Annotated[str, Field(max_length=64)]
     caller: Name
     namespace: str

@@ -14,9 +14,9 @@ from sweeps.variant import Kind, Variant, merged_body
 ABSENT = -1
 """In place of a value's index: the variant leaves what the base says."""
 MOST_VARIANTS: Final = 100_000
-"""Of any sweep. A deployment allows as many, or fewer."""
+"""The limit for any sweep; a deployment may allow fewer."""
 MOST_AXES: Final = 2048
-"""Those that a source's autotuner adds included."""
+"""The limit for axes, with those of the source's autotuner."""
 
 
 class SweptAxis(BaseModel):

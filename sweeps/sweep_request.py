@@ -16,7 +16,7 @@ MAX_CONDITIONS = 16
 MAX_CONDITION_CHARS = 4096
 """Of which `where` takes as many as it says itself; beyond them a body is refused unread."""
 MAX_MEMBERS = 64
-"""Of a base: a launch has some twenty."""
+"""The limit for members of a base: a launch has some twenty."""
 MAX_BUDGET_S = 3600
 INCLUDED = ("instruction_mix",)
 OF_LAUNCHES = ("compilation", "compilation_key", "grid", "arguments", "device", "reference")

@@ -20,7 +20,7 @@ GROUPS: Final = ("constexprs", "arguments", "options")
 """Where a bare name is looked for, in this order."""
 
 Values = Mapping[str, bool | int | float | str | OpaqueArgument | None]
-"""Of one variant: `constexprs.BLOCK`, `options.num_warps`, `arguments.n`, `target` and so on."""
+"""Values of one variant: `constexprs.BLOCK`, `options.num_warps`, `arguments.n`, `target`, ..."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from compiler.request.compile_request import MAX_TIMEOUT_S, Json, Name
 from launch.request.initializer import MAX_SEED
 
 TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
-"""Those of KernelGYM and KernelBench."""
+"""The tolerance of KernelGYM and KernelBench."""
 CALLS_OF_A_TRIAL = 2
 """Each call of a program uses other values."""
 MAX_TIMING_MS = 5000

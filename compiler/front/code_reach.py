@@ -104,7 +104,7 @@ class Reach:
     """The names and objects that running code may read: of namespaces, and their values."""
 
     names: dict[tuple[int, str], Namespace] = field(default_factory=dict)
-    """By the identity of the namespace that each name is in."""
+    """The namespace of each name, by the identity of that namespace and the name."""
     missing: set[str] = field(default_factory=set)
     """Names that nothing binds."""
     objects: dict[int, Any] = field(default_factory=dict)

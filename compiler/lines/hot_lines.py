@@ -17,7 +17,7 @@ from compiler.lines.sass import map_sass
 
 MOST_LINES = 200
 MOST_INSTRUCTIONS = 1000
-"""Of each as many are answered: the hottest."""
+"""The limits for lines and instructions: the answer holds the hottest."""
 _MOST_TEXT_CHARS = 160
 _SECTION = re.compile(r'\s*\.section\s+"?\.text\.([^\s",]+)')
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,16})\*/\s+(\S.*)")

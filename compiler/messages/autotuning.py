@@ -16,7 +16,7 @@ MOST_CONFIGS = 10_000
 CONFIG_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg")
 """Attributes of a `triton.Config` that are not parameters of the kernel."""
 PRUNING_HOOKS = ("early_config_prune", "perf_model")
-"""By which `prune_configs_by` leaves configurations out."""
+"""Arguments of `prune_configs_by` that leave configurations out."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ class SliceReach:
     names: frozenset[str]
     opaque: frozenset[str]
     changed: Mapping[int, frozenset[str]]
-    """By the `id` of a unit: the kernel's own names that it certainly changes in place."""
+    """The kernel's own names that a unit certainly changes in place, by the unit's `id`."""
 
 
 def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> SliceReach:

@@ -12,7 +12,7 @@ ATOMICS = {
     1: "and", 2: "or", 3: "xor", 4: "add", 5: "add", 6: "max", 7: "min", 8: "umax", 9: "umin",
     10: "xchg",
 }  # fmt: skip
-"""By Triton's number of the operation; 5 is the addition of floats."""
+"""Atomic operations by Triton's number; 5 is the addition of floats."""
 _REDUCTIONS = {
     0: "add",
     1: "add",
@@ -258,4 +258,4 @@ STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
     "tt.grid_dependency_wait": nothing,
     "tt.grid_dependency_launch_dependents": nothing,
 }
-"""By the operation's name."""
+"""Writers by the operation's name."""

@@ -268,7 +268,7 @@ EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]] = {
     "tt.clampf": clamped,
     "tt.extern_elementwise": external,
 }
-"""By the operation's name."""
+"""Writers by the operation's name."""
 STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
     **dict.fromkeys(_OF_TWO, two_results),
     "tt.elementwise_inline_asm": assembly,

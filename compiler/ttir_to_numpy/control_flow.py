@@ -190,4 +190,4 @@ STATEMENTS: Mapping[str, Callable[[NameScope, Operation, Body], None]] = {
     "scf.execute_region": execute_region,
     "tt.call": call,
 }
-"""By the operation's name."""
+"""Writers by the operation's name."""

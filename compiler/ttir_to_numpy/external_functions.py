@@ -114,7 +114,7 @@ FUNCTIONS: Mapping[str, str] = {
     **_OWN,
     **_rounded(),
 }  # fmt: skip
-"""By their symbol without its prefix and the letter of its precision."""
+"""NumPy text by a function's symbol, without its prefix and the letter of its precision."""
 _PREFIXES = ("__nv_", "__ocml_", "__ockl_", "__triton_hip_")
 _ENDINGS = ("", "_f32", "_f64", "_f16", "f", "d")
 

@@ -9,7 +9,7 @@ from compiler.ttir_to_numpy.scope import NameScope, results_of
 
 _PRECISIONS = {0: "tf32", 1: "tf32x3", 2: "ieee", 3: "bf16x3", 4: "bf16x6"}
 _KINDS = {0: "e4m3", 1: "e5m2", 4: "e2m1", 5: "bf16", 6: "fp16"}
-"""By Triton's number of the element type; 2 and 3 are of six bits, for which it has no code."""
+"""Element types by Triton's number; 2 and 3 have six bits, for which there is no code."""
 _DECIDES = ("scf.", "cf.")
 
 

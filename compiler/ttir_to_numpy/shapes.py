@@ -118,5 +118,5 @@ EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]] = {
     "tt.gather": gather,
     "tt.histogram": histogram,
 }
-"""By the operation's name."""
+"""Writers by the operation's name."""
 STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {"tt.split": split}

@@ -219,7 +219,7 @@ class Links:
 
     @cached_property
     def _counts(self) -> dict[int, list[tuple[int, int]]]:
-        """By number of blocks: the extents that scalars give, each with its block length."""
+        """The extents that scalars give, each with its block length, by number of blocks."""
         found: dict[int, list[tuple[int, int]]] = {}
         blocks = sorted(set(self._subject.blocks.values()))
         for whole in sorted(self.extents & self._said):

@@ -126,7 +126,7 @@ class CudaTiming:
         self._marks: list[CudaMarks] = []
         self._overwritten = _Overwritten()
         self._overheads_us: dict[tuple[bool, bool], float] = {}
-        """By `is_graph` and `flush_l2`."""
+        """Overheads by `is_graph` and `flush_l2`."""
         size_bytes = _FLUSHED_BY_L2 * device.l2_bytes
         self._flushed = torch.zeros(size_bytes, dtype=torch.uint8, device="cuda")
 

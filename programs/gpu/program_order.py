@@ -60,9 +60,9 @@ class ProgramOrder:
     tape: bytes
     inputs_tape: bytes | None
     kernels: Mapping[str, DeviceKernel]
-    """By short name, as in `launches`."""
+    """Kernels by short name, as in `launches`."""
     launches: Sequence[Sequence[str]]
-    """For each launch of the tape, in order, the kernel of each variant.
+    """The kernel of each variant, for each launch of the tape in order.
 
     "" for a variant that does not compile, which never runs.
     """

@@ -99,4 +99,4 @@ FUSED_CELLS: dict[Any, Any] = {
     torch.ops.aten._thnn_fused_gru_cell.default: gru_cell,
     torch.ops.aten._thnn_fused_gru_cell_backward.default: gru_cell_backward,
 }
-"""By the name of torch's overload."""
+"""Cells by the name of torch's overload."""

@@ -108,7 +108,7 @@ class ProgramRun:
         self.written = self._written_memory()
         self._inputs = ChangedInputs(tape, self.tensors, how.digest)
         self.inputs_left: Mapping[int, bytes] = {}
-        """By position, the inputs that the last call changed in place."""
+        """The inputs that the last call changed in place, by position."""
         self.findings: list[Finding] = []
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
         self._next = 0

@@ -48,7 +48,7 @@ class ReplayOrder(Order):
     tape: BodyRange
     inputs_tape: BodyRange | None = None
     kernels: Mapping[str, KernelText]
-    """By name, as in `launches`."""
+    """Kernels by name, as in `launches`."""
     launches: Sequence[str]
     """The name of each launch's kernel, in the order of the tape."""
     variants: Sequence[int] = ()

@@ -53,7 +53,7 @@ def kernels_by_op(tape: Tape, kernels: Sequence[Kernel]) -> Mapping[int, Kernel]
 
 
 class NoLaunches:
-    """For tapes without launches, which make inputs."""
+    """Stands for the launches of a tape without any, which makes inputs."""
 
     def run(self, index: int, *_: object) -> LaunchReport:
         """Raise `InvalidTape`."""

@@ -33,7 +33,7 @@ from programs.tape.schema import (
 from programs.tape.tensor_extents import element_bytes
 
 KernelsEffects = Mapping[str, KernelEffects | None]
-"""By the kernel's name in the tape; None, or no entry, if it may read and write all arguments."""
+"""Effects by the kernel's name; None, or no entry, if it may read and write all arguments."""
 
 UNWRITTEN = 1
 """Allocated memory that was never written."""

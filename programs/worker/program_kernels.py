@@ -41,7 +41,7 @@ class ProgramKernels:
     tape: Tape
     uses: Sequence[KernelUse]
     compiled: Mapping[str, BuiltKernel]
-    """By compile key."""
+    """Kernels by compile key."""
     of_launch: Mapping[int, KernelUse]
     variants: Mapping[int, Sequence[KernelUse]] = field(default_factory=dict)
     """The uses of all variants of each launch, by its index, if all were asked for."""

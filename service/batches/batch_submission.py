@@ -37,7 +37,7 @@ COMPILATIONS = "compilations"
 AT_ONCE = 32
 READ_AT_ONCE = 16
 MOST_ERRORS = 2_000
-"""For all items together: each error takes time to find and bytes to report."""
+"""The limit for all items together: each error takes time to find and bytes to report."""
 _REFUSALS = (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable)
 
 

@@ -38,7 +38,7 @@ MAX_UNREAD_BYTES = 16 << 20
 MAX_PIPELINED = 8
 SLOWEST_BYTES_PER_S = 16 << 10
 LINGER_S, LINGER_BYTES = 1.0, 1 << 20
-"""For what a client still sends when it is refused: to close at once may lose the answer."""
+"""Limits for what a refused client still sends: closing at once may lose the answer."""
 RETRY_AFTER_S = 2
 _NO_LINGER = struct.pack("ii", 1, 0)
 _PIECE_BYTES = 4 << 10

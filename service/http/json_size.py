@@ -34,9 +34,9 @@ class JsonSize:
 OF_BODY: Final = JsonSize(values=300_000, containers=100_000)
 """The values that the cases of a launch may list are within it, and so are 1,000 requests."""
 OF_TOOL: Final = JsonSize(values=50_000, containers=10_000)
-"""Of a message to `POST /mcp`: its library and the API behind it read it one after the other."""
+"""The limit for a message to `POST /mcp`: its library and the API behind it both parse it."""
 MAX_DIGITS: Final = 200
-"""Of a number in a large body: Python takes quadratic time for the digits of an integer."""
+"""The limit for a number in a large body: Python parses integers in quadratic time."""
 _SMALL_BYTES: Final = 256 << 10
 
 _STRING = rb'"[^"\\]*+(?:(?:\\.)++[^"\\]*+)*+"'

@@ -16,11 +16,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.http.problems import ProblemRaised, problem_response
 
 IS_HEAD = "tritond.is_head"
-"""In the scope of a request that came as HEAD: nothing without an end may be begun for it."""
+"""Set in the scope of a HEAD request, which must not start an endless answer."""
 CONNECTION = "tritond.connection"
-"""In the state of a request: its connection."""
+"""The key of the connection in a request's state."""
 REVOKED = "tritond.revoked"
-"""In the state of a request that is cancelled because its API key was revoked."""
+"""Set in the state of a request that is cancelled because its API key was revoked."""
 _AT_END = "tritond.at_end"
 _SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 

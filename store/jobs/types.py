@@ -72,7 +72,7 @@ class QueueLimits:
     queued_per_caller: int = 2_000
     living_bytes: int = 256 << 20
     kept_bytes_per_caller: int = 1 << 30
-    """Of results that are kept for longer than a minute, and of what batches keep."""
+    """The limit for results kept longer than a minute, and for what batches keep."""
     deliveries: int = 3
     lease_ms: int = 15_000
     aged_ms: int = 30_000

@@ -23,7 +23,7 @@ NAMES: Final = sorted(
     for name in (file.name for file in files(__name__).iterdir())
     if name.endswith(".lua") and name != f"{SHARED}.lua"
 )
-"""Of all scripts."""
+"""The names of all scripts."""
 
 
 def _names() -> str:

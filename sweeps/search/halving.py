@@ -12,7 +12,7 @@ from sweeps.search.measurement import MeasuredTime
 from sweeps.search.pruned import Pruned, Reason
 
 MOST_ITERATIONS = 1000
-"""Of one timing: the median is known to a fraction of what differs from launch to launch."""
+"""The limit of one timing: its median is then known better than launches repeat."""
 
 
 @dataclass(frozen=True, slots=True)

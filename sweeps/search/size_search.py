@@ -15,7 +15,7 @@ ROUND, FINAL = "round", "final"
 _FEWEST_ITERATIONS = 3
 _MOST_MS = 60_000.0
 _PART_THAT_FITS = 0.7
-"""Of the repeats that should fit into `max_ms`: what is asked for must be done in time."""
+"""The share of repeats that must fit into `max_ms`, so that measuring ends in time."""
 
 
 class SizeSearch:

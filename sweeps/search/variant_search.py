@@ -26,7 +26,7 @@ class VariantStatus:
 
 
 _Objections = Sequence[tuple[int, str]]
-"""Of the variants of one configuration: the index of each that was not right, and how."""
+"""The variants of one configuration that were not right: index and reason."""
 _MOST_OBJECTIONS = 2  # one of them is of another variant than that which would win
 
 

@@ -65,7 +65,7 @@ class Contender:
 
     @property
     def times(self) -> list[MeasuredTime]:
-        """Those that count: side by side if there are any, else the last."""
+        """The times that count: side by side if there are any, else the last."""
         measured = [one.time for one in self.passes.values() if one.time is not None]
         return measured or [one.time for one in self.rounds if one.time is not None][-1:]
 

@@ -17,9 +17,9 @@ from fastapi import Request
 from service.http.problems import ProblemRaised
 
 AT_ONCE_S = 5.0
-"""Of CPU time, before a caller has to wait."""
+"""CPU seconds that a caller may spend before it has to wait."""
 SHARE = 0.05
-"""Of a core, which a caller may spend on refused sweeps in the long run."""
+"""The share of a core that a caller may spend on refused sweeps in the long run."""
 MAX_CALLERS = 10_000
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")

@@ -25,7 +25,7 @@ class UsableWinner:
 
     @property
     def lead_in_words(self) -> str:
-        """By how much it is ahead of the second."""
+        """Its lead over the second, in words."""
         lead = self.said.get("lead")
         if lead is None:
             return "no other variant could have won"

@@ -37,7 +37,7 @@ from worker.launch.kernel_source import problem_of
 
 COMPILED_AT_ONCE = 64
 LAUNCHED_AT_ONCE = 16
-"""As many as one GPU prepares, times and compares at a time."""
+"""As many as one GPU can prepare, time and compare at once."""
 
 
 async def search_variants(run: SweepRun, asked: SearchRequest) -> SweepEnd:

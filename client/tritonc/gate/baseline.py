@@ -21,7 +21,7 @@ VERSION = 1
 MAX_BYTES = 64 << 20
 
 Entries = dict[str, dict[str, dict[str, dict[str, Any]]]]
-"""By kernel, target and Triton, as in the file."""
+"""Measurements by kernel, target and Triton, as in the file."""
 
 
 class InvalidBaseline(TritoncError):

@@ -91,7 +91,7 @@ class MetricBudget:
 
 
 Budgets = Mapping[str, tuple[MetricBudget, ...]]
-"""By metric; a metric that `any` releases has none."""
+"""Budgets by metric; a metric that `any` releases has none."""
 
 
 def number(value: float) -> str:

@@ -179,7 +179,7 @@ class Absent(StandIn):
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
-        """Be equal to itself only, which is an assumption."""
+        """Equal only itself, which is an assumption."""
         self._assumptions.ask(_unknown(self.__name__))
         self._assumptions.assume(f"{self.__name__} is not known: it is taken to equal nothing else")
         return self is other
@@ -189,12 +189,12 @@ class Absent(StandIn):
         self._assumptions.ask(_unknown(self.__name__))
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        """Be no base at all of a class that names it as one."""
+        """Add no base to a class that names it as one."""
         self._assumptions.ask(_unknown(self.__name__))
         return ()
 
     def __enter__(self) -> Self:
-        """Be a context, such as `torch.no_grad()`."""
+        """Act as a context, such as `torch.no_grad()`."""
         self._assumptions.ask(_unknown(self.__name__))
         return self
 

@@ -125,4 +125,4 @@ STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
     "tt.atomic_store": atomic_store,
     "tt.atomic_poll": atomic_poll,
 }
-"""By the operation's name."""
+"""Writers by the operation's name."""

@@ -105,4 +105,4 @@ STRUCTURES: Mapping[str, Callable[[NameScope, Operation, Body], None]] = {
     "scf.while": while_loop,
     "scf.if": condition,
 }
-"""By the operation's name."""
+"""Writers by the operation's name."""

@@ -20,4 +20,4 @@ def to_float(scope: NameScope, operation: Operation) -> NumpyExpression:
 EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]] = dict.fromkeys(
     ("arith.truncf", "tt.fp_to_fp"), to_float
 )
-"""By the operation's name."""
+"""Writers by the operation's name."""

@@ -69,4 +69,4 @@ WITH_REGIONS: Mapping[str, Callable[[NameScope, Operation, Combination], None]] 
     "tt.scan": reduction,
     "tt.map_elementwise": map_elementwise,
 }
-"""By the operation's name."""
+"""Writers by the operation's name."""

@@ -135,4 +135,4 @@ EXPRESSIONS: Mapping[str, Writer] = {
     "tt.gather": gather,
     "arith.select": select,
 }
-"""By the operation's name."""
+"""Writers by the operation's name."""

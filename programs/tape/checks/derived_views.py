@@ -260,4 +260,4 @@ VIEWS: Mapping[str, Callable[[TensorMeta, Arguments], list[Geometry]]] = {
     "unbind": _unbind, "expand": _expand, "as_strided": _as_strided, "as_strided_": _as_strided,
     "view": _view, "_unsafe_view": _view, "unfold": _unfold,
 }  # fmt: skip
-"""By the name of the op. The replay derives all other views with torch."""
+"""Views by the op's name. The replay derives all other views with torch."""

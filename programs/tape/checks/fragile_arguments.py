@@ -278,4 +278,4 @@ _CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
     **dict.fromkeys(_RESIZING, _scales),
     "lstm": _recurrent, "gru": _recurrent, "rnn_tanh": _recurrent, "rnn_relu": _recurrent,
 }  # fmt: skip
-"""By the op's name."""
+"""Checks by the op's name."""

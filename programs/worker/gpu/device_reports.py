@@ -44,7 +44,7 @@ class DeviceReport(ReportedReplay):
     module_state: Annotated[dict[str, _ModuleState], Field(max_length=4096)] = Field(
         default_factory=dict
     )
-    """By the kernels' short names; only of those that could keep state."""
+    """Those kernels that could keep state, by short name."""
     repeats: Annotated[list[_Iteration], Field(max_length=MOST_ITERATIONS)] = Field(
         default_factory=list
     )
@@ -61,7 +61,7 @@ class PairedReplayReport(Report):
     """A launcher's report of a program that it compared with its reference."""
 
     outputs: Annotated[dict[str, ComparedOutput], Field(max_length=8192)]
-    """By place."""
+    """Outputs by call and position."""
     reference: dict[str, Any]
 
 
