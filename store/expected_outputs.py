@@ -12,7 +12,7 @@ from store import keys, scripts
 from store.budget import Budget
 
 LIFE_S: Final = 3600
-"""How long an answer lives from when it was computed."""
+"""The life of an answer, from when it was computed."""
 MOST_ANSWERS: Final = 20_000
 """The limit per caller."""
 SHARE: Final = 4

@@ -15,7 +15,7 @@ from launch.messages import ReferenceReport
 from worker.pool.shared_bytes import Body, SharedBytes
 
 LIFE_S = 3600.0
-"""How long an answer is kept, as in the store."""
+"""The life of an answer, as in the store."""
 SHARED_FROM_BYTES = 1 << 20
 MOST_ANSWERS = 4096
 MOST_DESCRIPTORS = 128

@@ -162,7 +162,7 @@ class LauncherProtocol:
             raise frame.FrameError(f"a piece of {argument} is missing")
         if isinstance(received.body, SharedBytes) or isinstance(pieces, SharedBytes):
             if pieces:
-                raise frame.FrameError(f"{argument} is shared, but comes in several pieces")
+                raise frame.FrameError(f"{argument} is shared, but comes in more than one piece")
             if len(received.body) < LEAST_SHARED_BYTES:
                 raise frame.FrameError(f"{argument} is shared, and of {len(received.body)} bytes")
             outputs[argument] = received.body
