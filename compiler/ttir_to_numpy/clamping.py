@@ -4,7 +4,6 @@ They make the same of all numbers. Of a NaN the one instruction makes the limit,
 lower bound.
 """
 
-from compiler.ttir_to_numpy.expression import NumpyExpression
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.known_numbers import number_of, source_of
 from compiler.ttir_to_numpy.numpy_expression import NumpyExpression

@@ -236,7 +236,7 @@ def test_a_budget_that_ends_before_all_sizes_were_checked_names_no_winner():
 def test_a_size_that_was_not_even_compiled_in_time_stands_against_a_winner():
     search = VariantSearch(variants(1, ("small", "large")), SearchRequest(), has_reference=True)
     search.built(0, built(0))
-    [run] = search.coming()
+    [run] = search.upcoming()
     search.add_measurement(run, FakeGpu({0: 10.0}).run(run))
     search.end(1.0)
     small, _ = search.winners()
