@@ -184,7 +184,7 @@ async def test_a_tool_that_is_not_installed_is_said_to_be_missing(command):
         examined = await launchers.run_under_tool(0, job(GOOD), "memcheck", limit_s=LONG_S)
 
         assert launchers.devices[0].tools == ()
-        assert "does not have the program" in examined.incomplete
+        assert "does not have the tool installed" in examined.incomplete
 
 
 FAKE_SANITIZER = """#!/bin/sh
