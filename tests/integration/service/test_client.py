@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import tritonc
-from tritonc.cli.main import main
 
 from tests.integration.service import bodies
+from tests.integration.service.command_runs import run
 from tests.integration.service.conftest import ADMIN_KEY
 from tests.integration.service.running import ROOT, Deployment, free_port
 
@@ -25,10 +25,10 @@ KERNEL: dict[str, Any] = {
 WORDS = ["--target", "cuda:90", "--signature", KERNEL["signature"], "--constexpr"]
 
 
-def run(url: str, *words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """Run the command `tritonc`."""
+def process(url: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the command as a process: its streams and its status are those of an entry point."""
     command = [sys.executable, "-m", "tritonc", *words]
-    return subprocess.run(command, capture_output=True, env={"TRITOND_URL": url, **environment})
+    return subprocess.run(command, capture_output=True, env={"TRITOND_URL": url})
 
 
 def test_compile_and_read_what_was_made(system: Deployment) -> None:
@@ -109,8 +109,8 @@ def test_the_command_says_how_to_give_a_key(idle: Deployment) -> None:
     done = run(idle.url, "targets")
 
     assert done.returncode == 2
-    assert b"401 unauthorized: " in done.stderr
-    assert b"set TRITOND_API_KEY to a key of this service" in done.stderr
+    assert "401 unauthorized: " in done.stderr
+    assert "set TRITOND_API_KEY to a key of this service" in done.stderr
 
 
 async def test_url_and_key_come_from_the_environment(
@@ -134,7 +134,7 @@ def test_the_command_writes_ptx(system: Deployment, tmp_path: Path) -> None:
     cubin = tmp_path / "vector_add.cubin"
     words = [*WORDS, "BLOCK_SIZE=1024", "--emit", "ptx=-", f"cubin={cubin}"]
 
-    done = run(system.url, "compile", str(VECTOR_ADD), *words)
+    done = process(system.url, "compile", str(VECTOR_ADD), *words)
 
     assert done.returncode == 0, done.stderr
     assert b".visible .entry add_kernel(" in done.stdout
@@ -152,18 +152,15 @@ def test_the_command_shows_errors_in_the_file_that_was_given(
     done = run(system.url, "compile", str(path), "--kernel", "add", *words)
 
     assert done.returncode == 1
-    assert f"{path}:9:9: error: " in done.stderr.decode()
+    assert f"{path}:9:9: error: " in done.stderr
 
 
-def test_the_command_says_the_whole_answer_as_json(
-    system: Deployment, capsys: pytest.CaptureFixture[str]
-) -> None:
-    environment = {"TRITOND_URL": system.url}
-    main(["compile", str(VECTOR_ADD), *WORDS, "BLOCK_SIZE=1024", "--json"], environment=environment)
-    answer = json.loads(capsys.readouterr().out)
-    main(["get", answer["key"]], environment=environment)
+def test_the_command_says_the_whole_answer_as_json(system: Deployment) -> None:
+    words = ["compile", str(VECTOR_ADD), *WORDS, "BLOCK_SIZE=1024", "--json"]
+    answer = json.loads(run(system.url, *words).stdout)
+    read = run(system.url, "get", answer["key"])
 
-    assert json.loads(capsys.readouterr().out) == answer | {"cache": None}
+    assert json.loads(read.stdout) == answer | {"cache": None}
 
 
 @pytest.mark.parametrize(
@@ -179,7 +176,7 @@ def test_the_command_says_the_whole_answer_as_json(
 def test_the_exit_code_says_what_came_of_it(
     system: Deployment, words: list[str], code: int
 ) -> None:
-    assert main(words, environment={"TRITOND_URL": system.url}) == code
+    assert run(system.url, *words).returncode == code
 
 
 def test_what_is_derived_is_made_when_asked_for(system: Deployment) -> None:
@@ -206,7 +203,7 @@ def test_ir_is_compiled_as_it_stands(system: Deployment) -> None:
 
 
 def test_the_command_without_a_service() -> None:
-    done = run(f"http://127.0.0.1:{free_port()}", "system")
+    done = process(f"http://127.0.0.1:{free_port()}", "system")
 
     assert done.returncode == 3
     assert b"is the service up" in done.stderr

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tritonc.cli.main import main
 
+from tests.integration.service.command_runs import run
 from tests.integration.service.running import ROOT, Deployment
 
 VECTOR_ADD = str(ROOT / "examples" / "vector_add.py")
@@ -47,25 +45,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(
-    system: Deployment, *words: str, folder: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Run the command `tritonc` in a folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "tritonc", *words],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={"TRITOND_URL": system.url, "PYTHONDONTWRITEBYTECODE": "1", **environment},
-    )
-
-
 def test_several_files_for_several_targets(system: Deployment, folder: Path):
     (folder / "again.py").write_text(RELU.replace("def relu", "def again"))
     words = ["--like", "x_ptr=fp32[64]", "n=64", "scale=2.0", "--constexpr", "BLOCK=64"]
     targets = ["--target", "cuda:80", "--target", "cuda:90,hip:gfx942"]
 
-    done = run(system, "compile", "relu.py", "again.py", *words, *targets, "--json", folder=folder)
+    done = run(
+        system.url, "compile", "relu.py", "again.py", *words, *targets, "--json", folder=folder
+    )
 
     made = json.loads(done.stdout)["compilations"]
     assert done.returncode == 0, done.stderr
@@ -83,8 +70,8 @@ def test_stages_of_several_targets_go_to_files_of_their_own(system: Deployment, 
     for target in ("cuda-80", "cuda-90"):
         (folder / target).mkdir()
 
-    done = run(system, "compile", VECTOR_ADD, *words, folder=folder)
-    refused = run(system, "compile", VECTOR_ADD, *words[:-1], "cubin=one", folder=folder)
+    done = run(system.url, "compile", VECTOR_ADD, *words, folder=folder)
+    refused = run(system.url, "compile", VECTOR_ADD, *words[:-1], "cubin=one", folder=folder)
 
     assert done.returncode == 0, done.stderr
     assert ".target sm_80" in (folder / "vector_add.cuda-80.ptx").read_text()
@@ -98,8 +85,8 @@ def test_local_imports_go_along_and_verbose_says_so(system: Deployment, folder: 
     words = ["relu.py", "--target", "cuda:90", "--constexpr", "BLOCK=64"]
     words += ["--signature", "x_ptr=*fp32", "n=i32", "scale=fp32"]
 
-    done = run(system, "compile", *words, "--verbose", folder=folder)
-    without = run(system, "compile", *words, "--no-local-imports", folder=folder)
+    done = run(system.url, "compile", *words, "--verbose", folder=folder)
+    without = run(system.url, "compile", *words, "--no-local-imports", folder=folder)
 
     assert done.returncode == 0, done.stderr
     assert f"sent relu.py ({len(RELU)} bytes)" in done.stderr
@@ -114,9 +101,9 @@ def test_types_by_example_are_those_of_a_signature(system: Deployment):
     types = ["x_ptr=*fp32:16", "y_ptr=*fp32:16", "output_ptr=*fp32:16", "n_elements=i32:16"]
 
     like = run(
-        system, "compile", VECTOR_ADD, *SUM_LIKE, "n_elements=4096", "BLOCK_SIZE=1024", *target
+        system.url, "compile", VECTOR_ADD, *SUM_LIKE, "n_elements=4096", "BLOCK_SIZE=1024", *target
     )
-    said = run(system, "compile", VECTOR_ADD, "--signature", *types, *SUM[2:], *target)
+    said = run(system.url, "compile", VECTOR_ADD, "--signature", *types, *SUM[2:], *target)
 
     assert like.returncode == 0, like.stderr
     assert json.loads(like.stdout)["key"] == json.loads(said.stdout)["key"]
@@ -128,13 +115,15 @@ def test_json_says_what_the_cache_did_for_the_first_request(
     words = ["--signature", "*fp32:16,i32,fp32", "--constexpr", "BLOCK=2048", "--json"]
     command = ["compile", "relu.py", *words, "--target", "cuda:90"]
 
-    first, again = (json.loads(run(system, *command, folder=folder).stdout) for _ in range(2))
+    first, again = (json.loads(run(system.url, *command, folder=folder).stdout) for _ in range(2))
 
     assert (first["cache"], again["cache"]) == ("miss", "hit")
 
 
 def test_all_that_is_missing_is_reported_at_once_as_flags_to_add(system: Deployment, folder: Path):
-    done = run(system, "compile", "relu.py", "--target", "cuda:90", "--like", "n=4", folder=folder)
+    done = run(
+        system.url, "compile", "relu.py", "--target", "cuda:90", "--like", "n=4", folder=folder
+    )
 
     assert done.returncode == 1
     assert "hint: add --like 'x_ptr=?' 'scale=?' --constexpr 'BLOCK=?', as in" in done.stderr
@@ -142,14 +131,14 @@ def test_all_that_is_missing_is_reported_at_once_as_flags_to_add(system: Deploym
 
 def test_ir_is_posted_by_its_name(system: Deployment, folder: Path):
     made = run(
-        system, "compile", VECTOR_ADD, *SUM, "--target", "cuda:90",
+        system.url, "compile", VECTOR_ADD, *SUM, "--target", "cuda:90",
         "--emit", "ttir=add.mlir", "ttgir=add.ttgir", folder=folder,
     )  # fmt: skip
     ttir, ttgir = (
-        run(system, "compile", name, "--target", "cuda:90", "--json", folder=folder)
+        run(system.url, "compile", name, "--target", "cuda:90", "--json", folder=folder)
         for name in ("add.mlir", "add.ttgir")
     )
-    typed = run(system, "compile", "add.mlir", *SUM, "--target", "cuda:90", folder=folder)
+    typed = run(system.url, "compile", "add.mlir", *SUM, "--target", "cuda:90", folder=folder)
 
     assert made.returncode == 0, made.stderr
     assert list(json.loads(ttir.stdout)["artifacts"])[:2] == ["ttir", "ttgir"]
@@ -162,8 +151,8 @@ def test_a_launch_prints_values_and_accesses(system: Deployment, folder: Path):
     words = ["--constexpr", "BLOCK=4", "--grid", "1", "--argument", "n=3", "scale=2.0"]
     words += ["x_ptr=fp32[2,2]:arange(-1,1):output", "--return", "x_ptr", "--trace"]
 
-    done = run(system, "launch", "relu.py", *words, folder=folder)
-    as_json = run(system, "launch", "relu.py", *words, "--json", folder=folder)
+    done = run(system.url, "launch", "relu.py", *words, folder=folder)
+    as_json = run(system.url, "launch", "relu.py", *words, "--json", folder=folder)
 
     assert done.returncode == 0, done.stderr
     assert "x_ptr: fp32[2, 2]\n  [\n   [0.0, 0.0]\n   [2.0, 2.0]\n  ]\n" in done.stdout
@@ -178,12 +167,12 @@ def test_a_launch_prints_values_and_accesses(system: Deployment, folder: Path):
 
 
 def test_the_version_is_that_of_client_and_service(system: Deployment):
-    done = run(system, "--version")
-    alone = run(system, "--url", "http://127.0.0.1:9", "--version")
+    done = run(system.url, "--version")
+    alone = run(system.url, "--url", "http://127.0.0.1:9", "--version")
 
     assert done.stdout == f"tritonc 0.1.0\ntritond 0.1.0 at {system.url}\n"
     assert (alone.returncode, alone.stdout) == (0, "tritonc 0.1.0\n")
-    as_json = json.loads(run(system, "--version", "--json").stdout)
+    as_json = json.loads(run(system.url, "--version", "--json").stdout)
     assert as_json == {"tritonc": "0.1.0", "tritond": "0.1.0", "url": system.url}
     assert "no answer from http://127.0.0.1:9" in alone.stderr
 
@@ -218,12 +207,7 @@ def test_the_version_is_that_of_client_and_service(system: Deployment):
     ],
 )
 def test_what_is_wrong_is_reported_in_the_words_of_the_command(
-    system: Deployment,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    message: str,
+    system: Deployment, folder: Path, words: list[str], message: str
 ):
     (folder / "binary.py").write_bytes(b"\xff\xfe\x00")
     wrong = (
@@ -231,19 +215,16 @@ def test_what_is_wrong_is_reported_in_the_words_of_the_command(
     )
     (folder / "wrong.toml").write_text(wrong)
 
-    monkeypatch.chdir(folder)
+    done = run(system.url, *words, folder=folder)
 
-    code = main(words, environment={"TRITOND_URL": system.url})
-
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, "")
-    assert message in err
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
 
 
 def test_an_error_is_one_json_document_where_that_is_asked_for(system: Deployment, folder: Path):
     words = ["relu.py", "--target", "cuda:90", "--option", "num_warps=5", "--json"]
 
-    error = json.loads(run(system, "compile", *words, folder=folder).stdout)["error"]
+    error = json.loads(run(system.url, "compile", *words, folder=folder).stdout)["error"]
 
     assert error["exit_code"] == 2
     assert error["problem"]["errors"][0]["pointer"] == "/options/num_warps"

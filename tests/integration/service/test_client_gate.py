@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
+from tests.integration.service.command_runs import run
 from tests.integration.service.running import Deployment
 
 KERNEL = """import triton
@@ -48,14 +48,12 @@ reference = "reference.py"
 """
 
 
-def gate(system: Deployment, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def gate(system: Deployment, folder: Path, *words: str) -> CompletedProcess[str]:
     """Run `tritonc gate` in `folder`."""
-    command = [sys.executable, "-m", "tritonc", "gate", *words]
-    environment = {"TRITOND_URL": system.url}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    return run(system.url, "gate", *words, folder=folder)
 
 
-def broken(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, Any]]:
+def broken(done: CompletedProcess[str]) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the broken checks by target and metric."""
     assert done.returncode == 1, done.stderr
     checks = json.loads(done.stdout)["checks"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 import tritonc
 from tritonc import buffers
 
+from tests.integration.service.command_runs import run
 from tests.integration.service.running import ROOT, Deployment
 
 VECTOR_ADD = ROOT / "examples" / "vector_add.py"
@@ -107,12 +106,7 @@ def test_the_command_prints_the_verdict_and_the_users_line(
     )
     words = ["--request", str(request), "--argument", "n_elements=101"]
 
-    done = subprocess.run(
-        [sys.executable, "-m", "tritonc", "launch", str(VECTOR_ADD), *words],
-        capture_output=True,
-        text=True,
-        env={"TRITOND_URL": system.url},
-    )
+    done = run(system.url, "launch", str(VECTOR_ADD), *words)
 
     assert done.returncode == 1, done.stderr
     assert f"{VECTOR_ADD}:20: out_of_bounds: " in done.stdout
