@@ -13,13 +13,15 @@ import pytest
 from store.api_keys import ApiKeys
 from store.connection import connect
 from store.workers import Toolchains
+from tests.integration.compiler.conftest import directly
 from tests.integration.service.on_terminal import OnTerminal
 from tests.integration.service.running import Deployment
 from tests.integration.service.shared import Post
 
-__all__ = ["Post"]  # of the fixture `post`
+__all__ = ["Post", "directly"]  # of the fixture `post`, and a fixture
 
 ADMIN_KEY = "tritond_a-first-key-for-the-tests"
+SECRET_OF_BUCKET = "CANARY-of-the-bucket-51c0"
 
 
 @pytest.fixture(scope="session")
@@ -32,23 +34,43 @@ def idle(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="session")
-def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], httpx.Client]]:
-    """Yield a service with API keys and a worker, and clients for alice, bob and eve."""
-    deployment = Deployment(tmp_path_factory.mktemp("teams"), TRITOND_ADMIN_KEY=ADMIN_KEY)
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that is the bucket of `with_keys`."""
+    return tmp_path_factory.mktemp("bucket")
+
+
+@pytest.fixture(scope="session")
+def with_keys(tmp_path_factory: pytest.TempPathFactory, bucket: Path) -> Iterator[Deployment]:
+    """Yield a service with API keys and a worker, whose large blobs are in a bucket."""
+    settings = {
+        "TRITOND_ADMIN_KEY": ADMIN_KEY,
+        "TRITOND_BLOBS_URL": f"file://{bucket}",
+        "TRITOND_MEMORY_CACHE_BYTES": "0",  # so that each blob comes from the bucket
+        "AWS_SECRET_ACCESS_KEY": SECRET_OF_BUCKET,
+        "GOOGLE_SERVICE_ACCOUNT_KEY": SECRET_OF_BUCKET,
+        "AZURE_STORAGE_ACCOUNT_KEY": SECRET_OF_BUCKET,
+    }
+    deployment = Deployment(tmp_path_factory.mktemp("with-keys"), **settings)
     deployment.start_store()
     deployment.start_service()
     deployment.start_worker()
-    secrets = asyncio.run(make_keys(deployment.redis_url))
     deployment.wait_for_workers()
-    with ExitStack() as stack:
-        clients = {
-            name: stack.enter_context(deployment.client(authorization=f"Bearer {secret}"))
-            for name, secret in secrets.items()
-        }
-        yield clients.__getitem__
+    yield deployment
     said = deployment.said()
     deployment.stop()
     assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="session")
+def teams(with_keys: Deployment) -> Iterator[Callable[[str], httpx.Client]]:
+    """Yield clients of the service with API keys and a worker for alice, bob and eve."""
+    secrets = asyncio.run(make_keys(with_keys.redis_url))
+    with ExitStack() as stack:
+        clients = {
+            name: stack.enter_context(with_keys.client(authorization=f"Bearer {secret}"))
+            for name, secret in secrets.items()
+        }
+        yield clients.__getitem__
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
+from service.__main__ import main
 from tests.integration.service import bodies
-from tests.integration.service.running import Deployment, Process, free_port
+from tests.integration.service.running import Deployment, free_port
 
 COMPILATIONS = "/v1/compilations"
 
@@ -157,29 +158,37 @@ def test_the_queue_may_grow_so_long(callers: dict[str, httpx.Client]) -> None:
     assert post(callers["bob"], "alice 0").status_code == 202, "a join is never refused"
 
 
-def test_an_open_address_without_keys_is_refused(system: Deployment) -> None:
-    service = Process(
-        system.folder / "open.out",
-        *("-m", "service"),
-        TRITOND_REDIS_URL=system.redis_url,
-        TRITOND_HOST="0.0.0.0",
-        TRITOND_PORT=str(free_port()),
-    )
-
-    assert service.wait() == 2
-    assert "refusing to listen on 0.0.0.0" in service.said
-    assert "tritond key create" in service.said
+def refusal(monkeypatch: pytest.MonkeyPatch, **settings: str) -> int:
+    """Start the service in this process, with settings that it refuses; return its status."""
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
 
 
-def test_a_store_that_is_not_there_is_said_without_its_password(system: Deployment) -> None:
+def test_an_open_address_without_keys_is_refused(
+    system: Deployment, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    status = refusal(monkeypatch, TRITOND_REDIS_URL=system.redis_url, TRITOND_HOST="0.0.0.0")
+
+    assert status == 2
+    assert "refusing to listen on 0.0.0.0" in caplog.text
+    assert "tritond key create" in caplog.text
+
+
+def test_a_store_that_is_not_there_is_said_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     url = f"redis://:secret-password@127.0.0.1:{free_port()}/0"
 
-    service = Process(system.folder / "no-store.out", "-m", "service", TRITOND_REDIS_URL=url)
+    status = refusal(monkeypatch, TRITOND_REDIS_URL=url)
 
-    assert service.wait() == 3
-    assert "TRITOND_REDIS_URL" in service.said
-    assert "secret-password" not in service.said
-    assert "Traceback" not in service.said
+    assert status == 3
+    assert "TRITOND_REDIS_URL" in caplog.text
+    assert "secret-password" not in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_queue_lengths_of_all_namespaces_are_for_admins(callers: dict[str, httpx.Client]) -> None:

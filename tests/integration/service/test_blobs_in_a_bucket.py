@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,44 +9,19 @@ from typing import Any
 import httpx
 import pytest
 
+from service.command import main
 from store.blobs import digest_of
 from store.bucket import path_of
 from tests.integration.service import bodies
-from tests.integration.service.running import ROOT, Deployment
+from tests.integration.service.conftest import ADMIN_KEY, SECRET_OF_BUCKET
+from tests.integration.service.running import Deployment
 from tests.security.tree import descendants
 from tests.waiting import wait_until
 
-SECRET = "CANARY-of-the-bucket-51c0"
-
 
 @pytest.fixture(scope="module")
-def bucket(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("bucket")
-
-
-@pytest.fixture(scope="module")
-def deployment(tmp_path_factory: pytest.TempPathFactory, bucket: Path) -> Iterator[Deployment]:
-    settings = {
-        "TRITOND_BLOBS_URL": f"file://{bucket}",
-        "TRITOND_MEMORY_CACHE_BYTES": "0",
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "GOOGLE_SERVICE_ACCOUNT_KEY": SECRET,
-        "AZURE_STORAGE_ACCOUNT_KEY": SECRET,
-    }
-    deployment = Deployment(tmp_path_factory.mktemp("with-bucket"), **settings)
-    deployment.start_store()
-    deployment.start_service()
-    deployment.start_worker()
-    deployment.wait_for_workers()
-    yield deployment
-    said = deployment.said()
-    deployment.stop()
-    assert "Traceback" not in said, said
-
-
-@pytest.fixture(scope="module")
-def http(deployment: Deployment) -> Iterator[httpx.Client]:
-    with deployment.client() as client:
+def http(with_keys: Deployment) -> Iterator[httpx.Client]:
+    with with_keys.client(authorization=f"Bearer {ADMIN_KEY}") as client:
         yield client
 
 
@@ -126,9 +98,9 @@ def test_while_the_bucket_is_away_kernels_are_compiled_and_artifacts_wait(
     assert http.get(made["artifacts"]["ttir"]["url"]).status_code == 200
 
 
-def test_credentials_stay_with_the_worker_s_own_process(http: httpx.Client, deployment: Deployment):
-    [worker] = deployment.workers
-    assert SECRET in Path(f"/proc/{worker.pid}/environ").read_text()
+def test_credentials_stay_with_the_worker_s_own_process(http: httpx.Client, with_keys: Deployment):
+    [worker] = with_keys.workers
+    assert SECRET_OF_BUCKET in Path(f"/proc/{worker.pid}/environ").read_text()
     compiled = post(http, bodies.running("import os\nprint(dict(os.environ))")).json()
     assert compiled["state"] == "succeeded", compiled["diagnostics"]
 
@@ -136,30 +108,30 @@ def test_credentials_stay_with_the_worker_s_own_process(http: httpx.Client, depl
     shown = [Path(f"/proc/{pid}/{name}") for pid in children for name in ("environ", "cmdline")]
 
     assert len(children) > 1
-    assert [path for path in shown if path.exists() and SECRET in path.read_text()] == []
+    assert [path for path in shown if path.exists() and SECRET_OF_BUCKET in path.read_text()] == []
     assert "PYTHONHASHSEED" in compiled["stdout"]
-    assert SECRET not in compiled["stdout"]
+    assert SECRET_OF_BUCKET not in compiled["stdout"]
 
 
 def test_the_command_sweeps_what_the_cache_has_forgotten(
-    http: httpx.Client, deployment: Deployment, bucket: Path
+    http: httpx.Client,
+    with_keys: Deployment,
+    bucket: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
     made = post(http, bodies.large(5)).json()
     forgotten = bucket / path_of(digest_of(b"forgotten"))
     forgotten.parent.mkdir(parents=True)
     forgotten.write_bytes(b"forgotten")
-    environment = {
-        "TRITOND_REDIS_URL": deployment.redis_url,
-        "TRITOND_BLOBS_URL": f"file://{bucket}",
-        "PATH": os.defpath,
-    }
-    command = [sys.executable, "-m", "service.command", "blobs", "sweep", "--older-than-days", "0"]
+    monkeypatch.setattr("sys.argv", ["tritond", "blobs", "sweep", "--older-than-days", "0"])
+    monkeypatch.setenv("TRITOND_REDIS_URL", with_keys.redis_url)
+    with pytest.raises(SystemExit, match="set TRITOND_BLOBS_URL"):
+        main()
+    monkeypatch.setenv("TRITOND_BLOBS_URL", f"file://{bucket}")
 
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    main()
 
-    assert "deleted" in done.stdout, done.stderr
+    assert "deleted" in capsys.readouterr().out
     assert not forgotten.exists()
     assert http.get(made["artifacts"]["ttir"]["url"]).is_success
-    del environment["TRITOND_BLOBS_URL"]
-    refused = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert "set TRITOND_BLOBS_URL" in refused.stderr

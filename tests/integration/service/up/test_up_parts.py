@@ -28,6 +28,7 @@ async def test_a_part_that_dies_at_once_is_given_up(capsys: pytest.CaptureFixtur
     assert restarts == MAX_QUICK_DEATHS - 1
 
 
+@pytest.mark.slow
 async def test_a_part_runs_nothing_of_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
