@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.launch.cpu.forms import ALL_AT_ONCE, forms_of
 from tests.integration.launch.cpu.generated import AREA, Writer
 
 PROGRAMS = 9
-SEEDS = 40
+SEEDS, QUICK = range(60), range(10)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", slow_except(QUICK, SEEDS))
 def test_generated_kernels(seed: int) -> None:
     forms = forms_of(Writer(seed).kernel())
     random = np.random.default_rng(seed)
