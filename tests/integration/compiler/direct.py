@@ -15,6 +15,7 @@ import os
 import sys
 import traceback
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,19 +24,24 @@ def main() -> None:
     import triton
 
     assert triton.__version__
+    each_in_a_fork(compiled)
+
+
+def each_in_a_fork(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Answer each line of standard input, in a process of its own."""
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            answer(line)
+            say_answer(answer, line)
         _, status = os.waitpid(child, 0)
         if status:
             say({"died": f"with {os.waitstatus_to_exitcode(status)}; its words are above"})
 
 
-def answer(line: str) -> NoReturn:
+def say_answer(answer: Callable[[dict[str, Any]], dict[str, Any]], line: str) -> NoReturn:
     status = 1
     try:
-        say(compiled(json.loads(line)))
+        say(answer(json.loads(line)))
         status = 0
     finally:
         if status:

@@ -1,4 +1,4 @@
-"""`triton.compile` as programs call it: a new process for each kernel."""
+"""Triton as programs call it: a new process for each kernel."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ from typing import Any, Self
 DIRECT = Path(__file__).with_name("direct.py")
 
 
-class TritonCompile:
-    """A process of `direct.py` in the environment of a given Python; a context manager."""
+class TritonProcess:
+    """A process of a script that answers lines, in the environment of a given Python.
 
-    def __init__(self, python: str | Path = sys.executable) -> None:
+    It is a context manager.
+    """
+
+    def __init__(self, script: Path, python: str | Path, **environment: str) -> None:
         self._process = subprocess.Popen(
-            [python, DIRECT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={}
+            [python, script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
 
     def __enter__(self) -> Self:
@@ -30,14 +37,27 @@ class TritonCompile:
             self._process.kill()
             self._process.wait()
 
-    def stages(self, request: dict[str, Any], cache: Path) -> dict[str, bytes]:
-        """Return the stages of a kernel; `cache` is an empty cache folder for Triton."""
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to one request, which a fork of the process makes."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({**request, "cache": str(cache)}) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline() or '{"died": "before it was asked"}')
-        assert "stages" in answer, answer["died"]
+        line = self._process.stdout.readline() or '{"died": "before it was asked"}'
+        answer: dict[str, Any] = json.loads(line)
+        assert "died" not in answer, answer["died"]
+        return answer
+
+
+class TritonCompile(TritonProcess):
+    """A process of `direct.py`."""
+
+    def __init__(self, python: str | Path = sys.executable) -> None:
+        super().__init__(DIRECT, python)
+
+    def stages(self, request: dict[str, Any], cache: Path) -> dict[str, bytes]:
+        """Return the stages of a kernel; `cache` is an empty cache folder for Triton."""
+        answer = self.answer({**request, "cache": str(cache)})
         return {name: base64.b64decode(data) for name, data in answer["stages"].items()}
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.integration.compiler.kernels import KERNELS, read
-from tests.integration.compiler.triton_compile import run_directly
+from tests.integration.compiler.triton_compile import TritonCompile
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.running import ROOT
@@ -51,20 +51,20 @@ def test_a_whole_script_is_compiled_as_it_is(post: Post) -> None:
 
 @pytest.mark.parametrize("arch", [86, 90])
 def test_the_ptx_of_a_vector_add_is_that_of_triton_compile(
-    post: Post, tmp_path: Path, arch: int
+    post: Post, directly: TritonCompile, tmp_path: Path, arch: int
 ) -> None:
     body = bodies.good("vector_add_script", target=f"cuda:{arch}", include=["ptx", "cubin"])
 
     compilation = post(body).json()
 
-    expected = compile_directly("vector_add_script", arch, tmp_path)
+    expected = compile_directly(directly, "vector_add_script", arch, tmp_path)
     assert compilation["included"]["ptx"].encode() == expected["ptx"]
     assert base64.b64decode(compilation["included"]["cubin"]) == expected["cubin"]
 
 
 @pytest.mark.parametrize("arch", [86, 90])
 def test_the_ptx_of_a_matmul_is_that_of_triton_compile(
-    post: Post, tmp_path: Path, arch: int
+    post: Post, directly: TritonCompile, tmp_path: Path, arch: int
 ) -> None:
     body = bodies.good("matmul_notebook", target=f"cuda:{arch}", include=["ptx"])
     # as a launch gives it: a stride of 1 is an i32 that Triton specializes
@@ -73,7 +73,7 @@ def test_the_ptx_of_a_matmul_is_that_of_triton_compile(
 
     compilation = post(body).json()
 
-    expected = compile_directly("matmul_notebook", arch, tmp_path)
+    expected = compile_directly(directly, "matmul_notebook", arch, tmp_path)
     assert compilation["included"]["ptx"].encode() == expected["ptx"]
 
 
@@ -90,7 +90,9 @@ def test_posting_again_is_a_hit_that_no_worker_sees(post: Post, http: httpx.Clie
     assert events.count("event: started") == 1
 
 
-def compile_directly(name: str, arch: int, tmp_path: Path) -> dict[str, bytes]:
+def compile_directly(
+    directly: TritonCompile, name: str, arch: int, tmp_path: Path
+) -> dict[str, bytes]:
     """Compile with `triton.compile` in a separate process, which has no torch to import."""
     kernel = read(KERNELS / "good" / f"{name}.py")
     request: dict[str, Any] = {
@@ -102,7 +104,7 @@ def compile_directly(name: str, arch: int, tmp_path: Path) -> dict[str, bytes]:
         "options": {"enable_fp_fusion": True},
         "target": ["cuda", arch, 32],
     }
-    return run_directly(request, tmp_path)
+    return directly.stages(request, tmp_path)
 
 
 def jit_functions(text: str) -> list[ast.FunctionDef]:

@@ -1,12 +1,8 @@
-"""Children that compile kernels, and children that run them on the CPU device."""
+"""The CPU device: children compile kernels, and other children run them."""
 
 import pytest
 
-from tests.integration.compiler.conftest import children
 from tests.integration.launch.child_runs import CpuDevice
-from tests.integration.launch.launch_pool import pool
-
-__all__ = ["children", "pool"]
 
 
 @pytest.fixture

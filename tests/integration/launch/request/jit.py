@@ -1,15 +1,18 @@
 """The specialization of Triton's own JIT, in a new process: the expected result of inference.
 
-It reads {"source", "launches": [{"kernel", "arguments"}]} on stdin. The hook that Triton calls
-before it compiles records every specialization, and stops Triton.
+It reads {"source", "folder", "target", "launches": [{"kernel", "arguments"}]} from each line of
+stdin. The hook that Triton calls before it compiles records every specialization, and stops Triton.
 """
 
 import json
+import os
 import sys
 import types
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from tests.integration.compiler.direct import each_in_a_fork
 
 
 class Driver:
@@ -42,13 +45,13 @@ class Tensor:
         return 64
 
 
-def main() -> None:
+def answer(request: dict[str, Any]) -> dict[str, Any]:
     import triton
     from triton.backends.compiler import GPUTarget
 
     from compiler.front.tasks import TASKS
 
-    request = json.load(sys.stdin)
+    os.environ["TRITON_CACHE_DIR"] = request["folder"]
     triton.runtime.driver.set_active(Driver(GPUTarget(*request["target"])))
     path = Path(request["folder"]) / "kernels.py"
     path.write_text(request["source"])
@@ -67,7 +70,10 @@ def main() -> None:
         answers.append(said(function, seen[0]))
     kernels = {launch["kernel"] for launch in request["launches"]}
     facts = {name: reported(name, request, TASKS) for name in kernels}
-    json.dump({"answers": answers, "facts": facts}, sys.stdout, default=asdict)
+    plain: dict[str, Any] = json.loads(
+        json.dumps({"answers": answers, "facts": facts}, default=asdict)
+    )
+    return plain
 
 
 def reported(kernel: str, request: dict[str, Any], tasks: Any) -> list[dict[str, Any]]:
@@ -136,4 +142,10 @@ def said(function: Any, compiled: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    import triton.tools.tensor_descriptor
+
+    import compiler.front.tasks
+
+    assert triton.__version__
+    assert compiler.front.tasks
+    each_in_a_fork(answer)

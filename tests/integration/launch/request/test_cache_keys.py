@@ -1,10 +1,7 @@
 """`triton-cache` names an export by the hash that Triton's own JIT computes."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.integration.compiler.children import Children
 from tests.integration.launch.request.generated import Launch, generate
@@ -12,23 +9,18 @@ from tests.integration.launch.request.test_inference import (
     GENERATED,
     inferred,
     source_of,
-    specialized_by_triton,
 )
+from tests.integration.launch.request.triton_jit import TritonJit
 
 CUDA = ("cuda", 90, 32)
 
 
-@pytest.fixture(scope="module")
-def children() -> Iterator[Children]:
-    running = Children()
-    yield running
-    running.close()
-
-
-def test_generated_launches_have_the_hash_of_the_jit(tmp_path: Path, children: Children) -> None:
+def test_generated_launches_have_the_hash_of_the_jit(
+    tmp_path: Path, triton_jit: TritonJit, children: Children
+) -> None:
     source, launches = generate(seed=8, kernels=GENERATED, launches=3, plain=True)
 
-    expected = specialized_by_triton(source, launches, CUDA, tmp_path)
+    expected = triton_jit.specialized(source, launches, CUDA, tmp_path)
 
     wrong = []
     for launch, answer in zip(launches, expected["answers"], strict=True):

@@ -1,9 +1,6 @@
 """Specializations inferred from arguments equal those of Triton's own JIT."""
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +11,21 @@ from compiler.request.signature import parse_specialization
 from launch.request.argument_binding import bind_arguments
 from launch.request.inference import infer
 from tests.integration.launch.request.generated import Launch, generate
+from tests.integration.launch.request.triton_jit import TritonJit
 
 POINTER_RANGE = ["tt.pointer_range", 32]
 ATTRIBUTES = {"divisible_by_16": ["tt.divisibility", 16], "pointer_range_32": POINTER_RANGE}
-ROOT = Path(__file__).parents[4]
 GENERATED = int(os.environ.get("TRITOND_FUZZ_SIGNATURES", "12"))
 """Number of kernels; `make test-slow` tries more."""
 
 
 @pytest.mark.parametrize("target", [("cuda", 90, 32), ("hip", "gfx942", 64)], ids=["cuda", "hip"])
-def test_inference_equals_the_jit(tmp_path: Path, target: tuple[Any, ...]) -> None:
+def test_inference_equals_the_jit(
+    tmp_path: Path, triton_jit: TritonJit, target: tuple[Any, ...]
+) -> None:
     source, launches = generate(seed=20, kernels=GENERATED, launches=8)
 
-    expected = specialized_by_triton(source, launches, target, tmp_path)
+    expected = triton_jit.specialized(source, launches, target, tmp_path)
 
     for launch, answer in zip(launches, expected["answers"], strict=True):
         facts = expected["facts"][launch.kernel]
@@ -71,28 +70,6 @@ def normal(answer: dict[str, Any]) -> dict[str, Any]:
 
 def plain(kind: Any) -> Any:
     return [plain(item) for item in kind] if isinstance(kind, list) else kind.replace(", ", ",")
-
-
-def specialized_by_triton(
-    source: str, launches: list[Launch], target: tuple[Any, ...], folder: Path
-) -> dict[str, Any]:
-    request = {
-        "source": source,
-        "folder": str(folder),
-        "target": target,
-        "launches": [{"kernel": one.kernel, "arguments": one.jit} for one in launches],
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.integration.launch.request.jit"],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={"TRITON_CACHE_DIR": str(folder)},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
 
 
 def source_of(source: str, kernel: str) -> str:

@@ -1,17 +1,17 @@
 """Compiles kernels with Triton's JIT like an application, and reports cache hits.
 
-It reads {"source", "kernel", "arguments", "options", "target"} on stdin; an argument is {"tensor":
-dtype}, {"descriptor": {"tensor": dtype}, "block_shape"}, {"tuple": [...]}, or a value. It prints
-{"cache_hit", "binary": size}.
+It reads {"cache", "source", "kernel", "arguments", "options", "target"} from each line of stdin; an
+argument is {"tensor": dtype}, {"descriptor": {"tensor": dtype}, "block_shape"}, {"tuple": [...]},
+or a value. It prints {"cache_hit", "binary": size} as a line. A fork of a process that has only
+imported Triton answers each request.
 """
 
 from __future__ import annotations
 
-import json
-import sys
+import os
 from typing import Any
 
-from direct import load
+from direct import each_in_a_fork, load
 
 
 class Driver:
@@ -30,13 +30,13 @@ class Driver:
         return 0
 
 
-def main() -> None:
+def answer(request: dict[str, Any]) -> dict[str, Any]:
     import triton
     import triton.language as tl
     from triton.tools.tensor_descriptor import TensorDescriptor
 
-    request = json.load(sys.stdin)
-    triton.runtime.driver.set_active(Driver(request.get("target", ["cuda", 90, 32])))
+    os.environ["TRITON_CACHE_DIR"] = request["cache"]
+    triton.runtime.driver.set_active(Driver(request["target"]))
     module = load(request["source"], "/kernel/user.py")
     function = getattr(module, request["kernel"])
     while not isinstance(function, triton.JITFunction):
@@ -59,8 +59,8 @@ def main() -> None:
     arguments = {name: value(item) for name, item in request["arguments"].items()}
     made = function.warmup(**arguments, grid=(1,), **request["options"])
     binary = made.asm["cubin" if "cubin" in made.asm else "hsaco"]
-    json.dump({"cache_hit": hits, "binary": len(binary)}, sys.stdout)
+    return {"cache_hit": hits, "binary": len(binary)}
 
 
 if __name__ == "__main__":
-    main()
+    each_in_a_fork(answer)

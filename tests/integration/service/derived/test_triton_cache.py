@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.integration.compiler.triton_compile import TritonProcess
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.derived.compiled import compiled, get
@@ -51,32 +52,43 @@ def installed(http: httpx.Client, compilation: dict[str, Any], folder: Path) -> 
     return folder / "cache"
 
 
+class Jit(TritonProcess):
+    """A process of `jit_hit.py`: what Triton's own JIT does with a folder of its cache."""
+
+    def __init__(self, python: str | Path = sys.executable) -> None:
+        path = str(HERE.parents[1] / "compiler")
+        super().__init__(HERE / "jit_hit.py", python, PYTHONPATH=path, PYTHONWARNINGS="ignore")
+
+    def compiled(
+        self,
+        cache: Path,
+        source: str,
+        kernel: str,
+        arguments: Any,
+        target: tuple[str, int | str, int] = ("cuda", 90, 32),
+        **options: Any,
+    ) -> dict[str, Any]:
+        request = {"source": source, "kernel": kernel, "arguments": arguments, "options": options}
+        return self.answer({**request, "target": target, "cache": str(cache)})
+
+
 def jit(
     cache: Path,
     source: str,
     kernel: str,
     arguments: Any,
-    python: str = sys.executable,
-    target: tuple[str, int | str, int] = ("cuda", 90, 32),
-    **options: Any,
+    python: str | Path = sys.executable,
+    **changes: Any,
 ) -> dict[str, Any]:
-    request = {"source": source, "kernel": kernel, "arguments": arguments, "options": options}
-    request["target"] = target
-    environment = {
-        "TRITON_CACHE_DIR": str(cache),
-        "PYTHONPATH": str(HERE.parents[1] / "compiler"),
-        "PYTHONWARNINGS": "ignore",
-    }
-    done = subprocess.run(
-        [python, HERE / "jit_hit.py"],
-        input=json.dumps(request),
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    """Say what one process of Triton's JIT does."""
+    with Jit(python) as process:
+        return process.compiled(cache, source, kernel, arguments, **changes)
+
+
+@pytest.fixture(scope="module")
+def triton_jit() -> Iterator[Jit]:
+    with Jit() as process:
+        yield process
 
 
 @pytest.mark.parametrize(
@@ -84,34 +96,46 @@ def jit(
     [("vector_add", "add_kernel", VECTOR_ADD), ("matmul", "matmul_kernel", MATMUL)],
 )
 def test_the_jit_finds_what_was_installed(
-    http: httpx.Client, post: Post, tmp_path: Path, name: str, kernel: str, arguments: Any
+    http: httpx.Client,
+    post: Post,
+    tmp_path: Path,
+    triton_jit: Jit,
+    name: str,
+    kernel: str,
+    arguments: Any,
 ) -> None:
     compilation = compiled(post, name)
     cache = installed(http, compilation, tmp_path)
 
-    answer = jit(cache, bodies.good(name)["source"], kernel, arguments)
+    answer = triton_jit.compiled(cache, bodies.good(name)["source"], kernel, arguments)
 
     assert answer["cache_hit"] == [True]
     assert answer["binary"] == compilation["artifacts"]["cubin"]["size_bytes"]
 
 
-def test_other_constants_are_compiled(http: httpx.Client, post: Post, tmp_path: Path) -> None:
+def test_other_constants_are_compiled(
+    http: httpx.Client, post: Post, tmp_path: Path, triton_jit: Jit
+) -> None:
     cache = installed(http, compiled(post, "vector_add"), tmp_path)
     source = bodies.good("vector_add")["source"]
 
-    answer = jit(cache, source, "add_kernel", VECTOR_ADD | {"BLOCK_SIZE": 512})
+    answer = triton_jit.compiled(cache, source, "add_kernel", VECTOR_ADD | {"BLOCK_SIZE": 512})
 
     assert answer["cache_hit"] == [False]
 
 
-def test_options_count(http: httpx.Client, post: Post, tmp_path: Path) -> None:
+def test_options_count(http: httpx.Client, post: Post, tmp_path: Path, triton_jit: Jit) -> None:
     cache = installed(http, compiled(post, "vector_add", options={"num_warps": 8}), tmp_path)
     source = bodies.good("vector_add")["source"]
 
-    assert jit(cache, source, "add_kernel", VECTOR_ADD, num_warps=8)["cache_hit"] == [True]
+    answer = triton_jit.compiled(cache, source, "add_kernel", VECTOR_ADD, num_warps=8)
+
+    assert answer["cache_hit"] == [True]
 
 
-def test_an_amd_gpu_finds_its_own(http: httpx.Client, post: Post, tmp_path: Path) -> None:
+def test_an_amd_gpu_finds_its_own(
+    http: httpx.Client, post: Post, tmp_path: Path, triton_jit: Jit
+) -> None:
     # Triton's JIT also records that 32 bits reach all of a tensor.
     pointers = dict.fromkeys(("x_ptr", "y_ptr", "output_ptr"), HINTS_OF_AMD)
     hints = {**pointers, "n_elements": ["divisible_by_16"]}
@@ -119,7 +143,7 @@ def test_an_amd_gpu_finds_its_own(http: httpx.Client, post: Post, tmp_path: Path
     cache = installed(http, compilation, tmp_path)
     source = bodies.good("vector_add")["source"]
 
-    answer = jit(cache, source, "add_kernel", VECTOR_ADD, target=AMD)
+    answer = triton_jit.compiled(cache, source, "add_kernel", VECTOR_ADD, target=AMD)
 
     assert answer["cache_hit"] == [True]
     assert answer["binary"] == compilation["artifacts"]["hsaco"]["size_bytes"]
@@ -148,7 +172,7 @@ def copy(source, target, pair, stride: tl.int64, BLOCK: tl.constexpr):
 
 
 def test_descriptors_tuples_with_constants_and_annotated_ones_are_found(
-    http: httpx.Client, post: Post, tmp_path: Path
+    http: httpx.Client, post: Post, tmp_path: Path, triton_jit: Jit
 ) -> None:
     described = "tensordesc<fp16[64,64]>"
     body = {
@@ -169,7 +193,7 @@ def test_descriptors_tuples_with_constants_and_annotated_ones_are_found(
     arguments = {"source": tile, "target": tile, "pair": {"tuple": [1, None]}, "BLOCK": 64}
 
     for stride in (1, 48 + 1):
-        answer = jit(cache, DESCRIBED, "copy", arguments | {"stride": stride})
+        answer = triton_jit.compiled(cache, DESCRIBED, "copy", arguments | {"stride": stride})
         assert answer["cache_hit"] == [True]
 
 
