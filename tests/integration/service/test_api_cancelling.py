@@ -63,7 +63,7 @@ def test_a_cancelled_compilation_is_reported_and_never_reused(
 
 
 def test_waiters_for_a_cancelled_job_are_answered_at_once(post: Post, http: httpx.Client) -> None:
-    posted = post(bodies.running(ENDLESS + "  # waited for, then cancelled"), wait=0).json()
+    posted = post(bodies.running(bodies.ENDLESS + "  # waited for, then cancelled"), wait=0).json()
     http.delete(posted["url"])
 
     answer = http.get(posted["url"], params={"wait": WAIT_S}, timeout=WAIT_S / 2)

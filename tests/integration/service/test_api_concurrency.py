@@ -43,7 +43,10 @@ async def test_different_requests_each_get_their_own(system: Deployment) -> None
 
     answers = await post_all(
         system.url,
-        [bodies.good("vector_add", constexprs={"BLOCK_SIZE": size}) for size in sizes],
+        [
+            bodies.good("vector_add", constexprs={"BLOCK_SIZE": size}, stop_after="ttir")
+            for size in sizes
+        ],
     )
 
     for size, answer in zip(sizes, answers, strict=True):
@@ -54,7 +57,9 @@ async def test_different_requests_each_get_their_own(system: Deployment) -> None
 async def test_good_ones_are_served_among_hostile_ones(system: Deployment) -> None:
     harm = ["import os\nos._exit(1)", "import ctypes\nctypes.string_at(0)", "while True: pass"]
     hostile = [bodies.running(code + f"  # {n}", timeout_s=0.5) for n in range(3) for code in harm]
-    fine = [bodies.vector_add(f"among hostile ones {number}") for number in range(9)]
+    fine = [
+        bodies.vector_add(f"among hostile ones {number}", stop_after="ttir") for number in range(9)
+    ]
 
     answers = await post_all(
         system.url, [body for pair in zip(hostile, fine, strict=True) for body in pair]

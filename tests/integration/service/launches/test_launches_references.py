@@ -101,7 +101,7 @@ def test_the_line_of_an_error_in_a_reference_is_its_own(launch: Launch) -> None:
 
 
 def test_a_reference_that_takes_too_long_is_ended(launch: Launch) -> None:
-    endless = "def reference(**_):\n    while True:\n        pass\n"
+    endless = "import threading\n\ndef reference(**_):\n    threading.Event().wait()\n"
 
     answer = launch(two_outputs(endless, timeout_s=2))
 
