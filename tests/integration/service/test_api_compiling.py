@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.compiler.kernels import KERNELS, read
 from tests.integration.compiler.triton_compile import TritonCompile
 from tests.integration.service import bodies
@@ -17,12 +18,11 @@ from tests.integration.service.conftest import Post
 from tests.integration.service.running import ROOT
 
 CUDA_STAGES = ["source", "ttir", "ttgir", "llir", "ptx", "cubin"]
+NAMES = ("fused_softmax", "matmul", "loops", "scan", "helpers", "constexpr_globals")
 UNIT_STRIDES = ("stride_ak", "stride_bn", "stride_cn")
 
 
-@pytest.mark.parametrize(
-    "name", ["fused_softmax", "matmul", "loops", "scan", "helpers", "constexpr_globals"]
-)
+@pytest.mark.parametrize("name", slow_except(["fused_softmax", "matmul"], NAMES))
 def test_a_kernel_reaches_every_stage(post: Post, name: str) -> None:
     compilation = post(bodies.good(name, include=["ptx"])).json()
 
@@ -49,7 +49,7 @@ def test_a_whole_script_is_compiled_as_it_is(post: Post) -> None:
     assert ".visible .entry add_kernel(" in compilation["included"]["ptx"]
 
 
-@pytest.mark.parametrize("arch", [86, 90])
+@pytest.mark.parametrize("arch", slow_except([90], [86, 90]))
 def test_the_ptx_of_a_vector_add_is_that_of_triton_compile(
     post: Post, directly: TritonCompile, tmp_path: Path, arch: int
 ) -> None:
@@ -62,7 +62,7 @@ def test_the_ptx_of_a_vector_add_is_that_of_triton_compile(
     assert base64.b64decode(compilation["included"]["cubin"]) == expected["cubin"]
 
 
-@pytest.mark.parametrize("arch", [86, 90])
+@pytest.mark.parametrize("arch", slow_except([86], [86, 90]))
 def test_the_ptx_of_a_matmul_is_that_of_triton_compile(
     post: Post, directly: TritonCompile, tmp_path: Path, arch: int
 ) -> None:

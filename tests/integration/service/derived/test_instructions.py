@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.derived.compiled import compiled, get, line_of
@@ -21,7 +22,7 @@ def mix_of(http: httpx.Client, compilation: dict[str, Any]) -> dict[str, Any]:
     return mix
 
 
-@pytest.mark.parametrize("target", MULTIPLIES)
+@pytest.mark.parametrize("target", slow_except(["cuda:90", "hip:gfx942"], MULTIPLIES))
 def test_a_matmul_is_made_of_known_instructions_and_multiplies_in_its_dot(
     http: httpx.Client, post: Post, target: str
 ) -> None:

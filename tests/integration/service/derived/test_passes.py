@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.derived.compiled import compiled, get
@@ -22,7 +23,9 @@ def passes_of(http: httpx.Client, compilation: dict[str, Any]) -> list[dict[str,
     return passes
 
 
-@pytest.mark.parametrize("name", ["vector_add", "matmul", "loops"])
+@pytest.mark.parametrize(
+    "name", slow_except(["vector_add", "matmul"], ["vector_add", "matmul", "loops"])
+)
 def test_the_last_change_of_a_stage_is_its_artifact(
     http: httpx.Client, post: Post, name: str
 ) -> None:
