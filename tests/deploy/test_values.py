@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from tests.deploy.chart import CHART, refusal, rendered
+from tests.deploy.chart import CHART, environment, pods, refusal
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 
@@ -77,7 +78,9 @@ def test_torch_beside_a_gpu_alone_is_refused():
     assert "workers.cpu.torch must be true, as workers.h100.torch is" in said
 
 
-def test_a_large_number_stays_a_whole_number():
-    values = "service.settings.TRITOND_MAX_BODIES_BYTES=4294967296"
-    manifests = rendered("team", "--set", values)
-    assert '"TRITOND_MAX_BODIES_BYTES", "value": "4294967296"' in json.dumps(manifests)
+@pytest.mark.parametrize("number", ["4294967296", "30", "7.5"])
+def test_a_number_of_a_file_stays_as_it_was_written(number: str, tmp_path: Path):
+    file = tmp_path / "values.yaml"
+    file.write_text(f"service: {{settings: {{TRITOND_MAX_WAIT_S: {number}}}}}")
+    pod = pods("team", "--values", str(file))["tritond"]
+    assert environment(pod)["TRITOND_MAX_WAIT_S"] == number

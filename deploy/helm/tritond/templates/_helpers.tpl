@@ -94,7 +94,7 @@ topologySpreadConstraints:
 {{- define "tritond.settings" -}}
 {{- range $name, $value := . }}
 - name: {{ $name }}
-  value: {{ if kindIs "float64" $value }}{{ $value | int64 | toString | quote }}{{ else }}{{ $value | quote }}{{ end }}
+  value: {{ if and (kindIs "float64" $value) (eq $value (floor $value)) }}{{ $value | int64 | toString | quote }}{{ else }}{{ $value | quote }}{{ end }}
 {{- end }}
 {{- end }}
 
