@@ -1,4 +1,4 @@
-"""What all tests of launches share: children that compile, those that run, and Triton's JIT."""
+"""Fixtures of all tests of launches: children that compile, those that run, Triton's own JIT."""
 
 from __future__ import annotations
 

@@ -103,10 +103,10 @@ def read_to_the_end(connection: socket.socket) -> bytes:
 
 
 def wait_for_reset(connection: socket.socket) -> None:
-    """Wait until the service has cut `connection` off; nothing is read of it until then.
+    """Wait until the service has cut `connection` off, and read nothing of it before.
 
-    A key that opens nothing any more does not say so: the service looks up other keys before it
-    ends what this one opened, and whoever reads meanwhile may receive all of it.
+    A 401 to a new request comes earlier: the service looks up other keys before it ends what this
+    one opened, and a test that reads meanwhile may receive all of it.
     """
     poll = select.poll()
     poll.register(connection, 0)  # of errors alone, such as a reset
