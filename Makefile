@@ -82,9 +82,9 @@ slow-crashes: $(STAMP)
 	$(PYTHON) -m pytest -q $(CRASHES)
 
 slow-others: $(STAMP)
-	TRITOND_FUZZ_MODULES=120 TRITOND_FUZZ_JOBS=12 TRITOND_FUZZ_SIGNATURES=60 \
+	TRITOND_FUZZ_MODULES=120 TRITOND_FUZZ_JOBS=120 TRITOND_FUZZ_SIGNATURES=60 \
 		$(PYTHON) -m pytest -q tests/slow $(addprefix --ignore=,$(CRASHES)) tests/differential \
-		tests/integration/store/test_job_invariants.py tests/integration/launch/request
+		tests/integration/store/test_job_model.py tests/integration/launch/request
 
 slow-marked: $(STAMP)
 	$(PYTHON) -m pytest -q -m "slow or hypothesis" --hypothesis-profile=thorough $(FOLDERS)
@@ -170,6 +170,9 @@ test-slurm: $(STAMP) $(SLURM)/.installed ## workers as jobs of a real Slurm on t
 
 test-systemd: $(STAMP) ## deploy/systemd as systemd reads it (apt-get install systemd)
 	TRITOND_TEST_SYSTEMD=1 $(PYTHON) -m pytest -n0 tests/systemd
+
+test-servers: $(STAMP) ## stores with replicas and Sentinels, TLS, ACL users; a sharded cluster
+	TRITOND_TEST_SERVERS=1 $(PYTHON) -m pytest tests/servers
 
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
@@ -324,4 +327,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-deploy test-images test-slurm test-systemd test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-deploy test-images test-slurm test-systemd test-servers test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
